@@ -14,11 +14,11 @@ use protocol::canon::{ImageSource, Path, Request, mime};
 use tokio::task::JoinSet;
 use upstream::{CallErrorKind, FetchError, FetchLimits, Guarded, Timeouts};
 
-use crate::memory_budget::{Budget, Share};
+use crate::memory_budget::{MemoryBudget, MemoryShare};
 
 /// How much is fetched for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PictureBounds {
+pub struct ImageFetchLimits {
     pub count_max: usize,
     /// One picture.
     pub bytes_max: u64,
@@ -28,7 +28,7 @@ pub struct PictureBounds {
     pub within: Duration,
 }
 
-impl Default for PictureBounds {
+impl Default for ImageFetchLimits {
     fn default() -> Self {
         Self {
             count_max: 20,
@@ -39,7 +39,7 @@ impl Default for PictureBounds {
     }
 }
 
-impl PictureBounds {
+impl ImageFetchLimits {
     /// One bound for the whole is enough: a server may use its time as it likes.
     fn times(self) -> Timeouts {
         Timeouts {
@@ -53,10 +53,10 @@ impl PictureBounds {
 
 /// Who fetches pictures, and within which bounds.
 #[derive(Debug)]
-pub(crate) struct Pictures {
+pub(crate) struct CallerUrls {
     guarded: Arc<Guarded>,
-    budget: Budget,
-    bounds: PictureBounds,
+    budget: MemoryBudget,
+    bounds: ImageFetchLimits,
 }
 
 /// A picture that has been fetched.
@@ -64,20 +64,24 @@ struct Picture {
     mime: &'static str,
     /// Standard base64.
     data: String,
-    share: Share,
+    share: MemoryShare,
 }
 
 /// Why there is no picture.
 #[derive(Debug)]
-enum Unfetched {
+enum FetchFailure {
     Fetch(FetchError),
     NotAPicture,
     TotalTooLarge(u64),
     NoMemory,
 }
 
-impl Pictures {
-    pub(crate) fn new(guarded: Arc<Guarded>, budget: Budget, bounds: PictureBounds) -> Self {
+impl CallerUrls {
+    pub(crate) fn new(
+        guarded: Arc<Guarded>,
+        budget: MemoryBudget,
+        bounds: ImageFetchLimits,
+    ) -> Self {
         Self {
             guarded,
             budget,
@@ -91,7 +95,7 @@ impl Pictures {
         &self,
         request: &mut Request,
         must_be_inline: impl Fn(&str) -> bool,
-    ) -> Result<Vec<Share>, Failure> {
+    ) -> Result<Vec<MemoryShare>, Failure> {
         let mut places: HashMap<String, Path> = HashMap::new();
         for (path, image) in request.images_mut() {
             if let ImageSource::Url(url) = &image.source
@@ -180,20 +184,20 @@ impl Pictures {
 /// One fetch on its way.
 struct Fetch {
     guarded: Arc<Guarded>,
-    budget: Budget,
-    bounds: PictureBounds,
+    budget: MemoryBudget,
+    bounds: ImageFetchLimits,
     /// Bytes that all pictures of the request may still bring.
     left: Arc<AtomicU64>,
 }
 
 impl Fetch {
-    async fn run(&self, url: &str) -> Result<Picture, Unfetched> {
+    async fn run(&self, url: &str) -> Result<Picture, FetchFailure> {
         let bounds = FetchLimits {
             times: self.bounds.times(),
             bytes_max: self.bounds.bytes_max,
         };
         let mut body = self.guarded.get(url, None, bounds).await?.body;
-        let mut share = self.budget.take(0).ok_or(Unfetched::NoMemory)?;
+        let mut share = self.budget.take(0).ok_or(FetchFailure::NoMemory)?;
         let mut encoder = Encoder::default();
         let mut head = Vec::with_capacity(mime::TELLING_BYTES);
         let mut bytes = 0;
@@ -202,17 +206,17 @@ impl Fetch {
             self.take(piece.len())?;
             bytes += piece.len();
             if !share.resize(memory_of(bytes)) {
-                return Err(Unfetched::NoMemory);
+                return Err(FetchFailure::NoMemory);
             }
             let missing = mime::TELLING_BYTES - head.len();
             head.extend(piece.iter().take(missing));
             // A page that says "not found" is not read to its end.
             if head.len() == mime::TELLING_BYTES && mime::of_bytes(&head).is_none() {
-                return Err(Unfetched::NotAPicture);
+                return Err(FetchFailure::NotAPicture);
             }
             encoder.push(&piece);
         }
-        let mime = mime::of_bytes(&head).ok_or(Unfetched::NotAPicture)?;
+        let mime = mime::of_bytes(&head).ok_or(FetchFailure::NotAPicture)?;
         Ok(Picture {
             mime,
             data: encoder.finish(),
@@ -220,7 +224,7 @@ impl Fetch {
         })
     }
 
-    fn take(&self, bytes: usize) -> Result<(), Unfetched> {
+    fn take(&self, bytes: usize) -> Result<(), FetchFailure> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let taken = self
             .left
@@ -228,7 +232,9 @@ impl Fetch {
                 left.checked_sub(bytes)
             });
         let total = self.bounds.total_bytes_max;
-        taken.map(drop).map_err(|_| Unfetched::TotalTooLarge(total))
+        taken
+            .map(drop)
+            .map_err(|_| FetchFailure::TotalTooLarge(total))
     }
 }
 
@@ -238,13 +244,13 @@ fn memory_of(bytes: usize) -> usize {
     bytes.div_ceil(3).saturating_mul(8)
 }
 
-impl From<FetchError> for Unfetched {
+impl From<FetchError> for FetchFailure {
     fn from(error: FetchError) -> Self {
         Self::Fetch(error)
     }
 }
 
-impl Unfetched {
+impl FetchFailure {
     /// What the caller is told: the address is his, so is its trouble.
     fn failure(&self, path: Path) -> Failure {
         let why = match self {

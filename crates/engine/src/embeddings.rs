@@ -9,17 +9,17 @@ use protocol::{Dialect, Failure, Kind, Translator};
 use upstream::{Channel, Endpoint, Protocol, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
-use crate::call::answer::{Answer, Unanswered};
-use crate::call::kind::{Arrival, Manner, Prepared, Worded, Work};
+use crate::call::answer::{Answer, FailedCall};
+use crate::call::kind::{Arrival, CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
-use crate::call::route_plan::Tries;
+use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::engine::{Engine, Settings};
 use crate::text::request::unreachable_model;
 
 /// The model of a call whose path names it: `:embedContent`, or `:batchEmbedContents`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedContents {
+pub struct EmbeddingsPath {
     pub model: String,
     pub batch: bool,
 }
@@ -29,15 +29,15 @@ pub struct NamedContents {
 pub struct EmbeddingsCall {
     pub arrival: Arrival,
     /// What the path says, where it names the model.
-    pub named: Option<NamedContents>,
+    pub named: Option<EmbeddingsPath>,
     pub body: Bytes,
 }
 
 impl Engine {
     /// Serves a call for vectors.
-    pub async fn embeddings(self: &Arc<Self>, call: EmbeddingsCall) -> Result<Answer, Unanswered> {
+    pub async fn embeddings(self: &Arc<Self>, call: EmbeddingsCall) -> Result<Answer, FailedCall> {
         let arrival = call.arrival.clone();
-        self.live(arrival, move |engine, record| {
+        self.run_call(arrival, move |engine, record| {
             prepare(engine, &call, record)
         })
         .await
@@ -56,7 +56,7 @@ fn prepare(
         Some(named) => embeddings::read_named_request(&call.body, &named.model, named.batch)?,
         None => embeddings::read_request(&call.body)?,
     };
-    record.reads(request.model.as_str(), false);
+    record.set_model(request.model.as_str(), false);
     let catalog = engine.catalog();
     let model = catalog.find(&request.model)?;
     if model.kind != Kind::Embedding {
@@ -65,17 +65,17 @@ fn prepare(
             model.id
         )));
     }
-    let tries = Tries::of(model, |route| {
+    let plan = RoutePlan::new(model, |route| {
         spoken_by(&route.channel, request.form).is_some()
     })?;
     let estimate = Estimate::input_only(&request.input, &model.profile);
-    let work = Embeddings {
+    let kind = Embeddings {
         model: Arc::clone(&model.id),
         request,
     };
     Ok(Prepared {
-        work,
-        tries,
+        kind,
+        plan,
         estimate,
     })
 }
@@ -95,29 +95,29 @@ struct Embeddings {
     model: Arc<str>,
 }
 
-impl Work for Embeddings {
+impl CallKind for Embeddings {
     fn is_streamed(&self) -> bool {
         false
     }
 
-    fn word(&self, model: &Model, route: &Route) -> Result<Worded, Failure> {
-        let worded = match spoken_by(&route.channel, self.request.form) {
+    fn encode_for(&self, model: &Model, route: &Route) -> Result<Encoded, Failure> {
+        let encoded = match spoken_by(&route.channel, self.request.form) {
             Some(Protocol::Embeddings) => self.request.write_list(&route.model)?,
             Some(_) => self.request.write_contents(&route.model)?,
             None => return Err(unreachable_model(model)),
         };
-        let endpoint = match worded.form {
+        let endpoint = match encoded.form {
             Form::List => Endpoint::Embeddings,
             Form::Content => Endpoint::EmbedContent { batch: false },
             Form::Contents => Endpoint::EmbedContent { batch: true },
         };
-        Ok(Worded {
-            call: UpstreamRequest::json(endpoint, Arc::clone(&route.model), worded.pieces),
-            dropped: worded.dropped,
+        Ok(Encoded {
+            call: UpstreamRequest::json(endpoint, Arc::clone(&route.model), encoded.pieces),
+            dropped: encoded.dropped,
         })
     }
 
-    fn translate(
+    fn translate_answer(
         &self,
         spoken: Endpoint,
         answer: Bytes,
@@ -131,14 +131,14 @@ impl Work for Embeddings {
     }
 
     /// Vectors do not stream.
-    fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
+    fn stream_translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
         Err(Failure::internal())
     }
 
-    fn manner(&self) -> Manner {
-        Manner {
+    fn stream_policy(&self) -> StreamPolicy {
+        StreamPolicy {
             keep_alive: Dialect::Chat.keep_alive(),
-            aborts: false,
+            aborts_on_failure: false,
         }
     }
 

@@ -13,16 +13,16 @@ use tokio_util::task::TaskTracker;
 use upstream::{AddressPolicy, BreakerState, Guarded};
 
 use crate::call::retry_budget::RetryBudget;
-use crate::call::shutdown::Ending;
-use crate::caller_urls::{PictureBounds, Pictures};
-use crate::callers::keyring::{Keyring, LastKey, Unrecognised};
+use crate::call::shutdown::Shutdown;
+use crate::caller_urls::{CallerUrls, ImageFetchLimits};
+use crate::callers::keyring::{KeyLookupError, Keyring, LastKey};
 use crate::callers::limits::{Caller, CallerLimits, Callers};
 use crate::catalog::Catalog;
 use crate::clock;
-use crate::media::{COPIES_MAX, MediaBounds, MediaReads, StorageWatch};
-use crate::memory_budget::Budget;
-use crate::metrics::registry::{Metrics, Reading};
-use crate::session::SocketBounds;
+use crate::media::{COPIES_MAX, MediaLimits, MediaReads, StorageWatch};
+use crate::memory_budget::MemoryBudget;
+use crate::metrics::registry::{Metrics, ScrapeValues};
+use crate::session::SessionLimits;
 use crate::task::TaskSettings;
 
 /// One part in so many of the memory for bodies is kept for small ones.
@@ -58,9 +58,9 @@ pub struct Settings {
     /// What one key and one wallet may take of the node.
     pub callers: CallerLimits,
     /// What is fetched for upstreams that take no URLs of images.
-    pub pictures: PictureBounds,
+    pub pictures: ImageFetchLimits,
     /// How long sessions and their silences may be, and how large their messages.
-    pub sockets: SocketBounds,
+    pub sockets: SessionLimits,
     /// Which addresses we call for others.
     pub outbound: AddressPolicy,
     /// How long an upstream is heard out for its usage after the caller left.
@@ -72,7 +72,7 @@ pub struct Settings {
     /// How asynchronous work is followed.
     pub tasks: TaskSettings,
     /// What is copied of an upstream's media.
-    pub media: MediaBounds,
+    pub media: MediaLimits,
 }
 
 impl Default for Settings {
@@ -87,14 +87,14 @@ impl Default for Settings {
             media_bytes_max: 100 << 20,
             bodies_bytes_max: 512 << 20,
             callers: CallerLimits::default(),
-            pictures: PictureBounds::default(),
-            sockets: SocketBounds::default(),
+            pictures: ImageFetchLimits::default(),
+            sockets: SessionLimits::default(),
             outbound: AddressPolicy::default(),
             client_gone_drain: Duration::from_secs(5),
             keep_alive: Duration::from_secs(15),
             in_flight_max: 10_000,
             tasks: TaskSettings::default(),
-            media: MediaBounds::default(),
+            media: MediaLimits::default(),
         }
     }
 }
@@ -113,19 +113,19 @@ pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) retries: RetryBudget,
     pub(crate) tasks: TaskTracker,
-    pub(crate) ending: Ending,
+    pub(crate) shutdown: Shutdown,
     /// The node waits for its last work: what can be begun again elsewhere is given up.
-    pub(crate) leaving: CancellationToken,
+    pub(crate) stopping: CancellationToken,
     catalog: ArcSwap<Catalog>,
     keyring: Keyring,
     /// Everything that is charged; small bodies may take all of it.
-    small_bodies: Budget,
+    small_bodies: MemoryBudget,
     /// All of it but the part that is kept for small bodies.
-    budget: Budget,
+    budget: MemoryBudget,
     /// The part of it that answers about tasks may take.
-    pub(crate) task_budget: Budget,
+    pub(crate) task_budget: MemoryBudget,
     pub(crate) guarded: Arc<Guarded>,
-    pub(crate) pictures: Pictures,
+    pub(crate) caller_urls: CallerUrls,
     metrics: Metrics,
     in_flight: Arc<AtomicUsize>,
     started: Instant,
@@ -134,7 +134,7 @@ pub struct Engine {
 impl Engine {
     /// An engine with an empty catalog.
     pub fn new(store: Store, media: Media, settings: Settings) -> Self {
-        let small_bodies = Budget::new(settings.bodies_bytes_max);
+        let small_bodies = MemoryBudget::new(settings.bodies_bytes_max);
         let kept = settings.bodies_bytes_max / KEPT_FOR_SMALL_BODIES;
         let budget = small_bodies.part(settings.bodies_bytes_max - kept);
         let callers = Callers::new(settings.callers, budget.clone());
@@ -148,11 +148,11 @@ impl Engine {
             address_url: OnceLock::new(),
             retries: RetryBudget::full(),
             tasks: TaskTracker::new(),
-            ending: Ending::default(),
-            leaving: CancellationToken::new(),
+            shutdown: Shutdown::default(),
+            stopping: CancellationToken::new(),
             catalog: ArcSwap::default(),
             keyring: Keyring::new(callers),
-            pictures: Pictures::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
+            caller_urls: CallerUrls::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
             // However much upstreams send about tasks, callers find room for their requests.
             task_budget: budget.part(settings.bodies_bytes_max / 2),
             small_bodies,
@@ -203,13 +203,13 @@ impl Engine {
     }
 
     /// The memory that large bodies, answers and events may take.
-    pub fn budget(&self) -> &Budget {
+    pub fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 
     /// The memory that small bodies may take: a part of it is theirs alone, so that they are served
     /// when large ones have taken the rest.
-    pub fn small_bodies(&self) -> &Budget {
+    pub fn small_bodies(&self) -> &MemoryBudget {
         &self.small_bodies
     }
 
@@ -222,8 +222,8 @@ impl Engine {
         let look_up = async |digest| self.store.key_by_digest(&digest).await;
         let found = self.keyring.find(look_up, secret, last).await;
         let (key, share) = found.map_err(|unrecognised| match unrecognised {
-            Unrecognised::NoSuchKey => Failure::invalid_api_key(),
-            Unrecognised::Unavailable => {
+            KeyLookupError::NoSuchKey => Failure::invalid_api_key(),
+            KeyLookupError::Unavailable => {
                 Failure::unavailable("Keys cannot be looked up now.").retry_after(1)
             }
         })?;
@@ -236,8 +236,8 @@ impl Engine {
     }
 
     /// Takes one of the node's places, or refuses before anything was read.
-    pub fn enter(&self) -> Result<Place, Failure> {
-        let place = Place(Arc::clone(&self.in_flight));
+    pub fn enter(&self) -> Result<CallSlot, Failure> {
+        let place = CallSlot(Arc::clone(&self.in_flight));
         if place.0.fetch_add(1, Ordering::Relaxed) >= self.settings.in_flight_max {
             return Err(
                 Failure::unavailable("This node serves as many calls as it may.").retry_after(1),
@@ -248,13 +248,13 @@ impl Engine {
 
     /// The text for a scraper.
     pub fn scrape(&self) -> String {
-        let reading = Reading {
+        let values = ScrapeValues {
             stats: self.store.stats(),
             settled: self.store.settled(),
             uptime: self.started.elapsed(),
             channels: self.channel_states(),
         };
-        self.metrics.render(&reading)
+        self.metrics.render(&values)
     }
 
     /// Name and health of each channel.
@@ -293,12 +293,12 @@ impl Engine {
     /// Ends the streams that are still open with an error of their protocol: the node stops,
     /// and has waited for them long enough.
     pub fn end_streams(&self) {
-        self.ending.begin();
+        self.shutdown.begin();
     }
 
     /// Waits until calls that outlive their callers have ended and the ledger is on disk.
     pub async fn finish(&self) {
-        self.leaving.cancel();
+        self.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;
         if let Err(error) = self.store.flush().await {
@@ -313,9 +313,9 @@ impl Engine {
 
 /// One place among the node's calls in flight, given back when dropped.
 #[derive(Debug)]
-pub struct Place(Arc<AtomicUsize>);
+pub struct CallSlot(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for CallSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

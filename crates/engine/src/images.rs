@@ -12,16 +12,16 @@ use protocol::{Dialect, Failure, Kind, Translator};
 use upstream::{Endpoint, Protocol, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
-use crate::billing::metering::PictureGauge;
-use crate::call::answer::{Answer, Unanswered};
-use crate::call::kind::{Arrival, Manner, Prepared, Worded, Work};
+use crate::billing::metering::PictureMetering;
+use crate::call::answer::{Answer, FailedCall};
+use crate::call::kind::{Arrival, CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
-use crate::call::route_plan::Tries;
+use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::{Engine, Settings};
 use crate::ids;
-use crate::memory_budget::Share;
+use crate::memory_budget::MemoryShare;
 use crate::text::request::priced_tools;
 
 /// A request for pictures of a known caller, its body read.
@@ -37,18 +37,18 @@ pub struct ImagesCall {
 pub enum ImagesBody {
     Json(Bytes),
     /// A form, and the memory that its files take.
-    Form(Form, Share),
+    Form(Form, MemoryShare),
 }
 
 impl Engine {
     /// Serves a call for pictures.
-    pub async fn images(self: &Arc<Self>, call: ImagesCall) -> Result<Answer, Unanswered> {
+    pub async fn images(self: &Arc<Self>, call: ImagesCall) -> Result<Answer, FailedCall> {
         let ImagesCall {
             arrival,
             asked,
             body,
         } = call;
-        self.live(arrival, move |engine, record| {
+        self.run_call(arrival, move |engine, record| {
             prepare(engine, asked, body, record)
         })
         .await
@@ -71,7 +71,7 @@ fn prepare(
         ImagesBody::Json(body) => (images::read_json(asked, &body)?, None),
         ImagesBody::Form(form, share) => (images::read_form(form)?, Some(share)),
     };
-    record.reads(request.model.as_str(), request.stream);
+    record.set_model(request.model.as_str(), request.stream);
     let catalog = engine.catalog();
     let model = catalog.find(&request.model)?;
     let family = family(model)?;
@@ -79,9 +79,9 @@ fn prepare(
     if engine.settings.refuse_unpriced_tools {
         priced_tools(model, request.tools)?;
     }
-    let tries = Tries::of(model, |route| route.channel.speaks(Protocol::Images))?;
+    let plan = RoutePlan::new(model, |route| route.channel.speaks(Protocol::Images))?;
     let (prompt_tokens_max, tools) = (request.prompt_tokens_max, request.tools);
-    let gauge = PictureGauge {
+    let metering = PictureMetering {
         prompt_tokens: request.prompt_tokens,
         source_tokens: request.wants.sources.saturating_mul(IMAGE_TOKENS),
         // A model billed by tokens is not listed without it.
@@ -91,14 +91,14 @@ fn prepare(
         has_text: false,
     };
     Ok(Prepared {
-        work: Images {
+        kind: Images {
             request,
             family,
             model: Arc::clone(&model.id),
             _share: share,
         },
-        estimate: Estimate::pictures(gauge, prompt_tokens_max, tools, model),
-        tries,
+        estimate: Estimate::pictures(metering, prompt_tokens_max, tools, model),
+        plan,
     })
 }
 
@@ -121,34 +121,34 @@ struct Images {
     family: Family,
     model: Arc<str>,
     /// What the files of a form take of the node's memory.
-    _share: Option<Share>,
+    _share: Option<MemoryShare>,
 }
 
-impl Work for Images {
+impl CallKind for Images {
     fn is_streamed(&self) -> bool {
         self.request.stream
     }
 
-    fn word(&self, _: &Model, route: &Route) -> Result<Worded, Failure> {
+    fn encode_for(&self, _: &Model, route: &Route) -> Result<Encoded, Failure> {
         // Random, so that it stands in no file.
         let boundary: String = ids::fresh("form-");
-        let worded = self.request.write(self.family, &route.model, &boundary)?;
-        let endpoint = match worded.asked {
+        let encoded = self.request.write(self.family, &route.model, &boundary)?;
+        let endpoint = match encoded.asked {
             Asked::Generation => Endpoint::ImageGenerations,
             Asked::Edit => Endpoint::ImageEdits,
         };
-        let mut call = UpstreamRequest::json(endpoint, Arc::clone(&route.model), worded.pieces);
-        if let Some(content_type) = worded.content_type {
+        let mut call = UpstreamRequest::json(endpoint, Arc::clone(&route.model), encoded.pieces);
+        if let Some(content_type) = encoded.content_type {
             let content_type = HeaderValue::try_from(content_type);
             call.content_type = content_type.map_err(|_| Failure::internal())?;
         }
-        Ok(Worded {
+        Ok(Encoded {
             call,
-            dropped: worded.dropped,
+            dropped: encoded.dropped,
         })
     }
 
-    fn translate(
+    fn translate_answer(
         &self,
         _: Endpoint,
         answer: Bytes,
@@ -159,15 +159,15 @@ impl Work for Images {
             .rewrite(self.family, &answer, &self.model, created))
     }
 
-    fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
+    fn stream_translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
         let rewriter = Rewriter::new(&self.request, self.family, &self.model);
         Ok(Translator::Images(Box::new(rewriter)))
     }
 
-    fn manner(&self) -> Manner {
-        Manner {
+    fn stream_policy(&self) -> StreamPolicy {
+        StreamPolicy {
             keep_alive: Dialect::Chat.keep_alive(),
-            aborts: false,
+            aborts_on_failure: false,
         }
     }
 

@@ -7,42 +7,42 @@ use bytes::Bytes;
 
 /// Bytes of bodies the node may still hold.
 #[derive(Debug, Clone)]
-pub struct Budget(Arc<Pot>);
+pub struct MemoryBudget(Arc<Pot>);
 
 #[derive(Debug)]
 struct Pot {
     left: AtomicUsize,
     /// What this is a part of: it is charged too.
-    whole: Option<Budget>,
-    ceiling: Ceiling,
+    whole: Option<MemoryBudget>,
+    ceiling: LimitOwner,
 }
 
 /// Whose limit refused a charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ceiling {
+pub enum LimitOwner {
     /// The node has no memory left.
     Node,
     /// One key or one wallet takes as much as it may.
     Caller,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// A budget of this many bytes.
     pub fn new(bytes: usize) -> Self {
-        Self::of(bytes, None, Ceiling::Node)
+        Self::of(bytes, None, LimitOwner::Node)
     }
 
     /// A budget for one kind of work: what it takes is taken from this one too, and never more than `bytes`.
     pub(crate) fn part(&self, bytes: usize) -> Self {
-        Self::of(bytes, Some(self.clone()), Ceiling::Node)
+        Self::of(bytes, Some(self.clone()), LimitOwner::Node)
     }
 
     /// A part for one key or one wallet.
     pub(crate) fn part_of_caller(&self, bytes: usize) -> Self {
-        Self::of(bytes, Some(self.clone()), Ceiling::Caller)
+        Self::of(bytes, Some(self.clone()), LimitOwner::Caller)
     }
 
-    fn of(bytes: usize, whole: Option<Self>, ceiling: Ceiling) -> Self {
+    fn of(bytes: usize, whole: Option<Self>, ceiling: LimitOwner) -> Self {
         let left = AtomicUsize::new(bytes);
         Self(Arc::new(Pot {
             left,
@@ -52,15 +52,15 @@ impl Budget {
     }
 
     /// A share of nothing, which can grow.
-    pub fn share(&self) -> Share {
-        Share {
+    pub fn share(&self) -> MemoryShare {
+        MemoryShare {
             budget: self.clone(),
             bytes: 0,
         }
     }
 
     /// Tells whether `bytes` could be taken now, and takes nothing.
-    pub fn has_room(&self, bytes: usize) -> Result<(), Ceiling> {
+    pub fn has_room(&self, bytes: usize) -> Result<(), LimitOwner> {
         let Pot {
             left,
             whole,
@@ -73,12 +73,12 @@ impl Budget {
     }
 
     /// Takes `bytes`, or nothing when there is not enough left.
-    pub fn take(&self, bytes: usize) -> Option<Share> {
+    pub fn take(&self, bytes: usize) -> Option<MemoryShare> {
         let mut share = self.share();
         share.grow(bytes).then_some(share)
     }
 
-    fn try_take(&self, bytes: usize) -> Result<(), Ceiling> {
+    fn try_take(&self, bytes: usize) -> Result<(), LimitOwner> {
         let Pot {
             left,
             whole,
@@ -108,19 +108,19 @@ impl Budget {
 
 /// A part of the budget, given back when dropped.
 #[derive(Debug)]
-pub struct Share {
-    budget: Budget,
+pub struct MemoryShare {
+    budget: MemoryBudget,
     bytes: usize,
 }
 
-impl Share {
+impl MemoryShare {
     /// Takes more; `false` leaves the share as it was.
     pub fn grow(&mut self, bytes: usize) -> bool {
         self.try_grow(bytes).is_ok()
     }
 
     /// Takes more, or tells whose limit forbids it and leaves the share as it was.
-    pub fn try_grow(&mut self, bytes: usize) -> Result<(), Ceiling> {
+    pub fn try_grow(&mut self, bytes: usize) -> Result<(), LimitOwner> {
         self.budget.try_take(bytes)?;
         self.bytes += bytes;
         Ok(())
@@ -158,14 +158,14 @@ impl Share {
     }
 }
 
-impl Share {
+impl MemoryShare {
     fn give_back(&mut self, bytes: usize) {
         self.bytes -= bytes;
         self.budget.give_back(bytes);
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.give_back(self.bytes);
     }
@@ -173,7 +173,7 @@ impl Drop for Share {
 
 struct Charged {
     body: Bytes,
-    _share: Share,
+    _share: MemoryShare,
 }
 
 impl AsRef<[u8]> for Charged {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_share_returns_with_the_last_clone_of_its_body() {
-        let budget = Budget::new(10);
+        let budget = MemoryBudget::new(10);
         let body = budget
             .take(8)
             .unwrap()
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_body_keeps_no_more_than_its_size() {
-        let budget = Budget::new(10);
+        let budget = MemoryBudget::new(10);
         let body = budget.take(10).unwrap().charge(Bytes::from_static(b"123"));
         assert!(budget.take(8).is_none());
         assert!(budget.take(7).is_some());
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_refused_growth_takes_nothing() {
-        let budget = Budget::new(10);
+        let budget = MemoryBudget::new(10);
         let mut share = budget.take(4).unwrap();
         assert!(!share.grow(7));
         assert!(share.grow(6));
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_part_takes_from_the_whole_and_leaves_it_the_rest() {
-        let whole = Budget::new(10);
+        let whole = MemoryBudget::new(10);
         let part = whole.part(6);
         assert!(part.take(7).is_none());
         let share = part.take(6).unwrap();
@@ -238,16 +238,16 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_whose_limit_it_was() {
-        let node = Budget::new(10);
+        let node = MemoryBudget::new(10);
         let wallet = node.part_of_caller(6);
         let key = wallet.part_of_caller(4);
         let mut share = key.share();
-        assert_eq!(key.has_room(5), Err(Ceiling::Caller));
-        assert_eq!(share.try_grow(5), Err(Ceiling::Caller));
+        assert_eq!(key.has_room(5), Err(LimitOwner::Caller));
+        assert_eq!(share.try_grow(5), Err(LimitOwner::Caller));
         assert_eq!(key.has_room(4), Ok(()));
         let others = node.take(7).unwrap();
-        assert_eq!(key.has_room(4), Err(Ceiling::Node));
-        assert_eq!(share.try_grow(4), Err(Ceiling::Node));
+        assert_eq!(key.has_room(4), Err(LimitOwner::Node));
+        assert_eq!(share.try_grow(4), Err(LimitOwner::Node));
         assert_eq!(share.try_grow(3), Ok(()));
         drop((share, others));
         assert!(node.take(10).is_some(), "nothing is lost by refusals");
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_share_can_be_parted() {
-        let budget = Budget::new(10);
+        let budget = MemoryBudget::new(10);
         let mut share = budget.take(8).unwrap();
         let body = share.split(5).charge(Bytes::from_static(b"12345"));
         assert_eq!((share.bytes(), share.split(9).bytes()), (3, 3));
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_share_follows_what_is_held() {
-        let budget = Budget::new(10);
+        let budget = MemoryBudget::new(10);
         let mut share = budget.take(0).unwrap();
         assert!(share.resize(9));
         assert!(!share.resize(11));

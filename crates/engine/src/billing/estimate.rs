@@ -6,7 +6,7 @@ use protocol::images::Grade;
 use protocol::native::Head;
 use protocol::{Profile, Tool, ToolCalls, Tools};
 
-use crate::billing::metering::{Gauge, PictureGauge};
+use crate::billing::metering::{Metering, PictureMetering};
 use crate::catalog::Model;
 
 /// The bounds of one call, and what it is measured by.
@@ -25,7 +25,7 @@ pub(crate) struct Estimate {
     pub(crate) output_bound: u64,
     /// Calls of built-in tools that are held for, where they have a price.
     pub(crate) tools: ToolCalls,
-    pub(crate) gauge: Gauge,
+    pub(crate) metering: Metering,
 }
 
 impl Estimate {
@@ -72,7 +72,7 @@ impl Estimate {
             output_bound,
             tools: one_of_each(head.tools),
             context_fill: input_tokens.saturating_sub(head.input.tokens),
-            gauge: Gauge::Tokens {
+            metering: Metering::Tokens {
                 input_tokens,
                 long_cache: head.long_cache,
             },
@@ -95,7 +95,7 @@ impl Estimate {
                 output_tokens: 0,
             }),
             tokens_possible: possible_input(most, profile),
-            gauge: Gauge::Tokens {
+            metering: Metering::Tokens {
                 input_tokens,
                 long_cache: false,
             },
@@ -106,7 +106,7 @@ impl Estimate {
     /// The same call of a model that makes pictures beside text: each choice may hold one.
     pub(crate) fn with_pictures(self, asked: Grade, choices: u32, model: &Model) -> Self {
         let profile = &model.profile;
-        let gauge = PictureGauge {
+        let metering = PictureMetering {
             prompt_tokens: self.reserved.input_total(),
             source_tokens: 0,
             image_tokens_max: profile
@@ -118,42 +118,42 @@ impl Estimate {
             has_text: true,
         };
         Self {
-            reserved: gauge.bound(&self.reserved, &model.price),
-            tokens_possible: self.tokens_possible.saturating_add(gauge.tokens_max()),
-            gauge: Gauge::Pictures(Box::new(gauge)),
+            reserved: metering.bound(&self.reserved, &model.price),
+            tokens_possible: self.tokens_possible.saturating_add(metering.tokens_max()),
+            metering: Metering::Pictures(Box::new(metering)),
             ..self
         }
     }
 
     /// A call for pictures alone, whose prompt has `prompt_tokens_max` tokens at most.
     pub(crate) fn pictures(
-        gauge: PictureGauge,
+        metering: PictureMetering,
         prompt_tokens_max: u64,
         offered: Tools,
         model: &Model,
     ) -> Self {
-        let prompt = gauge.prompt();
+        let prompt = metering.prompt();
         let context = possible_input(prompt.input_total(), &model.profile);
         Self {
-            reserved: gauge.bound(&prompt, &model.price),
+            reserved: metering.bound(&prompt, &model.price),
             worst: Some(WorstCase {
                 input_tokens: prompt_tokens_max,
                 output_tokens: 0,
             }),
             tokens_possible: context
                 .max(prompt_tokens_max)
-                .saturating_add(gauge.tokens_max()),
+                .saturating_add(metering.tokens_max()),
             tools: one_of_each(offered),
-            gauge: Gauge::Pictures(Box::new(gauge)),
+            metering: Metering::Pictures(Box::new(metering)),
             ..Self::default()
         }
     }
 
-    /// A call that uses `meter` at most, measured by `gauge`.
-    pub(crate) fn voice(meter: Meter, gauge: impl FnOnce(Box<Meter>) -> Gauge) -> Self {
+    /// A call that uses `meter` at most, measured by `metering`.
+    pub(crate) fn voice(meter: Meter, metering: impl FnOnce(Box<Meter>) -> Metering) -> Self {
         Self {
             reserved: meter.clone(),
-            gauge: gauge(Box::new(meter)),
+            metering: metering(Box::new(meter)),
             ..Self::default()
         }
     }
@@ -166,7 +166,7 @@ impl Estimate {
         };
         Self {
             reserved: heard(most),
-            ..Self::voice(heard(told), Gauge::Heard)
+            ..Self::voice(heard(told), Metering::Transcript)
         }
     }
 

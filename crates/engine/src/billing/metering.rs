@@ -9,7 +9,7 @@ use crate::billing::picture_tier;
 
 /// What the work of a call is measured by.
 #[derive(Debug)]
-pub(crate) enum Gauge {
+pub(crate) enum Metering {
     /// Tokens: reported ones, else those counted on the way.
     Tokens {
         /// Input as counted at admission.
@@ -18,16 +18,16 @@ pub(crate) enum Gauge {
         long_cache: bool,
     },
     /// Pictures.
-    Pictures(Box<PictureGauge>),
+    Pictures(Box<PictureMetering>),
     /// Speech: the request itself tells what it costs.
-    Spoken(Box<Meter>),
+    Speech(Box<Meter>),
     /// A transcript: seconds as reported, else the bound.
-    Heard(Box<Meter>),
+    Transcript(Box<Meter>),
     /// A session: what has been used so far.
     Session(Box<Meter>),
 }
 
-impl Default for Gauge {
+impl Default for Metering {
     fn default() -> Self {
         Self::Tokens {
             input_tokens: 0,
@@ -36,14 +36,14 @@ impl Default for Gauge {
     }
 }
 
-impl Gauge {
+impl Metering {
     /// What an answer's own report amounts to, if it has one that can be billed by.
     pub(crate) fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
         match self {
             Self::Tokens { .. } => Some(meter_of(&seen.report()?, &seen.tools)),
-            Self::Pictures(gauge) => gauge.reported(seen, price),
-            Self::Spoken(meter) => Some(Meter::clone(meter)),
-            Self::Heard(_) => Some(Meter {
+            Self::Pictures(metering) => metering.reported(seen, price),
+            Self::Speech(meter) => Some(Meter::clone(meter)),
+            Self::Transcript(_) => Some(Meter {
                 stt_seconds: seen.seconds?,
                 ..Meter::default()
             }),
@@ -54,7 +54,7 @@ impl Gauge {
     /// Output tokens as far as they went by, which the hold must cover.
     pub(crate) fn observed_output(&self, seen: &Seen) -> u64 {
         match self {
-            Self::Pictures(gauge) => gauge.observed_output(seen),
+            Self::Pictures(metering) => metering.observed_output(seen),
             _ => seen.output_tokens_counted,
         }
     }
@@ -73,8 +73,10 @@ impl Gauge {
                     counted
                 }
             }
-            Self::Pictures(gauge) => gauge.counted(seen, price),
-            Self::Spoken(meter) | Self::Heard(meter) | Self::Session(meter) => Meter::clone(meter),
+            Self::Pictures(metering) => metering.counted(seen, price),
+            Self::Speech(meter) | Self::Transcript(meter) | Self::Session(meter) => {
+                Meter::clone(meter)
+            }
         }
     }
 }
@@ -82,7 +84,7 @@ impl Gauge {
 /// Pictures are billed by the upstream's cost, by tokens, or one by one in tiers: by the first of
 /// these that the card prices and the answer tells.
 #[derive(Debug, Default)]
-pub(crate) struct PictureGauge {
+pub(crate) struct PictureMetering {
     /// Tokens of the prompt.
     pub(crate) prompt_tokens: u64,
     /// Tokens of the source pictures.
@@ -97,7 +99,7 @@ pub(crate) struct PictureGauge {
     pub(crate) has_text: bool,
 }
 
-impl PictureGauge {
+impl PictureMetering {
     /// What the pictures cost at most, whichever way they are billed in the end. `text` is what is
     /// held for beside them.
     pub(crate) fn bound(&self, text: &Meter, price: &PriceCard) -> Meter {

@@ -18,11 +18,11 @@ use store::{
 use tokio::runtime::Handle;
 
 use crate::billing::estimate::{Estimate, reserve_tools};
-use crate::billing::metering::Gauge;
+use crate::billing::metering::Metering;
 use crate::billing::usage_limits::UsageLimits;
-use crate::call::answer::Unanswered;
+use crate::call::answer::FailedCall;
 use crate::call::progress::Progress;
-use crate::call::record::{Outcome, Record};
+use crate::call::record::{ClientOutcome, Record};
 use crate::catalog::Model;
 use crate::clock;
 use crate::engine::{Commit, Engine};
@@ -38,10 +38,10 @@ pub(crate) struct Admission {
     held: Ask,
     limits: UsageLimits,
     /// What the hold has been asked to grow by, and may already have.
-    growing: Option<Growing>,
+    growing: Option<PendingGrowth>,
     durable: Durable,
     pub(crate) rates: Rates,
-    gauge: Gauge,
+    metering: Metering,
     /// The input as counted at admission, in the classes that it is held for.
     reserved_input: Meter,
     /// Output tokens that the hold covers.
@@ -60,32 +60,32 @@ pub(crate) struct Admission {
 
 /// A refused admission gives the record back, so that the refusal is journaled too.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedAdmission {
     pub(crate) record: Box<Record>,
-    pub(crate) unanswered: Unanswered,
+    pub(crate) unanswered: FailedCall,
 }
 
 impl Admission {
     /// Asks the ledger; a refusal has consumed nothing.
-    pub(crate) async fn ask(
+    pub(crate) async fn request(
         key: &KeyHead,
         model: &Arc<Model>,
         estimate: Estimate,
         progress: Arc<Progress>,
         mut record: Box<Record>,
-    ) -> Result<Box<Self>, Refused> {
+    ) -> Result<Box<Self>, RefusedAdmission> {
         let ask = match estimate.ask(&model.price) {
             Ok(ask) => ask,
             // More than there is money in the world, so more than the wallet has.
             Err(PriceError::Overflow(_)) => {
-                return Err(Refused {
+                return Err(RefusedAdmission {
                     record,
                     unanswered: Failure::insufficient_quota().into(),
                 });
             }
             Err(error) => {
                 tracing::error!(model = %model.id, %error, "a call cannot be priced");
-                return Err(Refused {
+                return Err(RefusedAdmission {
                     record,
                     unanswered: unreachable_model(model).into(),
                 });
@@ -98,7 +98,7 @@ impl Admission {
             request_id: record.request_id(),
             now: clock::now(),
         };
-        record.asks();
+        record.ask_ledger();
         match progress.engine().store.admit(admit).await {
             Ok(admitted) => {
                 progress.mark_admitted(admitted.hold);
@@ -111,7 +111,7 @@ impl Admission {
                     growing: None,
                     durable: admitted.durable,
                     rates: admitted.rates,
-                    gauge: estimate.gauge,
+                    metering: estimate.metering,
                     reserved_output: estimate.reserved.output,
                     reserved_input: Meter {
                         output: 0,
@@ -124,9 +124,9 @@ impl Admission {
                     record: Some(record),
                 }))
             }
-            Err(error) => Err(Refused {
+            Err(error) => Err(RefusedAdmission {
                 record,
-                unanswered: Unanswered {
+                unanswered: FailedCall {
                     failure: refusal(&error),
                     rates: match error {
                         AdmitError::Refused { rates, .. } => Some(Box::new(rates)),
@@ -138,23 +138,23 @@ impl Admission {
     }
 
     /// Waits until the hold is on disk, where the settings ask for it.
-    pub(crate) async fn durable(&self) -> Result<(), Failure> {
-        if self.answers_first() || self.durable.is_confirmed().await {
+    pub(crate) async fn wait_until_durable(&self) -> Result<(), Failure> {
+        if self.answers_before_commit() || self.durable.is_confirmed().await {
             return Ok(());
         }
         Err(unrecorded())
     }
 
     /// Waits until it is certain whether the hold is on disk, where the settings ask for it.
-    async fn certain(&self) -> Result<(), Failure> {
-        if self.answers_first() {
+    async fn wait_until_certain(&self) -> Result<(), Failure> {
+        if self.answers_before_commit() {
             return Ok(());
         }
         self.durable.wait().await.map_err(|_lost| unrecorded())
     }
 
     /// Whether the answer leaves before the hold is on disk.
-    fn answers_first(&self) -> bool {
+    fn answers_before_commit(&self) -> bool {
         self.engine().settings.commit == Commit::Behind
     }
 
@@ -180,7 +180,7 @@ impl Admission {
     /// knows of reasoning that it does not show. A report beyond the bound is not believed.
     fn observed_output(&self, seen: &Seen) -> u64 {
         let told = seen.interim_usage.map_or(0, |usage| usage.output_total());
-        let counted = self.gauge.observed_output(seen);
+        let counted = self.metering.observed_output(seen);
         counted.max(told.min(self.output_bound))
     }
 
@@ -203,8 +203,8 @@ impl Admission {
         };
         let grown = self.engine().store.clone().extend(step).await;
         match grown {
-            Ok(_) => self.grown(),
-            Err(_) => self.not_grown(),
+            Ok(_) => self.growth_granted(),
+            Err(_) => self.growth_refused(),
         }
         grown.map(drop)
     }
@@ -252,7 +252,7 @@ impl Admission {
             tokens,
             counts: self.held.counts,
         };
-        self.growing = Some(Growing { more, tools });
+        self.growing = Some(PendingGrowth { more, tools });
         Some(Extend {
             hold: self.hold,
             more,
@@ -261,8 +261,8 @@ impl Admission {
     }
 
     /// What a session has used so far: it is settled by this, however it ends.
-    pub(crate) fn spoke(&mut self, meter: Meter) {
-        self.gauge = Gauge::Session(Box::new(meter));
+    pub(crate) fn set_session_usage(&mut self, meter: Meter) {
+        self.metering = Metering::Session(Box::new(meter));
     }
 
     /// Whether the hold covers this much.
@@ -293,7 +293,7 @@ impl Admission {
             tokens: 0,
             counts: self.held.counts,
         };
-        self.growing = Some(Growing {
+        self.growing = Some(PendingGrowth {
             more,
             tools: self.reserved_tools,
         });
@@ -307,14 +307,14 @@ impl Admission {
     }
 
     /// A session's hold reaches so far, from its beginning.
-    pub(crate) fn reached(&mut self, reach: Micro) {
+    pub(crate) fn session_hold_reaches(&mut self, reach: Micro) {
         self.growing = None;
         self.held.hold = reach;
     }
 
     /// The hold has grown by what was asked for.
-    pub(crate) fn grown(&mut self) {
-        if let Some(Growing { more, tools }) = self.growing.take() {
+    pub(crate) fn growth_granted(&mut self) {
+        if let Some(PendingGrowth { more, tools }) = self.growing.take() {
             self.reserved_output = self.reserved_output.saturating_add(more.tokens);
             self.reserved_tools = tools;
             self.held = self.held.extended(&more).unwrap_or(self.held);
@@ -322,7 +322,7 @@ impl Admission {
     }
 
     /// The hold has not grown.
-    pub(crate) fn not_grown(&mut self) {
+    pub(crate) fn growth_refused(&mut self) {
         self.growing = None;
     }
 
@@ -332,8 +332,8 @@ impl Admission {
     }
 
     /// How long the call is still heard out after its caller has left.
-    pub(crate) fn patience(&self) -> Duration {
-        self.progress.patience()
+    pub(crate) fn drain_time_left(&self) -> Duration {
+        self.progress.drain_time_left()
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -341,11 +341,11 @@ impl Admission {
     }
 
     /// How a complete answer ended, as its caller saw it: who has left sees nothing of it.
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> ClientOutcome {
         if self.progress.is_gone() {
-            Outcome::client_gone()
+            ClientOutcome::client_gone()
         } else {
-            Outcome::done()
+            ClientOutcome::done()
         }
     }
 
@@ -357,7 +357,7 @@ impl Admission {
     }
 
     /// Ends the call on what was seen of its answer.
-    pub(crate) fn settle(mut self: Box<Self>, seen: &Seen, outcome: &Outcome) {
+    pub(crate) fn settle(mut self: Box<Self>, seen: &Seen, outcome: &ClientOutcome) {
         self.charge(seen);
         self.journal(outcome);
     }
@@ -383,22 +383,22 @@ impl Admission {
             self.charge(seen);
         }
         let durable = if together {
-            self.certain().await
+            self.wait_until_certain().await
         } else {
-            self.durable().await
+            self.wait_until_durable().await
         };
         match durable {
             Ok(()) => {
                 if !together {
                     self.charge(seen);
                 }
-                self.note(|record| record.answers(dropped));
+                self.note(|record| record.start_answer(dropped));
                 let outcome = self.outcome();
                 self.journal(&outcome);
                 Ok(())
             }
             Err(failure) => {
-                let outcome = Outcome::failed(&failure);
+                let outcome = ClientOutcome::failed(&failure);
                 if together {
                     // Neither hold nor charge happened.
                     self.charged = None;
@@ -413,13 +413,13 @@ impl Admission {
 
     /// Ends the call without a charge: nothing was delivered.
     pub(crate) fn release(mut self: Box<Self>, failure: &Failure) {
-        self.close_released(&Outcome::failed(failure));
+        self.close_released(&ClientOutcome::failed(failure));
     }
 
     /// Tells the ledger what the call costs, and that it has ended.
     fn charge(&mut self, seen: &Seen) {
         if let Some(words) = &seen.withheld {
-            self.note(|record| record.hears(words));
+            self.note(|record| record.note_withheld(words));
         }
         let metrics = self.engine().metrics();
         let Bill {
@@ -429,7 +429,7 @@ impl Admission {
             is_malformed,
         } = self.bill(seen);
         // A session is always counted by us.
-        if basis == Basis::Counted && !matches!(self.gauge, Gauge::Session(_)) {
+        if basis == Basis::Counted && !matches!(self.metering, Metering::Session(_)) {
             metrics.usage_missing.inc();
         }
         if seen.usage_malformed || is_malformed {
@@ -442,7 +442,7 @@ impl Admission {
         let tokens = meter.input_total().saturating_add(meter.output_total());
         let meter = MeterText::from(&meter);
         // An answer that waits for its hold is not given when the hold is lost.
-        let if_lost = if self.answers_first() || self.durable.is_done() {
+        let if_lost = if self.answers_before_commit() || self.durable.is_done() {
             IfLost::Charge
         } else {
             IfLost::Drop
@@ -462,7 +462,7 @@ impl Admission {
         self.charged = Some((charge, meter));
     }
 
-    fn close_released(&mut self, outcome: &Outcome) {
+    fn close_released(&mut self, outcome: &ClientOutcome) {
         self.engine().store.close(Close {
             if_lost: IfLost::Drop,
             hold: self.hold,
@@ -474,8 +474,8 @@ impl Admission {
 
     /// Writes a call down whose caller has left. A charge that falls with its hold is written down when the
     /// fate of the hold is known.
-    fn journal_when_certain(&mut self, outcome: Outcome) {
-        let is_certain = self.answers_first() || self.durable.is_done();
+    fn journal_when_certain(&mut self, outcome: ClientOutcome) {
+        let is_certain = self.answers_before_commit() || self.durable.is_done();
         if is_certain || Handle::try_current().is_err() {
             return self.journal(&outcome);
         }
@@ -495,7 +495,7 @@ impl Admission {
     }
 
     /// Writes the call down; it is over.
-    fn journal(&mut self, outcome: &Outcome) {
+    fn journal(&mut self, outcome: &ClientOutcome) {
         let Some(record) = self.record.take() else {
             return;
         };
@@ -509,7 +509,7 @@ impl Admission {
     /// Reported usage where there is some, else our own count of what went by.
     fn bill(&self, seen: &Seen) -> Bill {
         let mut is_malformed = false;
-        if let Some(meter) = self.gauge.reported(seen, &self.model.price) {
+        if let Some(meter) = self.metering.reported(seen, &self.model.price) {
             is_malformed = true;
             match self.model.price.price(&meter) {
                 Ok(charge) if self.limits.allow(&meter, charge) => {
@@ -535,9 +535,9 @@ impl Admission {
                 usage: None,
                 ..seen.clone()
             };
-            self.gauge.counted(&seen, &self.model.price)
+            self.metering.counted(&seen, &self.model.price)
         } else {
-            self.gauge.counted(seen, &self.model.price)
+            self.metering.counted(seen, &self.model.price)
         };
         // Our own count may be too high; what the caller agreed to is the hold. The store knows
         // whether it has grown, and has the last word.
@@ -562,7 +562,7 @@ const OUTPUT_STEP_TOKENS: u64 = 4_096;
 
 /// A hold that was asked to grow.
 #[derive(Debug)]
-struct Growing {
+struct PendingGrowth {
     more: Ask,
     /// The calls of built-in tools that it covers then.
     tools: ToolCalls,
@@ -583,7 +583,7 @@ impl Drop for Admission {
             return;
         }
         self.engine().metrics().clients_gone.inc();
-        let outcome = Outcome::client_gone();
+        let outcome = ClientOutcome::client_gone();
         if self.charged.is_some() {
             self.journal_when_certain(outcome);
         } else if self.progress.is_sent() {

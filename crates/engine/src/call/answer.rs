@@ -9,7 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
 use protocol::{ByteQueue, Failure};
 
-use crate::call::stream::Relay;
+use crate::call::stream::StreamRelay;
 use crate::media::MediaStream;
 
 /// The answer to an admitted call.
@@ -25,13 +25,13 @@ pub struct Answer {
 
 /// Why a call got no answer.
 #[derive(Debug)]
-pub struct Unanswered {
+pub struct FailedCall {
     pub failure: Failure,
     /// How the key's limits stand, once the ledger was asked.
     pub rates: Option<Box<Rates>>,
 }
 
-impl From<Failure> for Unanswered {
+impl From<Failure> for FailedCall {
     fn from(failure: Failure) -> Self {
         Self {
             failure,
@@ -46,7 +46,7 @@ pub enum AnswerBody {
     /// All of it is there.
     Whole(ByteQueue),
     /// It comes as the upstream sends it; the hold lives in it.
-    Stream(Box<Relay>),
+    Stream(Box<StreamRelay>),
     /// It is read from the media storage.
     Media(Box<MediaStream>),
 }

@@ -7,30 +7,30 @@ use upstream::{CallOutcome, Channel};
 /// A try under way. Dropped without an outcome it tells that nothing was learnt, so that a probe
 /// whose caller left makes room for the next one.
 #[derive(Debug)]
-pub(crate) struct Trial<'c> {
+pub(crate) struct Attempt<'c> {
     channel: &'c Channel,
-    told: bool,
+    is_reported: bool,
 }
 
-impl<'c> Trial<'c> {
-    pub(crate) fn of(channel: &'c Channel) -> Self {
+impl<'c> Attempt<'c> {
+    pub(crate) fn on(channel: &'c Channel) -> Self {
         Self {
             channel,
-            told: false,
+            is_reported: false,
         }
     }
 
     /// Tells the channel how the try went. The first word counts.
-    pub(crate) fn tell(&mut self, outcome: CallOutcome) {
-        if !std::mem::replace(&mut self.told, true) {
+    pub(crate) fn report(&mut self, outcome: CallOutcome) {
+        if !std::mem::replace(&mut self.is_reported, true) {
             self.channel.report(outcome, Instant::now());
         }
     }
 }
 
-impl Drop for Trial<'_> {
+impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        self.tell(CallOutcome::Unknown);
+        self.report(CallOutcome::Unknown);
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
         channel.report(CallOutcome::Overloaded { retry_after }, past);
         assert_eq!(channel.state(|| now), BreakerState::Probe);
 
-        let trial = Trial::of(&channel);
+        let attempt = Attempt::on(&channel);
         let dialect = Dialect::Chat;
         let stream = false;
         let call = UpstreamRequest::json(Endpoint::Text { dialect, stream }, "any", Vec::new());
@@ -77,7 +77,7 @@ mod tests {
             BreakerState::Probe,
             "the probe is under way"
         );
-        drop(trial);
+        drop(attempt);
         assert_eq!(channel.state(|| now), BreakerState::Probe);
     }
 }

@@ -3,14 +3,14 @@
 use bytes::{Bytes, BytesMut};
 use upstream::{Body, CallError};
 
-use crate::memory_budget::Budget;
+use crate::memory_budget::MemoryBudget;
 
 /// Up to this size an answer or an event of a stream costs the budget nothing.
 pub(crate) const FREE_BYTES: usize = 256 << 10;
 
 /// Why there is no whole answer.
 #[derive(Debug)]
-pub(crate) enum Ungathered {
+pub(crate) enum CollectError {
     /// The upstream broke off.
     Lost(CallError),
     /// It sent more than it may.
@@ -19,41 +19,41 @@ pub(crate) enum Ungathered {
     NoMemory,
 }
 
-impl From<CallError> for Ungathered {
+impl From<CallError> for CollectError {
     fn from(error: CallError) -> Self {
         Self::Lost(error)
     }
 }
 
 /// The whole body, if it is not larger than `bytes_max`.
-pub(crate) async fn gather(
+pub(crate) async fn collect_body(
     mut body: Body,
     bytes_max: usize,
-    budget: &Budget,
-) -> Result<Bytes, Ungathered> {
+    budget: &MemoryBudget,
+) -> Result<Bytes, CollectError> {
     let length = body.length_left();
     let length = length.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     if let Some(length) = length {
         if length > bytes_max {
-            return Err(Ungathered::TooLarge);
+            return Err(CollectError::TooLarge);
         }
         if length <= FREE_BYTES {
             return Ok(body.collect(bytes_max).await?);
         }
-        let share = budget.take(length).ok_or(Ungathered::NoMemory)?;
+        let share = budget.take(length).ok_or(CollectError::NoMemory)?;
         return Ok(share.charge(body.collect(bytes_max).await?));
     }
-    let mut share = budget.take(0).ok_or(Ungathered::NoMemory)?;
+    let mut share = budget.take(0).ok_or(CollectError::NoMemory)?;
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     while let Some(piece) = body.next().await {
         let piece = piece?;
         let held = first.len() + whole.len() + piece.len();
         if held > bytes_max {
-            return Err(Ungathered::TooLarge);
+            return Err(CollectError::TooLarge);
         }
         if held > FREE_BYTES && !share.resize(held) {
-            return Err(Ungathered::NoMemory);
+            return Err(CollectError::NoMemory);
         }
         // Most answers come in one read; those are not copied.
         if first.is_empty() && whole.is_empty() {

@@ -5,53 +5,57 @@ use protocol::native::Seen;
 use tokio::time::timeout;
 
 use crate::call::admission::Admission;
-use crate::call::record::Outcome;
-use crate::call::stream::{Feed, Growth};
+use crate::call::record::ClientOutcome;
+use crate::call::stream::{Growth, StreamSource};
 
 /// How much of a stream is read for its usage after the caller left.
 const DRAIN_BYTES_MAX: usize = 256 << 10;
 
 /// What comes meanwhile is observed, so that the hold grows with it as before. When it cannot, the
 /// upstream is not heard any further.
-pub(crate) async fn drain(mut feed: Feed, mut admission: Box<Admission>, growing: Option<Growth>) {
-    let patience = admission.patience();
+pub(crate) async fn drain(
+    mut source: StreamSource,
+    mut admission: Box<Admission>,
+    growing: Option<Growth>,
+) {
+    let drain_time_left = admission.drain_time_left();
     // What has arrived meanwhile is not read: the upstream is cancelled at once.
-    if patience.is_zero() {
-        return settle_gone(admission, growing, feed.translator.seen()).await;
+    if drain_time_left.is_zero() {
+        return settle_gone(admission, growing, source.translator.seen()).await;
     }
     let mut unread = ByteQueue::new();
     let mut read_bytes = 0;
-    let _ = timeout(patience, async {
+    let _ = timeout(drain_time_left, async {
         if let Some(growing) = growing {
             match growing.await {
-                Ok(()) => admission.grown(),
-                Err(_) => return admission.not_grown(),
+                Ok(()) => admission.growth_granted(),
+                Err(_) => return admission.growth_refused(),
             }
         }
         loop {
-            let parsed = match feed.upstream.next().await {
+            let parsed = match source.upstream.next().await {
                 Some(Ok(chunk)) => {
                     read_bytes += chunk.len();
-                    feed.translator.push(chunk, &mut unread)
+                    source.translator.push(chunk, &mut unread)
                 }
                 Some(Err(_)) => break,
                 // Where a stream has no end mark, only its end says which report was the last.
                 None => {
-                    let _ = feed.translator.end(&mut unread);
+                    let _ = source.translator.end(&mut unread);
                     break;
                 }
             };
             while unread.pop().is_some() {}
-            if admission.grow(feed.translator.seen()).await.is_err() {
+            if admission.grow(source.translator.seen()).await.is_err() {
                 break;
             }
-            if parsed.is_err() || feed.translator.seen().ended || read_bytes > DRAIN_BYTES_MAX {
+            if parsed.is_err() || source.translator.seen().ended || read_bytes > DRAIN_BYTES_MAX {
                 break;
             }
         }
     })
     .await;
-    settle_gone(admission, None, feed.translator.seen()).await;
+    settle_gone(admission, None, source.translator.seen()).await;
 }
 
 /// Settles a call whose caller has left. Its hold grows first where it covers less than is charged by our
@@ -63,13 +67,13 @@ pub(crate) async fn settle_gone(
 ) {
     if let Some(growing) = growing {
         match growing.await {
-            Ok(()) => admission.grown(),
-            Err(_) => admission.not_grown(),
+            Ok(()) => admission.growth_granted(),
+            Err(_) => admission.growth_refused(),
         }
     }
     if admission.is_undercharged(seen) {
         // A refusal leaves the charge at the hold.
         let _ = admission.grow(seen).await;
     }
-    admission.settle(seen, &Outcome::client_gone());
+    admission.settle(seen, &ClientOutcome::client_gone());
 }

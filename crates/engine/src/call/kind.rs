@@ -11,7 +11,7 @@ use store::{KeyHead, RequestId};
 use upstream::{Endpoint, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
-use crate::call::route_plan::Tries;
+use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::engine::{Engine, Settings};
 
@@ -27,12 +27,12 @@ pub struct Arrival {
 
 /// A request that was read and not refused: what it becomes for an upstream, and what the
 /// upstream's answer becomes for the caller.
-pub(crate) trait Work: Send + Sync + 'static {
+pub(crate) trait CallKind: Send + Sync + 'static {
     /// Whether the answer is a stream.
     fn is_streamed(&self) -> bool;
 
     /// Gets what the request needs to be said to this route, such as pictures it cannot fetch.
-    fn provide(
+    fn prepare_for(
         &mut self,
         _engine: &Engine,
         _model: &Model,
@@ -42,23 +42,23 @@ pub(crate) trait Work: Send + Sync + 'static {
     }
 
     /// The request as this route takes it.
-    fn word(&self, model: &Model, route: &Route) -> Result<Worded, Failure>;
+    fn encode_for(&self, model: &Model, route: &Route) -> Result<Encoded, Failure>;
 
     /// The caller's form of a whole answer of `spoken`.
-    fn translate(
+    fn translate_answer(
         &self,
         spoken: Endpoint,
         answer: Bytes,
     ) -> Result<Result<native::Answer, Broken>, Failure>;
 
     /// What turns a stream of `spoken` into the caller's.
-    fn translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure>;
+    fn stream_translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure>;
 
     /// How the caller's protocol treats streams.
-    fn manner(&self) -> Manner;
+    fn stream_policy(&self) -> StreamPolicy;
 
     /// Whether an answer of this type can be one.
-    fn takes(&self, _content_type: Option<&HeaderValue>) -> bool {
+    fn accepts(&self, _content_type: Option<&HeaderValue>) -> bool {
         true
     }
 
@@ -75,7 +75,7 @@ pub(crate) trait Work: Send + Sync + 'static {
 
 /// A request in the words of one route.
 #[derive(Debug)]
-pub(crate) struct Worded {
+pub(crate) struct Encoded {
     pub(crate) call: UpstreamRequest,
     /// The value of `x-dropped-params`.
     pub(crate) dropped: Option<String>,
@@ -83,16 +83,16 @@ pub(crate) struct Worded {
 
 /// How a protocol's clients take streams that are silent or fail.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
+pub(crate) struct StreamPolicy {
     /// A sign of life that they survive; empty where there is none.
     pub(crate) keep_alive: &'static [u8],
     /// Whether a clean close would mean success to them.
-    pub(crate) aborts: bool,
+    pub(crate) aborts_on_failure: bool,
 }
 
 /// A call that may ask for money.
 pub(crate) struct Prepared<W> {
-    pub(crate) work: W,
-    pub(crate) tries: Tries,
+    pub(crate) kind: W,
+    pub(crate) plan: RoutePlan,
     pub(crate) estimate: Estimate,
 }

@@ -68,7 +68,7 @@ impl Progress {
     }
 
     /// A route is tried whose channel may have its own value for the drain.
-    pub(crate) fn mark_tried(&self, channel: &Channel) {
+    pub(crate) fn mark_attempt(&self, channel: &Channel) {
         let own = channel.client_gone_drain();
         let drain = own.unwrap_or(self.engine.settings.client_gone_drain);
         self.drain_ms.store(millis(drain), Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl Progress {
     }
 
     /// How much is left of the time for which a call is heard out, counted from its caller's leaving.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn drain_time_left(&self) -> Duration {
         let drain = self.drain();
         let gone = self.gone.get().map_or(Duration::ZERO, Instant::elapsed);
         drain.saturating_sub(gone)
@@ -94,12 +94,12 @@ fn millis(duration: Duration) -> u64 {
 ///
 /// The upstream works for us from the first request byte on, so hanging up just before a
 /// buffered answer must not make it free: the call runs on for `drain` to learn its usage.
-pub(crate) struct Outliving<T: Send + 'static> {
+pub(crate) struct SpawnedCall<T: Send + 'static> {
     call: Option<JoinHandle<T>>,
     progress: Arc<Progress>,
 }
 
-impl<T: Send + 'static> Outliving<T> {
+impl<T: Send + 'static> SpawnedCall<T> {
     pub(crate) fn begin(
         call: impl Future<Output = T> + Send + 'static,
         progress: Arc<Progress>,
@@ -111,7 +111,7 @@ impl<T: Send + 'static> Outliving<T> {
     }
 }
 
-impl<T: Send + 'static> Future for Outliving<T> {
+impl<T: Send + 'static> Future for SpawnedCall<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
@@ -120,12 +120,12 @@ impl<T: Send + 'static> Future for Outliving<T> {
         };
         let ended = ready!(Pin::new(call).poll(cx));
         self.call = None;
-        ending_of(ended)
+        join_result(ended)
     }
 }
 
 /// What becomes of who waits for a call: a panic goes on here, where the request is shielded from it.
-fn ending_of<T>(ended: Result<T, JoinError>) -> Poll<T> {
+fn join_result<T>(ended: Result<T, JoinError>) -> Poll<T> {
     match ended.map_err(JoinError::try_into_panic) {
         Ok(answer) => Poll::Ready(answer),
         Err(Ok(panic)) => resume_unwind(panic),
@@ -134,7 +134,7 @@ fn ending_of<T>(ended: Result<T, JoinError>) -> Poll<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Outliving<T> {
+impl<T: Send + 'static> Drop for SpawnedCall<T> {
     fn drop(&mut self) {
         let Some(mut call) = self.call.take() else {
             return;
@@ -172,12 +172,12 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_panics_panics_where_it_is_waited_for() {
         let calm = tokio::spawn(async { 7 }).await;
-        assert_eq!(ending_of(calm), Poll::Ready(7));
+        assert_eq!(join_result(calm), Poll::Ready(7));
         let wild = tokio::spawn(async { panic!("as the test wants") }).await;
-        let shielded = catch_unwind(AssertUnwindSafe(|| ending_of::<()>(wild)));
+        let shielded = catch_unwind(AssertUnwindSafe(|| join_result::<()>(wild)));
         assert!(shielded.is_err());
         let endless = tokio::spawn(std::future::pending::<()>());
         endless.abort();
-        assert_eq!(ending_of(endless.await), Poll::Pending);
+        assert_eq!(join_result(endless.await), Poll::Pending);
     }
 }

@@ -17,12 +17,12 @@ const NOTES_BYTES_MAX: usize = 8 << 10;
 
 /// How a call ended, as the caller saw it.
 #[derive(Debug, Clone)]
-pub(crate) struct Outcome {
+pub(crate) struct ClientOutcome {
     status: u16,
     code: Option<&'static str>,
 }
 
-impl Outcome {
+impl ClientOutcome {
     /// The answer was complete.
     pub(crate) fn done() -> Self {
         Self {
@@ -83,13 +83,13 @@ impl Record {
     }
 
     /// The request was understood.
-    pub(crate) fn reads(&mut self, model: impl Into<Arc<str>>, stream: bool) {
+    pub(crate) fn set_model(&mut self, model: impl Into<Arc<str>>, stream: bool) {
         self.row.model = model.into();
         self.row.stream = stream;
     }
 
     /// The ledger is asked.
-    pub(crate) fn asks(&mut self) {
+    pub(crate) fn ask_ledger(&mut self) {
         self.asked_us = self.elapsed_us();
     }
 
@@ -120,13 +120,13 @@ impl Record {
     }
 
     /// A route is being tried.
-    pub(crate) fn tries(&mut self, route: &Route) {
+    pub(crate) fn start_attempt(&mut self, route: &Route) {
         self.row.channel = Some(Arc::clone(&route.channel_name));
         self.row.upstream_model = Some(Arc::clone(&route.model));
     }
 
     /// The route that was tried last gave nothing.
-    pub(crate) fn missed(&mut self, failure: &Failure) {
+    pub(crate) fn attempt_failed(&mut self, failure: &Failure) {
         if !self.route_notes.is_empty() {
             self.route_notes.push_str("; ");
         }
@@ -143,7 +143,7 @@ impl Record {
     }
 
     /// The upstream said something that the caller is not told.
-    pub(crate) fn hears(&mut self, words: &str) {
+    pub(crate) fn note_withheld(&mut self, words: &str) {
         if self.route_notes.len() > NOTES_BYTES_MAX {
             return;
         }
@@ -155,35 +155,35 @@ impl Record {
     }
 
     /// The upstream's head has come.
-    pub(crate) fn head_came(&mut self) {
+    pub(crate) fn upstream_answered(&mut self) {
         self.row.timings.upstream_us = Some(self.elapsed_us());
     }
 
     /// The answer begins to leave; its request had to leave out what `dropped` names.
-    pub(crate) fn answers(&mut self, dropped: Option<&str>) {
+    pub(crate) fn start_answer(&mut self, dropped: Option<&str>) {
         self.row.dropped_params = dropped.map(Into::into);
         self.row.timings.first_byte_us = Some(self.elapsed_us());
     }
 
     /// The call was refused before a hold.
     pub(crate) fn refused(self, failure: &Failure) -> JournalRow {
-        self.ended(&Outcome::failed(failure), None)
+        self.ended(&ClientOutcome::failed(failure), None)
     }
 
     /// The call was answered, and costs nothing.
     pub(crate) fn free(self) -> JournalRow {
-        self.ended(&Outcome::done(), None)
+        self.ended(&ClientOutcome::done(), None)
     }
 
     /// The hold was released.
-    pub(crate) fn released(self, outcome: &Outcome) -> JournalRow {
+    pub(crate) fn released(self, outcome: &ClientOutcome) -> JournalRow {
         self.ended(outcome, Some("released"))
     }
 
     /// The hold was settled.
     pub(crate) fn settled(
         mut self,
-        outcome: &Outcome,
+        outcome: &ClientOutcome,
         charge: Micro,
         meter: MeterText,
     ) -> JournalRow {
@@ -194,15 +194,15 @@ impl Record {
 
     /// The call has opened a task, whose hold ends with it.
     pub(crate) fn opened(self) -> JournalRow {
-        self.ended(&Outcome::done(), None)
+        self.ended(&ClientOutcome::done(), None)
     }
 
     /// The call has opened a task that came to nothing; `end` is what became of the hold.
-    pub(crate) fn ended_early(self, outcome: &Outcome, end: &'static str) -> JournalRow {
+    pub(crate) fn ended_early(self, outcome: &ClientOutcome, end: &'static str) -> JournalRow {
         self.ended(outcome, Some(end))
     }
 
-    fn ended(mut self, outcome: &Outcome, end: Option<&'static str>) -> JournalRow {
+    fn ended(mut self, outcome: &ClientOutcome, end: Option<&'static str>) -> JournalRow {
         self.row.timings.total_us = self.elapsed_us();
         self.row.at = clock::now();
         self.row.status = outcome.status;

@@ -12,7 +12,7 @@ use upstream::{
     UpstreamResponse, order_routes,
 };
 
-use crate::call::attempt::Trial;
+use crate::call::attempt::Attempt;
 use crate::call::progress::Progress;
 use crate::catalog::{Model, Route};
 use crate::text::request::unreachable_model;
@@ -24,41 +24,41 @@ pub(crate) const RETRY_AFTER_S_MAX: u64 = 60;
 
 /// A route that gave no answer.
 #[derive(Debug)]
-pub(crate) struct Miss {
+pub(crate) struct RouteFailure {
     /// What the caller is told when no other route does better.
     pub(crate) failure: Failure,
     /// Whether another route may be tried.
-    pub(crate) elsewhere: bool,
+    pub(crate) may_try_next: bool,
 }
 
-impl Miss {
-    pub(crate) fn elsewhere(failure: Failure) -> Self {
+impl RouteFailure {
+    pub(crate) fn try_next(failure: Failure) -> Self {
         Self {
             failure,
-            elsewhere: true,
+            may_try_next: true,
         }
     }
 
-    pub(crate) fn here(failure: Failure) -> Self {
+    pub(crate) fn stop(failure: Failure) -> Self {
         Self {
             failure,
-            elsewhere: false,
+            may_try_next: false,
         }
     }
 }
 
 /// The routes of one call in the order of tries.
 #[derive(Debug)]
-pub(crate) struct Tries {
+pub(crate) struct RoutePlan {
     model: Arc<Model>,
     order: Vec<usize>,
     next: usize,
-    missed: Option<Failure>,
+    last_failure: Option<Failure>,
 }
 
-impl Tries {
+impl RoutePlan {
     /// The routes that can carry a call; a failure when there is none now.
-    pub(crate) fn of(
+    pub(crate) fn new(
         model: &Arc<Model>,
         carries: impl Fn(&Route) -> bool,
     ) -> Result<Self, Failure> {
@@ -97,7 +97,7 @@ impl Tries {
             model: Arc::clone(model),
             order,
             next: 0,
-            missed: None,
+            last_failure: None,
         })
     }
 
@@ -113,22 +113,22 @@ impl Tries {
             engine.metrics().failovers.inc();
         }
         self.next += 1;
-        progress.mark_tried(&route.channel);
+        progress.mark_attempt(&route.channel);
         Some(route)
     }
 
     /// Notes a miss; without `elsewhere` it was the last try.
-    pub(crate) fn miss(&mut self, miss: Miss) {
-        self.missed = Some(miss.failure);
-        if !miss.elsewhere {
+    pub(crate) fn record_failure(&mut self, failed: RouteFailure) {
+        self.last_failure = Some(failed.failure);
+        if !failed.may_try_next {
             self.next = self.order.len();
         }
     }
 
     /// What the caller is told when all tries missed.
-    pub(crate) fn failure(&mut self) -> Failure {
-        let missed = self.missed.take();
-        missed.unwrap_or_else(Failure::upstream_error)
+    pub(crate) fn last_failure(&mut self) -> Failure {
+        let last_failure = self.last_failure.take();
+        last_failure.unwrap_or_else(Failure::upstream_error)
     }
 
     pub(crate) fn model(&self) -> &Arc<Model> {
@@ -151,8 +151,8 @@ pub(crate) async fn send(
     public_model: &str,
     call: &UpstreamRequest,
     progress: &Progress,
-    trial: &mut Trial<'_>,
-) -> Result<UpstreamResponse, Miss> {
+    attempt: &mut Attempt<'_>,
+) -> Result<UpstreamResponse, RouteFailure> {
     // From here on a byte may be under way; a provable "nothing left us" takes it back below.
     let was_sent = progress.is_sent();
     progress.mark_sent();
@@ -163,7 +163,7 @@ pub(crate) async fn send(
             if error.sent == Sent::No && !was_sent {
                 progress.mark_unsent();
             }
-            return Err(lost(route, &error, trial));
+            return Err(lost(route, &error, attempt));
         }
     };
     // Whether a good status stands before a good answer is seen later.
@@ -174,17 +174,17 @@ pub(crate) async fn send(
     // The words of a 500 may blame the request. All other statuses speak for themselves, also when
     // the words never come.
     if incoming.status != 500 {
-        trial.tell(outcome);
+        attempt.report(outcome);
     }
     // Boxed: few calls go this way.
     let refusal = refused(route, public_model, call.endpoint, &call.body, incoming);
-    let miss = Box::pin(refusal).await;
-    trial.tell(if miss.elsewhere {
+    let failed = Box::pin(refusal).await;
+    attempt.report(if failed.may_try_next {
         outcome
     } else {
         CallOutcome::Served
     });
-    Err(miss)
+    Err(failed)
 }
 
 /// The upstream answered with an error. Words of the `request` may be told to the caller again.
@@ -194,7 +194,7 @@ pub(crate) async fn refused(
     endpoint: Endpoint,
     request: &[Bytes],
     incoming: UpstreamResponse,
-) -> Miss {
+) -> RouteFailure {
     let status = incoming.status;
     let retry_after = incoming.retry_after;
     let text = incoming
@@ -231,29 +231,29 @@ pub(crate) async fn refused(
         );
     }
     // Whoever refuses the request as such would be right on the next route as well.
-    Miss {
-        elsewhere: failure.status() >= 500,
+    RouteFailure {
+        may_try_next: failure.status() >= 500,
         failure,
     }
 }
 
 /// The upstream gave no answer, or none that can be used.
-pub(crate) fn lost(route: &Route, error: &CallError, trial: &mut Trial<'_>) -> Miss {
+pub(crate) fn lost(route: &Route, error: &CallError, attempt: &mut Attempt<'_>) -> RouteFailure {
     tracing::warn!(
         channel = route.channel.name(),
         error = error as &dyn std::error::Error,
         "an upstream call failed"
     );
-    trial.tell(CallOutcome::Failed);
+    attempt.report(CallOutcome::Failed);
     match error.kind {
         CallErrorKind::Connect | CallErrorKind::Broken => {
-            Miss::elsewhere(Failure::upstream_error())
+            RouteFailure::try_next(Failure::upstream_error())
         }
         CallErrorKind::Timeout(_) if error.sent == Sent::No => {
-            Miss::elsewhere(Failure::upstream_timeout())
+            RouteFailure::try_next(Failure::upstream_timeout())
         }
         // The time for this call is used up.
-        CallErrorKind::Timeout(_) => Miss::here(Failure::upstream_timeout()),
-        CallErrorKind::TooLarge => Miss::here(Failure::upstream_error()),
+        CallErrorKind::Timeout(_) => RouteFailure::stop(Failure::upstream_timeout()),
+        CallErrorKind::TooLarge => RouteFailure::stop(Failure::upstream_error()),
     }
 }

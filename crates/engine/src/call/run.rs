@@ -8,15 +8,15 @@ use protocol::{ByteQueue, Failure};
 use upstream::{CallOutcome, Endpoint, UpstreamResponse};
 
 use crate::billing::estimate::Estimate;
-use crate::call::admission::{Admission, Refused};
-use crate::call::answer::{Answer, AnswerBody, Unanswered};
-use crate::call::attempt::Trial;
-use crate::call::collect_body::{Ungathered, gather};
-use crate::call::kind::{Arrival, Prepared, Worded, Work};
-use crate::call::progress::{Outliving, Progress};
+use crate::call::admission::{Admission, RefusedAdmission};
+use crate::call::answer::{Answer, AnswerBody, FailedCall};
+use crate::call::attempt::Attempt;
+use crate::call::collect_body::{CollectError, collect_body};
+use crate::call::kind::{Arrival, CallKind, Encoded, Prepared};
+use crate::call::progress::{Progress, SpawnedCall};
 use crate::call::record::Record;
-use crate::call::route_plan::{self, Miss, Tries};
-use crate::call::stream::{Feed, Relay};
+use crate::call::route_plan::{self, RouteFailure, RoutePlan};
+use crate::call::stream::{StreamRelay, StreamSource};
 use crate::call::yield_to_ready::give_way;
 use crate::catalog::Route;
 use crate::engine::Engine;
@@ -24,11 +24,11 @@ use crate::engine::Engine;
 impl Engine {
     /// Begins a call, as a task of its own. `prepare` reads it and refuses everything that can be refused
     /// before money moves. Dropping what is returned is safe at any point: the hold is closed.
-    pub(crate) fn live<W: Work>(
+    pub(crate) fn run_call<W: CallKind>(
         self: &Arc<Self>,
         arrival: Arrival,
         prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure> + Send + 'static,
-    ) -> Outliving<Result<Answer, Unanswered>> {
+    ) -> SpawnedCall<Result<Answer, FailedCall>> {
         let progress = Arc::new(Progress::new(self));
         let seen = Arc::clone(&progress);
         // Boxed: a task moves what it holds whenever it goes on to its next state, and this is large.
@@ -36,28 +36,28 @@ impl Engine {
             let (call, record) = Call::begin(arrival, seen, prepare)?;
             call.run(record).await
         });
-        Outliving::begin(call, progress)
+        SpawnedCall::begin(call, progress)
     }
 }
 
 /// A call on its way. It stands on the heap, so that the futures it goes through stay small.
 struct Call<W> {
     arrival: Arrival,
-    work: W,
-    tries: Tries,
+    kind: W,
+    plan: RoutePlan,
     estimate: Estimate,
     /// The words for the route that is tried next, once they are found.
-    worded: Option<Worded>,
+    encoded: Option<Encoded>,
     progress: Arc<Progress>,
 }
 
 /// A whole answer, and what its request had to leave out.
-struct Delivery<T> {
+struct Received<T> {
     answer: T,
     dropped: Option<String>,
 }
 
-impl<W: Work> Call<W> {
+impl<W: CallKind> Call<W> {
     /// Reads the call; one that is refused already is journaled here.
     fn begin(
         arrival: Arrival,
@@ -69,10 +69,10 @@ impl<W: Work> Call<W> {
             Ok(prepared) => {
                 let call = Box::new(Self {
                     arrival,
-                    work: prepared.work,
-                    tries: prepared.tries,
+                    kind: prepared.kind,
+                    plan: prepared.plan,
                     estimate: prepared.estimate,
-                    worded: None,
+                    encoded: None,
                     progress,
                 });
                 Ok((call, record))
@@ -84,24 +84,24 @@ impl<W: Work> Call<W> {
         }
     }
 
-    async fn run(mut self: Box<Self>, record: Box<Record>) -> Result<Answer, Unanswered> {
+    async fn run(mut self: Box<Self>, record: Box<Record>) -> Result<Answer, FailedCall> {
         give_way().await;
         // What cannot be said to the route that is tried first is refused before money moves.
-        if let Err(failure) = self.word_first().await {
+        if let Err(failure) = self.encode_first().await {
             self.progress.engine().journal(record.refused(&failure));
             return Err(failure.into());
         }
         give_way().await;
-        let admitted = Admission::ask(
+        let admitted = Admission::request(
             &self.arrival.key,
-            self.tries.model(),
+            self.plan.model(),
             std::mem::take(&mut self.estimate),
             Arc::clone(&self.progress),
             record,
         );
         let admission = match admitted.await {
             Ok(admission) => admission,
-            Err(Refused { record, unanswered }) => {
+            Err(RefusedAdmission { record, unanswered }) => {
                 self.progress
                     .engine()
                     .journal(record.refused(&unanswered.failure));
@@ -109,41 +109,41 @@ impl<W: Work> Call<W> {
             }
         };
         let rates = admission.rates;
-        let answer = if self.work.is_streamed() {
+        let answer = if self.kind.is_streamed() {
             self.streamed(admission).await
         } else {
             self.whole(admission).await
         };
-        answer.map_err(|failure| Unanswered {
+        answer.map_err(|failure| FailedCall {
             failure,
             rates: Some(Box::new(rates)),
         })
     }
 
-    async fn word_first(&mut self) -> Result<(), Failure> {
-        if let Some(route) = self.tries.first() {
-            self.work
-                .provide(self.progress.engine(), self.tries.model(), route)
+    async fn encode_first(&mut self) -> Result<(), Failure> {
+        if let Some(route) = self.plan.first() {
+            self.kind
+                .prepare_for(self.progress.engine(), self.plan.model(), route)
                 .await?;
             give_way().await;
-            self.worded = Some(self.work.word(self.tries.model(), route)?);
+            self.encoded = Some(self.kind.encode_for(self.plan.model(), route)?);
         }
         Ok(())
     }
 
     /// Answers when the whole answer is there.
     async fn whole(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
-        while let Some(route) = self.tries.next(&self.progress) {
-            admission.note(|record| record.tries(&route));
+        while let Some(route) = self.plan.next(&self.progress) {
+            admission.note(|record| record.start_attempt(&route));
             match self.try_whole(&route, &mut admission).await {
-                Ok(delivery) => return deliver_whole(delivery, admission).await,
-                Err(miss) => {
-                    admission.note(|record| record.missed(&miss.failure));
-                    self.tries.miss(miss);
+                Ok(received) => return deliver_whole(received, admission).await,
+                Err(failed) => {
+                    admission.note(|record| record.attempt_failed(&failed.failure));
+                    self.plan.record_failure(failed);
                 }
             }
         }
-        let failure = self.tries.failure();
+        let failure = self.plan.last_failure();
         admission.release(&failure);
         Err(failure)
     }
@@ -152,49 +152,49 @@ impl<W: Work> Call<W> {
         &mut self,
         route: &Route,
         admission: &mut Admission,
-    ) -> Result<Delivery<native::Answer>, Miss> {
-        let mut trial = Trial::of(&route.channel);
-        let (incoming, spoken, dropped) = self.send(route, &mut trial).await?;
-        admission.note(Record::head_came);
-        let bytes_max = self.work.answer_bytes_max(&self.progress.engine().settings);
-        let body = gather(incoming.body, bytes_max, self.progress.engine().budget()).await;
-        let body = body.map_err(|ungathered| match ungathered {
+    ) -> Result<Received<native::Answer>, RouteFailure> {
+        let mut attempt = Attempt::on(&route.channel);
+        let (incoming, spoken, dropped) = self.send(route, &mut attempt).await?;
+        admission.note(Record::upstream_answered);
+        let bytes_max = self.kind.answer_bytes_max(&self.progress.engine().settings);
+        let body = collect_body(incoming.body, bytes_max, self.progress.engine().budget()).await;
+        let body = body.map_err(|error| match error {
             // An answer cut halfway was content: it is not asked for again.
-            Ungathered::Lost(error) => Miss {
-                elsewhere: false,
-                ..route_plan::lost(route, &error, &mut trial)
+            CollectError::Lost(error) => RouteFailure {
+                may_try_next: false,
+                ..route_plan::lost(route, &error, &mut attempt)
             },
-            Ungathered::TooLarge => {
-                trial.tell(CallOutcome::Failed);
+            CollectError::TooLarge => {
+                attempt.report(CallOutcome::Failed);
                 let channel = route.channel.name();
                 tracing::warn!(channel, bytes_max, "an upstream's answer is too large");
-                Miss::here(Failure::upstream_error())
+                RouteFailure::stop(Failure::upstream_error())
             }
-            Ungathered::NoMemory => Miss::here(no_memory()),
+            CollectError::NoMemory => RouteFailure::stop(no_memory()),
         })?;
         give_way().await;
         let answer = self
-            .work
-            .translate(spoken, body)
-            .map_err(Miss::here)?
-            .map_err(|broken| broken_miss(route, &broken, &mut trial))?;
-        trial.tell(CallOutcome::Served);
-        Ok(Delivery { answer, dropped })
+            .kind
+            .translate_answer(spoken, body)
+            .map_err(RouteFailure::stop)?
+            .map_err(|broken| broken_answer(route, &broken, &mut attempt))?;
+        attempt.report(CallOutcome::Served);
+        Ok(Received { answer, dropped })
     }
 
     /// Answers when the stream has shown content, which no other route may repeat.
     async fn streamed(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
-        while let Some(route) = self.tries.next(&self.progress) {
-            admission.note(|record| record.tries(&route));
+        while let Some(route) = self.plan.next(&self.progress) {
+            admission.note(|record| record.start_attempt(&route));
             match self.try_stream(&route, &mut admission).await {
-                Ok(delivery) => return self.deliver_stream(delivery, admission).await,
-                Err(miss) => {
-                    admission.note(|record| record.missed(&miss.failure));
-                    self.tries.miss(miss);
+                Ok(received) => return self.deliver_stream(received, admission).await,
+                Err(failed) => {
+                    admission.note(|record| record.attempt_failed(&failed.failure));
+                    self.plan.record_failure(failed);
                 }
             }
         }
-        let failure = self.tries.failure();
+        let failure = self.plan.last_failure();
         admission.release(&failure);
         Err(failure)
     }
@@ -203,22 +203,22 @@ impl<W: Work> Call<W> {
         &mut self,
         route: &Route,
         admission: &mut Admission,
-    ) -> Result<Delivery<Opened>, Miss> {
-        let mut trial = Trial::of(&route.channel);
-        let (incoming, spoken, dropped) = self.send(route, &mut trial).await?;
-        admission.note(Record::head_came);
-        if !self.work.takes(incoming.content_type.as_ref()) {
+    ) -> Result<Received<StartedStream>, RouteFailure> {
+        let mut attempt = Attempt::on(&route.channel);
+        let (incoming, spoken, dropped) = self.send(route, &mut attempt).await?;
+        admission.note(Record::upstream_answered);
+        if !self.kind.accepts(incoming.content_type.as_ref()) {
             let why = format!("an answer of type {:?}", incoming.content_type);
-            return Err(broken_miss(route, &Broken::Malformed(why), &mut trial));
+            return Err(broken_answer(route, &Broken::Malformed(why), &mut attempt));
         }
         let translator = self
-            .work
-            .translator(self.tries.model(), spoken)
-            .map_err(Miss::here)?;
+            .kind
+            .stream_translator(self.plan.model(), spoken)
+            .map_err(RouteFailure::stop)?;
         let budget = self.progress.engine().budget().clone();
-        let mut opened = Opened {
-            content_type: self.work.content_type(incoming.content_type.as_ref()),
-            feed: Feed::new(incoming.body, translator, budget),
+        let mut started = StartedStream {
+            content_type: self.kind.content_type(incoming.content_type.as_ref()),
+            source: StreamSource::new(incoming.body, translator, budget),
             out: ByteQueue::new(),
             broken: None,
         };
@@ -226,48 +226,48 @@ impl<W: Work> Call<W> {
         // so that the caller gets signs of life.
         let content = tokio::time::timeout(
             self.progress.engine().settings.keep_alive,
-            opened.until_content(route, &mut trial),
+            started.until_content(route, &mut attempt),
         );
-        if let Ok(Err(miss)) = content.await {
-            return Err(miss);
+        if let Ok(Err(failed)) = content.await {
+            return Err(failed);
         }
-        trial.tell(CallOutcome::Served);
-        Ok(Delivery {
-            answer: opened,
+        attempt.report(CallOutcome::Served);
+        Ok(Received {
+            answer: started,
             dropped,
         })
     }
 
     async fn deliver_stream(
         &self,
-        delivery: Delivery<Opened>,
+        received: Received<StartedStream>,
         mut admission: Box<Admission>,
     ) -> Result<Answer, Failure> {
-        let Delivery {
-            answer: opened,
+        let Received {
+            answer: started,
             dropped,
-        } = delivery;
-        if let Err(failure) = admission.durable().await {
+        } = received;
+        if let Err(failure) = admission.wait_until_durable().await {
             admission.release(&failure);
             return Err(failure);
         }
         admission.note(|record| {
-            record.answers(dropped.as_deref());
-            record.keep_answer(&opened.out, 0);
+            record.start_answer(dropped.as_deref());
+            record.keep_answer(&started.out, 0);
         });
         let rates = admission.rates;
-        let mut relay = Relay::new(
-            opened.feed,
-            opened.out,
+        let mut relay = StreamRelay::new(
+            started.source,
+            started.out,
             admission,
-            self.work.manner(),
+            self.kind.stream_policy(),
             self.arrival.request_id,
         );
-        if let Some(failure) = &opened.broken {
+        if let Some(failure) = &started.broken {
             relay.break_off(failure);
         }
         Ok(Answer {
-            content_type: opened.content_type,
+            content_type: started.content_type,
             rates,
             dropped,
             body: AnswerBody::Stream(Box::new(relay)),
@@ -279,44 +279,44 @@ impl<W: Work> Call<W> {
     async fn send(
         &mut self,
         route: &Route,
-        trial: &mut Trial<'_>,
-    ) -> Result<(UpstreamResponse, Endpoint, Option<String>), Miss> {
-        if self.worded.is_none() {
-            let provided = self
-                .work
-                .provide(self.progress.engine(), self.tries.model(), route)
+        attempt: &mut Attempt<'_>,
+    ) -> Result<(UpstreamResponse, Endpoint, Option<String>), RouteFailure> {
+        if self.encoded.is_none() {
+            let prepared = self
+                .kind
+                .prepare_for(self.progress.engine(), self.plan.model(), route)
                 .await;
-            provided.map_err(Miss::here)?;
+            prepared.map_err(RouteFailure::stop)?;
         }
-        let worded = match &mut self.worded {
-            Some(worded) => worded,
+        let encoded = match &mut self.encoded {
+            Some(encoded) => encoded,
             none => none.insert(
-                self.work
-                    .word(self.tries.model(), route)
-                    .map_err(Miss::here)?,
+                self.kind
+                    .encode_for(self.plan.model(), route)
+                    .map_err(RouteFailure::stop)?,
             ),
         };
         give_way().await;
-        let (spoken, dropped) = (worded.call.endpoint, worded.dropped.take());
+        let (spoken, dropped) = (encoded.call.endpoint, encoded.dropped.take());
         let sent = route_plan::send(
             route,
-            &self.tries.model().id,
-            &worded.call,
+            &self.plan.model().id,
+            &encoded.call,
             &self.progress,
-            trial,
+            attempt,
         )
         .await;
-        self.worded = None;
+        self.encoded = None;
         let incoming = sent?;
         Ok((incoming, spoken, dropped))
     }
 }
 
 async fn deliver_whole(
-    delivery: Delivery<native::Answer>,
+    received: Received<native::Answer>,
     mut admission: Box<Admission>,
 ) -> Result<Answer, Failure> {
-    let Delivery { answer, dropped } = delivery;
+    let Received { answer, dropped } = received;
     give_way().await;
     admission.note(|record| record.keep_answer(&answer.pieces, 0));
     let rates = admission.rates;
@@ -332,37 +332,41 @@ async fn deliver_whole(
 }
 
 /// A stream whose head has come.
-struct Opened {
+struct StartedStream {
     content_type: HeaderValue,
-    feed: Feed,
+    source: StreamSource,
     out: ByteQueue,
     /// It broke behind its first content, in the same read.
     broken: Option<Failure>,
 }
 
-impl Opened {
+impl StartedStream {
     /// Reads until output or the end has gone by.
-    async fn until_content(&mut self, route: &Route, trial: &mut Trial<'_>) -> Result<(), Miss> {
+    async fn until_content(
+        &mut self,
+        route: &Route,
+        attempt: &mut Attempt<'_>,
+    ) -> Result<(), RouteFailure> {
         loop {
-            match self.feed.upstream.next().await {
+            match self.source.upstream.next().await {
                 Some(Ok(chunk)) => {
-                    if let Err(broken) = self.feed.translator.push(chunk, &mut self.out) {
-                        return self.broke(broken_miss(route, &broken, trial));
+                    if let Err(broken) = self.source.translator.push(chunk, &mut self.out) {
+                        return self.broke(broken_answer(route, &broken, attempt));
                     }
-                    if !self.feed.charge(&self.out) {
-                        return self.broke(Miss::here(no_memory()));
+                    if !self.source.charge(&self.out) {
+                        return self.broke(RouteFailure::stop(no_memory()));
                     }
                 }
-                Some(Err(error)) => return Err(route_plan::lost(route, &error, trial)),
+                Some(Err(error)) => return Err(route_plan::lost(route, &error, attempt)),
                 None => {
-                    self.feed
+                    self.source
                         .translator
                         .end(&mut self.out)
-                        .map_err(|broken| broken_miss(route, &broken, trial))?;
+                        .map_err(|broken| broken_answer(route, &broken, attempt))?;
                     return Ok(());
                 }
             }
-            let seen = self.feed.translator.seen();
+            let seen = self.source.translator.seen();
             if seen.content || seen.ended {
                 return Ok(());
             }
@@ -371,27 +375,31 @@ impl Opened {
 
     /// Content that came before the break is delivered, and the break behind it: how the bytes
     /// were cut into reads must not decide whether another route is tried (S3).
-    fn broke(&mut self, miss: Miss) -> Result<(), Miss> {
-        if !self.feed.translator.seen().content {
-            return Err(miss);
+    fn broke(&mut self, failed: RouteFailure) -> Result<(), RouteFailure> {
+        if !self.source.translator.seen().content {
+            return Err(failed);
         }
-        self.broken = Some(miss.failure);
+        self.broken = Some(failed.failure);
         Ok(())
     }
 }
 
 /// An answer that is none: another route may do better, for nothing has reached the caller.
-pub(crate) fn broken_miss(route: &Route, broken: &Broken, trial: &mut Trial<'_>) -> Miss {
+pub(crate) fn broken_answer(
+    route: &Route,
+    broken: &Broken,
+    attempt: &mut Attempt<'_>,
+) -> RouteFailure {
     tracing::warn!(channel = route.channel.name(), %broken, "an upstream's answer is not one");
     let failure = broken_failure(broken);
     // A refusal of the request under a good status is an answer; all else is none.
-    trial.tell(if failure.status() < 500 {
+    attempt.report(if failure.status() < 500 {
         CallOutcome::Served
     } else {
         CallOutcome::Failed
     });
-    Miss {
-        elsewhere: failure.status() >= 500,
+    RouteFailure {
+        may_try_next: failure.status() >= 500,
         failure,
     }
 }

@@ -8,12 +8,12 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// Begins once, for all streams of the node.
 #[derive(Debug, Default)]
-pub(crate) struct Ending {
+pub(crate) struct Shutdown {
     has_begun: AtomicBool,
     signal: CancellationToken,
 }
 
-impl Ending {
+impl Shutdown {
     pub(crate) fn begin(&self) {
         self.has_begun.store(true, Ordering::Release);
         self.signal.cancel();
@@ -32,12 +32,12 @@ impl Ending {
 /// One stream's wait for the end. It takes the signal's lock once for each waker, not for each
 /// poll: a stream is polled for every piece, and its task hardly ever changes.
 #[derive(Debug, Default)]
-pub(crate) struct EndingWatch(Option<(Waker, Pin<Box<WaitForCancellationFutureOwned>>)>);
+pub(crate) struct ShutdownWatch(Option<(Waker, Pin<Box<WaitForCancellationFutureOwned>>)>);
 
-impl EndingWatch {
+impl ShutdownWatch {
     /// Whether the end has begun; if not, the task is woken when it does.
-    pub(crate) fn has_begun(&mut self, ending: &Ending, cx: &mut Context<'_>) -> bool {
-        if ending.has_begun() {
+    pub(crate) fn has_begun(&mut self, shutdown: &Shutdown, cx: &mut Context<'_>) -> bool {
+        if shutdown.has_begun() {
             return true;
         }
         let mut wait = match self.0.take() {
@@ -46,7 +46,7 @@ impl EndingWatch {
                 return false;
             }
             Some((_, wait)) => wait,
-            None => Box::pin(ending.signal.clone().cancelled_owned()),
+            None => Box::pin(shutdown.signal.clone().cancelled_owned()),
         };
         let has_begun = wait.as_mut().poll(cx).is_ready();
         self.0 = Some((cx.waker().clone(), wait));
@@ -64,12 +64,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_waiting_stream_is_woken_when_the_end_begins() {
-        let ending = Arc::new(Ending::default());
-        let mut watch = EndingWatch::default();
-        let ender = Arc::clone(&ending);
+        let shutdown = Arc::new(Shutdown::default());
+        let mut watch = ShutdownWatch::default();
+        let ender = Arc::clone(&shutdown);
         let mut begun = false;
         poll_fn(|cx| {
-            if watch.has_begun(&ending, cx) {
+            if watch.has_begun(&shutdown, cx) {
                 return Poll::Ready(());
             }
             if !std::mem::replace(&mut begun, true) {
@@ -79,6 +79,6 @@ mod tests {
             Poll::Pending
         })
         .await;
-        assert!(ending.has_begun());
+        assert!(shutdown.has_begun());
     }
 }

@@ -19,11 +19,11 @@ use crate::call::admission::{Admission, refusal};
 use crate::call::answer::Aborted;
 use crate::call::collect_body::FREE_BYTES;
 use crate::call::drain::{drain, settle_gone};
-use crate::call::kind::Manner;
-use crate::call::record::Outcome;
+use crate::call::kind::StreamPolicy;
+use crate::call::record::ClientOutcome;
 use crate::call::run::{broken_failure, no_memory};
-use crate::call::shutdown::EndingWatch;
-use crate::memory_budget::{Budget, Share};
+use crate::call::shutdown::ShutdownWatch;
+use crate::memory_budget::{MemoryBudget, MemoryShare};
 
 /// What may wait for a slow reader before we stop reading from the upstream.
 const OUT_BYTES_MAX: usize = 16 << 10;
@@ -35,15 +35,15 @@ const ABORT_PAUSE: Duration = Duration::from_millis(20);
 const GROWTH_PAUSE: Duration = Duration::from_secs(1);
 
 /// A stream being relayed, with the hold that pays for it.
-pub struct Relay {
+pub struct StreamRelay {
     /// Gone when the upstream has ended, or we are done with it.
-    feed: Option<Feed>,
+    source: Option<StreamSource>,
     out: ByteQueue,
-    /// What `out` takes of the node's memory when there is no feed any more.
-    share: Option<Share>,
+    /// What `out` takes of the node's memory when there is no source any more.
+    share: Option<MemoryShare>,
     /// Gone when the call is closed.
     admission: Option<Box<Admission>>,
-    manner: Manner,
+    policy: StreamPolicy,
     request_id: RequestId,
     /// Whether the last wake-up brought something that has not been given a chance to be joined.
     fresh: bool,
@@ -54,20 +54,20 @@ pub struct Relay {
     /// Not before this: a busy ledger is not asked again with every piece.
     grow_after: Option<Instant>,
     keep_alive: Option<Pin<Box<Sleep>>>,
-    ending: EndingWatch,
+    shutdown: ShutdownWatch,
 }
 
 /// Where the bytes come from, and what has been seen of them.
-pub(crate) struct Feed {
+pub(crate) struct StreamSource {
     pub(crate) upstream: Body,
     pub(crate) translator: Translator,
-    budget: Budget,
+    budget: MemoryBudget,
     /// What large events take of the node's memory.
-    share: Option<Share>,
+    share: Option<MemoryShare>,
 }
 
-impl Feed {
-    pub(crate) fn new(upstream: Body, translator: Translator, budget: Budget) -> Self {
+impl StreamSource {
+    pub(crate) fn new(upstream: Body, translator: Translator, budget: MemoryBudget) -> Self {
         Self {
             upstream,
             translator,
@@ -115,38 +115,38 @@ impl End {
 
 pub(crate) type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
 
-impl std::fmt::Debug for Relay {
+impl std::fmt::Debug for StreamRelay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Relay")
+        f.debug_struct("StreamRelay")
             .field("request_id", &self.request_id)
             .finish_non_exhaustive()
     }
 }
 
-impl Relay {
+impl StreamRelay {
     pub(crate) fn new(
-        feed: Feed,
+        source: StreamSource,
         out: ByteQueue,
         admission: Box<Admission>,
-        manner: Manner,
+        policy: StreamPolicy,
         request_id: RequestId,
     ) -> Self {
-        let seen = feed.translator.seen();
+        let seen = source.translator.seen();
         let ended = seen.ended.then(|| seen.clone());
         let mut relay = Self {
-            feed: Some(feed),
+            source: Some(source),
             fresh: !out.is_empty(),
             out,
             share: None,
             admission: Some(admission),
-            manner,
+            policy,
             request_id,
             end: End::Clean,
             growing: None,
             closing: None,
             grow_after: None,
             keep_alive: None,
-            ending: EndingWatch::default(),
+            shutdown: ShutdownWatch::default(),
         };
         // A short answer may be over with its first read, before anything is relayed.
         if let Some(seen) = ended {
@@ -157,8 +157,8 @@ impl Relay {
 
     /// Ends the stream behind what it holds, with a failure that was seen before it began.
     pub(crate) fn break_off(&mut self, failure: &Failure) {
-        if let Some(feed) = self.feed.take() {
-            self.fail(feed, failure);
+        if let Some(source) = self.source.take() {
+            self.fail(source, failure);
         }
     }
 
@@ -187,10 +187,10 @@ impl Relay {
             if self.is_unpaid() {
                 break;
             }
-            let Some(feed) = self.feed.as_mut() else {
+            let Some(source) = self.source.as_mut() else {
                 break;
             };
-            match feed.upstream.poll_next(cx) {
+            match source.upstream.poll_next(cx) {
                 Poll::Ready(next) => {
                     self.fresh = true;
                     self.take(next);
@@ -205,9 +205,9 @@ impl Relay {
                     return Poll::Pending;
                 }
                 // The end mark has gone by: the caller need not wait for the upstream to hang up.
-                Poll::Pending if feed.translator.seen().ended => {
-                    self.share = feed.share.take();
-                    self.feed = None;
+                Poll::Pending if source.translator.seen().ended => {
+                    self.share = source.share.take();
+                    self.source = None;
                 }
                 Poll::Pending if !self.out.is_empty() => break,
                 Poll::Pending if self.watch_ending(cx) => self.end_with_node(),
@@ -233,26 +233,26 @@ impl Relay {
     /// Whether more has gone by than the hold covers, and the ledger is asked for more: nothing is
     /// read until it has answered.
     fn is_unpaid(&self) -> bool {
-        let is_uncovered = |feed: &Feed| {
+        let is_uncovered = |source: &StreamSource| {
             let admission = self.admission.as_ref();
-            admission.is_some_and(|it| it.is_uncovered(feed.translator.seen()))
+            admission.is_some_and(|it| it.is_uncovered(source.translator.seen()))
         };
-        self.growing.is_some() && self.feed.as_ref().is_some_and(is_uncovered)
+        self.growing.is_some() && self.source.as_ref().is_some_and(is_uncovered)
     }
 
     /// Takes what the upstream gave: bytes, its end, or its failure.
     fn take(&mut self, next: Option<Result<Bytes, CallError>>) {
-        let Some(mut feed) = self.feed.take() else {
+        let Some(mut source) = self.source.take() else {
             return;
         };
         let is_over = next.is_none();
         let kept = self.out.len();
         let result = match next {
-            Some(Ok(chunk)) => feed
+            Some(Ok(chunk)) => source
                 .translator
                 .push(chunk, &mut self.out)
                 .map_err(|broken| broken_failure(&broken)),
-            None => feed
+            None => source
                 .translator
                 .end(&mut self.out)
                 .map_err(|broken| broken_failure(&broken)),
@@ -270,22 +270,22 @@ impl Relay {
             admission.note(|record| record.keep_answer(&self.out, kept));
         }
         let result = result.and_then(|()| {
-            let fits = feed.charge(&self.out);
+            let fits = source.charge(&self.out);
             fits.then_some(()).ok_or_else(no_memory)
         });
         if let Err(failure) = result {
-            return self.fail(feed, &failure);
+            return self.fail(source, &failure);
         }
-        let seen = feed.translator.seen();
+        let seen = source.translator.seen();
         if is_over || seen.ended {
             self.settle(seen);
         } else {
             self.grow_if_needed(seen);
         }
         if is_over {
-            self.share = feed.share;
+            self.share = source.share;
         } else {
-            self.feed = Some(feed);
+            self.source = Some(source);
         }
     }
 
@@ -302,33 +302,33 @@ impl Relay {
             }
         }
         if let Some(admission) = self.admission.take() {
-            admission.settle(seen, &Outcome::done());
+            admission.settle(seen, &ClientOutcome::done());
         }
     }
 
     /// Ends the stream with the error event of the called protocol; never with a clean finish.
-    fn fail(&mut self, feed: Feed, failure: &Failure) {
-        let Feed {
+    fn fail(&mut self, source: StreamSource, failure: &Failure) {
+        let StreamSource {
             mut translator,
             share,
             ..
-        } = feed;
+        } = source;
         self.share = share;
         // Once the end mark has gone by there is nothing left to fail.
         let Some(mut admission) = self.admission.take() else {
             return;
         };
         if let Some(cause) = &failure.cause {
-            admission.note(|record| record.hears(cause));
+            admission.note(|record| record.note_withheld(cause));
         }
         let seen = translator.seen();
         if seen.content || seen.usage.is_some() {
-            admission.settle(seen, &Outcome::failed(failure));
+            admission.settle(seen, &ClientOutcome::failed(failure));
         } else {
             admission.release(failure);
         }
         translator.fail(failure, &self.request_id, &mut self.out);
-        if self.manner.aborts {
+        if self.policy.aborts_on_failure {
             self.end = End::Abort(None);
         }
     }
@@ -360,21 +360,21 @@ impl Relay {
         self.growing = None;
         if let Some(admission) = self.admission.as_mut() {
             match grown {
-                Ok(()) => admission.grown(),
-                Err(_) => admission.not_grown(),
+                Ok(()) => admission.growth_granted(),
+                Err(_) => admission.growth_refused(),
             }
         }
         if let Some(seen) = self.closing.take() {
             if let Some(admission) = self.admission.take() {
-                admission.settle(&seen, &Outcome::done());
+                admission.settle(&seen, &ClientOutcome::done());
             }
             return;
         }
         match grown {
             Ok(()) => {}
             Err(error @ AdmitError::Refused { .. }) => {
-                if let Some(feed) = self.feed.take() {
-                    self.fail(feed, &refusal(&error));
+                if let Some(source) = self.source.take() {
+                    self.fail(source, &refusal(&error));
                 }
             }
             // Our own trouble is not the caller's: the settlement books what the answer costs (W6).
@@ -387,7 +387,7 @@ impl Relay {
 
     /// A node that stops has waited for its streams long enough (R3).
     fn end_with_node(&mut self) {
-        let is_ending = |it: &Admission| it.engine().ending.has_begun();
+        let is_ending = |it: &Admission| it.engine().shutdown.has_begun();
         if self.admission.as_deref().is_some_and(is_ending) {
             self.break_off(&Failure::unavailable("The service is shutting down."));
         }
@@ -396,7 +396,7 @@ impl Relay {
     fn watch_ending(&mut self, cx: &mut Context<'_>) -> bool {
         self.admission
             .as_ref()
-            .is_some_and(|it| self.ending.has_begun(&it.engine().ending, cx))
+            .is_some_and(|it| self.shutdown.has_begun(&it.engine().shutdown, cx))
     }
 
     /// Puts out a sign of life when the upstream has been silent for long.
@@ -404,7 +404,7 @@ impl Relay {
         let Some(admission) = self.admission.as_ref() else {
             return Poll::Pending;
         };
-        if self.manner.keep_alive.is_empty() {
+        if self.policy.keep_alive.is_empty() {
             return Poll::Pending;
         }
         let silence = admission.engine().settings.keep_alive;
@@ -413,13 +413,13 @@ impl Relay {
             .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + silence)));
         ready!(timer.as_mut().poll(cx));
         self.keep_alive = None;
-        self.out.push(Bytes::from_static(self.manner.keep_alive));
+        self.out.push(Bytes::from_static(self.policy.keep_alive));
         Poll::Ready(())
     }
 }
 
 /// The caller has left: the upstream is heard out for a while for its usage (S1).
-impl Drop for Relay {
+impl Drop for StreamRelay {
     fn drop(&mut self) {
         let Some(admission) = self.admission.take() else {
             return;
@@ -427,7 +427,7 @@ impl Drop for Relay {
         let has_runtime = tokio::runtime::Handle::try_current().is_ok();
         if let Some(seen) = self.closing.take() {
             if !has_runtime {
-                return admission.settle(&seen, &Outcome::client_gone());
+                return admission.settle(&seen, &ClientOutcome::client_gone());
             }
             // Nobody may have asked the ledger yet.
             let (tasks, growing) = (admission.engine().tasks.clone(), self.growing.take());
@@ -435,8 +435,8 @@ impl Drop for Relay {
             tasks.spawn(async move { settle_gone(admission, growing, &seen).await });
             return;
         }
-        // Without a feed the admission closes and counts itself.
-        let Some(feed) = self.feed.take() else {
+        // Without a source the admission closes and counts itself.
+        let Some(source) = self.source.take() else {
             return;
         };
         let growing = self.growing.take();
@@ -444,9 +444,9 @@ impl Drop for Relay {
         if has_runtime {
             admission.stop_counting();
             let tasks = admission.engine().tasks.clone();
-            tasks.spawn(drain(feed, admission, growing));
+            tasks.spawn(drain(source, admission, growing));
         } else {
-            admission.settle(feed.translator.seen(), &Outcome::client_gone());
+            admission.settle(source.translator.seen(), &ClientOutcome::client_gone());
         }
     }
 }

@@ -16,17 +16,17 @@ use parking_lot::Mutex;
 use store::{Digest, KeyHead, StoreError};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
-use crate::callers::limits::{Callers, KeyShare};
-use crate::callers::shared_values::Shares;
+use crate::callers::limits::{Callers, KeyUsage};
+use crate::callers::shared_values::SharedValues;
 use crate::clock;
 
 /// How long a found key is believed.
-const BELIEF: Duration = Duration::from_secs(5);
+const FOUND_TTL: Duration = Duration::from_secs(5);
 /// How long a key that was not found is refused without a look: a key that is created afterwards
 /// works when this is over.
-const UNKNOWN_BELIEF: Duration = Duration::from_secs(1);
+const UNKNOWN_TTL: Duration = Duration::from_secs(1);
 /// How long a caller waits to be recognised.
-const ASKED_WITHIN: Duration = Duration::from_secs(5);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 const SHARDS: usize = 16;
 const SHARD_KEYS_MAX: usize = 4096;
 const SHARD_UNKNOWN_MAX: usize = 1024;
@@ -36,7 +36,7 @@ const UNSEEN_WAITING_MAX: usize = 4096;
 
 /// Why nobody is calling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unrecognised {
+pub(crate) enum KeyLookupError {
     /// Unknown, disabled or expired.
     NoSuchKey,
     /// The store could not be asked; never told as a wrong key.
@@ -48,36 +48,36 @@ pub(crate) enum Unrecognised {
 pub(crate) struct Keyring {
     callers: Callers,
     shards: [Mutex<Shard>; SHARDS],
-    unseen: UnseenLane,
+    unseen: UnseenKeyQueue,
 }
 
 #[derive(Debug, Default)]
 struct Shard {
     /// Keys that the store has, also when they are no longer believed or not live.
-    known: HashMap<Digest, Known>,
+    known: HashMap<Digest, CachedKey>,
     /// Keys that the store does not have, and when it was asked.
     unknown: HashMap<Digest, Instant>,
-    queries: Shares<Digest, Query>,
+    queries: SharedValues<Digest, Query>,
 }
 
 /// The key that came last on a connection, which is nearly always the next one too: who shows it again
 /// is known without a look into the memory that all share.
 #[derive(Debug, Default)]
-pub struct LastKey(Mutex<Option<Known>>);
+pub struct LastKey(Mutex<Option<CachedKey>>);
 
 /// A key that was found, and when it was asked for.
 #[derive(Debug, Clone)]
-struct Known {
+struct CachedKey {
     digest: Digest,
     head: KeyHead,
-    share: Arc<KeyShare>,
+    share: Arc<KeyUsage>,
     asked: Instant,
 }
 
-impl Known {
+impl CachedKey {
     /// The key, if it is live and was asked for a moment ago.
-    fn believed(&self) -> Option<Self> {
-        (self.asked.elapsed() <= BELIEF && is_live(&self.head)).then(|| self.clone())
+    fn if_fresh(&self) -> Option<Self> {
+        (self.asked.elapsed() <= FOUND_TTL && is_live(&self.head)).then(|| self.clone())
     }
 }
 
@@ -86,12 +86,12 @@ impl Known {
 struct Query {
     is_known: bool,
     asked: Instant,
-    found: OnceCell<Option<Known>>,
+    found: OnceCell<Option<CachedKey>>,
 }
 
 /// What a connection's key is in the memory.
-enum Remembered {
-    Live(Known),
+enum CacheLookup {
+    Live(CachedKey),
     Unknown,
     Asked(Arc<Query>),
 }
@@ -101,7 +101,7 @@ impl Keyring {
         Self {
             callers,
             shards: std::array::from_fn(|_| Mutex::default()),
-            unseen: UnseenLane::new(),
+            unseen: UnseenKeyQueue::new(),
         }
     }
 
@@ -116,7 +116,7 @@ impl Keyring {
         look_up: impl FnOnce(Digest) -> F,
         secret: &str,
         last: &LastKey,
-    ) -> Result<(KeyHead, Arc<KeyShare>), Unrecognised>
+    ) -> Result<(KeyHead, Arc<KeyUsage>), KeyLookupError>
     where
         F: Future<Output = Result<Option<KeyHead>, StoreError>>,
     {
@@ -124,34 +124,34 @@ impl Keyring {
         let again = {
             let last = last.0.lock();
             let same = last.as_ref().filter(|known| known.digest == digest);
-            same.and_then(Known::believed)
+            same.and_then(CachedKey::if_fresh)
         };
         if let Some(known) = again {
             return Ok((known.head, known.share));
         }
         let known = match self.remembered(digest) {
-            Remembered::Live(known) => known,
-            Remembered::Unknown => return Err(Unrecognised::NoSuchKey),
+            CacheLookup::Live(known) => known,
+            CacheLookup::Unknown => return Err(KeyLookupError::NoSuchKey),
             // Nothing believed, or a dead key: a key that was enabled again works at once.
-            Remembered::Asked(query) => self.ask(look_up, digest, &query).await?,
+            CacheLookup::Asked(query) => self.ask(look_up, digest, &query).await?,
         };
         *last.0.lock() = Some(known.clone());
         Ok((known.head, known.share))
     }
 
     /// What is known of a key, or the query that will tell.
-    fn remembered(&self, digest: Digest) -> Remembered {
+    fn remembered(&self, digest: Digest) -> CacheLookup {
         let mut shard = self.shard(&digest).lock();
         let known = shard.known.get(&digest);
         let is_known = known.is_some();
-        if let Some(known) = known.and_then(Known::believed) {
-            return Remembered::Live(known);
+        if let Some(known) = known.and_then(CachedKey::if_fresh) {
+            return CacheLookup::Live(known);
         }
         let refused = shard.unknown.get(&digest);
-        if refused.is_some_and(|asked| asked.elapsed() <= UNKNOWN_BELIEF) {
-            return Remembered::Unknown;
+        if refused.is_some_and(|asked| asked.elapsed() <= UNKNOWN_TTL) {
+            return CacheLookup::Unknown;
         }
-        Remembered::Asked(shard.queries.get_or_insert(digest, || Query {
+        CacheLookup::Asked(shard.queries.get_or_insert(digest, || Query {
             is_known,
             asked: Instant::now(),
             found: OnceCell::new(),
@@ -163,7 +163,7 @@ impl Keyring {
         look_up: impl FnOnce(Digest) -> F,
         digest: Digest,
         query: &Query,
-    ) -> Result<Known, Unrecognised>
+    ) -> Result<CachedKey, KeyLookupError>
     where
         F: Future<Output = Result<Option<KeyHead>, StoreError>>,
     {
@@ -177,21 +177,21 @@ impl Keyring {
             let found = look_up(digest).await?;
             Ok(self.learn(digest, query, found))
         });
-        let found = tokio::time::timeout(ASKED_WITHIN, asking).await;
+        let found = tokio::time::timeout(LOOKUP_TIMEOUT, asking).await;
         match found.unwrap_or(Err(StoreError::Unavailable)) {
             Ok(Some(known)) if is_live(&known.head) => Ok(known.clone()),
-            Ok(_) => Err(Unrecognised::NoSuchKey),
+            Ok(_) => Err(KeyLookupError::NoSuchKey),
             Err(error) => {
                 tracing::warn!(%error, "key lookup failed");
-                Err(Unrecognised::Unavailable)
+                Err(KeyLookupError::Unavailable)
             }
         }
     }
 
     /// Keeps what the store has answered. A look-up that failed comes not here: it says nothing of the key.
-    fn learn(&self, digest: Digest, query: &Query, found: Option<KeyHead>) -> Option<Known> {
+    fn learn(&self, digest: Digest, query: &Query, found: Option<KeyHead>) -> Option<CachedKey> {
         let asked = query.asked;
-        let known = found.map(|head| Known {
+        let known = found.map(|head| CachedKey {
             digest,
             head,
             share: self.callers.share_of(&head),
@@ -207,13 +207,13 @@ impl Keyring {
         if let Some(known) = &known {
             unknown.remove(&digest);
             make_room(keys, SHARD_KEYS_MAX, |known| {
-                known.asked.elapsed() <= BELIEF
+                known.asked.elapsed() <= FOUND_TTL
             });
             keys.insert(digest, known.clone());
         } else {
             keys.remove(&digest);
             make_room(unknown, SHARD_UNKNOWN_MAX, |asked| {
-                asked.elapsed() <= UNKNOWN_BELIEF
+                asked.elapsed() <= UNKNOWN_TTL
             });
             unknown.insert(digest, asked);
         }
@@ -245,12 +245,12 @@ fn make_room<V>(
 
 /// The way to the store for keys that were never found here.
 #[derive(Debug)]
-struct UnseenLane {
+struct UnseenKeyQueue {
     turns: Semaphore,
     waiting: AtomicUsize,
 }
 
-impl UnseenLane {
+impl UnseenKeyQueue {
     fn new() -> Self {
         Self {
             turns: Semaphore::new(UNSEEN_AT_ONCE),

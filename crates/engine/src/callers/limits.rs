@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use protocol::Failure;
 use store::{KeyHead, KeyId, WalletId};
 
-use crate::callers::shared_values::Shares;
+use crate::callers::shared_values::SharedValues;
 use crate::engine::Engine;
-use crate::memory_budget::Budget;
+use crate::memory_budget::MemoryBudget;
 
 /// How long a wallet that was seen with credit is not looked at again.
 const FUNDS_BELIEVED: Duration = Duration::from_secs(1);
@@ -48,29 +48,29 @@ impl Default for CallerLimits {
 #[derive(Debug)]
 pub(crate) struct Callers {
     limits: CallerLimits,
-    large_bodies: Budget,
-    keys: Mutex<Shares<KeyId, KeyShare>>,
-    wallets: Mutex<Shares<WalletId, WalletShare>>,
+    large_bodies: MemoryBudget,
+    keys: Mutex<SharedValues<KeyId, KeyUsage>>,
+    wallets: Mutex<SharedValues<WalletId, WalletUsage>>,
 }
 
 /// What one key takes of the node.
 #[derive(Debug)]
-pub(crate) struct KeyShare {
+pub(crate) struct KeyUsage {
     in_flight: AtomicUsize,
-    large_bodies: Budget,
+    large_bodies: MemoryBudget,
     token_counts: Mutex<Bucket>,
-    wallet: Arc<WalletShare>,
+    wallet: Arc<WalletUsage>,
 }
 
 #[derive(Debug)]
-struct WalletShare {
-    large_bodies: Budget,
+struct WalletUsage {
+    large_bodies: MemoryBudget,
     funds_seen: Mutex<Option<Instant>>,
 }
 
 impl Callers {
     /// Large bodies of all callers together are charged to `large_bodies`.
-    pub(crate) fn new(limits: CallerLimits, large_bodies: Budget) -> Self {
+    pub(crate) fn new(limits: CallerLimits, large_bodies: MemoryBudget) -> Self {
         Self {
             limits,
             large_bodies,
@@ -80,11 +80,11 @@ impl Callers {
     }
 
     /// The share of a key; the same one as long as anybody holds it.
-    pub(crate) fn share_of(&self, head: &KeyHead) -> Arc<KeyShare> {
+    pub(crate) fn share_of(&self, head: &KeyHead) -> Arc<KeyUsage> {
         self.keys.lock().get_or_insert(head.key, || {
             let wallet = self.wallet_share_of(head.wallet);
             let bytes_max = self.limits.key_bodies_bytes_max;
-            KeyShare {
+            KeyUsage {
                 in_flight: AtomicUsize::new(0),
                 large_bodies: wallet.large_bodies.part_of_caller(bytes_max),
                 token_counts: Mutex::default(),
@@ -110,8 +110,8 @@ impl Callers {
         })
     }
 
-    fn wallet_share_of(&self, wallet: WalletId) -> Arc<WalletShare> {
-        self.wallets.lock().get_or_insert(wallet, || WalletShare {
+    fn wallet_share_of(&self, wallet: WalletId) -> Arc<WalletUsage> {
+        self.wallets.lock().get_or_insert(wallet, || WalletUsage {
             large_bodies: self
                 .large_bodies
                 .part_of_caller(self.limits.wallet_bodies_bytes_max),
@@ -120,7 +120,7 @@ impl Callers {
     }
 
     /// Counts one more request of a key, or refuses it.
-    pub(crate) fn enter(&self, key: KeyHead, share: Arc<KeyShare>) -> Result<Caller, Failure> {
+    pub(crate) fn enter(&self, key: KeyHead, share: Arc<KeyUsage>) -> Result<Caller, Failure> {
         // Counted first, so that a refusal gives back what it took by being dropped.
         let before = share.in_flight.fetch_add(1, Ordering::Relaxed);
         let caller = Caller { key, share };
@@ -135,12 +135,12 @@ impl Callers {
 #[derive(Debug)]
 pub struct Caller {
     pub key: KeyHead,
-    share: Arc<KeyShare>,
+    share: Arc<KeyUsage>,
 }
 
 impl Caller {
     /// The memory that large bodies of this caller may take.
-    pub fn large_bodies(&self) -> &Budget {
+    pub fn large_bodies(&self) -> &MemoryBudget {
         &self.share.large_bodies
     }
 }
@@ -183,7 +183,7 @@ fn can_spend(wallet: &Wallet) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory_budget::Ceiling;
+    use crate::memory_budget::LimitOwner;
 
     fn head() -> KeyHead {
         KeyHead {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn callers(limits: CallerLimits) -> Callers {
-        Callers::new(limits, Budget::new(1_000))
+        Callers::new(limits, MemoryBudget::new(1_000))
     }
 
     fn enter(callers: &Callers, head: KeyHead) -> Result<Caller, Failure> {
@@ -260,10 +260,18 @@ mod tests {
         };
         let [one, sibling, other] = [one, sibling, head()].map(|it| enter(&callers, it).unwrap());
         let mut share = one.large_bodies().share();
-        assert_eq!(share.try_grow(301), Err(Ceiling::Caller), "the key's limit");
+        assert_eq!(
+            share.try_grow(301),
+            Err(LimitOwner::Caller),
+            "the key's limit"
+        );
         assert_eq!(share.try_grow(300), Ok(()));
         let mut beside = sibling.large_bodies().share();
-        assert_eq!(beside.try_grow(101), Err(Ceiling::Caller), "the wallet's");
+        assert_eq!(
+            beside.try_grow(101),
+            Err(LimitOwner::Caller),
+            "the wallet's"
+        );
         assert_eq!(beside.try_grow(100), Ok(()));
         assert!(other.large_bodies().take(300).is_some());
     }

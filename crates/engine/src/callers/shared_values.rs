@@ -9,12 +9,12 @@ const ENTRIES_SWEPT_FROM: usize = 64;
 
 /// Values that are shared by their users and forgotten with the last of them.
 #[derive(Debug)]
-pub(crate) struct Shares<K, V> {
+pub(crate) struct SharedValues<K, V> {
     entries: HashMap<K, Weak<V>>,
     sweep_at: usize,
 }
 
-impl<K, V> Default for Shares<K, V> {
+impl<K, V> Default for SharedValues<K, V> {
     fn default() -> Self {
         Self {
             entries: HashMap::new(),
@@ -23,7 +23,7 @@ impl<K, V> Default for Shares<K, V> {
     }
 }
 
-impl<K: Eq + Hash, V> Shares<K, V> {
+impl<K: Eq + Hash, V> SharedValues<K, V> {
     /// The value of `key`: the one in use, or a new one.
     pub(crate) fn get_or_insert(&mut self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
         if let Some(found) = self.entries.get(&key).and_then(Weak::upgrade) {
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn values_are_forgotten_with_their_last_user() {
-        let mut shares = Shares::default();
+        let mut shares = SharedValues::default();
         let kept: Vec<Arc<usize>> = (0..10).map(|it| shares.get_or_insert(it, || it)).collect();
         for it in 10..5_000 {
             shares.get_or_insert(it, || it);

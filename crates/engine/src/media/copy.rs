@@ -11,7 +11,7 @@ use store::{MediaId, MediaName, MediaType, Spool, Spooled};
 use tokio::time::timeout;
 use upstream::Channel;
 
-use super::copy_error::Uncopied;
+use super::copy_error::CopyError;
 use crate::engine::Engine;
 
 /// Copies at once. One more waits for its turn outside, so that it takes no place from polls.
@@ -35,29 +35,29 @@ impl Engine {
         medium: &Medium,
         home: Option<&Channel>,
         id: MediaId,
-    ) -> Result<Hosted, Uncopied> {
+    ) -> Result<Hosted, CopyError> {
         let counts = &self.metrics().media;
         let copied = match self.copies.try_acquire() {
             // A copy takes minutes; another node makes it anew.
-            Ok(_turn) => self
-                .leaving
-                .run_until_cancelled(Box::pin(self.copy_in_turn(medium, home, id)))
+            Ok(_permit) => self
+                .stopping
+                .run_until_cancelled(Box::pin(self.copy_in_permit(medium, home, id)))
                 .await
-                .unwrap_or_else(|| Err(Uncopied::Later("the node stops".to_owned()))),
-            Err(_) => Err(Uncopied::Later(
+                .unwrap_or_else(|| Err(CopyError::Retryable("the node stops".to_owned()))),
+            Err(_) => Err(CopyError::Retryable(
                 "as many media are copied as may be".to_owned(),
             )),
         };
-        counts.copied(copied.as_ref().map_or_else(Uncopied::word, |_| "kept"));
+        counts.copied(copied.as_ref().map_or_else(CopyError::label, |_| "kept"));
         copied
     }
 
-    async fn copy_in_turn(
+    async fn copy_in_permit(
         &self,
         medium: &Medium,
         home: Option<&Channel>,
         id: MediaId,
-    ) -> Result<Hosted, Uncopied> {
+    ) -> Result<Hosted, CopyError> {
         let bounds = self.settings.media;
         let spooling = async {
             let mut spool = self.media.spool(bounds.bytes_max(medium.kind)).await?;
@@ -71,11 +71,11 @@ impl Engine {
                 }
                 Source::Base64(text) => decode(text, &mut spool).await?,
             }
-            Ok::<_, Uncopied>(spool.finish().await?)
+            Ok::<_, CopyError>(spool.finish().await?)
         };
         let spooled = timeout(bounds.within.saturating_add(WRITING_MAX), spooling)
             .await
-            .map_err(|_| Uncopied::Later("the copy took too long".to_owned()))??;
+            .map_err(|_| CopyError::Retryable("the copy took too long".to_owned()))??;
         let bytes = spooled.bytes();
         let (spooled, checked) = check(spooled, medium.kind).await?;
         let name = MediaName {
@@ -92,8 +92,8 @@ impl Engine {
     }
 }
 
-async fn decode(text: &[u8], spool: &mut Spool) -> Result<(), Uncopied> {
-    let unfit = || Uncopied::Unfit("the answer holds no base64".to_owned());
+async fn decode(text: &[u8], spool: &mut Spool) -> Result<(), CopyError> {
+    let unfit = || CopyError::Invalid("the answer holds no base64".to_owned());
     let mut decoder = Decoder::default();
     let mut bytes = Vec::new();
     for piece in text.chunks(DECODED_TEXT_BYTES) {
@@ -107,11 +107,11 @@ async fn decode(text: &[u8], spool: &mut Spool) -> Result<(), Uncopied> {
 }
 
 /// Looks at the file's headers, on a thread that may wait for the disk.
-async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked), Uncopied> {
+async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked), CopyError> {
     let checking = tokio::task::spawn_blocking(move || {
         let mut file = spooled
             .open()
-            .map_err(|error| Uncopied::Later(error.to_string()))?;
+            .map_err(|error| CopyError::Retryable(error.to_string()))?;
         let checked = match wanted {
             MediaKind::Png => {
                 check_png(&mut file)?;
@@ -138,7 +138,7 @@ async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked)
     });
     match checking.await {
         Ok(checked) => checked,
-        Err(error) => Err(Uncopied::Later(error.to_string())),
+        Err(error) => Err(CopyError::Retryable(error.to_string())),
     }
 }
 

@@ -6,64 +6,64 @@ use upstream::FetchError;
 
 /// A copy that did not come about. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Uncopied {
+pub(crate) enum CopyError {
     /// It could not be had or stored now.
     #[error("{0}")]
-    Later(String),
+    Retryable(String),
     /// It is no longer, or not yet, where the upstream said; the upstream may name another place.
     #[error("{0}")]
-    Stale(String),
+    StaleUrl(String),
     /// It is not what it should be, and will not be.
     #[error("{0}")]
-    Unfit(String),
+    Invalid(String),
 }
 
-impl Uncopied {
+impl CopyError {
     /// The word of the counter.
-    pub(super) fn word(&self) -> &'static str {
+    pub(super) fn label(&self) -> &'static str {
         match self {
-            Self::Later(_) => "later",
-            Self::Stale(_) => "stale",
-            Self::Unfit(_) => "unfit",
+            Self::Retryable(_) => "later",
+            Self::StaleUrl(_) => "stale",
+            Self::Invalid(_) => "unfit",
         }
     }
 }
 
-impl From<FetchError> for Uncopied {
+impl From<FetchError> for CopyError {
     fn from(error: FetchError) -> Self {
         let text = error.to_string();
         match error {
-            FetchError::Refused(_) | FetchError::TooLarge(_) => Self::Unfit(text),
+            FetchError::Refused(_) | FetchError::TooLarge(_) => Self::Invalid(text),
             // A server that is overloaded or asks for patience, or none at all.
             FetchError::Status(408 | 425 | 429 | 500..)
             | FetchError::Unresolved
-            | FetchError::Call(_) => Self::Later(text),
-            FetchError::Status(_) | FetchError::Redirects => Self::Stale(text),
+            | FetchError::Call(_) => Self::Retryable(text),
+            FetchError::Status(_) | FetchError::Redirects => Self::StaleUrl(text),
         }
     }
 }
 
-impl From<MediaError> for Uncopied {
+impl From<MediaError> for CopyError {
     fn from(error: MediaError) -> Self {
         match error {
-            MediaError::TooLarge(_) => Self::Unfit(error.to_string()),
-            error => Self::Later(error.to_string()),
+            MediaError::TooLarge(_) => Self::Invalid(error.to_string()),
+            error => Self::Retryable(error.to_string()),
         }
     }
 }
 
-impl From<Fault> for Uncopied {
+impl From<Fault> for CopyError {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Unreadable(error) => Self::Later(error.to_string()),
+            Fault::Unreadable(error) => Self::Retryable(error.to_string()),
             Fault::Bad(bad) => bad.into(),
         }
     }
 }
 
-impl From<Bad> for Uncopied {
+impl From<Bad> for CopyError {
     fn from(bad: Bad) -> Self {
-        Self::Unfit(bad.to_string())
+        Self::Invalid(bad.to_string())
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn what_may_help_follows_from_what_went_wrong() {
-        for (error, word) in [
+        for (error, label) in [
             (FetchError::Refused(UrlRefusal::Address), "unfit"),
             (FetchError::TooLarge(1), "unfit"),
             (FetchError::Unresolved, "later"),
@@ -87,16 +87,16 @@ mod tests {
             (FetchError::Status(503), "later"),
         ] {
             let told = error.to_string();
-            assert_eq!(Uncopied::from(error).word(), word, "{told}");
+            assert_eq!(CopyError::from(error).label(), label, "{told}");
         }
-        for (error, word) in [
+        for (error, label) in [
             (MediaError::TooLarge(1), "unfit"),
             (MediaError::Full, "later"),
             (MediaError::Timeout, "later"),
             (MediaError::Short, "later"),
         ] {
             let told = error.to_string();
-            assert_eq!(Uncopied::from(error).word(), word, "{told}");
+            assert_eq!(CopyError::from(error).label(), label, "{told}");
         }
     }
 }

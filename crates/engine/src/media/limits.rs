@@ -12,7 +12,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// What operators can set about media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MediaBounds {
+pub struct MediaLimits {
     pub video_bytes_max: u64,
     pub picture_bytes_max: u64,
     /// From the first look at a name to the last byte.
@@ -25,7 +25,7 @@ pub struct MediaBounds {
     pub read_within: Duration,
 }
 
-impl Default for MediaBounds {
+impl Default for MediaLimits {
     fn default() -> Self {
         Self {
             video_bytes_max: 512 << 20,
@@ -38,7 +38,7 @@ impl Default for MediaBounds {
     }
 }
 
-impl MediaBounds {
+impl MediaLimits {
     /// The largest file of a kind.
     pub(super) fn bytes_max(self, kind: MediaKind) -> u64 {
         match kind {

@@ -11,8 +11,8 @@ mod sweep;
 mod tests;
 
 pub(crate) use copy::COPIES_MAX;
-pub(crate) use copy_error::Uncopied;
-pub use limits::MediaBounds;
+pub(crate) use copy_error::CopyError;
+pub use limits::MediaLimits;
 pub use reads::MediaRead;
 pub(crate) use reads::MediaReads;
 pub use storage_health::StorageState;

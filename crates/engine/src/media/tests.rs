@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use upstream::{AddressPolicy, Channel, ChannelSpec, Preset, Secret, Timeouts};
 
-use super::copy_error::Uncopied;
+use super::copy_error::CopyError;
 use crate::clock;
 use crate::engine::{Engine, Settings};
 
@@ -106,7 +106,7 @@ impl Scene {
         }
     }
 
-    async fn copy(&self, kind: MediaKind, source: Source) -> Result<Hosted, Uncopied> {
+    async fn copy(&self, kind: MediaKind, source: Source) -> Result<Hosted, CopyError> {
         self.copy_from(kind, source, None).await
     }
 
@@ -115,7 +115,7 @@ impl Scene {
         kind: MediaKind,
         source: Source,
         home: Option<&Channel>,
-    ) -> Result<Hosted, Uncopied> {
+    ) -> Result<Hosted, CopyError> {
         let medium = Medium {
             kind,
             source,
@@ -308,7 +308,7 @@ async fn what_is_not_what_it_should_be_is_unfit() {
     ] {
         let copied = scene.copy(kind, source).await;
         assert!(
-            matches!(copied, Err(Uncopied::Unfit(_))),
+            matches!(copied, Err(CopyError::Invalid(_))),
             "{name}: {copied:?}"
         );
     }
@@ -338,7 +338,7 @@ async fn trouble_on_the_way_is_told_apart() {
         let copied = scene
             .copy(MediaKind::Mp4, Source::Url(origin.url(path)))
             .await;
-        assert_eq!(copied.unwrap_err().word(), word, "{path}");
+        assert_eq!(copied.unwrap_err().label(), word, "{path}");
     }
     // The first look and five redirects.
     let rounds = origin
@@ -363,7 +363,7 @@ async fn storage_that_is_gone_or_full_is_tried_again() {
     };
     let id = MediaId::random();
     let copied = scene.engine.copy_medium(&medium, None, id).await;
-    assert!(matches!(copied, Err(Uncopied::Later(_))), "{copied:?}");
+    assert!(matches!(copied, Err(CopyError::Retryable(_))), "{copied:?}");
     std::fs::rename(&away, &media).unwrap();
     let hosted = scene.engine.copy_medium(&medium, None, id).await.unwrap();
     assert!(scene.is_kept(&hosted, MediaType::Mp4, film.len()).await);
@@ -423,12 +423,12 @@ async fn the_address_policy_holds_but_for_the_channels_own_origin() {
         let copied = scene
             .copy_from(MediaKind::Mp4, source, Some(&channel))
             .await;
-        assert!(matches!(copied, Err(Uncopied::Unfit(_))), "{copied:?}");
+        assert!(matches!(copied, Err(CopyError::Invalid(_))), "{copied:?}");
     }
     let copied = scene
         .copy(MediaKind::Mp4, Source::Url(home.url("/v1/film")))
         .await;
-    assert!(matches!(copied, Err(Uncopied::Unfit(_))), "{copied:?}");
+    assert!(matches!(copied, Err(CopyError::Invalid(_))), "{copied:?}");
     assert!(elsewhere.asked().is_empty());
     assert_eq!(home.asked().len(), 2);
 }
@@ -440,5 +440,5 @@ async fn a_node_that_leaves_gives_its_copies_up() {
     let copied = scene
         .copy(MediaKind::Mp4, base64(&film(b"isom", 1000)))
         .await;
-    assert!(matches!(copied, Err(Uncopied::Later(_))), "{copied:?}");
+    assert!(matches!(copied, Err(CopyError::Retryable(_))), "{copied:?}");
 }

@@ -17,7 +17,7 @@ use prometheus_client::registry::Registry;
 use store::{Settled, Stats};
 
 use super::media_counts::MediaCounts;
-use crate::metrics::request_tally::{Tally, Traffic};
+use crate::metrics::request_tally::{RequestTallies, Tally};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByModel {
@@ -45,7 +45,7 @@ struct ByChannel {
 /// The node's counters. Recording never blocks on a scrape for long.
 pub struct Metrics {
     registry: Registry,
-    traffic: Arc<Traffic>,
+    tallies: Arc<RequestTallies>,
     tokens: Family<TokenClass, Counter>,
     credits: Family<ByModel, Counter>,
     unpriced_tool_calls: Family<ToolOfModel, Counter>,
@@ -79,7 +79,7 @@ impl Default for Metrics {
 
 /// What a scrape reads off other parts at that moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reading {
+pub(crate) struct ScrapeValues {
     pub(crate) stats: Stats,
     /// What the ledger has committed, by model.
     pub(crate) settled: Vec<Settled>,
@@ -107,8 +107,8 @@ impl Metrics {
         );
         let media = MediaCounts::register(&mut registry);
         let store = StoreGauges::register(&mut registry);
-        let traffic = Arc::new(Traffic::default());
-        registry.register_collector(Box::new(Arc::clone(&traffic)));
+        let tallies = Arc::new(RequestTallies::default());
+        registry.register_collector(Box::new(Arc::clone(&tallies)));
         let tokens = Family::default();
         registry.register("tokens", "Tokens settled, by class", tokens.clone());
         let credits = Family::default();
@@ -133,7 +133,7 @@ impl Metrics {
         registry.register("uptime_seconds", "Seconds since the start", uptime.clone());
         Self {
             registry,
-            traffic,
+            tallies,
             tokens,
             credits,
             unpriced_tool_calls,
@@ -151,7 +151,7 @@ impl Metrics {
 
     /// A tally for who answers requests; a thread has its own.
     pub fn tally(&self) -> Arc<Tally> {
-        self.traffic.tally()
+        self.tallies.tally()
     }
 
     /// A call used a built-in tool that has no price.
@@ -190,14 +190,14 @@ impl Metrics {
     }
 
     /// The text a scraper reads.
-    pub(crate) fn render(&self, reading: &Reading) -> String {
-        self.store.set(&reading.stats);
-        for settled in &reading.settled {
+    pub(crate) fn render(&self, values: &ScrapeValues) -> String {
+        self.store.set(&values.stats);
+        for settled in &values.settled {
             self.set_settled(settled);
         }
-        self.uptime.set(reading.uptime.as_secs());
+        self.uptime.set(values.uptime.as_secs());
         self.channels.clear();
-        for (channel, state) in &reading.channels {
+        for (channel, state) in &values.channels {
             self.channels
                 .get_or_create(&ByChannel {
                     channel: channel.clone(),
@@ -314,9 +314,9 @@ mod tests {
         tally.arrived();
         tally.answered("/v1/balance", 200, Duration::from_millis(3));
         metrics.usage_missing.inc();
-        let text = metrics.render(&Reading {
+        let text = metrics.render(&ScrapeValues {
             channels: vec![("main".to_owned(), "closed")],
-            ..Reading::default()
+            ..ScrapeValues::default()
         });
         for line in [
             "tollgate_in_flight 1",

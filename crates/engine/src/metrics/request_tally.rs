@@ -54,11 +54,11 @@ impl Tally {
 struct Counts {
     in_flight: i64,
     /// Few of all that there are come to one thread.
-    endpoints: Vec<(&'static str, Endpoint)>,
+    endpoints: Vec<(&'static str, EndpointCounts)>,
 }
 
 impl Counts {
-    fn of(&mut self, endpoint: &'static str) -> &mut Endpoint {
+    fn of(&mut self, endpoint: &'static str) -> &mut EndpointCounts {
         entry(&mut self.endpoints, endpoint)
     }
 }
@@ -74,13 +74,13 @@ fn entry<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, name: K) -> &mut V {
 }
 
 #[derive(Debug, Default)]
-struct Endpoint {
+struct EndpointCounts {
     statuses: Vec<(u16, u64)>,
     first_byte: Latencies,
     latency: Latencies,
 }
 
-impl Endpoint {
+impl EndpointCounts {
     fn add(&mut self, other: &Self) {
         for (status, count) in &other.statuses {
             *entry(&mut self.statuses, *status) += count;
@@ -123,7 +123,7 @@ impl Latencies {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct ByEndpointAndStatus {
     endpoint: &'static str,
     status: u16,
 }
@@ -135,9 +135,9 @@ struct ByEndpoint {
 
 /// The tallies of a node.
 #[derive(Debug, Default)]
-pub(crate) struct Traffic(Mutex<Vec<Arc<Tally>>>);
+pub(crate) struct RequestTallies(Mutex<Vec<Arc<Tally>>>);
 
-impl Traffic {
+impl RequestTallies {
     /// A tally that counts from now on.
     pub(crate) fn tally(&self) -> Arc<Tally> {
         let tally = Arc::new(Tally::default());
@@ -146,10 +146,10 @@ impl Traffic {
     }
 }
 
-impl Collector for Traffic {
+impl Collector for RequestTallies {
     fn encode(&self, mut to: DescriptorEncoder<'_>) -> fmt::Result {
         let mut in_flight = 0;
-        let mut endpoints = BTreeMap::<&'static str, Endpoint>::new();
+        let mut endpoints = BTreeMap::<&'static str, EndpointCounts>::new();
         for tally in self.0.lock().iter() {
             let counts = tally.0.lock();
             in_flight += counts.in_flight;
@@ -165,11 +165,11 @@ impl Collector for Traffic {
         let mut requests = to.encode_descriptor("requests", about, None, MetricType::Counter)?;
         for (endpoint, counted) in &endpoints {
             for &(status, count) in &counted.statuses {
-                let labels = Answered { endpoint, status };
+                let labels = ByEndpointAndStatus { endpoint, status };
                 ConstCounter::new(count).encode(requests.encode_family(&labels)?)?;
             }
         }
-        let mut latencies = |name: &str, about: &str, of: fn(&Endpoint) -> &Latencies| {
+        let mut latencies = |name: &str, about: &str, of: fn(&EndpointCounts) -> &Latencies| {
             let mut to = to.encode_descriptor(name, about, None, MetricType::Histogram)?;
             endpoints.iter().try_for_each(|(endpoint, counted)| {
                 let labels = ByEndpoint { endpoint };
@@ -194,10 +194,10 @@ mod tests {
 
     #[test]
     fn a_scrape_adds_up_what_all_threads_have_counted() {
-        let traffic = Arc::new(Traffic::default());
+        let tallies = Arc::new(RequestTallies::default());
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(Arc::clone(&traffic)));
-        let tallies = [traffic.tally(), traffic.tally()];
+        registry.register_collector(Box::new(Arc::clone(&tallies)));
+        let tallies = [tallies.tally(), tallies.tally()];
         for (tally, endpoint, status, ms) in [
             (0, "/v1/balance", 200, 1),
             (1, "/v1/balance", 200, 2),

@@ -13,16 +13,16 @@ use protocol::voice::Reading;
 use store::AdmitError;
 use tokio::time::Instant;
 
-use super::pricing::{More, Tariff};
+use super::pricing::{Reach, SessionPricing};
 use crate::call::admission::{Admission, refusal};
-use crate::call::record::{Outcome, Record};
+use crate::call::record::{ClientOutcome, Record};
 
 /// Between two steps that were not granted.
 const STEP_PAUSE: Duration = Duration::from_secs(1);
 
-pub(super) struct Purse {
+pub(super) struct SessionHold {
     admission: Box<Admission>,
-    tariff: Tariff,
+    pricing: SessionPricing,
     /// The last reading that was paid for.
     paid: Reading,
     step: Option<Step>,
@@ -35,23 +35,23 @@ pub(super) struct Purse {
 
 /// A step that was asked for.
 struct Step {
-    need: Need,
+    urgency: Urgency,
     answer: Pin<Box<dyn Future<Output = Result<Micro, AdmitError>> + Send>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum Urgency {
     /// More has been used than is held.
     Now,
     /// It will be, before long.
     Soon,
 }
 
-impl Purse {
-    pub(super) fn new(admission: Box<Admission>, tariff: Tariff) -> Self {
+impl SessionHold {
+    pub(super) fn new(admission: Box<Admission>, pricing: SessionPricing) -> Self {
         Self {
             admission,
-            tariff,
+            pricing,
             paid: Reading::default(),
             step: None,
             again: None,
@@ -60,39 +60,40 @@ impl Purse {
     }
 
     /// Whether this much is paid for; has the hold grow where it is not, or will not be for long.
-    pub(super) fn pays(&mut self, reading: Reading, now: Instant) -> Result<bool, Failure> {
+    pub(super) fn covers(&mut self, reading: Reading, now: Instant) -> Result<bool, Failure> {
         let is_idle = self.step.is_none();
         let has_rested = self.again.is_none_or(|then| now >= then);
         let would_retry = is_idle && has_rested && self.again.is_some();
         if reading == self.paid && !would_retry {
             return Ok(true);
         }
-        let reach = self.tariff.reach(reading, More::Nothing);
+        let reach = self.pricing.reach(reading, Reach::Used);
         let is_covered = self.admission.covers(&reach);
         if is_covered || self.lenient {
             self.paid = reading;
-            self.admission.spoke(reach);
+            self.admission.set_session_usage(reach);
         }
         if is_idle && !is_covered && (has_rested || !self.lenient) {
-            self.ask(reading, Need::Now)?;
+            self.ask(reading, Urgency::Now)?;
         } else if is_idle
             && has_rested
             && !self
                 .admission
-                .covers(&self.tariff.reach(reading, More::Half))
+                .covers(&self.pricing.reach(reading, Reach::HalfStep))
         {
-            self.ask(reading, Need::Soon)?;
+            self.ask(reading, Urgency::Soon)?;
         }
         Ok(is_covered || self.lenient)
     }
 
-    fn ask(&mut self, reading: Reading, need: Need) -> Result<(), Failure> {
-        let least = match need {
-            Need::Now => More::Nothing,
-            Need::Soon => More::Unit,
+    fn ask(&mut self, reading: Reading, urgency: Urgency) -> Result<(), Failure> {
+        let least = match urgency {
+            Urgency::Now => Reach::Used,
+            Urgency::Soon => Reach::OneUnit,
         };
-        let used = self.tariff.meter(reading, More::Nothing);
-        let [least, wanted] = [least, More::Step].map(|more| self.tariff.reach(reading, more));
+        let used = self.pricing.meter(reading, Reach::Used);
+        let [least, wanted] =
+            [least, Reach::FullStep].map(|more| self.pricing.reach(reading, more));
         // Beyond all money.
         let unpaid = Failure::insufficient_quota;
         let step = self.admission.step(&used, &least, &wanted);
@@ -100,7 +101,7 @@ impl Purse {
         let store = self.admission.engine().store.clone();
         self.again = None;
         self.step = Some(Step {
-            need,
+            urgency,
             answer: Box::pin(async move { store.step_session(step).await }),
         });
         Ok(())
@@ -113,20 +114,20 @@ impl Purse {
             return pending().await;
         };
         let answer = step.answer.as_mut().await;
-        let need = step.need;
+        let urgency = step.urgency;
         self.step = None;
         match answer {
             Ok(reach) => {
-                self.admission.reached(reach);
+                self.admission.session_hold_reaches(reach);
                 self.lenient = false;
                 Ok(())
             }
             Err(error) => {
-                self.admission.not_grown();
+                self.admission.growth_refused();
                 self.again = Some(Instant::now() + STEP_PAUSE);
                 match &error {
                     AdmitError::Refused { refusal: why, .. } => {
-                        if need == Need::Now || !is_about_money(*why) {
+                        if urgency == Urgency::Now || !is_about_money(*why) {
                             return Err(refusal(&error));
                         }
                     }
@@ -141,18 +142,18 @@ impl Purse {
     }
 
     /// Ends it on all that was used.
-    pub(super) fn settle(mut self, reading: Reading, outcome: &Outcome) {
-        let used = self.tariff.meter(reading.ended(), More::Nothing);
-        self.admission.spoke(used);
+    pub(super) fn settle(mut self, reading: Reading, outcome: &ClientOutcome) {
+        let used = self.pricing.meter(reading.ended(), Reach::Used);
+        self.admission.set_session_usage(used);
         self.close(outcome);
     }
 
     /// Ends it on what was paid for: what came after was not relayed.
-    pub(super) fn settle_paid(self, outcome: &Outcome) {
+    pub(super) fn settle_paid(self, outcome: &ClientOutcome) {
         self.close(outcome);
     }
 
-    fn close(self, outcome: &Outcome) {
+    fn close(self, outcome: &ClientOutcome) {
         self.admission
             .settle(&protocol::native::Seen::default(), outcome);
     }

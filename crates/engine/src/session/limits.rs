@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How long sessions and their silences may be, and how large their messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SocketBounds {
+pub struct SessionLimits {
     /// Both sides are pinged this often, so that a dead one is noticed.
     pub ping: Duration,
     /// Who says nothing, or takes nothing, for so long is gone.
@@ -14,7 +14,7 @@ pub struct SocketBounds {
     pub message_bytes_max: usize,
 }
 
-impl Default for SocketBounds {
+impl Default for SessionLimits {
     fn default() -> Self {
         Self {
             ping: Duration::from_secs(20),

@@ -7,5 +7,5 @@ mod pricing;
 mod relay;
 mod run;
 
-pub use limits::SocketBounds;
-pub use open::{OpenSocket, SocketCall, SocketKind};
+pub use limits::SessionLimits;
+pub use open::{OpenSession, SessionCall, SessionKind};

@@ -12,26 +12,26 @@ use upstream::{
     CallOutcome, Channel, Endpoint, Handshake, Socket, SocketEndpoint, SocketRequest, socket_config,
 };
 
-use super::hold::Purse;
-use super::pricing::{More, Tariff, price_key};
-use super::relay::Lanes;
+use super::hold::SessionHold;
+use super::pricing::{Reach, SessionPricing, price_key};
+use super::relay::SocketRelay;
 use super::run::Session;
 use crate::billing::estimate::Estimate;
-use crate::billing::metering::Gauge;
-use crate::call::admission::{Admission, Refused};
-use crate::call::answer::Unanswered;
-use crate::call::attempt::Trial;
+use crate::billing::metering::Metering;
+use crate::call::admission::{Admission, RefusedAdmission};
+use crate::call::answer::FailedCall;
+use crate::call::attempt::Attempt;
 use crate::call::kind::Arrival;
 use crate::call::progress::Progress;
 use crate::call::record::Record;
-use crate::call::route_plan::{self, Miss, Tries};
+use crate::call::route_plan::{self, RouteFailure, RoutePlan};
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::speech::model;
 
 /// What a session is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SocketKind {
+pub enum SessionKind {
     Realtime,
     Speech,
     Transcript(Listened),
@@ -39,9 +39,9 @@ pub enum SocketKind {
 
 /// A wish for a session of a known caller.
 #[derive(Debug)]
-pub struct SocketCall {
+pub struct SessionCall {
     pub arrival: Arrival,
-    pub kind: SocketKind,
+    pub kind: SessionKind,
     pub model: String,
     /// The rest of the query, as it was written.
     pub query: String,
@@ -50,34 +50,34 @@ pub struct SocketCall {
 /// A session whose upstream waits; nothing of it has reached the caller yet.
 #[derive(Debug)]
 #[must_use = "the hold is settled by running the session, or by dropping it"]
-pub struct OpenSocket {
+pub struct OpenSession {
     upstream: Socket,
     upstream_model: Arc<str>,
     channel: Channel,
     model: Arc<Model>,
-    kind: SocketKind,
+    kind: SessionKind,
     admission: Box<Admission>,
 }
 
-impl OpenSocket {
+impl OpenSession {
     /// Relays until one side ends it.
     pub async fn run<S>(self: Box<Self>, client: S)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
         let watch = match self.kind {
-            SocketKind::Realtime => Watch::realtime(&self.model.id),
-            SocketKind::Speech => Watch::speech(),
-            SocketKind::Transcript(listened) => Watch::transcript(listened),
+            SessionKind::Realtime => Watch::realtime(&self.model.id),
+            SessionKind::Speech => Watch::speech(),
+            SessionKind::Transcript(listened) => Watch::transcript(listened),
         };
         let bounds = self.admission.engine().settings.sockets;
         let config = Some(socket_config(bounds.message_bytes_max));
         let client = WebSocketStream::from_raw_socket(client, Role::Server, config).await;
-        let tariff = Tariff::new(self.kind, &self.model);
+        let pricing = SessionPricing::new(self.kind, &self.model);
         let session = Box::new(Session {
-            lanes: Lanes::new(client, self.upstream),
+            relay: SocketRelay::new(client, self.upstream),
             watch,
-            purse: Purse::new(self.admission, tariff),
+            hold: SessionHold::new(self.admission, pricing),
             bounds,
             names: (self.upstream_model, Arc::clone(&self.model.id)),
             channel: self.channel,
@@ -89,29 +89,29 @@ impl OpenSocket {
 
 impl Engine {
     /// Admits a session and opens it with an upstream.
-    pub async fn open_socket(
+    pub async fn open_session(
         self: &Arc<Self>,
-        call: SocketCall,
-    ) -> Result<Box<OpenSocket>, Unanswered> {
+        call: SessionCall,
+    ) -> Result<Box<OpenSession>, FailedCall> {
         let mut record = Box::new(Record::begin(&call.arrival));
-        record.reads(call.model.as_str(), true);
+        record.set_model(call.model.as_str(), true);
         let found = guard::model_id(&call.model)
             .and_then(|()| model::find(self, &call.model, Some(price_key(call.kind))))
-            .and_then(|tries| self.refuse_unpriced_text(call.kind, tries));
-        let tries = match found {
-            Ok(tries) => tries,
+            .and_then(|plan| self.refuse_unpriced_text(call.kind, plan));
+        let plan = match found {
+            Ok(plan) => plan,
             Err(failure) => {
                 self.journal(record.refused(&failure));
                 return Err(failure.into());
             }
         };
-        let model = Arc::clone(tries.model());
+        let model = Arc::clone(plan.model());
         let progress = Arc::new(Progress::new(self));
         let admission = admit(self, &call, &model, &progress, record).await?;
         let rates = admission.rates;
-        open(self, call, model, tries, &progress, admission)
+        open(self, call, model, plan, &progress, admission)
             .await
-            .map_err(|failure| Unanswered {
+            .map_err(|failure| FailedCall {
                 failure,
                 rates: Some(Box::new(rates)),
             })
@@ -120,9 +120,13 @@ impl Engine {
 
 impl Engine {
     /// Refuses realtime sessions whose text would cost nothing, where the settings ask for it.
-    fn refuse_unpriced_text(&self, kind: SocketKind, tries: Tries) -> Result<Tries, Failure> {
-        let model = tries.model();
-        let is_realtime = kind == SocketKind::Realtime;
+    fn refuse_unpriced_text(
+        &self,
+        kind: SessionKind,
+        plan: RoutePlan,
+    ) -> Result<RoutePlan, Failure> {
+        let model = plan.model();
+        let is_realtime = kind == SessionKind::Realtime;
         if is_realtime && self.settings.refuse_unpriced_text && !model.price.prices_text() {
             let message = format!(
                 "Realtime sessions of the model `{}` are not offered here.",
@@ -130,28 +134,28 @@ impl Engine {
             );
             return Err(Failure::model_not_supported(message));
         }
-        Ok(tries)
+        Ok(plan)
     }
 }
 
 /// Holds a step, or what is affordable of it.
 async fn admit(
     engine: &Arc<Engine>,
-    call: &SocketCall,
+    call: &SessionCall,
     model: &Arc<Model>,
     progress: &Arc<Progress>,
     record: Box<Record>,
-) -> Result<Box<Admission>, Unanswered> {
-    let tariff = Tariff::new(call.kind, model);
-    let ask = |more: More, record| {
-        let held = tariff.meter(Reading::default(), more);
-        let mut estimate = Estimate::voice(held, Gauge::Session);
+) -> Result<Box<Admission>, FailedCall> {
+    let pricing = SessionPricing::new(call.kind, model);
+    let ask = |more: Reach, record| {
+        let held = pricing.meter(Reading::default(), more);
+        let mut estimate = Estimate::voice(held, Metering::Session);
         // Nothing has been used yet.
-        estimate.gauge = Gauge::Session(Box::default());
+        estimate.metering = Metering::Session(Box::default());
         let progress = Arc::clone(progress);
-        Admission::ask(&call.arrival.key, model, estimate, progress, record)
+        Admission::request(&call.arrival.key, model, estimate, progress, record)
     };
-    let refused = match ask(More::Step, record).await {
+    let refused = match ask(Reach::FullStep, record).await {
         Ok(admission) => return Ok(admission),
         Err(refused) => refused,
     };
@@ -159,8 +163,8 @@ async fn admit(
         refused.unanswered.failure.code,
         Code::InsufficientQuota | Code::KeyLimitReached
     );
-    let Refused { record, unanswered } = if is_poor {
-        match ask(More::Unit, refused.record).await {
+    let RefusedAdmission { record, unanswered } = if is_poor {
+        match ask(Reach::OneUnit, refused.record).await {
             Ok(admission) => return Ok(admission),
             Err(refused) => refused,
         }
@@ -173,24 +177,24 @@ async fn admit(
 
 async fn open(
     engine: &Arc<Engine>,
-    call: SocketCall,
+    call: SessionCall,
     model: Arc<Model>,
-    mut tries: Tries,
+    mut plan: RoutePlan,
     progress: &Progress,
     mut admission: Box<Admission>,
-) -> Result<Box<OpenSocket>, Failure> {
-    while let Some(route) = tries.next(progress) {
-        admission.note(|record| record.tries(&route));
+) -> Result<Box<OpenSession>, Failure> {
+    while let Some(route) = plan.next(progress) {
+        admission.note(|record| record.start_attempt(&route));
         match handshake(engine, &call, &model, &route).await {
             Ok(upstream) => {
-                admission.note(Record::head_came);
-                if let Err(failure) = admission.durable().await {
+                admission.note(Record::upstream_answered);
+                if let Err(failure) = admission.wait_until_durable().await {
                     admission.release(&failure);
                     return Err(failure);
                 }
-                admission.note(|record| record.answers(None));
+                admission.note(|record| record.start_answer(None));
                 progress.mark_sent();
-                return Ok(Box::new(OpenSocket {
+                return Ok(Box::new(OpenSession {
                     upstream: *upstream,
                     upstream_model: Arc::clone(&route.model),
                     channel: route.channel.clone(),
@@ -199,29 +203,29 @@ async fn open(
                     admission,
                 }));
             }
-            Err(miss) => {
-                admission.note(|record| record.missed(&miss.failure));
-                tries.miss(miss);
+            Err(failed) => {
+                admission.note(|record| record.attempt_failed(&failed.failure));
+                plan.record_failure(failed);
             }
         }
     }
-    let failure = tries.failure();
+    let failure = plan.last_failure();
     admission.release(&failure);
     Err(failure)
 }
 
 async fn handshake(
     engine: &Engine,
-    call: &SocketCall,
+    call: &SessionCall,
     model: &Model,
     route: &Route,
-) -> Result<Box<Socket>, Miss> {
+) -> Result<Box<Socket>, RouteFailure> {
     let message_bytes_max = engine.settings.sockets.message_bytes_max;
-    let mut trial = Trial::of(&route.channel);
+    let mut attempt = Attempt::on(&route.channel);
     let query = match call.kind {
         // It only selects the route.
-        SocketKind::Speech => call.query.clone(),
-        SocketKind::Realtime | SocketKind::Transcript(_) => {
+        SessionKind::Speech => call.query.clone(),
+        SessionKind::Realtime | SessionKind::Transcript(_) => {
             let mut query = String::from("model=");
             encode(&route.model, &mut query);
             if !call.query.is_empty() {
@@ -233,20 +237,20 @@ async fn handshake(
     };
     let ask = SocketRequest {
         endpoint: match call.kind {
-            SocketKind::Realtime => SocketEndpoint::Realtime,
-            SocketKind::Speech => SocketEndpoint::Speech,
-            SocketKind::Transcript(_) => SocketEndpoint::Transcript,
+            SessionKind::Realtime => SocketEndpoint::Realtime,
+            SessionKind::Speech => SocketEndpoint::Speech,
+            SessionKind::Transcript(_) => SocketEndpoint::Transcript,
         },
         query: &query,
         message_bytes_max,
     };
     match route.channel.open_socket(ask).await {
         Ok(Handshake::Open(socket)) => {
-            trial.tell(CallOutcome::Served);
+            attempt.report(CallOutcome::Served);
             Ok(socket)
         }
         Ok(Handshake::Refused(incoming)) => {
-            trial.tell(CallOutcome::of_status(
+            attempt.report(CallOutcome::of_status(
                 incoming.status,
                 incoming.retry_after,
             ));
@@ -254,7 +258,7 @@ async fn handshake(
             let endpoint = Endpoint::Speech;
             Err(route_plan::refused(route, &model.id, endpoint, &[], incoming).await)
         }
-        Err(error) => Err(route_plan::lost(route, &error, &mut trial)),
+        Err(error) => Err(route_plan::lost(route, &error, &mut attempt)),
     }
 }
 

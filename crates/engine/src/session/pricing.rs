@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ledger::{Meter, PriceKey};
 use protocol::voice::Reading;
 
-use super::open::SocketKind;
+use super::open::SessionKind;
 use crate::catalog::Model;
 
 /// What a hold grows by: so much of a session or of its audio, or so many characters.
@@ -14,26 +14,26 @@ const STEP_CHARACTERS: u64 = 2_000;
 
 /// How much further a hold should reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum More {
+pub(super) enum Reach {
     /// As far as has been used.
-    Nothing,
+    Used,
     /// The least that can be used next.
-    Unit,
+    OneUnit,
     /// Half a step: where growing begins.
-    Half,
-    Step,
+    HalfStep,
+    FullStep,
 }
 
 #[derive(Debug)]
-pub(super) struct Tariff {
-    kind: SocketKind,
+pub(super) struct SessionPricing {
+    kind: SessionKind,
     has_text_inputs: bool,
     /// Whether text tokens of realtime sessions have a price, input and output.
     text_tokens: (bool, bool),
 }
 
-impl Tariff {
-    pub(super) fn new(kind: SocketKind, model: &Arc<Model>) -> Self {
+impl SessionPricing {
+    pub(super) fn new(kind: SessionKind, model: &Arc<Model>) -> Self {
         // Where they have no price they are part of the session.
         let has = |key| model.price.unit_price(key).is_some();
         Self {
@@ -44,12 +44,12 @@ impl Tariff {
     }
 
     /// What has been used, the response under way included, and so much more.
-    pub(super) fn reach(&self, reading: Reading, more: More) -> Meter {
+    pub(super) fn reach(&self, reading: Reading, more: Reach) -> Meter {
         self.meter(reading.ended(), more)
     }
 
     /// What has been used and can be booked, and so much more.
-    pub(super) fn meter(&self, reading: Reading, more: More) -> Meter {
+    pub(super) fn meter(&self, reading: Reading, more: Reach) -> Meter {
         let (has_input, has_output) = self.text_tokens;
         let priced = |is_priced: bool, tokens: u64| if is_priced { tokens } else { 0 };
         let mut meter = Meter {
@@ -67,25 +67,25 @@ impl Tariff {
             ..Meter::default()
         };
         let (place, step) = match self.kind {
-            SocketKind::Realtime => (&mut meter.realtime_seconds, STEP_SECONDS),
-            SocketKind::Speech => (&mut meter.tts_stream_characters, STEP_CHARACTERS),
-            SocketKind::Transcript(_) => (&mut meter.stt_stream_seconds, STEP_SECONDS),
+            SessionKind::Realtime => (&mut meter.realtime_seconds, STEP_SECONDS),
+            SessionKind::Speech => (&mut meter.tts_stream_characters, STEP_CHARACTERS),
+            SessionKind::Transcript(_) => (&mut meter.stt_stream_seconds, STEP_SECONDS),
         };
         *place = place.saturating_add(match more {
-            More::Nothing => 0,
-            More::Unit => 1,
-            More::Half => step / 2,
-            More::Step => step,
+            Reach::Used => 0,
+            Reach::OneUnit => 1,
+            Reach::HalfStep => step / 2,
+            Reach::FullStep => step,
         });
         meter
     }
 }
 
 /// What a model must have a price for to hold such sessions.
-pub(super) fn price_key(kind: SocketKind) -> PriceKey {
+pub(super) fn price_key(kind: SessionKind) -> PriceKey {
     match kind {
-        SocketKind::Realtime => PriceKey::RealtimeMinute,
-        SocketKind::Speech => PriceKey::TtsStreamCharacters,
-        SocketKind::Transcript(_) => PriceKey::SttStreamSecond,
+        SessionKind::Realtime => PriceKey::RealtimeMinute,
+        SessionKind::Speech => PriceKey::TtsStreamCharacters,
+        SessionKind::Transcript(_) => PriceKey::SttStreamSecond,
     }
 }

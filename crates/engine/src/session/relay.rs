@@ -11,7 +11,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 use upstream::SocketStream;
 
-use super::limits::SocketBounds;
+use super::limits::SessionLimits;
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,24 +22,24 @@ pub(super) enum Side {
 
 /// What a side did.
 #[derive(Debug)]
-pub(super) enum Happened {
-    Said(Side, Message),
+pub(super) enum SocketEvent {
+    Message(Side, Message),
     /// It is gone; `None` when it closed as it should.
     Ended(Side, Option<Error>),
 }
 
-pub(super) struct Lanes<C> {
-    pub(super) client: Lane<C>,
-    pub(super) upstream: Lane<SocketStream>,
+pub(super) struct SocketRelay<C> {
+    pub(super) client: Peer<C>,
+    pub(super) upstream: Peer<SocketStream>,
     /// A message that is not paid yet, and where it goes; nothing more is read meanwhile.
     parked: Option<(Side, Message)>,
 }
 
-impl<C: AsyncRead + AsyncWrite + Unpin> Lanes<C> {
+impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
     pub(super) fn new(client: WebSocketStream<C>, upstream: WebSocketStream<SocketStream>) -> Self {
         Self {
-            client: Lane::new(client),
-            upstream: Lane::new(upstream),
+            client: Peer::new(client),
+            upstream: Peer::new(upstream),
             parked: None,
         }
     }
@@ -64,12 +64,12 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Lanes<C> {
 
     /// A message of our own to the caller, which goes before what waits.
     pub(super) fn reply(&mut self, message: Message) {
-        self.client.own = Some(message);
+        self.client.reply = Some(message);
     }
 
     fn reads_client(&self) -> bool {
         // A reply has to have left, since the next frame may want one too.
-        self.parked.is_none() && !self.upstream.is_blocked() && self.client.own.is_none()
+        self.parked.is_none() && !self.upstream.is_blocked() && self.client.reply.is_none()
     }
 
     fn reads_upstream(&self) -> bool {
@@ -77,7 +77,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Lanes<C> {
     }
 
     /// The side that is gone without a word, if one is; the others are given a sign of life.
-    pub(super) fn tend(&mut self, now: Instant, bounds: &SocketBounds) -> Option<Side> {
+    pub(super) fn check_liveness(&mut self, now: Instant, bounds: &SessionLimits) -> Option<Side> {
         // Both before the signs of life, which are in the way of reading for a moment.
         let (reads_client, reads_upstream) = (self.reads_client(), self.reads_upstream());
         if self.client.is_dead(now, reads_client, bounds) {
@@ -89,17 +89,17 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Lanes<C> {
         None
     }
 
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Happened> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SocketEvent> {
         if let Err(error) = self.client.poll_write(cx) {
-            return Poll::Ready(Happened::Ended(Side::Client, Some(error)));
+            return Poll::Ready(SocketEvent::Ended(Side::Client, Some(error)));
         }
         if let Err(error) = self.upstream.poll_write(cx) {
-            return Poll::Ready(Happened::Ended(Side::Upstream, Some(error)));
+            return Poll::Ready(SocketEvent::Ended(Side::Upstream, Some(error)));
         }
         if self.reads_client()
-            && let Poll::Ready(happened) = self.client.poll_read(Side::Client, cx)
+            && let Poll::Ready(event) = self.client.poll_read(Side::Client, cx)
         {
-            return Poll::Ready(happened);
+            return Poll::Ready(event);
         }
         if self.reads_upstream() {
             return self.upstream.poll_read(Side::Upstream, cx);
@@ -109,10 +109,10 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Lanes<C> {
 }
 
 /// One side.
-pub(super) struct Lane<S> {
+pub(super) struct Peer<S> {
     pub(super) socket: WebSocketStream<S>,
     /// What we say ourselves, before what waits.
-    own: Option<Message>,
+    reply: Option<Message>,
     next: Option<Message>,
     /// Bytes may not have left yet.
     dirty: bool,
@@ -122,12 +122,12 @@ pub(super) struct Lane<S> {
     pinged: Instant,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Lane<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
     fn new(socket: WebSocketStream<S>) -> Self {
         let now = Instant::now();
         Self {
             socket,
-            own: None,
+            reply: None,
             next: None,
             dirty: false,
             heard: now,
@@ -137,10 +137,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Lane<S> {
     }
 
     fn is_blocked(&self) -> bool {
-        self.dirty || self.own.is_some() || self.next.is_some()
+        self.dirty || self.reply.is_some() || self.next.is_some()
     }
 
-    fn is_dead(&mut self, now: Instant, reads: bool, bounds: &SocketBounds) -> bool {
+    fn is_dead(&mut self, now: Instant, reads: bool, bounds: &SessionLimits) -> bool {
         // Who is not listened to cannot be blamed for silence.
         if !reads {
             self.heard = now;
@@ -149,7 +149,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Lane<S> {
         let waited = |since: Instant| now.saturating_duration_since(since);
         if self.blocked.is_none() && waited(self.pinged) >= bounds.ping {
             self.pinged = now;
-            self.own = Some(Message::Ping(Bytes::new()));
+            self.reply = Some(Message::Ping(Bytes::new()));
         }
         let stuck = self
             .blocked
@@ -157,7 +157,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Lane<S> {
         stuck || waited(self.heard) >= bounds.dead
     }
 
-    fn poll_read(&mut self, side: Side, cx: &mut Context<'_>) -> Poll<Happened> {
+    fn poll_read(&mut self, side: Side, cx: &mut Context<'_>) -> Poll<SocketEvent> {
         let Poll::Ready(next) = self.socket.poll_next_unpin(cx) else {
             return Poll::Pending;
         };
@@ -166,16 +166,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Lane<S> {
             Some(Ok(message)) => {
                 // Its answer waits inside the socket.
                 self.dirty |= message.is_ping();
-                Happened::Said(side, message)
+                SocketEvent::Message(side, message)
             }
-            Some(Err(error)) => Happened::Ended(side, Some(error)),
-            None => Happened::Ended(side, None),
+            Some(Err(error)) => SocketEvent::Ended(side, Some(error)),
+            None => SocketEvent::Ended(side, None),
         })
     }
 
     /// Hands over what waits, in its order, and sees it off.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        for place in [&mut self.own, &mut self.next] {
+        for place in [&mut self.reply, &mut self.next] {
             if place.is_none() {
                 continue;
             }

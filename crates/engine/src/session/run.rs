@@ -1,4 +1,4 @@
-//! A session under way: two sockets, the meter beside them, and the purse it is paid from.
+//! A session under way: two sockets, the meter beside them, and the hold it is paid from.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -18,21 +18,21 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use upstream::Channel;
 
-use super::hold::Purse;
-use super::limits::SocketBounds;
-use super::relay::{Happened, Lanes, Side};
-use crate::call::record::Outcome;
-use crate::call::shutdown::EndingWatch;
+use super::hold::SessionHold;
+use super::limits::SessionLimits;
+use super::relay::{Side, SocketEvent, SocketRelay};
+use crate::call::record::ClientOutcome;
+use crate::call::shutdown::ShutdownWatch;
 use crate::ids;
 
 /// How long the last words may take.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest reason of a close.
 const REASON_BYTES_MAX: usize = 123;
 
 /// Why a session ends.
 #[derive(Debug)]
-enum Ended {
+enum SessionEnd {
     /// The caller closed it, with these words for the upstream.
     ByClient(Option<CloseFrame>),
     ByUpstream(Option<CloseFrame>),
@@ -47,10 +47,10 @@ enum Ended {
 }
 
 pub(super) struct Session<C> {
-    pub(super) lanes: Lanes<C>,
+    pub(super) relay: SocketRelay<C>,
     pub(super) watch: Watch,
-    pub(super) purse: Purse,
-    pub(super) bounds: SocketBounds,
+    pub(super) hold: SessionHold,
+    pub(super) bounds: SessionLimits,
     /// The upstream's name of the model, and ours.
     pub(super) names: (Arc<str>, Arc<str>),
     pub(super) channel: Channel,
@@ -62,35 +62,35 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
     pub(super) async fn run(mut self: Box<Self>) {
         let ended = match self.relay().await {
             Ok(ended) => ended,
-            Err(failure) => Ended::Unpaid(failure),
+            Err(failure) => SessionEnd::Unpaid(failure),
         };
         self.finish(ended).await;
     }
 
     /// Relays until something ends it; a failure is why it is not paid any further.
-    async fn relay(&mut self) -> Result<Ended, Failure> {
-        let engine = Arc::clone(self.purse.admission().engine());
-        let mut ending = EndingWatch::default();
+    async fn relay(&mut self) -> Result<SessionEnd, Failure> {
+        let engine = Arc::clone(self.hold.admission().engine());
+        let mut ending = ShutdownWatch::default();
         let mut tick = pin!(sleep_until(self.next_second()));
         loop {
-            if self.purse.pays(self.reading(), Instant::now())? {
-                self.lanes.release();
+            if self.hold.covers(self.reading(), Instant::now())? {
+                self.relay.release();
             }
-            let lanes = &mut self.lanes;
+            let relay = &mut self.relay;
             let next = poll_fn(|cx| {
-                if ending.has_begun(&engine.ending, cx) {
+                if ending.has_begun(&engine.shutdown, cx) {
                     return Poll::Ready(None);
                 }
-                lanes.poll(cx).map(Some)
+                relay.poll(cx).map(Some)
             });
             tokio::select! {
                 biased;
-                answered = self.purse.answered() => answered?,
-                happened = next => {
-                    let Some(happened) = happened else {
-                        return Ok(Ended::Draining);
+                answered = self.hold.answered() => answered?,
+                event = next => {
+                    let Some(event) = event else {
+                        return Ok(SessionEnd::Draining);
                     };
-                    if let Some(ended) = self.take(happened) {
+                    if let Some(ended) = self.take(event) {
                         return Ok(ended);
                     }
                 }
@@ -120,53 +120,53 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         self.began + Duration::from_secs(seconds) + Duration::from_millis(1)
     }
 
-    fn tick(&mut self) -> Option<Ended> {
+    fn tick(&mut self) -> Option<SessionEnd> {
         let now = Instant::now();
         if now.saturating_duration_since(self.began) >= self.bounds.session {
-            return Some(Ended::TooLong);
+            return Some(SessionEnd::TooLong);
         }
-        match self.lanes.tend(now, &self.bounds)? {
-            Side::Client => Some(Ended::ClientGone),
-            Side::Upstream => Some(Ended::UpstreamGone),
+        match self.relay.check_liveness(now, &self.bounds)? {
+            Side::Client => Some(SessionEnd::ClientGone),
+            Side::Upstream => Some(SessionEnd::UpstreamGone),
         }
     }
 
     /// Takes what one of the sides did.
-    fn take(&mut self, happened: Happened) -> Option<Ended> {
-        match happened {
-            Happened::Said(Side::Client, message) => self.client_said(message),
-            Happened::Said(Side::Upstream, message) => self.upstream_said(message),
-            Happened::Ended(Side::Client, error) => Some(match error {
-                Some(Error::Capacity(_)) => Ended::Misused(CloseCode::Size),
-                Some(Error::Utf8(_)) => Ended::Misused(CloseCode::Invalid),
-                Some(Error::Protocol(_)) => Ended::Misused(CloseCode::Protocol),
-                _ => Ended::ClientGone,
+    fn take(&mut self, event: SocketEvent) -> Option<SessionEnd> {
+        match event {
+            SocketEvent::Message(Side::Client, message) => self.on_client_message(message),
+            SocketEvent::Message(Side::Upstream, message) => self.on_upstream_message(message),
+            SocketEvent::Ended(Side::Client, error) => Some(match error {
+                Some(Error::Capacity(_)) => SessionEnd::Misused(CloseCode::Size),
+                Some(Error::Utf8(_)) => SessionEnd::Misused(CloseCode::Invalid),
+                Some(Error::Protocol(_)) => SessionEnd::Misused(CloseCode::Protocol),
+                _ => SessionEnd::ClientGone,
             }),
-            Happened::Ended(Side::Upstream, error) => {
+            SocketEvent::Ended(Side::Upstream, error) => {
                 tracing::debug!(?error, "an upstream left a session");
-                Some(Ended::UpstreamGone)
+                Some(SessionEnd::UpstreamGone)
             }
         }
     }
 
-    fn client_said(&mut self, message: Message) -> Option<Ended> {
+    fn on_client_message(&mut self, message: Message) -> Option<SessionEnd> {
         let verdict = match &message {
             Message::Text(text) => self.watch.on_client(Frame::Text(text)),
             Message::Binary(audio) => self.watch.on_client(Frame::Binary(audio)),
-            Message::Close(close) => return Some(Ended::ByClient(close.clone())),
+            Message::Close(close) => return Some(SessionEnd::ByClient(close.clone())),
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
         };
         match verdict {
-            Verdict::Relay => self.lanes.park(Side::Upstream, message),
+            Verdict::Relay => self.relay.park(Side::Upstream, message),
             Verdict::Refuse { failure, event_id } => {
                 let frame = failure_frame(&failure, event_id.as_deref());
-                self.lanes.reply(Message::text(frame));
+                self.relay.reply(Message::text(frame));
             }
         }
         None
     }
 
-    fn upstream_said(&mut self, message: Message) -> Option<Ended> {
+    fn on_upstream_message(&mut self, message: Message) -> Option<SessionEnd> {
         let now_ms = self.now_ms();
         let names = names(&self.names, &self.channel);
         let changed = match &message {
@@ -175,56 +175,59 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
             Message::Close(close) => {
                 let reason = close.as_ref().map_or("", |close| close.reason.as_str());
                 if !reason.is_empty() {
-                    self.purse.note(|record| record.hears(&mask_keys(reason)));
+                    self.hold
+                        .note(|record| record.note_withheld(&mask_keys(reason)));
                 }
-                return Some(Ended::ByUpstream(close.clone()));
+                return Some(SessionEnd::ByUpstream(close.clone()));
             }
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
         };
         if let Some(words) = changed.as_ref().and_then(|it| it.withheld.as_deref()) {
-            self.purse.note(|record| record.hears(words));
+            self.hold.note(|record| record.note_withheld(words));
         }
         let message = changed.map_or(message, |changed| Message::text(changed.text));
-        self.lanes.park(Side::Client, message);
+        self.relay.park(Side::Client, message);
         None
     }
 
     /// Closes the books, then both sockets.
-    async fn finish(mut self: Box<Self>, ended: Ended) {
+    async fn finish(mut self: Box<Self>, ended: SessionEnd) {
         let outcome = match &ended {
-            Ended::ByClient(_) | Ended::ByUpstream(_) | Ended::TooLong => Outcome::done(),
-            Ended::ClientGone | Ended::Misused(_) => Outcome::client_gone(),
-            Ended::UpstreamGone => Outcome::failed(&Failure::upstream_error()),
-            Ended::Unpaid(failure) => Outcome::failed(failure),
-            Ended::Draining => {
-                Outcome::failed(&Failure::unavailable("The service is shutting down."))
+            SessionEnd::ByClient(_) | SessionEnd::ByUpstream(_) | SessionEnd::TooLong => {
+                ClientOutcome::done()
+            }
+            SessionEnd::ClientGone | SessionEnd::Misused(_) => ClientOutcome::client_gone(),
+            SessionEnd::UpstreamGone => ClientOutcome::failed(&Failure::upstream_error()),
+            SessionEnd::Unpaid(failure) => ClientOutcome::failed(failure),
+            SessionEnd::Draining => {
+                ClientOutcome::failed(&Failure::unavailable("The service is shutting down."))
             }
         };
         let reading = self.reading();
         // What was not relayed is not billed.
-        if self.lanes.is_parked() || matches!(ended, Ended::Unpaid(_)) {
-            self.purse.settle_paid(&outcome);
+        if self.relay.is_parked() || matches!(ended, SessionEnd::Unpaid(_)) {
+            self.hold.settle_paid(&outcome);
         } else {
-            self.purse.settle(reading, &outcome);
+            self.hold.settle(reading, &outcome);
         }
-        let client = &mut self.lanes.client.socket;
-        let upstream = &mut self.lanes.upstream.socket;
+        let client = &mut self.relay.client.socket;
+        let upstream = &mut self.relay.upstream.socket;
         let told = match &ended {
-            Ended::UpstreamGone => Some(failure_frame(&Failure::upstream_error(), None)),
-            Ended::Unpaid(failure) => Some(failure_frame(failure, None)),
+            SessionEnd::UpstreamGone => Some(failure_frame(&Failure::upstream_error(), None)),
+            SessionEnd::Unpaid(failure) => Some(failure_frame(failure, None)),
             _ => None,
         };
-        let (to_client, to_upstream) = farewells(ended, &self.names, &self.channel);
-        let farewell = async {
+        let (to_client, to_upstream) = close_frames(ended, &self.names, &self.channel);
+        let closing = async {
             if let Some(frame) = told {
                 let _ = client.send(Message::text(frame)).await;
             }
-            say_farewell(client, to_client).await;
+            close_socket(client, to_client).await;
         };
         // Neither waits for the other, and who does not listen any more need not.
         let _ = tokio::join!(
-            timeout(LAST_WORDS, farewell),
-            timeout(LAST_WORDS, say_farewell(upstream, to_upstream)),
+            timeout(CLOSE_TIMEOUT, closing),
+            timeout(CLOSE_TIMEOUT, close_socket(upstream, to_upstream)),
         );
     }
 }
@@ -238,7 +241,7 @@ fn names<'a>((upstream, public): &'a (Arc<str>, Arc<str>), channel: &'a Channel)
 }
 
 /// Closes a side and hears it out, so that what was sent last arrives.
-async fn say_farewell<S: AsyncRead + AsyncWrite + Unpin>(
+async fn close_socket<S: AsyncRead + AsyncWrite + Unpin>(
     socket: &mut WebSocketStream<S>,
     frame: CloseFrame,
 ) {
@@ -248,8 +251,8 @@ async fn say_farewell<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 /// What the caller and the upstream are told at the end.
-fn farewells(
-    ended: Ended,
+fn close_frames(
+    ended: SessionEnd,
     names: &(Arc<str>, Arc<str>),
     channel: &Channel,
 ) -> (CloseFrame, CloseFrame) {
@@ -259,9 +262,11 @@ fn farewells(
     };
     let both = |code| (plain(code), plain(code));
     match ended {
-        Ended::ByClient(None) | Ended::ByUpstream(None) | Ended::TooLong => both(CloseCode::Normal),
-        Ended::ByClient(Some(frame)) => (plain(CloseCode::Normal), legal(frame)),
-        Ended::ByUpstream(Some(frame)) => {
+        SessionEnd::ByClient(None) | SessionEnd::ByUpstream(None) | SessionEnd::TooLong => {
+            both(CloseCode::Normal)
+        }
+        SessionEnd::ByClient(Some(frame)) => (plain(CloseCode::Normal), legal(frame)),
+        SessionEnd::ByUpstream(Some(frame)) => {
             let names = self::names(names, channel);
             let mut reason = explain(&frame.reason, names).unwrap_or_default();
             while reason.len() > REASON_BYTES_MAX {
@@ -273,10 +278,10 @@ fn farewells(
             });
             (told, plain(CloseCode::Normal))
         }
-        Ended::ClientGone | Ended::Draining => both(CloseCode::Away),
-        Ended::Misused(code) => (plain(code), plain(CloseCode::Normal)),
-        Ended::UpstreamGone => both(CloseCode::Error),
-        Ended::Unpaid(failure) => {
+        SessionEnd::ClientGone | SessionEnd::Draining => both(CloseCode::Away),
+        SessionEnd::Misused(code) => (plain(code), plain(CloseCode::Normal)),
+        SessionEnd::UpstreamGone => both(CloseCode::Error),
+        SessionEnd::Unpaid(failure) => {
             let told = CloseFrame {
                 code: CloseCode::Policy,
                 reason: failure.code.as_str().into(),

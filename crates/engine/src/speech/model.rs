@@ -4,12 +4,16 @@ use ledger::PriceKey;
 use protocol::{Failure, Kind};
 use upstream::Protocol;
 
-use crate::call::route_plan::Tries;
+use crate::call::route_plan::RoutePlan;
 use crate::engine::Engine;
 use crate::text::request::unreachable_model;
 
 /// An audio model that has a price for what is asked of it, and the routes to it.
-pub(crate) fn find(engine: &Engine, id: &str, price: Option<PriceKey>) -> Result<Tries, Failure> {
+pub(crate) fn find(
+    engine: &Engine,
+    id: &str,
+    price: Option<PriceKey>,
+) -> Result<RoutePlan, Failure> {
     let catalog = engine.catalog();
     let model = catalog.find(id)?;
     if model.kind != Kind::Audio {
@@ -21,5 +25,5 @@ pub(crate) fn find(engine: &Engine, id: &str, price: Option<PriceKey>) -> Result
     if price.is_some_and(|key| model.price.unit_price(key).is_none()) {
         return Err(unreachable_model(model));
     }
-    Tries::of(model, |route| route.channel.speaks(Protocol::Voice))
+    RoutePlan::new(model, |route| route.channel.speaks(Protocol::Voice))
 }

@@ -12,9 +12,9 @@ use upstream::{Endpoint, UpstreamRequest};
 
 use super::model;
 use crate::billing::estimate::Estimate;
-use crate::billing::metering::Gauge;
-use crate::call::answer::{Answer, Unanswered};
-use crate::call::kind::{Arrival, Manner, Prepared, Worded, Work};
+use crate::billing::metering::Metering;
+use crate::call::answer::{Answer, FailedCall};
+use crate::call::kind::{Arrival, CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
 use crate::catalog::{Model, Route};
 use crate::engine::{Engine, Settings};
@@ -41,9 +41,9 @@ pub struct SpeechCall {
 
 impl Engine {
     /// Serves a call for speech.
-    pub async fn speech(self: &Arc<Self>, call: SpeechCall) -> Result<Answer, Unanswered> {
+    pub async fn speech(self: &Arc<Self>, call: SpeechCall) -> Result<Answer, FailedCall> {
         let arrival = call.arrival.clone();
-        self.live(arrival, move |engine, record| {
+        self.run_call(arrival, move |engine, record| {
             prepare(engine, &call, record)
         })
         .await
@@ -59,38 +59,38 @@ fn prepare(
         VoiceForm::Own => voice::read_speech(&call.body)?,
         VoiceForm::Renamed => voice::read_renamed_speech(&call.body)?,
     };
-    record.reads(speech.model.as_str(), !speech.with_timestamps);
+    record.set_model(speech.model.as_str(), !speech.with_timestamps);
     if engine.settings.journal_bodies {
         record.keep_request(&call.body);
     }
-    let tries = model::find(engine, &speech.model, Some(PriceKey::TtsCharacters))?;
+    let plan = model::find(engine, &speech.model, Some(PriceKey::TtsCharacters))?;
     let meter = Meter {
         tts_characters: speech.characters,
         ..Meter::default()
     };
     Ok(Prepared {
-        estimate: Estimate::voice(meter, Gauge::Spoken),
-        work: Spoken(speech),
-        tries,
+        estimate: Estimate::voice(meter, Metering::Speech),
+        kind: Spoken(speech),
+        plan,
     })
 }
 
 struct Spoken(Speech);
 
-impl Work for Spoken {
+impl CallKind for Spoken {
     fn is_streamed(&self) -> bool {
         !self.0.with_timestamps
     }
 
-    fn word(&self, _: &Model, route: &Route) -> Result<Worded, Failure> {
+    fn encode_for(&self, _: &Model, route: &Route) -> Result<Encoded, Failure> {
         let body = vec![self.0.body.clone()];
-        Ok(Worded {
+        Ok(Encoded {
             call: UpstreamRequest::json(Endpoint::Speech, Arc::clone(&route.model), body),
             dropped: self.0.dropped.clone(),
         })
     }
 
-    fn translate(
+    fn translate_answer(
         &self,
         _: Endpoint,
         answer: Bytes,
@@ -98,12 +98,12 @@ impl Work for Spoken {
         Ok(voice::read_timed_speech(&answer, &self.0.model))
     }
 
-    fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
+    fn stream_translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
         Ok(Translator::Audio(Box::new(Passing::new(AUDIO_BYTES_MAX))))
     }
 
     /// A page of some proxy is no audio.
-    fn takes(&self, content_type: Option<&HeaderValue>) -> bool {
+    fn accepts(&self, content_type: Option<&HeaderValue>) -> bool {
         content_type.is_none_or(|it| {
             let it = it.as_bytes();
             it.starts_with(b"audio/") || it.starts_with(b"application/octet-stream")
@@ -116,10 +116,10 @@ impl Work for Spoken {
     }
 
     /// Audio has no sign of life, and what ends cleanly counts as complete.
-    fn manner(&self) -> Manner {
-        Manner {
+    fn stream_policy(&self) -> StreamPolicy {
+        StreamPolicy {
             keep_alive: b"",
-            aborts: true,
+            aborts_on_failure: true,
         }
     }
 

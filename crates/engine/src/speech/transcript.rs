@@ -14,13 +14,13 @@ use upstream::{Endpoint, SpoolFile, SpooledPart, UpstreamRequest};
 use super::model;
 use super::synthesis::VoiceForm;
 use crate::billing::estimate::Estimate;
-use crate::call::answer::{Answer, Unanswered};
-use crate::call::kind::{Arrival, Manner, Prepared, Worded, Work};
+use crate::call::answer::{Answer, FailedCall};
+use crate::call::kind::{Arrival, CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::ids;
-use crate::memory_budget::Share;
+use crate::memory_budget::MemoryShare;
 
 /// A request for a transcript of a known caller, its form read.
 #[derive(Debug)]
@@ -33,14 +33,14 @@ pub struct TranscriptCall {
     /// The file, where it is too large for the memory.
     pub spool: Option<SpoolFile>,
     /// What the form takes of the node's memory.
-    pub share: Share,
+    pub share: MemoryShare,
 }
 
 impl Engine {
     /// Serves a call for a transcript.
-    pub async fn transcript(self: &Arc<Self>, call: TranscriptCall) -> Result<Answer, Unanswered> {
+    pub async fn transcript(self: &Arc<Self>, call: TranscriptCall) -> Result<Answer, FailedCall> {
         let arrival = call.arrival.clone();
-        self.live(arrival, move |engine, record| prepare(engine, call, record))
+        self.run_call(arrival, move |engine, record| prepare(engine, call, record))
             .await
     }
 }
@@ -55,41 +55,46 @@ fn prepare(
         VoiceForm::Own => voice::read_transcript(call.fields, bytes_max)?,
         VoiceForm::Renamed => voice::read_renamed_transcript(call.fields, bytes_max)?,
     };
-    record.reads(transcript.model.as_str(), false);
-    let tries = model::find(engine, &transcript.model, Some(PriceKey::SttSecond))?;
+    record.set_model(transcript.model.as_str(), false);
+    let plan = model::find(engine, &transcript.model, Some(PriceKey::SttSecond))?;
     Ok(Prepared {
         estimate: Estimate::transcript(transcript.seconds_max, transcript.seconds_told),
-        work: Heard {
+        kind: Heard {
             transcript,
             spool: call.spool,
             _share: call.share,
         },
-        tries,
+        plan,
     })
 }
 
 struct Heard {
     transcript: Transcript,
     spool: Option<SpoolFile>,
-    _share: Share,
+    _share: MemoryShare,
 }
 
-impl Work for Heard {
+impl CallKind for Heard {
     fn is_streamed(&self) -> bool {
         false
     }
 
     /// An upstream inside a private network must not be sent to what callers cannot reach.
-    async fn provide(&mut self, engine: &Engine, _: &Model, route: &Route) -> Result<(), Failure> {
+    async fn prepare_for(
+        &mut self,
+        engine: &Engine,
+        _: &Model,
+        route: &Route,
+    ) -> Result<(), Failure> {
         match &self.transcript.url {
             Some(url) if route.channel.spec().private_network => {
-                engine.pictures.check(vec![url.clone()]).await
+                engine.caller_urls.check(vec![url.clone()]).await
             }
             _ => Ok(()),
         }
     }
 
-    fn word(&self, _: &Model, route: &Route) -> Result<Worded, Failure> {
+    fn encode_for(&self, _: &Model, route: &Route) -> Result<Encoded, Failure> {
         let boundary: String = ids::fresh("form-");
         let content_type = format!("multipart/form-data; boundary={boundary}");
         let form = self.transcript.form(&route.model);
@@ -99,7 +104,7 @@ impl Work for Heard {
             spool,
         });
         pieces.extend(after);
-        Ok(Worded {
+        Ok(Encoded {
             call: UpstreamRequest {
                 spooled,
                 content_type: HeaderValue::try_from(content_type)
@@ -110,7 +115,7 @@ impl Work for Heard {
         })
     }
 
-    fn translate(
+    fn translate_answer(
         &self,
         _: Endpoint,
         answer: Bytes,
@@ -119,14 +124,14 @@ impl Work for Heard {
     }
 
     /// Transcripts of files do not stream.
-    fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
+    fn stream_translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
         Err(Failure::internal())
     }
 
-    fn manner(&self) -> Manner {
-        Manner {
+    fn stream_policy(&self) -> StreamPolicy {
+        StreamPolicy {
             keep_alive: b"",
-            aborts: false,
+            aborts_on_failure: false,
         }
     }
 }

@@ -8,13 +8,13 @@ use protocol::{Failure, guard, voice};
 use upstream::{CallOutcome, Endpoint, UpstreamRequest};
 
 use super::model;
-use crate::call::attempt::Trial;
-use crate::call::collect_body::{Ungathered, gather};
+use crate::call::attempt::Attempt;
+use crate::call::collect_body::{CollectError, collect_body};
 use crate::call::kind::Arrival;
 use crate::call::progress::Progress;
 use crate::call::record::Record;
-use crate::call::route_plan::{self, Miss};
-use crate::call::run::{broken_miss, no_memory};
+use crate::call::route_plan::{self, RouteFailure};
+use crate::call::run::{broken_answer, no_memory};
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 
@@ -33,7 +33,7 @@ impl Engine {
     /// Lists voices as the upstream does. Nothing is held or charged.
     pub async fn voices(self: &Arc<Self>, call: VoicesCall) -> Result<Bytes, Failure> {
         let mut record = Box::new(Record::begin(&call.arrival));
-        record.reads(call.model.as_str(), false);
+        record.set_model(call.model.as_str(), false);
         let listed = list(self, &call, &mut record).await;
         self.journal(match &listed {
             Ok(_) => record.free(),
@@ -52,20 +52,20 @@ async fn list(
     if let Some(voice) = &call.voice {
         guard::voice_id(voice)?;
     }
-    let mut tries = model::find(engine, &call.model, None)?;
-    let model = Arc::clone(tries.model());
+    let mut plan = model::find(engine, &call.model, None)?;
+    let model = Arc::clone(plan.model());
     let progress = Progress::new(engine);
-    while let Some(route) = tries.next(&progress) {
-        record.tries(&route);
+    while let Some(route) = plan.next(&progress) {
+        record.start_attempt(&route);
         match ask(engine, call, &model, &route, &progress).await {
             Ok(voices) => return Ok(voices),
-            Err(miss) => {
-                record.missed(&miss.failure);
-                tries.miss(miss);
+            Err(failed) => {
+                record.attempt_failed(&failed.failure);
+                plan.record_failure(failed);
             }
         }
     }
-    Err(tries.failure())
+    Err(plan.last_failure())
 }
 
 async fn ask(
@@ -74,22 +74,22 @@ async fn ask(
     model: &Model,
     route: &Route,
     progress: &Progress,
-) -> Result<Bytes, Miss> {
-    let mut trial = Trial::of(&route.channel);
+) -> Result<Bytes, RouteFailure> {
+    let mut attempt = Attempt::on(&route.channel);
     let outgoing = UpstreamRequest {
         item: call.voice.as_deref().map(Into::into),
         ..UpstreamRequest::json(Endpoint::Voices, Arc::clone(&route.model), Vec::new())
     };
-    let incoming = route_plan::send(route, &model.id, &outgoing, progress, &mut trial).await?;
-    let body = gather(incoming.body, VOICES_BYTES_MAX, engine.budget()).await;
-    let body = body.map_err(|ungathered| match ungathered {
-        Ungathered::Lost(error) => route_plan::lost(route, &error, &mut trial),
-        Ungathered::TooLarge => Miss::here(Failure::upstream_error()),
-        Ungathered::NoMemory => Miss::here(no_memory()),
+    let incoming = route_plan::send(route, &model.id, &outgoing, progress, &mut attempt).await?;
+    let body = collect_body(incoming.body, VOICES_BYTES_MAX, engine.budget()).await;
+    let body = body.map_err(|error| match error {
+        CollectError::Lost(error) => route_plan::lost(route, &error, &mut attempt),
+        CollectError::TooLarge => RouteFailure::stop(Failure::upstream_error()),
+        CollectError::NoMemory => RouteFailure::stop(no_memory()),
     })?;
     let names = Names::of_model(&route.model, &model.id);
     let voices = voice::clean_voices(&body, names);
-    let voices = voices.map_err(|broken| broken_miss(route, &broken, &mut trial))?;
-    trial.tell(CallOutcome::Served);
+    let voices = voices.map_err(|broken| broken_answer(route, &broken, &mut attempt))?;
+    attempt.report(CallOutcome::Served);
     Ok(voices)
 }

@@ -29,21 +29,21 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Who is being called now.
 #[derive(Debug, Default)]
-struct Busy {
+struct ActiveDeliveries {
     hosts: HashMap<String, usize>,
     wallets: HashMap<WalletId, usize>,
     all: usize,
 }
 
 /// One attempt's place among them, given back when dropped.
-struct Place {
-    busy: Arc<Mutex<Busy>>,
+struct DeliverySlot {
+    busy: Arc<Mutex<ActiveDeliveries>>,
     host: String,
     wallet: WalletId,
 }
 
-impl Place {
-    fn take(busy: &Arc<Mutex<Busy>>, host: String, wallet: WalletId) -> Option<Self> {
+impl DeliverySlot {
+    fn take(busy: &Arc<Mutex<ActiveDeliveries>>, host: String, wallet: WalletId) -> Option<Self> {
         let mut now = busy.lock();
         let has_room = now.hosts.get(&host).is_none_or(|it| *it < WORKERS_PER_HOST)
             && now
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for DeliverySlot {
     fn drop(&mut self) {
         let mut busy = self.busy.lock();
         busy.all = busy.all.saturating_sub(1);
@@ -86,7 +86,7 @@ impl Engine {
     /// Delivers callbacks for as long as the future is polled; attempts under way are the engine's to
     /// wait for.
     pub async fn deliver_callbacks(self: Arc<Self>) {
-        let busy = Arc::new(Mutex::new(Busy::default()));
+        let busy = Arc::new(Mutex::new(ActiveDeliveries::default()));
         let look_every = backoff::look_every(self.settings.tasks.poll_first);
         loop {
             let free = u32::try_from(WORKERS.saturating_sub(busy.lock().all)).unwrap_or(0);
@@ -103,7 +103,7 @@ impl Engine {
                 Ok(due) => {
                     for row in due {
                         let host = ExternalUrl::host_of(&row.url).unwrap_or_default();
-                        let place = Place::take(&busy, host, row.wallet);
+                        let place = DeliverySlot::take(&busy, host, row.wallet);
                         let engine = Arc::clone(&self);
                         self.tasks.spawn(async move {
                             let outcome = match &place {
@@ -178,10 +178,10 @@ mod tests {
 
     #[test]
     fn nobody_takes_all_the_places() {
-        let busy = Arc::new(Mutex::new(Busy::default()));
+        let busy = Arc::new(Mutex::new(ActiveDeliveries::default()));
         let (one, other) = (WalletId::random(), WalletId::random());
-        let take = |host: &str, wallet| Place::take(&busy, host.to_owned(), wallet);
-        let mut places: Vec<Place> = (0..WORKERS_PER_HOST)
+        let take = |host: &str, wallet| DeliverySlot::take(&busy, host.to_owned(), wallet);
+        let mut places: Vec<DeliverySlot> = (0..WORKERS_PER_HOST)
             .filter_map(|_| take("a", one))
             .collect();
         assert_eq!(places.len(), WORKERS_PER_HOST);

@@ -9,21 +9,21 @@ use protocol::video::{Cause, Delivery, Hosted, MediaKind, Medium, Source};
 use serde::{Deserialize, Serialize};
 use store::{End, MediaId, TaskKept, TaskRow};
 
-use super::poll::{Seen, is_over};
-use super::protocols::Known;
+use super::poll::{PollNote, is_over};
+use super::protocols::TaskProtocol;
 use crate::clock;
 use crate::engine::Engine;
-use crate::media::Uncopied;
+use crate::media::CopyError;
 
 /// A delivery as the task's row keeps it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct StoredDelivery {
     facts: String,
-    media: Vec<KeptMedium>,
+    media: Vec<StoredMedium>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct KeptMedium {
+struct StoredMedium {
     /// What it is called here.
     name: String,
     /// Its kind, by its file name's ending.
@@ -34,7 +34,7 @@ struct KeptMedium {
 }
 
 /// How the copies of a delivery went.
-enum Rehosted {
+enum CopyOutcome {
     All(Vec<Option<Hosted>>),
     Later,
     /// The upstream must be asked again where its media are.
@@ -44,7 +44,12 @@ enum Rehosted {
 
 impl Engine {
     /// Copies what was delivered and ends the task with it.
-    pub(super) async fn rehost(&self, row: &mut TaskRow, known: Known, delivery: Delivery) {
+    pub(super) async fn copy_and_end(
+        &self,
+        row: &mut TaskRow,
+        protocol: TaskProtocol,
+        delivery: Delivery,
+    ) {
         let kept = keep(row, &delivery);
         let lease = self.settings.tasks.lease;
         if !delivery.media.is_empty() {
@@ -64,26 +69,28 @@ impl Engine {
                 }
             }
         }
-        let copies = self.copy_all(row, known, &delivery, &kept);
-        let Some(rehosted) = self.while_claimed(row.claim, lease, copies).await else {
+        let copies = self.copy_all(row, protocol, &delivery, &kept);
+        let Some(copied) = self.while_claimed(row.claim, lease, copies).await else {
             return;
         };
         let name = row.claim.task.to_string();
         let task = self.task_of(row, &name);
-        match rehosted {
-            Rehosted::All(hosted) => {
-                let outcome = known.video.write_delivered(&task, &delivery.facts, &hosted);
+        match copied {
+            CopyOutcome::All(hosted) => {
+                let outcome = protocol
+                    .video
+                    .write_delivered(&task, &delivery.facts, &hosted);
                 self.end_as_reported(row, outcome).await;
             }
-            Rehosted::Later if !is_over(row) => self.note(row, Seen::default()).await,
-            Rehosted::Stale if !is_over(row) => {
+            CopyOutcome::Later if !is_over(row) => self.note(row, PollNote::default()).await,
+            CopyOutcome::Stale if !is_over(row) => {
                 if self.forget_places(row, kept).await {
-                    self.note(row, Seen::default()).await;
+                    self.note(row, PollNote::default()).await;
                 }
             }
-            Rehosted::Later | Rehosted::Stale | Rehosted::Unfit => {
+            CopyOutcome::Later | CopyOutcome::Stale | CopyOutcome::Unfit => {
                 let message = "The result of the task could not be kept.";
-                let outcome = known.video.write_failed(&task, Cause::Media, message);
+                let outcome = protocol.video.write_failed(&task, Cause::Media, message);
                 self.end(row, outcome, End::Released).await;
             }
         }
@@ -93,37 +100,41 @@ impl Engine {
     async fn copy_all(
         &self,
         row: &TaskRow,
-        known: Known,
+        protocol: TaskProtocol,
         delivery: &Delivery,
-        kept: &Kept,
-    ) -> Rehosted {
+        kept: &StoredDelivery,
+    ) -> CopyOutcome {
         let mut hosted = Vec::new();
         for (medium, kept) in delivery.media.iter().zip(&kept.media) {
-            let is_lost_with_us = known.poll.is_none() && kept.url.is_none();
+            let is_lost_with_us = protocol.poll.is_none() && kept.url.is_none();
             let copied = loop {
                 let copied = self.copy(row, medium, &kept.name).await;
-                let again = matches!(copied, Err(Uncopied::Later(_))) && is_lost_with_us;
-                if !again || clock::steady() >= row.expires_at || self.leaving.is_cancelled() {
+                let again = matches!(copied, Err(CopyError::Retryable(_))) && is_lost_with_us;
+                if !again || clock::steady() >= row.expires_at || self.stopping.is_cancelled() {
                     break copied;
                 }
                 let pause = tokio::time::sleep(self.settings.tasks.poll_max);
-                self.leaving.run_until_cancelled(pause).await;
+                self.stopping.run_until_cancelled(pause).await;
             };
             match copied {
                 Ok(medium) => hosted.push(Some(medium)),
-                Err(Uncopied::Unfit(_)) if medium.is_optional => hosted.push(None),
-                Err(Uncopied::Unfit(_)) => return Rehosted::Unfit,
-                Err(Uncopied::Stale(_)) if known.poll.is_some() => return Rehosted::Stale,
-                Err(Uncopied::Stale(_) | Uncopied::Later(_)) => return Rehosted::Later,
+                Err(CopyError::Invalid(_)) if medium.is_optional => hosted.push(None),
+                Err(CopyError::Invalid(_)) => return CopyOutcome::Unfit,
+                Err(CopyError::StaleUrl(_)) if protocol.poll.is_some() => {
+                    return CopyOutcome::Stale;
+                }
+                Err(CopyError::StaleUrl(_) | CopyError::Retryable(_)) => return CopyOutcome::Later,
             }
         }
-        Rehosted::All(hosted)
+        CopyOutcome::All(hosted)
     }
 
     /// Copies one medium to our storage under the name it was given.
-    async fn copy(&self, row: &TaskRow, medium: &Medium, name: &str) -> Result<Hosted, Uncopied> {
+    async fn copy(&self, row: &TaskRow, medium: &Medium, name: &str) -> Result<Hosted, CopyError> {
         let Some(id) = MediaId::parse(name) else {
-            return Err(Uncopied::Unfit("its row holds no name for it".to_owned()));
+            return Err(CopyError::Invalid(
+                "its row holds no name for it".to_owned(),
+            ));
         };
         let catalog = self.catalog();
         let channel = row.upstream.as_ref().map(|upstream| &*upstream.channel);
@@ -137,7 +148,7 @@ impl Engine {
 
     /// Keeps the names of the media, but no longer where they were: they are asked for again then. False when
     /// somebody else may have the task.
-    async fn forget_places(&self, row: &mut TaskRow, mut kept: Kept) -> bool {
+    async fn forget_places(&self, row: &mut TaskRow, mut kept: StoredDelivery) -> bool {
         for medium in &mut kept.media {
             medium.url = None;
         }
@@ -154,7 +165,7 @@ impl Engine {
 
 /// The delivery that a row keeps, when all of it can still be had without asking the upstream again.
 pub(super) fn kept(row: &TaskRow) -> Option<Delivery> {
-    let kept: Kept = serde_json::from_str(row.delivery.as_deref()?).ok()?;
+    let kept: StoredDelivery = serde_json::from_str(row.delivery.as_deref()?).ok()?;
     let media = kept.media.into_iter().map(|kept| {
         Some(Medium {
             kind: MediaKind::of_extension(&kept.kind)?,
@@ -169,15 +180,15 @@ pub(super) fn kept(row: &TaskRow) -> Option<Delivery> {
 }
 
 /// A delivery with a name for each medium: the one it had before, or a fresh one.
-fn keep(row: &TaskRow, delivery: &Delivery) -> Kept {
+fn keep(row: &TaskRow, delivery: &Delivery) -> StoredDelivery {
     let before = row.delivery.as_deref();
-    let before: Option<Kept> = before.and_then(|text| serde_json::from_str(text).ok());
+    let before: Option<StoredDelivery> = before.and_then(|text| serde_json::from_str(text).ok());
     let mut names = before
         .map(|kept| kept.media)
         .unwrap_or_default()
         .into_iter()
         .map(|kept| kept.name);
-    let media = delivery.media.iter().map(|medium| KeptMedium {
+    let media = delivery.media.iter().map(|medium| StoredMedium {
         name: names
             .next()
             .unwrap_or_else(|| MediaId::random().to_string()),
@@ -188,7 +199,7 @@ fn keep(row: &TaskRow, delivery: &Delivery) -> Kept {
         },
         is_optional: medium.is_optional,
     });
-    Kept {
+    StoredDelivery {
         facts: delivery.facts.clone(),
         media: media.collect(),
     }

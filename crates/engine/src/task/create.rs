@@ -13,13 +13,13 @@ use upstream::{ExternalUrl, Protocol};
 
 use super::billing;
 use super::poll::standing;
-use super::protocols::{Known, TaskAsk};
-use super::send::{CREATION_LEASE, Sender, Unmade};
+use super::protocols::{TaskProtocol, VideoEndpoint};
+use super::send::{CREATION_LEASE, CreationFailure, Sender};
 use crate::call::admission::refusal;
-use crate::call::answer::{Answer, AnswerBody, Unanswered};
+use crate::call::answer::{Answer, AnswerBody, FailedCall};
 use crate::call::kind::Arrival;
-use crate::call::record::{Outcome, Record};
-use crate::call::route_plan::Tries;
+use crate::call::record::{ClientOutcome, Record};
+use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
@@ -32,14 +32,14 @@ const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 #[derive(Debug)]
 pub struct VideoCall {
     pub arrival: Arrival,
-    pub ask: TaskAsk,
+    pub ask: VideoEndpoint,
     pub body: Bytes,
 }
 
 impl Engine {
     /// Creates a task. What was begun is brought to its end also when the caller leaves: a task that the
     /// upstream has accepted must be known here.
-    pub async fn create_video(self: &Arc<Self>, call: VideoCall) -> Result<Answer, Unanswered> {
+    pub async fn create_video(self: &Arc<Self>, call: VideoCall) -> Result<Answer, FailedCall> {
         let engine = Arc::clone(self);
         let created = self.tasks.spawn(create(engine, call)).await;
         created.unwrap_or_else(|_| Err(Failure::internal().into()))
@@ -48,18 +48,18 @@ impl Engine {
 
 /// A request that may ask for money.
 struct Prepared {
-    protocol: Protocol,
-    known: Known,
+    wire_protocol: Protocol,
+    protocol: TaskProtocol,
     request: Box<dyn Creation>,
     model: Arc<Model>,
-    tries: Tries,
+    plan: RoutePlan,
     /// The upstream's name for the task it goes on from.
     draft: Option<Box<str>>,
     bound: Meter,
     ask: Ask,
 }
 
-async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, Unanswered> {
+async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCall> {
     let mut record = Record::begin(&call.arrival);
     let prepared = match prepare(&engine, &call, &mut record).await {
         Ok(prepared) => prepared,
@@ -75,7 +75,7 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, Unanswer
         Err(error) => {
             let failure = refusal(&error);
             engine.journal(record.refused(&failure));
-            return Err(Unanswered {
+            return Err(FailedCall {
                 failure,
                 rates: error.rates().map(Box::new),
             });
@@ -87,22 +87,22 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, Unanswer
     let answer = {
         let name = id.to_string();
         let task = engine.task_of(&row, &name);
-        answer(prepared.known.video.write_accepted(&task), rates)
+        answer(prepared.protocol.video.write_accepted(&task), rates)
     };
-    let is_blocking = prepared.known.video.is_blocking();
+    let is_blocking = prepared.protocol.video.is_blocking();
     let mut sender = Sender {
         engine: Arc::clone(&engine),
-        known: prepared.known,
+        protocol: prepared.protocol,
         request: prepared.request,
         endpoint: call.ask.endpoint(),
         model: prepared.model,
-        tries: prepared.tries,
+        plan: prepared.plan,
         draft: prepared.draft,
         row,
     };
     if is_blocking {
         // Its clients try again when they hear of trouble, so they hear of it from the task alone.
-        record.answers(None);
+        record.start_answer(None);
         engine.journal(record.opened());
         engine
             .tasks
@@ -111,13 +111,13 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, Unanswer
     }
     match sender.send(&mut record).await {
         Ok(()) => {
-            record.answers(None);
+            record.start_answer(None);
             engine.journal(record.opened());
             Ok(answer)
         }
-        Err(Unmade { failure, end }) => {
-            engine.journal(record.ended_early(&Outcome::failed(&failure), end));
-            Err(Unanswered {
+        Err(CreationFailure { failure, end }) => {
+            engine.journal(record.ended_early(&ClientOutcome::failed(&failure), end));
+            Err(FailedCall {
                 failure,
                 rates: Some(Box::new(rates)),
             })
@@ -132,17 +132,17 @@ async fn prepare(
     record: &mut Record,
 ) -> Result<Prepared, Failure> {
     let request = call.ask.read(&call.body)?;
-    record.reads(request.model(), false);
+    record.set_model(request.model(), false);
     if let Some(url) = request.callback_url() {
         ExternalUrl::parse_any(url).map_err(|refusal| {
             Failure::invalid(format!("`callback_url`: {refusal}.")).param("callback_url")
         })?;
     }
-    let protocol = call.ask.protocol();
-    let known = Known::find(protocol.as_str()).ok_or_else(Failure::internal)?;
+    let wire_protocol = call.ask.protocol();
+    let protocol = TaskProtocol::find(wire_protocol.as_str()).ok_or_else(Failure::internal)?;
     let catalog = engine.catalog();
     let model = catalog.find(request.model())?;
-    let speaks = |route: &Route| route.channel.speaks(protocol);
+    let speaks = |route: &Route| route.channel.speaks(wire_protocol);
     let is_made = model.kind == Kind::Video && call.ask.suits(model.profile.base);
     if !is_made || !model.routes.iter().any(|route| speaks(route)) {
         let message = format!("The model `{}` makes no videos on this endpoint.", model.id);
@@ -150,14 +150,14 @@ async fn prepare(
     }
     request.check(&model.profile)?;
     let draft = match request.draft() {
-        Some(draft) => Some(engine.draft(call, protocol, &*request, draft).await?),
+        Some(draft) => Some(engine.draft(call, wire_protocol, &*request, draft).await?),
         None => None,
     };
     let carries = |route: &Route| {
         let at_home = |draft: &store::TaskUpstream| *draft.channel == *route.channel.name();
         speaks(route) && draft.as_ref().is_none_or(at_home)
     };
-    let tries = Tries::of(model, carries)?;
+    let plan = RoutePlan::new(model, carries)?;
     let bound = request.bound(&model.profile);
     let (bound, hold) = billing::held_for(&model.price, &bound).map_err(|error| {
         tracing::error!(model = %model.id, %error, "a task cannot be priced");
@@ -176,11 +176,11 @@ async fn prepare(
         counts: false,
     };
     Ok(Prepared {
+        wire_protocol,
         protocol,
-        known,
         request,
         model: Arc::clone(model),
-        tries,
+        plan,
         draft: draft.map(|draft| draft.id),
         bound,
         ask,
@@ -192,7 +192,7 @@ impl Engine {
     async fn draft(
         &self,
         call: &VideoCall,
-        protocol: Protocol,
+        wire_protocol: Protocol,
         request: &dyn Creation,
         id: &str,
     ) -> Result<store::TaskUpstream, Failure> {
@@ -204,7 +204,7 @@ impl Engine {
             tracing::warn!(%error, "a draft could not be looked up");
             Failure::unavailable("Tasks cannot be looked up now.").retry_after(1)
         })?;
-        let task = found.filter(|task| *task.protocol == *protocol.as_str());
+        let task = found.filter(|task| *task.protocol == *wire_protocol.as_str());
         let task = task.ok_or_else(no_such)?;
         request.check_draft(&Draft {
             model: &task.model,
@@ -232,7 +232,7 @@ fn new_task(engine: &Engine, id: TaskId, call: &VideoCall, prepared: &Prepared) 
     let name = id.to_string();
     let now = clock::steady();
     let memo = prepared.request.memo();
-    let first = prepared.known.video.write_first(&Task {
+    let first = prepared.protocol.video.write_first(&Task {
         id: &name,
         model: &prepared.model.id,
         upstream_model: "",
@@ -250,7 +250,7 @@ fn new_task(engine: &Engine, id: TaskId, call: &VideoCall, prepared: &Prepared) 
             request_id: (&*call.arrival.request_id).into(),
             now,
         },
-        protocol: prepared.protocol.as_str().into(),
+        protocol: prepared.wire_protocol.as_str().into(),
         model: (&*prepared.model.id).into(),
         price_version: prepared.model.price_version,
         bound: Box::new(prepared.bound.clone()),

@@ -7,8 +7,8 @@ use protocol::video::{Deletion, Polled};
 use store::{End, KeyHead, TaskId, TaskRow, TaskUpstream, TaskView, WalletId};
 
 use super::lookup::unavailable;
-use super::poll::{Report, Seen};
-use super::protocols::Known;
+use super::poll::{PollNote, PollReport};
+use super::protocols::TaskProtocol;
 use crate::clock;
 use crate::engine::Engine;
 
@@ -16,7 +16,7 @@ use crate::engine::Engine;
 const LOOKS_MAX: u32 = 3;
 
 /// How calling a task off went.
-enum CalledOff {
+enum CancelOutcome {
     Cancelled,
     /// It has begun.
     Running,
@@ -40,21 +40,22 @@ impl Engine {
             let found = self.store.find_task(wallet, id).await;
             let found = found.map_err(|error| unavailable(&error))?;
             let task = found.ok_or_else(Failure::task_not_found)?;
-            let known = Known::find(&task.protocol).ok_or_else(Failure::task_not_found)?;
-            match known.video.deletion(&task.status) {
+            let protocol =
+                TaskProtocol::find(&task.protocol).ok_or_else(Failure::task_not_found)?;
+            match protocol.video.deletion(&task.status) {
                 // Of a protocol that knows no deletion there is nothing under this path.
                 Deletion::Unknown => return Err(Failure::task_not_found()),
                 Deletion::Running => return Err(refused(Failure::task_running())),
                 Deletion::Cancelled => return Err(refused(Failure::task_cancelled())),
-                Deletion::Remove => return self.remove(wallet, id, &task, known).await,
+                Deletion::Remove => return self.remove(wallet, id, &task, protocol).await,
                 // Its creation is under way: what the upstream answers must be noted.
                 Deletion::CallOff if task.upstream.is_none() => {
                     return Err(refused(Failure::task_running()));
                 }
-                Deletion::CallOff => match self.call_off_waiting(wallet, id, known).await? {
-                    CalledOff::Cancelled => return Ok(()),
-                    CalledOff::Running => return Err(refused(Failure::task_running())),
-                    CalledOff::Changed => {}
+                Deletion::CallOff => match self.cancel_waiting(wallet, id, protocol).await? {
+                    CancelOutcome::Cancelled => return Ok(()),
+                    CancelOutcome::Running => return Err(refused(Failure::task_running())),
+                    CancelOutcome::Changed => {}
                 },
             }
         }
@@ -68,11 +69,11 @@ impl Engine {
         wallet: WalletId,
         id: TaskId,
         task: &TaskView,
-        known: Known,
+        protocol: TaskProtocol,
     ) -> Result<(), Failure> {
         if let Some(upstream) = &task.upstream {
             // What the upstream no longer has, or will not part with, does not keep ours in view.
-            self.delete_upstream(upstream, known).await?;
+            self.delete_upstream(upstream, protocol).await?;
         }
         let hidden = self.store.hide_task(wallet, id, clock::steady()).await;
         if hidden.map_err(|error| unavailable(&error))? {
@@ -84,76 +85,76 @@ impl Engine {
 
     /// Calls off a task that was last seen waiting. It is looked at first: a task that has ended meanwhile
     /// would be deleted by the same request, and its result lost.
-    async fn call_off_waiting(
+    async fn cancel_waiting(
         self: &Arc<Self>,
         wallet: WalletId,
         id: TaskId,
-        known: Known,
-    ) -> Result<CalledOff, Failure> {
+        protocol: TaskProtocol,
+    ) -> Result<CancelOutcome, Failure> {
         let lease = self.settings.tasks.lease;
         let claimed = self
             .store
             .claim_task(wallet, id, lease, clock::steady())
             .await;
         let Some(mut row) = claimed.map_err(|error| unavailable(&error))? else {
-            return Ok(CalledOff::Changed);
+            return Ok(CancelOutcome::Changed);
         };
-        let (Some(upstream), Some(endpoint)) = (row.upstream.clone(), known.poll) else {
-            return Ok(CalledOff::Running);
+        let (Some(upstream), Some(endpoint)) = (row.upstream.clone(), protocol.poll) else {
+            return Ok(CancelOutcome::Running);
         };
         if row.delivery.is_some() {
-            self.go_on(row, known, Report::unclear());
-            return Ok(CalledOff::Running);
+            self.go_on(row, protocol, PollReport::unclear());
+            return Ok(CancelOutcome::Running);
         }
         let name = row.claim.task.to_string();
         let report = self
-            .poll(known, endpoint, &upstream, &self.task_of(&row, &name))
+            .poll(protocol, endpoint, &upstream, &self.task_of(&row, &name))
             .await;
         match &report.polled {
             Polled::Running(Some(standing))
-                if known.video.deletion(standing.status) == Deletion::CallOff => {}
+                if protocol.video.deletion(standing.status) == Deletion::CallOff => {}
             Polled::Running(_) => {
-                self.react(&mut row, known, report).await;
-                return Ok(CalledOff::Running);
+                self.react(&mut row, protocol, report).await;
+                return Ok(CancelOutcome::Running);
             }
             Polled::Ended(_) => {
-                self.react(&mut row, known, report).await;
-                return Ok(CalledOff::Changed);
+                self.react(&mut row, protocol, report).await;
+                return Ok(CancelOutcome::Changed);
             }
             // Taking over its media takes its time.
             Polled::Delivered(_) => {
-                self.go_on(row, known, report);
-                return Ok(CalledOff::Running);
+                self.go_on(row, protocol, report);
+                return Ok(CancelOutcome::Running);
             }
             Polled::Missing | Polled::Unclear => {
-                self.react(&mut row, known, report).await;
+                self.react(&mut row, protocol, report).await;
                 return Err(Failure::upstream_error());
             }
         }
-        self.call_off_claimed(&row, &upstream, known).await
+        self.cancel_claimed(&row, &upstream, protocol).await
     }
 
-    async fn call_off_claimed(
+    async fn cancel_claimed(
         &self,
         row: &TaskRow,
         upstream: &TaskUpstream,
-        known: Known,
-    ) -> Result<CalledOff, Failure> {
-        let deleted = self.delete_upstream(upstream, known).await;
+        protocol: TaskProtocol,
+    ) -> Result<CancelOutcome, Failure> {
+        let deleted = self.delete_upstream(upstream, protocol).await;
         let name = row.claim.task.to_string();
-        let outcome = known.video.write_cancelled(&self.task_of(row, &name));
+        let outcome = protocol.video.write_cancelled(&self.task_of(row, &name));
         match (deleted, outcome) {
             (Ok(true), Some(outcome)) => {
                 self.end(row, outcome, End::Released).await;
-                Ok(CalledOff::Cancelled)
+                Ok(CancelOutcome::Cancelled)
             }
             // The upstream says that it has begun: the next poll shows it.
             (Ok(_), _) => {
-                self.note(row, Seen::soon()).await;
-                Ok(CalledOff::Running)
+                self.note(row, PollNote::soon()).await;
+                Ok(CancelOutcome::Running)
             }
             (Err(failure), _) => {
-                self.note(row, Seen::soon()).await;
+                self.note(row, PollNote::soon()).await;
                 Err(failure)
             }
         }
@@ -163,9 +164,9 @@ impl Engine {
     async fn delete_upstream(
         &self,
         upstream: &TaskUpstream,
-        known: Known,
+        protocol: TaskProtocol,
     ) -> Result<bool, Failure> {
-        let Some(endpoint) = known.cancel else {
+        let Some(endpoint) = protocol.cancel else {
             return Ok(true);
         };
         if self.catalog().channel(&upstream.channel).is_none() {
@@ -182,12 +183,12 @@ impl Engine {
     }
 
     /// Goes on with a claimed task behind the caller's back.
-    fn go_on(self: &Arc<Self>, mut row: TaskRow, known: Known, report: Report) {
+    fn go_on(self: &Arc<Self>, mut row: TaskRow, protocol: TaskProtocol, report: PollReport) {
         let engine = Arc::clone(self);
         self.tasks.spawn(async move {
             match super::copy_media::kept(&row) {
-                Some(delivery) => engine.rehost(&mut row, known, delivery).await,
-                None => engine.react(&mut row, known, report).await,
+                Some(delivery) => engine.copy_and_end(&mut row, protocol, delivery).await,
+                None => engine.react(&mut row, protocol, report).await,
             }
         });
     }

@@ -23,5 +23,5 @@ mod settings;
 
 pub use create::VideoCall;
 pub use list::ListQuery;
-pub use protocols::{TaskAsk, video_protocols};
+pub use protocols::{VideoEndpoint, video_protocols};
 pub use settings::TaskSettings;

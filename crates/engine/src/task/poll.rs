@@ -10,12 +10,12 @@ use store::{Claim, End, TaskEnd, TaskKept, TaskNote, TaskRow, TaskStanding, Task
 use tokio::sync::Semaphore;
 use upstream::{Endpoint, UpstreamRequest};
 
-use super::poll_answer::Heard;
-use super::protocols::Known;
+use super::poll_answer::PollAnswer;
+use super::protocols::TaskProtocol;
 use super::send::UNKNOWN;
 use super::{backoff, billing};
-use crate::call::attempt::Trial;
-use crate::call::collect_body::Ungathered;
+use crate::call::attempt::Attempt;
+use crate::call::collect_body::CollectError;
 use crate::clock;
 use crate::engine::Engine;
 
@@ -37,14 +37,14 @@ const MISSING_MS_MIN: i64 = 5 * 60 * 1000;
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a poll has brought, and how long the upstream wants to be left alone.
-pub(super) struct Report {
+pub(super) struct PollReport {
     pub(super) polled: Polled,
     pub(super) retry_after: Option<Duration>,
 }
 
 /// What is noted of a task that goes on.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct PollNote {
     pub(super) standing: Option<Standing>,
     pub(super) retry_after: Option<Duration>,
     pub(super) is_missing: bool,
@@ -52,7 +52,7 @@ pub(super) struct Seen {
     pub(super) is_urgent: bool,
 }
 
-impl Report {
+impl PollReport {
     /// Nothing that says anything of the task.
     pub(super) fn unclear() -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Report {
     }
 }
 
-impl Seen {
+impl PollNote {
     /// Nothing new, and a poll as soon as can be.
     pub(super) fn soon() -> Self {
         Self {
@@ -113,65 +113,72 @@ impl Engine {
 
     /// One step of a claimed task.
     async fn follow(&self, mut row: TaskRow) {
-        let Some(known) = Known::find(&row.protocol) else {
+        let Some(protocol) = TaskProtocol::find(&row.protocol) else {
             tracing::error!(task = %row.claim.task, protocol = &*row.protocol, "a task of an unknown protocol");
-            return self.note(&row, Seen::default()).await;
+            return self.note(&row, PollNote::default()).await;
         };
         if let Some(delivery) = super::copy_media::kept(&row) {
-            return self.rehost(&mut row, known, delivery).await;
+            return self.copy_and_end(&mut row, protocol, delivery).await;
         }
         let name = row.claim.task.to_string();
         let task = self.task_of(&row, &name);
-        let (Some(upstream), Some(endpoint)) = (&row.upstream, known.poll) else {
+        let (Some(upstream), Some(endpoint)) = (&row.upstream, protocol.poll) else {
             // Its creator died before it could note an answer; it is not sent again (T3).
-            let outcome = known.video.write_failed(&task, Cause::Ambiguous, UNKNOWN);
+            let outcome = protocol
+                .video
+                .write_failed(&task, Cause::Ambiguous, UNKNOWN);
             return self.end(&row, outcome, End::Abandoned).await;
         };
-        let report = self.poll(known, endpoint, upstream, &task).await;
-        self.react(&mut row, known, report).await;
+        let report = self.poll(protocol, endpoint, upstream, &task).await;
+        self.react(&mut row, protocol, report).await;
     }
 
     /// What a poll's report makes of a claimed task.
-    pub(super) async fn react(&self, row: &mut TaskRow, known: Known, report: Report) {
-        let Report {
+    pub(super) async fn react(
+        &self,
+        row: &mut TaskRow,
+        protocol: TaskProtocol,
+        report: PollReport,
+    ) {
+        let PollReport {
             polled,
             retry_after,
         } = report;
         let name = row.claim.task.to_string();
         let task = self.task_of(row, &name);
         match polled {
-            Polled::Delivered(delivery) => self.rehost(row, known, delivery).await,
+            Polled::Delivered(delivery) => self.copy_and_end(row, protocol, delivery).await,
             Polled::Ended(outcome) => self.end_as_reported(row, outcome).await,
             _ if is_over(row) => {
-                self.call_off(row, known).await;
-                let outcome = known.video.write_expired(&task);
+                self.cancel_upstream(row, protocol).await;
+                let outcome = protocol.video.write_expired(&task);
                 self.end(row, outcome, End::Abandoned).await;
             }
             Polled::Missing if is_gone(row) => {
                 let message = "The upstream no longer knows the task.";
-                let outcome = known.video.write_failed(&task, Cause::Gone, message);
+                let outcome = protocol.video.write_failed(&task, Cause::Gone, message);
                 self.end(row, outcome, End::Abandoned).await;
             }
             Polled::Missing => {
-                let seen = Seen {
+                let seen = PollNote {
                     retry_after,
                     is_missing: true,
-                    ..Seen::default()
+                    ..PollNote::default()
                 };
                 self.note(row, seen).await;
             }
             Polled::Running(standing) => {
-                let seen = Seen {
+                let seen = PollNote {
                     standing,
                     retry_after,
-                    ..Seen::default()
+                    ..PollNote::default()
                 };
                 self.note(row, seen).await;
             }
             Polled::Unclear => {
-                let seen = Seen {
+                let seen = PollNote {
                     retry_after,
-                    ..Seen::default()
+                    ..PollNote::default()
                 };
                 self.note(row, seen).await;
             }
@@ -180,19 +187,19 @@ impl Engine {
 
     pub(super) async fn poll(
         &self,
-        known: Known,
+        protocol: TaskProtocol,
         endpoint: Endpoint,
         upstream: &TaskUpstream,
         task: &Task<'_>,
-    ) -> Report {
-        let Some((status, retry_after, heard)) = self.ask(endpoint, upstream).await else {
-            return Report::unclear();
+    ) -> PollReport {
+        let Some((status, retry_after, answer)) = self.ask(endpoint, upstream).await else {
+            return PollReport::unclear();
         };
-        let mut polled = known.video.read_poll(status, heard.body(), task);
+        let mut polled = protocol.video.read_poll(status, answer.body(), task);
         if let Polled::Delivered(delivery) = &mut polled {
-            heard.deliver(delivery);
+            answer.deliver(delivery);
         }
-        Report {
+        PollReport {
             polled,
             retry_after,
         }
@@ -203,7 +210,7 @@ impl Engine {
         &self,
         endpoint: Endpoint,
         upstream: &TaskUpstream,
-    ) -> Option<(u16, Option<Duration>, Heard)> {
+    ) -> Option<(u16, Option<Duration>, PollAnswer)> {
         let catalog = self.catalog();
         let Some(channel) = catalog.channel(&upstream.channel) else {
             tracing::error!(
@@ -212,7 +219,7 @@ impl Engine {
             );
             return None;
         };
-        let mut trial = Trial::of(channel);
+        let mut attempt = Attempt::on(channel);
         let outgoing = UpstreamRequest {
             item: Some(upstream.id.clone()),
             ..UpstreamRequest::json(endpoint, &*upstream.model, Vec::new())
@@ -220,37 +227,38 @@ impl Engine {
         let exchange = async {
             let incoming = channel.send(&outgoing).await?;
             let (status, retry_after) = (incoming.status, incoming.retry_after);
-            let heard = Heard::gather(incoming.body, POLL_BYTES_MAX, &self.task_budget).await?;
-            Ok::<_, Ungathered>((status, retry_after, heard))
+            let answer =
+                PollAnswer::collect_body(incoming.body, POLL_BYTES_MAX, &self.task_budget).await?;
+            Ok::<_, CollectError>((status, retry_after, answer))
         };
         match tokio::time::timeout(self.settings.tasks.lease / POLL_SHARE, exchange).await {
-            Ok(Ok((status, retry_after, heard))) => {
+            Ok(Ok((status, retry_after, answer))) => {
                 // A task that is not known says nothing of the channel's health.
                 let told = if status == 404 { 200 } else { status };
-                trial.tell(upstream::CallOutcome::of_status(told, retry_after));
-                Some((status, retry_after, heard))
+                attempt.report(upstream::CallOutcome::of_status(told, retry_after));
+                Some((status, retry_after, answer))
             }
             // The channel is not to blame.
-            Ok(Err(Ungathered::NoMemory)) => {
+            Ok(Err(CollectError::NoMemory)) => {
                 let channel = channel.name();
                 tracing::warn!(channel, "there is no memory for the answer to a poll");
                 None
             }
-            Ok(Err(ungathered)) => {
-                tracing::debug!(channel = channel.name(), ?ungathered, "a poll failed");
-                trial.tell(upstream::CallOutcome::Failed);
+            Ok(Err(error)) => {
+                tracing::debug!(channel = channel.name(), ungathered = ?error, "a poll failed");
+                attempt.report(upstream::CallOutcome::Failed);
                 None
             }
             Err(_) => {
-                trial.tell(upstream::CallOutcome::Failed);
+                attempt.report(upstream::CallOutcome::Failed);
                 None
             }
         }
     }
 
     /// Calls a task off upstream, as well as that can be done.
-    async fn call_off(&self, row: &TaskRow, known: Known) {
-        if let (Some(upstream), Some(endpoint)) = (&row.upstream, known.cancel) {
+    async fn cancel_upstream(&self, row: &TaskRow, protocol: TaskProtocol) {
+        if let (Some(upstream), Some(endpoint)) = (&row.upstream, protocol.cancel) {
             let answered = self.ask(endpoint, upstream).await;
             let status = answered.map(|(status, _, _)| status);
             tracing::info!(task = %row.claim.task, status, "a task was called off upstream");
@@ -271,7 +279,7 @@ impl Engine {
             let renewal = tokio::time::sleep(lease / 3);
             tokio::select! {
                 done = &mut work => return Some(done),
-                () = self.ending.wait() => return None,
+                () = self.shutdown.wait() => return None,
                 () = renewal => {}
             }
             let asked = Instant::now();
@@ -290,7 +298,7 @@ impl Engine {
     }
 
     /// Notes a task that goes on, and gives the claim back.
-    pub(super) async fn note(&self, row: &TaskRow, seen: Seen) {
+    pub(super) async fn note(&self, row: &TaskRow, seen: PollNote) {
         let settings = &self.settings.tasks;
         let polls = row.polls.saturating_add(1);
         let pause = backoff::poll_pause(
@@ -323,7 +331,7 @@ impl Engine {
                 self.end(row, outcome, end).await;
             }
             // Its price is in the store, which does not answer now.
-            None => self.note(row, Seen::default()).await,
+            None => self.note(row, PollNote::default()).await,
         }
     }
 

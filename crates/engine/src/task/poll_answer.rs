@@ -4,34 +4,34 @@ use bytes::Bytes;
 use protocol::video::{Delivery, Source};
 use upstream::Body;
 
-use crate::call::collect_body::{FREE_BYTES, Ungathered, gather};
-use crate::memory_budget::{Budget, Share};
+use crate::call::collect_body::{CollectError, FREE_BYTES, collect_body};
+use crate::memory_budget::{MemoryBudget, MemoryShare};
 
 /// A whole answer. Reading one copies its texts, a film in base64 too, so it is charged twice where
 /// it is large.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct PollAnswer {
     body: Bytes,
-    copies: Share,
+    copies: MemoryShare,
 }
 
-impl Heard {
+impl PollAnswer {
     /// The whole body, if it is not larger than `bytes_max`.
-    pub(super) async fn gather(
+    pub(super) async fn collect_body(
         body: Body,
         bytes_max: usize,
-        budget: &Budget,
-    ) -> Result<Self, Ungathered> {
-        Self::charged(gather(body, bytes_max, budget).await?, budget)
+        budget: &MemoryBudget,
+    ) -> Result<Self, CollectError> {
+        Self::charged(collect_body(body, bytes_max, budget).await?, budget)
     }
 
-    fn charged(body: Bytes, budget: &Budget) -> Result<Self, Ungathered> {
+    fn charged(body: Bytes, budget: &MemoryBudget) -> Result<Self, CollectError> {
         let bytes = if body.len() > FREE_BYTES {
             body.len()
         } else {
             0
         };
-        let copies = budget.take(bytes).ok_or(Ungathered::NoMemory)?;
+        let copies = budget.take(bytes).ok_or(CollectError::NoMemory)?;
         Ok(Self { body, copies })
     }
 
@@ -71,11 +71,11 @@ mod tests {
 
     #[test]
     fn a_film_in_an_answer_is_charged_until_it_is_gone() {
-        let budget = Budget::new(LARGE);
-        let heard = Heard::charged(Bytes::from(vec![b'A'; LARGE]), &budget).unwrap();
+        let budget = MemoryBudget::new(LARGE);
+        let answer = PollAnswer::charged(Bytes::from(vec![b'A'; LARGE]), &budget).unwrap();
         assert!(budget.take(1).is_none());
-        let mut delivery = delivery(&heard.body()[..LARGE - 10]);
-        heard.deliver(&mut delivery);
+        let mut delivery = delivery(&answer.body()[..LARGE - 10]);
+        answer.deliver(&mut delivery);
         assert!(budget.take(10).is_some());
         assert!(budget.take(11).is_none());
         drop(delivery);
@@ -84,10 +84,10 @@ mod tests {
 
     #[test]
     fn an_answer_that_cannot_be_read_within_the_memory_is_not_read() {
-        let budget = Budget::new(LARGE - 1);
-        let heard = Heard::charged(Bytes::from(vec![b'A'; LARGE]), &budget);
-        assert!(matches!(heard, Err(Ungathered::NoMemory)));
-        assert!(Heard::charged(Bytes::from(vec![b'A'; FREE_BYTES]), &budget).is_ok());
+        let budget = MemoryBudget::new(LARGE - 1);
+        let answer = PollAnswer::charged(Bytes::from(vec![b'A'; LARGE]), &budget);
+        assert!(matches!(answer, Err(CollectError::NoMemory)));
+        assert!(PollAnswer::charged(Bytes::from(vec![b'A'; FREE_BYTES]), &budget).is_ok());
         assert!(budget.take(LARGE - 1).is_some());
     }
 }

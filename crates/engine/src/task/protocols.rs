@@ -9,7 +9,7 @@ use crate::engine::Engine;
 
 /// What a caller asks for, by the endpoint that was called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskAsk {
+pub enum VideoEndpoint {
     /// `POST /v1/videos/…`
     VideoA(video_a::Operation),
     /// `POST /v1beta/models/{model}:predictLongRunning`
@@ -20,7 +20,7 @@ pub enum TaskAsk {
     ContentTask,
 }
 
-impl TaskAsk {
+impl VideoEndpoint {
     /// The protocol that a channel must speak.
     pub(super) fn protocol(&self) -> Protocol {
         match self {
@@ -79,7 +79,7 @@ pub fn video_protocols(base: Option<Base>) -> &'static [Protocol] {
 
 /// A protocol as following its tasks needs it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct TaskProtocol {
     pub(super) video: &'static dyn video::Protocol,
     /// How a task is asked about; nothing where upstreams answer a creation with the result.
     pub(super) poll: Option<Endpoint>,
@@ -87,7 +87,7 @@ pub(super) struct Known {
     pub(super) cancel: Option<Endpoint>,
 }
 
-impl Known {
+impl TaskProtocol {
     /// The protocol of this name, which a task's row keeps.
     pub(super) fn find(name: &str) -> Option<Self> {
         match name.parse().ok()? {

@@ -8,13 +8,13 @@ use protocol::{Code, Failure};
 use store::{End, TaskAccepted, TaskRow, TaskUpstream};
 use upstream::{Endpoint, Sent, UpstreamRequest};
 
-use super::poll_answer::Heard;
-use super::protocols::Known;
-use crate::call::attempt::Trial;
-use crate::call::collect_body::Ungathered;
+use super::poll_answer::PollAnswer;
+use super::protocols::TaskProtocol;
+use crate::call::attempt::Attempt;
+use crate::call::collect_body::CollectError;
 use crate::call::progress::Progress;
 use crate::call::record::Record;
-use crate::call::route_plan::{self, Tries};
+use crate::call::route_plan::{self, RoutePlan};
 use crate::call::run::no_memory;
 use crate::catalog::{Model, Route};
 use crate::clock;
@@ -38,23 +38,23 @@ pub(super) const UNKNOWN: &str = "The upstream did not say whether it accepted t
 /// A task whose row is durable, on its way to an upstream.
 pub(super) struct Sender {
     pub(super) engine: Arc<Engine>,
-    pub(super) known: Known,
+    pub(super) protocol: TaskProtocol,
     pub(super) request: Box<dyn Creation>,
     pub(super) endpoint: Endpoint,
     pub(super) model: Arc<Model>,
-    pub(super) tries: Tries,
+    pub(super) plan: RoutePlan,
     pub(super) draft: Option<Box<str>>,
     pub(super) row: TaskRow,
 }
 
 /// Why there is no task, and the word for how its hold has ended.
-pub(super) struct Unmade {
+pub(super) struct CreationFailure {
     pub(super) failure: Failure,
     pub(super) end: &'static str,
 }
 
 /// What became of a creation that was sent.
-enum Sending {
+enum CreationOutcome {
     Accepted(Accepted, TaskUpstream),
     /// The upstream has said no: there is no task.
     Refused(Failure),
@@ -66,18 +66,18 @@ enum Sending {
 
 impl Sender {
     /// Sends the creation while its caller waits: a refusal is the caller's answer, and leaves no task.
-    pub(super) async fn send(&mut self, record: &mut Record) -> Result<(), Unmade> {
+    pub(super) async fn send(&mut self, record: &mut Record) -> Result<(), CreationFailure> {
         match self.try_routes(Some(record), ACCEPT_WITHIN).await {
-            Sending::Accepted(accepted, upstream) => self.go_on(accepted, upstream).await,
-            Sending::Refused(failure) | Sending::Unsent(failure) => {
+            CreationOutcome::Accepted(accepted, upstream) => self.go_on(accepted, upstream).await,
+            CreationOutcome::Refused(failure) | CreationOutcome::Unsent(failure) => {
                 self.take_back().await;
                 let end = "released";
-                Err(Unmade { failure, end })
+                Err(CreationFailure { failure, end })
             }
-            Sending::Unknown(failure) => {
+            CreationOutcome::Unknown(failure) => {
                 self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
                 // The caller must not try again by itself.
-                Err(Unmade {
+                Err(CreationFailure {
                     failure: failure.should_retry(false),
                     end: "abandoned",
                 })
@@ -95,59 +95,65 @@ impl Sender {
             return self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
         };
         match sending {
-            Sending::Accepted(accepted, upstream) => {
+            CreationOutcome::Accepted(accepted, upstream) => {
                 // What cannot be noted ends with its lease.
                 let _ = self.go_on(accepted, upstream).await;
             }
-            Sending::Refused(failure) => {
+            CreationOutcome::Refused(failure) => {
                 let cause = cause_of(failure.code);
                 self.fail(cause, &failure.message, End::Released).await;
             }
-            Sending::Unsent(failure) => {
+            CreationOutcome::Unsent(failure) => {
                 let cause = Cause::Unreachable;
                 self.fail(cause, &failure.message, End::Released).await;
             }
-            Sending::Unknown(_) => self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await,
+            CreationOutcome::Unknown(_) => {
+                self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await
+            }
         }
     }
 
     /// Another channel is tried only when no byte has left us (T3).
-    async fn try_routes(&mut self, mut record: Option<&mut Record>, within: Duration) -> Sending {
+    async fn try_routes(
+        &mut self,
+        mut record: Option<&mut Record>,
+        within: Duration,
+    ) -> CreationOutcome {
         let nobody_leaves = Progress::new(&self.engine);
         let mut last = Failure::upstream_error();
-        while let Some(route) = self.tries.next(&nobody_leaves) {
+        while let Some(route) = self.plan.next(&nobody_leaves) {
             if let Some(record) = &mut record {
-                record.tries(&route);
+                record.start_attempt(&route);
             }
             let sending = self.send_to(&route, within).await;
             if let Some(record) = &mut record {
                 match &sending {
-                    Sending::Accepted(..) => record.head_came(),
-                    Sending::Refused(failure)
-                    | Sending::Unsent(failure)
-                    | Sending::Unknown(failure) => record.missed(failure),
+                    CreationOutcome::Accepted(..) => record.upstream_answered(),
+                    CreationOutcome::Refused(failure)
+                    | CreationOutcome::Unsent(failure)
+                    | CreationOutcome::Unknown(failure) => record.attempt_failed(failure),
                 }
             }
             match sending {
-                Sending::Unsent(failure) => last = failure,
+                CreationOutcome::Unsent(failure) => last = failure,
                 decided => return decided,
             }
         }
-        Sending::Unsent(last)
+        CreationOutcome::Unsent(last)
     }
 
-    async fn send_to(&self, route: &Route, within: Duration) -> Sending {
-        let mut trial = Trial::of(&route.channel);
+    async fn send_to(&self, route: &Route, within: Duration) -> CreationOutcome {
+        let mut attempt = Attempt::on(&route.channel);
         let addressee = Addressee {
             model: &route.model,
             draft: self.draft.as_deref(),
         };
         let body = match self.request.write(&addressee) {
             Ok(body) => body,
-            Err(failure) => return Sending::Refused(failure),
+            Err(failure) => return CreationOutcome::Refused(failure),
         };
         let outgoing = UpstreamRequest::json(self.endpoint, Arc::clone(&route.model), body);
-        let bytes_max = if self.known.video.is_blocking() {
+        let bytes_max = if self.protocol.video.is_blocking() {
             RESULT_BYTES_MAX
         } else {
             ACCEPTED_BYTES_MAX
@@ -159,37 +165,42 @@ impl Sender {
                 return Ok(Err((status, incoming)));
             }
             let budget = &self.engine.task_budget;
-            Ok(Ok(Heard::gather(incoming.body, bytes_max, budget).await?))
+            Ok(Ok(PollAnswer::collect_body(
+                incoming.body,
+                bytes_max,
+                budget,
+            )
+            .await?))
         };
-        let answered: Result<Result<_, Ungathered>, _> =
+        let answered: Result<Result<_, CollectError>, _> =
             tokio::time::timeout(within, exchange).await;
         let Ok(answered) = answered else {
-            trial.tell(upstream::CallOutcome::Failed);
-            return Sending::Unknown(Failure::upstream_timeout());
+            attempt.report(upstream::CallOutcome::Failed);
+            return CreationOutcome::Unknown(Failure::upstream_timeout());
         };
         match answered {
-            Err(Ungathered::NoMemory) => Sending::Unknown(no_memory()),
-            Err(Ungathered::TooLarge) => {
-                trial.tell(upstream::CallOutcome::Failed);
+            Err(CollectError::NoMemory) => CreationOutcome::Unknown(no_memory()),
+            Err(CollectError::TooLarge) => {
+                attempt.report(upstream::CallOutcome::Failed);
                 let channel = route.channel.name();
                 tracing::warn!(channel, bytes_max, "the answer to a creation is too large");
-                Sending::Unknown(Failure::upstream_error())
+                CreationOutcome::Unknown(Failure::upstream_error())
             }
-            Err(Ungathered::Lost(error)) => {
+            Err(CollectError::Lost(error)) => {
                 let unsent = error.sent == Sent::No;
-                let failure = route_plan::lost(route, &error, &mut trial).failure;
+                let failure = route_plan::lost(route, &error, &mut attempt).failure;
                 if unsent {
-                    Sending::Unsent(failure)
+                    CreationOutcome::Unsent(failure)
                 } else {
-                    Sending::Unknown(failure)
+                    CreationOutcome::Unknown(failure)
                 }
             }
             Ok(Err((status, incoming))) => {
-                trial.tell(upstream::CallOutcome::of_status(
+                attempt.report(upstream::CallOutcome::of_status(
                     status,
                     incoming.retry_after,
                 ));
-                let miss = route_plan::refused(
+                let failed = route_plan::refused(
                     route,
                     &self.model.id,
                     self.endpoint,
@@ -199,47 +210,51 @@ impl Sender {
                 .await;
                 // A time-out is no answer to the request.
                 if (400..500).contains(&status) && status != 408 {
-                    Sending::Refused(miss.failure)
+                    CreationOutcome::Refused(failed.failure)
                 } else {
-                    Sending::Unknown(miss.failure)
+                    CreationOutcome::Unknown(failed.failure)
                 }
             }
-            Ok(Ok(heard)) => {
+            Ok(Ok(answer)) => {
                 let name = self.row.claim.task.to_string();
                 let mut task = self.engine.task_of(&self.row, &name);
                 task.upstream_model = &route.model;
-                let mut accepted = self.known.video.read_accepted(heard.body(), &task);
+                let mut accepted = self.protocol.video.read_accepted(answer.body(), &task);
                 let id = match &mut accepted {
                     Accepted::Follow(id) => id.as_str().into(),
                     Accepted::Delivered(delivery) => {
-                        heard.deliver(delivery);
+                        answer.deliver(delivery);
                         "".into()
                     }
                     Accepted::Ended(_) => "".into(),
                     Accepted::Unclear => {
-                        trial.tell(upstream::CallOutcome::Failed);
-                        return Sending::Unknown(Failure::upstream_error());
+                        attempt.report(upstream::CallOutcome::Failed);
+                        return CreationOutcome::Unknown(Failure::upstream_error());
                     }
                 };
-                trial.tell(upstream::CallOutcome::Served);
+                attempt.report(upstream::CallOutcome::Served);
                 let upstream = TaskUpstream {
                     channel: route.channel.name().into(),
                     model: (&*route.model).into(),
                     id,
                 };
-                Sending::Accepted(accepted, upstream)
+                CreationOutcome::Accepted(accepted, upstream)
             }
         }
     }
 
     /// The upstream has the task, or has done it already.
-    async fn go_on(&mut self, accepted: Accepted, upstream: TaskUpstream) -> Result<(), Unmade> {
+    async fn go_on(
+        &mut self,
+        accepted: Accepted,
+        upstream: TaskUpstream,
+    ) -> Result<(), CreationFailure> {
         match accepted {
             Accepted::Follow(_) => self.note(upstream).await,
             Accepted::Delivered(delivery) => {
                 self.row.upstream = Some(upstream);
                 self.engine
-                    .rehost(&mut self.row, self.known, delivery)
+                    .copy_and_end(&mut self.row, self.protocol, delivery)
                     .await;
                 Ok(())
             }
@@ -253,7 +268,7 @@ impl Sender {
     }
 
     /// Notes the upstream's id; the caller hears of the task when it is durable.
-    async fn note(&self, upstream: TaskUpstream) -> Result<(), Unmade> {
+    async fn note(&self, upstream: TaskUpstream) -> Result<(), CreationFailure> {
         let accepted = TaskAccepted {
             claim: self.row.claim,
             upstream,
@@ -273,7 +288,7 @@ impl Sender {
             }
         }
         let failure = Failure::unavailable("The task could not be recorded.");
-        Err(Unmade {
+        Err(CreationFailure {
             failure: failure.should_retry(false),
             end: "abandoned",
         })
@@ -291,7 +306,7 @@ impl Sender {
     async fn fail(&self, cause: Cause, message: &str, end: End) {
         let name = self.row.claim.task.to_string();
         let task = self.engine.task_of(&self.row, &name);
-        let outcome = self.known.video.write_failed(&task, cause, message);
+        let outcome = self.protocol.video.write_failed(&task, cause, message);
         self.engine.end(&self.row, outcome, end).await;
     }
 }

@@ -14,16 +14,16 @@ use protocol::{ByteQueue, Dialect, Failure, Tool, Tools, Translator};
 use upstream::{Endpoint, UpstreamRequest};
 
 use crate::call::collect_body::FREE_BYTES;
-use crate::call::kind::Worded;
+use crate::call::kind::Encoded;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::{Engine, Settings};
-use crate::memory_budget::Share;
-use crate::text::call::{Named, TextCall};
+use crate::memory_budget::MemoryShare;
+use crate::text::call::{TextCall, TextPath};
 
 /// A request that was read and not refused.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct TextRequest {
     pub(crate) dialect: Dialect,
     pub(crate) head: Head,
     body: Bytes,
@@ -33,14 +33,16 @@ pub(crate) struct Asked {
     common: Option<Arc<canon::Request>>,
     /// What it takes of the node's memory beside the body: small parts in great number, and
     /// pictures that were fetched into it.
-    memory: Vec<Share>,
+    memory: Vec<MemoryShare>,
 }
 
-impl Asked {
+impl TextRequest {
     /// Reads the request and refuses what its endpoint refuses.
     pub(crate) fn read(call: &TextCall, settings: &Settings) -> Result<Self, Failure> {
         let head = match &call.named {
-            Some(Named { model, stream }) => native::read_named_head(&call.body, model, *stream)?,
+            Some(TextPath { model, stream }) => {
+                native::read_named_head(&call.body, model, *stream)?
+            }
             None => native::read_head(call.dialect, &call.body)?,
         };
         Ok(Self {
@@ -57,7 +59,7 @@ impl Asked {
     /// Reads the request into the common form for a route of another dialect, and fetches the
     /// pictures that its upstream cannot fetch. What an upstream inside a private network is to
     /// fetch is checked here first.
-    pub(crate) async fn provide(
+    pub(crate) async fn prepare_for(
         &mut self,
         engine: &Engine,
         model: &Model,
@@ -68,7 +70,7 @@ impl Asked {
         if spoken == self.dialect {
             if is_private {
                 let links = native::links(self.dialect, &self.body)?;
-                engine.pictures.check(links).await?;
+                engine.caller_urls.check(links).await?;
             }
             return Ok(());
         }
@@ -78,7 +80,7 @@ impl Asked {
         };
         let request = Arc::make_mut(&mut common);
         let must_be_inline = |url: &str| !convert::takes_image_url(spoken, &model.profile, url);
-        let shares = engine.pictures.inline(request, must_be_inline).await?;
+        let shares = engine.caller_urls.inline(request, must_be_inline).await?;
         self.memory.extend(shares);
         if is_private {
             let linked = request
@@ -88,7 +90,7 @@ impl Asked {
                     ImageSource::Inline { .. } => None,
                 });
             let links = linked.collect();
-            engine.pictures.check(links).await?;
+            engine.caller_urls.check(links).await?;
         }
         self.common = Some(common);
         Ok(())
@@ -118,7 +120,7 @@ impl Asked {
     }
 
     /// The request as this route takes it, which has been provided for.
-    pub(crate) fn word(&self, model: &Model, route: &Route) -> Result<Worded, Failure> {
+    pub(crate) fn encode_for(&self, model: &Model, route: &Route) -> Result<Encoded, Failure> {
         let dialect = self.spoken(model, route)?;
         let endpoint = Endpoint::Text {
             dialect,
@@ -130,7 +132,7 @@ impl Asked {
             }
             let mut out = ByteQueue::new();
             native::write_request_to(dialect, &self.body, &self.head, &route.model, &mut out);
-            return Ok(Worded {
+            return Ok(Encoded {
                 call: UpstreamRequest {
                     extra: self.extra.clone(),
                     ..UpstreamRequest::json(endpoint, Arc::clone(&route.model), out.into_pieces())
@@ -150,14 +152,14 @@ impl Asked {
         let mut dropped = Dropped::new(self.dialect);
         let body = convert::write_request(dialect, self.common()?, &target, &mut dropped)?;
         let body = vec![Bytes::from(body)];
-        Ok(Worded {
+        Ok(Encoded {
             call: UpstreamRequest::json(endpoint, Arc::clone(&route.model), body),
             dropped: dropped.header(),
         })
     }
 
     /// What turns the route's stream into the caller's.
-    pub(crate) fn translator(
+    pub(crate) fn stream_translator(
         &self,
         spoken: Dialect,
         identity: &Identity,
@@ -179,7 +181,7 @@ impl Asked {
     }
 
     /// The caller's form of a whole answer.
-    pub(crate) fn translate(
+    pub(crate) fn translate_answer(
         &self,
         spoken: Dialect,
         identity: &Identity,

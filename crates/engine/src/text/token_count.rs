@@ -11,7 +11,7 @@ use upstream::{BreakerState, Endpoint, UpstreamRequest};
 
 use crate::call::kind::Arrival;
 use crate::call::record::Record;
-use crate::call::route_plan::Tries;
+use crate::call::route_plan::RoutePlan;
 use crate::callers::limits::Caller;
 use crate::catalog::Route;
 use crate::clock;
@@ -65,31 +65,31 @@ async fn count(
     }
     let counted = native::read_counted(call.dialect, &call.body, call.named.as_deref())?;
     let name = counted.head.model.as_str();
-    record.reads(name, false);
+    record.set_model(name, false);
     let catalog = engine.catalog();
     let model = catalog.find(name)?;
     capability_check::check(model, call.dialect, &counted.head)?;
     let spoken = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     // Whoever could not be answered is not given a count.
-    Tries::of(model, |route| spoken(route).is_some())?;
+    RoutePlan::new(model, |route| spoken(route).is_some())?;
     let counts = |route: &Route| {
         spoken(route) == Some(call.dialect)
             && route.channel.counts_tokens(call.dialect)
             && route.channel.state(Instant::now) == BreakerState::Closed
     };
-    let tries = Tries::of(model, counts).ok();
-    if let Some(route) = tries.as_ref().and_then(Tries::first) {
+    let plan = RoutePlan::new(model, counts).ok();
+    if let Some(route) = plan.as_ref().and_then(RoutePlan::first) {
         if route.channel.spec().private_network {
             let links = native::links(call.dialect, &counted.body)?;
-            engine.pictures.check(links).await?;
+            engine.caller_urls.check(links).await?;
         }
-        record.tries(route);
+        record.start_attempt(route);
         match ask(call, &counted, route).await {
             Ok(told) => {
-                record.head_came();
+                record.upstream_answered();
                 return Ok(told.write(call.dialect));
             }
-            Err(failure) => record.missed(&failure),
+            Err(failure) => record.attempt_failed(&failure),
         }
     }
     let own = TokenCount::new(counted.head.input.tokens);

@@ -82,13 +82,13 @@ impl Config {
                 key_bodies_bytes_max: self.limits.body_memory_key_bytes,
                 wallet_bodies_bytes_max: self.limits.body_memory_wallet_bytes,
             },
-            pictures: engine::PictureBounds {
+            pictures: engine::ImageFetchLimits {
                 count_max: self.limits.fetched_images,
                 bytes_max: bytes(self.limits.fetched_image_bytes),
                 total_bytes_max: bytes(self.limits.fetched_images_bytes),
                 within: self.timeouts.image_fetch,
             },
-            sockets: engine::SocketBounds {
+            sockets: engine::SessionLimits {
                 ping: self.timeouts.socket_ping,
                 dead: self.timeouts.socket_dead,
                 session: self.timeouts.socket_session,
@@ -118,7 +118,7 @@ impl Config {
                 ),
                 public_url: self.server.public_url.clone().unwrap_or_default(),
             },
-            media: engine::MediaBounds {
+            media: engine::MediaLimits {
                 video_bytes_max: bytes(self.limits.media_video_bytes),
                 picture_bytes_max: bytes(self.limits.media_image_bytes),
                 within: self.timeouts.media_fetch,

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use engine::{
-    Caller, EmbeddingsCall, Engine, ImagesBody, ImagesCall, LastKey, Named, NamedContents, Tally,
-    TaskAsk, TextCall, TokenCountCall, Unanswered, VideoCall, ids,
+    Caller, EmbeddingsCall, EmbeddingsPath, Engine, FailedCall, ImagesBody, ImagesCall, LastKey,
+    Tally, TextCall, TextPath, TokenCountCall, VideoCall, VideoEndpoint, ids,
 };
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
@@ -144,7 +144,7 @@ async fn dispatch(
     visit: &Visit,
     surface: Surface,
     request: Request<Incoming>,
-) -> Result<Served, Unanswered> {
+) -> Result<Served, FailedCall> {
     let engine = &shared.engine;
     check_head(request.headers(), request.uri(), &shared.limits)?;
     if websocket::is_misplaced(&surface.endpoint, &request, shared.aliases) {
@@ -282,10 +282,10 @@ async fn text(
     shared: &Shared,
     visit: &Visit,
     dialect: Dialect,
-    named: Option<Named>,
+    named: Option<TextPath>,
     caller: &Caller,
     request: Request<Incoming>,
-) -> Result<Served, Unanswered> {
+) -> Result<Served, FailedCall> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let extra = forwarded(dialect, request.headers());
@@ -310,7 +310,7 @@ async fn token_count(
     named: Option<String>,
     caller: &Caller,
     request: Request<Incoming>,
-) -> Result<Served, Unanswered> {
+) -> Result<Served, FailedCall> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let extra = forwarded(dialect, request.headers());
@@ -338,7 +338,7 @@ async fn interactions(
     visit: &Visit,
     caller: &Caller,
     request: Request<Incoming>,
-) -> Result<Served, Unanswered> {
+) -> Result<Served, FailedCall> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let extra = forwarded(Dialect::Interactions, request.headers());
@@ -359,7 +359,7 @@ async fn interactions(
     }
     let arrival = visit.arrival(caller);
     let answer = if is_video {
-        let ask = TaskAsk::Omni;
+        let ask = VideoEndpoint::Omni;
         let call = VideoCall { arrival, ask, body };
         shared.engine.create_video(call).await
     } else {
@@ -378,10 +378,10 @@ async fn interactions(
 async fn embeddings(
     shared: &Shared,
     visit: &Visit,
-    named: Option<NamedContents>,
+    named: Option<EmbeddingsPath>,
     caller: &Caller,
     request: Request<Incoming>,
-) -> Result<Served, Unanswered> {
+) -> Result<Served, FailedCall> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let bounds = bounds(shared, shared.limits.body_embeddings_bytes);
@@ -401,7 +401,7 @@ async fn images(
     asked: Asked,
     caller: &Caller,
     request: Request<Incoming>,
-) -> Result<Served, Unanswered> {
+) -> Result<Served, FailedCall> {
     refuse_idempotency_key(request.headers())?;
     let bounds = bounds(shared, shared.limits.body_image_bytes);
     let payer = payer(shared, caller);
@@ -425,10 +425,10 @@ async fn images(
 async fn video(
     shared: &Shared,
     visit: &Visit,
-    ask: TaskAsk,
+    ask: VideoEndpoint,
     caller: &Caller,
     request: Request<Incoming>,
-) -> Result<Served, Unanswered> {
+) -> Result<Served, FailedCall> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let bounds = bounds(shared, shared.limits.body_video_bytes);

@@ -21,8 +21,8 @@ fn seen(delivered: u64, usage: Option<Usage>, usd_ticks: Option<u64>) -> Seen {
     }
 }
 
-fn gauge(quality: Option<&str>) -> PictureGauge {
-    PictureGauge {
+fn metering(quality: Option<&str>) -> PictureMetering {
+    PictureMetering {
         prompt_tokens: 10,
         source_tokens: 100,
         image_tokens_max: 1000,
@@ -68,8 +68,8 @@ fn every_family_and_tier_is_billed_exactly() {
         (video_a, Some("low"), seen(1, Some(tokens), None), 80_000),
     ] {
         let price = card(price);
-        let gauge = gauge(quality);
-        let meter = gauge.reported(&seen, &price).unwrap();
+        let metering = metering(quality);
+        let meter = metering.reported(&seen, &price).unwrap();
         assert_eq!(
             price.price(&meter).unwrap().get(),
             charge,
@@ -81,33 +81,33 @@ fn every_family_and_tier_is_billed_exactly() {
 #[test]
 fn pictures_without_a_report_are_billed_as_delivered() {
     let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
-    let gauge = gauge(None);
-    assert_eq!(gauge.reported(&seen(2, None, None), &gpt), None);
-    let meter = gauge.counted(&seen(2, None, None), &gpt);
+    let metering = metering(None);
+    assert_eq!(metering.reported(&seen(2, None, None), &gpt), None);
+    let meter = metering.counted(&seen(2, None, None), &gpt);
     assert_eq!(
         (meter.input, meter.image_input, meter.image_output),
         (10, 100, 2000)
     );
-    assert_eq!(gauge.counted(&Seen::default(), &gpt).image_output, 0);
+    assert_eq!(metering.counted(&Seen::default(), &gpt).image_output, 0);
 }
 
 #[test]
 fn the_bound_covers_every_tier_that_may_come() {
     let price = card(r#"{"image":{"default":"0.04","high":"0.17"}}"#);
     for (quality, images, micro) in [(Some("high"), 1, 170_000), (None, 2, 340_000)] {
-        let gauge = PictureGauge {
+        let metering = PictureMetering {
             held: images,
-            ..gauge(quality)
+            ..metering(quality)
         };
-        let bound = gauge.bound(&Meter::default(), &price);
+        let bound = metering.bound(&Meter::default(), &price);
         assert_eq!(ledger::hold_of(&price, &bound).unwrap().get(), micro);
     }
     let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
-    let bound = gauge(None).bound(&gauge(None).prompt(), &gpt);
+    let bound = metering(None).bound(&metering(None).prompt(), &gpt);
     assert_eq!((bound.input, bound.image_output), (10, 1000));
     // What is billed by tokens in the end is not held by the piece.
     let both = card(r#"{"input":"5","image_output":"30","image":"0.01"}"#);
-    let bound = gauge(None).bound(&Meter::default(), &both);
+    let bound = metering(None).bound(&Meter::default(), &both);
     assert_eq!(ledger::hold_of(&both, &bound).unwrap().get(), 30_000);
 }
 
@@ -132,12 +132,12 @@ fn tools_are_billed_beside_pictures() {
             tools,
             ..seen(1, usage, None)
         };
-        let gauge = Gauge::Pictures(Box::new(PictureGauge {
+        let metering = Metering::Pictures(Box::new(PictureMetering {
             source_tokens: 0,
-            ..gauge(None)
+            ..metering(None)
         }));
-        let meter = gauge.reported(&seen, &price);
-        let meter = meter.unwrap_or_else(|| gauge.counted(&seen, &price));
+        let meter = metering.reported(&seen, &price);
+        let meter = meter.unwrap_or_else(|| metering.counted(&seen, &price));
         assert_eq!(price.price(&meter).unwrap().get(), charge, "{usage:?}");
     }
 }
@@ -146,18 +146,18 @@ fn tools_are_billed_beside_pictures() {
 fn a_cost_of_nothing_is_not_told() {
     let price = card(r#"{"image":"0.06","usd":"1"}"#);
     for (delivered, charge) in [(2, 120_000), (0, 0)] {
-        let meter = gauge(None).reported(&seen(delivered, None, Some(0)), &price);
+        let meter = metering(None).reported(&seen(delivered, None, Some(0)), &price);
         assert_eq!(price.price(&meter.unwrap()).unwrap().get(), charge);
     }
 }
 
 #[test]
 fn input_for_the_long_cache_is_counted_at_the_dearer_price() {
-    let gauge = Gauge::Tokens {
+    let metering = Metering::Tokens {
         input_tokens: 100,
         long_cache: true,
     };
-    let usual = Gauge::Tokens {
+    let usual = Metering::Tokens {
         input_tokens: 100,
         long_cache: false,
     };
@@ -171,15 +171,16 @@ fn input_for_the_long_cache_is_counted_at_the_dearer_price() {
         (r#"{"input":"4","output":"20"}"#, 600),
     ] {
         let price = card(price);
-        let charge = |gauge: &Gauge| price.price(&gauge.counted(&seen, &price)).unwrap().get();
-        assert_eq!((charge(&gauge), charge(&usual)), (dearer, 600));
+        let charge =
+            |metering: &Metering| price.price(&metering.counted(&seen, &price)).unwrap().get();
+        assert_eq!((charge(&metering), charge(&usual)), (dearer, 600));
     }
 }
 
-fn native() -> PictureGauge {
-    PictureGauge {
+fn native() -> PictureMetering {
+    PictureMetering {
         has_text: true,
-        ..gauge(None)
+        ..metering(None)
     }
 }
 
@@ -210,8 +211,8 @@ fn a_report_that_leaves_pictures_out_is_none() {
         (Some(unsorted), Some(400)),
         (Some(told), Some(400)),
     ] {
-        for gauge in [gauge(None), native()] {
-            let meter = gauge.reported(&seen(1, usage, None), &price);
+        for metering in [metering(None), native()] {
+            let meter = metering.reported(&seen(1, usage, None), &price);
             let found = meter.map(|meter| (meter.image_output, meter.output));
             assert_eq!(found, image_output.map(|images| (images, 5)), "{usage:?}");
         }
@@ -240,8 +241,11 @@ fn pictures_beside_text_are_held_for_and_grow() {
     let price = card(r#"{"image":"0.04"}"#);
     let bound = native().bound(&text, &price);
     assert_eq!((bound.output, bound.images), (0, 1));
-    let gauge = Gauge::Pictures(Box::new(native()));
+    let metering = Metering::Pictures(Box::new(native()));
     for (delivered, tokens) in [(0, 0), (1, 0), (3, 2000)] {
-        assert_eq!(gauge.observed_output(&seen(delivered, None, None)), tokens);
+        assert_eq!(
+            metering.observed_output(&seen(delivered, None, None)),
+            tokens
+        );
     }
 }

@@ -90,7 +90,7 @@ impl Scene {
             input: USED,
             ..Meter::default()
         };
-        self.admitted_for(Estimate::voice(used, Gauge::Spoken))
+        self.admitted_for(Estimate::voice(used, Metering::Speech))
             .await
     }
 
@@ -112,7 +112,7 @@ impl Scene {
         let progress = Arc::new(Progress::new(&self.engine));
         progress.mark_sent();
         let record = Box::new(Record::begin(&arrival));
-        let asked = Admission::ask(&key, &self.model, estimate, progress, record).await;
+        let asked = Admission::request(&key, &self.model, estimate, progress, record).await;
         asked.unwrap()
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::billing::estimate::Estimate;
-use crate::billing::metering::Gauge;
+use crate::billing::metering::Metering;
 use crate::call::admission::tests::{Scene, USED};
 use crate::engine::Commit;
 
@@ -20,7 +20,7 @@ fn estimate() -> Estimate {
         },
         tokens_possible: USED + MOST,
         output_bound: MOST,
-        gauge: Gauge::Tokens {
+        metering: Metering::Tokens {
             input_tokens: USED,
             long_cache: false,
         },
@@ -29,16 +29,16 @@ fn estimate() -> Estimate {
 }
 
 /// A relay whose upstream has ended.
-fn relay(admission: Box<Admission>, out: ByteQueue) -> Relay {
-    Relay {
-        feed: None,
+fn relay(admission: Box<Admission>, out: ByteQueue) -> StreamRelay {
+    StreamRelay {
+        source: None,
         fresh: !out.is_empty(),
         out,
         share: None,
         admission: Some(admission),
-        manner: Manner {
+        policy: StreamPolicy {
             keep_alive: b"",
-            aborts: false,
+            aborts_on_failure: false,
         },
         request_id: "req_1".into(),
         end: End::Clean,
@@ -46,7 +46,7 @@ fn relay(admission: Box<Admission>, out: ByteQueue) -> Relay {
         closing: None,
         grow_after: None,
         keep_alive: None,
-        ending: EndingWatch::default(),
+        shutdown: ShutdownWatch::default(),
     }
 }
 
@@ -86,7 +86,7 @@ async fn a_drained_stream_is_charged_for_all_that_came() {
 async fn what_waits_for_the_caller_is_charged_to_the_node_until_it_is_taken() {
     let scene = Scene::new(Commit::Behind).await;
     let admission = scene.admitted_for(estimate()).await;
-    let budget = Budget::new(100);
+    let budget = MemoryBudget::new(100);
     let mut relay = relay(admission, ByteQueue::from(b"the last bytes".to_vec()));
     relay.share = budget.take(100);
     let mut cx = Context::from_waker(std::task::Waker::noop());

@@ -9,7 +9,7 @@ use tokio::task::unconstrained;
 
 use super::*;
 use crate::callers::limits::CallerLimits;
-use crate::memory_budget::Budget;
+use crate::memory_budget::MemoryBudget;
 
 /// A store that answers one look-up after another, in the order in which they came, when it is told to.
 #[derive(Default)]
@@ -51,10 +51,10 @@ impl SlowStore {
 }
 
 fn keyring() -> Keyring {
-    Keyring::new(Callers::new(CallerLimits::default(), Budget::new(1)))
+    Keyring::new(Callers::new(CallerLimits::default(), MemoryBudget::new(1)))
 }
 
-async fn find(keyring: &Keyring, store: &SlowStore, secret: &str) -> Result<KeyId, Unrecognised> {
+async fn find(keyring: &Keyring, store: &SlowStore, secret: &str) -> Result<KeyId, KeyLookupError> {
     let look_up = |digest| store.look_up(digest);
     let found = keyring.find(look_up, secret, &LastKey::default()).await;
     found.map(|(head, _)| head.key)
@@ -63,7 +63,7 @@ async fn find(keyring: &Keyring, store: &SlowStore, secret: &str) -> Result<KeyI
 fn lapse(keyring: &Keyring, secret: &str) {
     let digest = Digest::of(secret.as_bytes());
     let mut shard = keyring.shard(&digest).lock();
-    let long_ago = Instant::now().checked_sub(BELIEF + UNKNOWN_BELIEF).unwrap();
+    let long_ago = Instant::now().checked_sub(FOUND_TTL + UNKNOWN_TTL).unwrap();
     if let Some(known) = shard.known.get_mut(&digest) {
         known.asked = long_ago;
     }
@@ -98,7 +98,7 @@ async fn a_flood_of_unknown_keys_leaves_the_store_to_known_ones() {
     assert!(
         refused
             .iter()
-            .all(|it| *it == Err(Unrecognised::Unavailable))
+            .all(|it| *it == Err(KeyLookupError::Unavailable))
     );
     assert_eq!(refused.len(), 5_000 - UNSEEN_AT_ONCE - UNSEEN_WAITING_MAX);
     assert_eq!(store.asked.load(Ordering::Relaxed), 1 + UNSEEN_AT_ONCE);
@@ -121,11 +121,11 @@ async fn an_unknown_key_is_asked_for_once_a_second() {
     store.answer(10);
     for _ in 0..5 {
         let found = find(&keyring, &store, "late").await;
-        assert_eq!(found, Err(Unrecognised::NoSuchKey));
+        assert_eq!(found, Err(KeyLookupError::NoSuchKey));
     }
     assert_eq!(store.asked.load(Ordering::Relaxed), 1);
     assert!(
-        UNKNOWN_BELIEF <= Duration::from_secs(1),
+        UNKNOWN_TTL <= Duration::from_secs(1),
         "a new key must work soon"
     );
     store.add("late");
@@ -141,7 +141,7 @@ async fn a_look_up_that_failed_is_not_remembered() {
     store.add("good");
     let fails = |_| std::future::ready(Err(StoreError::Unavailable));
     let failed = keyring.find(fails, "good", &LastKey::default()).await;
-    assert_eq!(failed.unwrap_err(), Unrecognised::Unavailable);
+    assert_eq!(failed.unwrap_err(), KeyLookupError::Unavailable);
     store.answer(1);
     assert!(find(&keyring, &store, "good").await.is_ok());
 }
@@ -156,7 +156,7 @@ async fn a_dead_key_is_asked_for_each_time_and_lives_again_at_once() {
     set(false);
     for _ in 0..2 {
         let found = find(&keyring, &store, "key").await;
-        assert_eq!(found, Err(Unrecognised::NoSuchKey));
+        assert_eq!(found, Err(KeyLookupError::NoSuchKey));
     }
     set(true);
     assert!(find(&keyring, &store, "key").await.is_ok());
@@ -171,7 +171,7 @@ async fn a_flood_takes_a_bounded_memory_and_keeps_known_keys() {
     find(&keyring, &store, "good").await.unwrap();
     for it in 0..2 * SHARDS * SHARD_UNKNOWN_MAX {
         let found = find(&keyring, &store, &format!("stranger {it}")).await;
-        assert_eq!(found, Err(Unrecognised::NoSuchKey));
+        assert_eq!(found, Err(KeyLookupError::NoSuchKey));
     }
     for shard in &keyring.shards {
         assert!(shard.lock().unknown.len() <= SHARD_UNKNOWN_MAX);
@@ -187,7 +187,7 @@ async fn a_key_keeps_its_count_of_requests_when_it_is_asked_for_again() {
         key_in_flight_max: 1,
         ..CallerLimits::default()
     };
-    let keyring = Keyring::new(Callers::new(callers, Budget::new(1)));
+    let keyring = Keyring::new(Callers::new(callers, MemoryBudget::new(1)));
     let store = SlowStore::default();
     store.add("key");
     store.answer(2);

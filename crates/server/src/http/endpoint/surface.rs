@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use engine::{Named, NamedContents, TaskAsk, VoiceForm};
+use engine::{EmbeddingsPath, TextPath, VideoEndpoint, VoiceForm};
 use http::Method;
 use protocol::images::Asked;
 use protocol::video::video_a::Operation;
@@ -34,7 +34,7 @@ pub(crate) enum Endpoint {
     /// A text generation call whose body names the model.
     Text(Dialect),
     /// A text generation call whose path names the model: Generate Content.
-    Named(Named),
+    Named(TextPath),
     /// The token count of a text request whose body names the model.
     TokenCount(Dialect),
     /// The token count of a text request whose path names the model: Generate Content.
@@ -44,7 +44,7 @@ pub(crate) enum Endpoint {
     /// `POST /v1/images/generations` or `/v1/images/edits`
     Images(Asked),
     /// Vectors of contents, whose path names the model.
-    Contents(NamedContents),
+    Contents(EmbeddingsPath),
     /// `POST /v1/tts`, or the name that SDKs know.
     Speech(VoiceForm),
     /// `POST /v1/stt`, or the name that SDKs know.
@@ -52,7 +52,7 @@ pub(crate) enum Endpoint {
     /// `GET /v1/tts/voices`, or one of them.
     Voices(Option<String>),
     /// A new task.
-    Video(TaskAsk),
+    Video(VideoEndpoint),
     /// A task by its id.
     Task(String),
     /// A socket.
@@ -137,7 +137,7 @@ impl Surface {
             Endpoint::Text(Dialect::Generate) | Endpoint::Named(_) => {
                 "/v1beta/models/{id}:generateContent"
             }
-            Endpoint::Text(Dialect::Interactions) | Endpoint::Video(TaskAsk::Omni) => {
+            Endpoint::Text(Dialect::Interactions) | Endpoint::Video(VideoEndpoint::Omni) => {
                 "/v1beta/interactions"
             }
             Endpoint::TokenCount(Dialect::Responses) => "/v1/responses/input_tokens",
@@ -146,10 +146,10 @@ impl Surface {
             Endpoint::Embeddings => "/v1/embeddings",
             Endpoint::Images(Asked::Generation) => "/v1/images/generations",
             Endpoint::Images(Asked::Edit) => "/v1/images/edits",
-            Endpoint::Contents(NamedContents { batch: false, .. }) => {
+            Endpoint::Contents(EmbeddingsPath { batch: false, .. }) => {
                 "/v1beta/models/{id}:embedContent"
             }
-            Endpoint::Contents(NamedContents { batch: true, .. }) => {
+            Endpoint::Contents(EmbeddingsPath { batch: true, .. }) => {
                 "/v1beta/models/{id}:batchEmbedContents"
             }
             Endpoint::Speech(VoiceForm::Own) => "/v1/tts",
@@ -158,11 +158,13 @@ impl Surface {
             Endpoint::Transcript(VoiceForm::Renamed) => "/v1/audio/transcriptions",
             Endpoint::Voices(None) => "/v1/tts/voices",
             Endpoint::Voices(Some(_)) => "/v1/tts/voices/{voice_id}",
-            Endpoint::Video(TaskAsk::VideoA(Operation::Generation)) => "/v1/videos/generations",
-            Endpoint::Video(TaskAsk::VideoA(Operation::Edit)) => "/v1/videos/edits",
-            Endpoint::Video(TaskAsk::VideoA(Operation::Extension)) => "/v1/videos/extensions",
-            Endpoint::Video(TaskAsk::Predict(_)) => "/v1beta/models/{id}:predictLongRunning",
-            Endpoint::Video(TaskAsk::ContentTask) | Endpoint::ContentTasks => CONTENT_TASKS,
+            Endpoint::Video(VideoEndpoint::VideoA(Operation::Generation)) => {
+                "/v1/videos/generations"
+            }
+            Endpoint::Video(VideoEndpoint::VideoA(Operation::Edit)) => "/v1/videos/edits",
+            Endpoint::Video(VideoEndpoint::VideoA(Operation::Extension)) => "/v1/videos/extensions",
+            Endpoint::Video(VideoEndpoint::Predict(_)) => "/v1beta/models/{id}:predictLongRunning",
+            Endpoint::Video(VideoEndpoint::ContentTask) | Endpoint::ContentTasks => CONTENT_TASKS,
             Endpoint::TaskDeletion(_) => "/v1/contents/generations/tasks/{id}",
             Endpoint::Task(_) => "/v1/tasks/{id}",
             Endpoint::Socket(SocketPath::Realtime) => "/v1/realtime",
@@ -282,10 +284,10 @@ fn called(path: &str, aliases: bool) -> Endpoint {
         "/v1/audio/speech" if aliases => Endpoint::Speech(VoiceForm::Renamed),
         "/v1/stt" => Endpoint::Transcript(VoiceForm::Own),
         "/v1/audio/transcriptions" if aliases => Endpoint::Transcript(VoiceForm::Renamed),
-        "/v1/videos/generations" => Endpoint::Video(TaskAsk::VideoA(Operation::Generation)),
-        "/v1/videos/edits" => Endpoint::Video(TaskAsk::VideoA(Operation::Edit)),
-        "/v1/videos/extensions" => Endpoint::Video(TaskAsk::VideoA(Operation::Extension)),
-        CONTENT_TASKS => Endpoint::Video(TaskAsk::ContentTask),
+        "/v1/videos/generations" => Endpoint::Video(VideoEndpoint::VideoA(Operation::Generation)),
+        "/v1/videos/edits" => Endpoint::Video(VideoEndpoint::VideoA(Operation::Edit)),
+        "/v1/videos/extensions" => Endpoint::Video(VideoEndpoint::VideoA(Operation::Extension)),
+        CONTENT_TASKS => Endpoint::Video(VideoEndpoint::ContentTask),
         "/v1/interactions" if aliases => Endpoint::Text(Dialect::Interactions),
         _ => named_call(path, aliases).unwrap_or(Endpoint::Unknown),
     }
@@ -301,13 +303,13 @@ fn named_call(path: &str, aliases: bool) -> Option<Endpoint> {
     let (model, action) = rest.rsplit_once(':')?;
     let model = percent_decoded(model).filter(|model| !model.is_empty())?;
     let model = model.into_owned();
-    let named = |model, stream| Endpoint::Named(Named { model, stream });
-    let contents = |model, batch| Endpoint::Contents(NamedContents { model, batch });
+    let named = |model, stream| Endpoint::Named(TextPath { model, stream });
+    let contents = |model, batch| Endpoint::Contents(EmbeddingsPath { model, batch });
     Some(match action {
         "generateContent" => named(model, false),
         "streamGenerateContent" => named(model, true),
         "countTokens" if aliases => Endpoint::NamedTokenCount(model),
-        "predictLongRunning" => Endpoint::Video(TaskAsk::Predict(model)),
+        "predictLongRunning" => Endpoint::Video(VideoEndpoint::Predict(model)),
         "embedContent" if aliases => contents(model, false),
         "batchEmbedContents" if aliases => contents(model, true),
         _ => return None,

@@ -1,4 +1,4 @@
-use engine::{Named, NamedContents, TaskAsk, VoiceForm};
+use engine::{EmbeddingsPath, TextPath, VideoEndpoint, VoiceForm};
 use http::Method;
 use protocol::images::Asked;
 use protocol::video::video_a::Operation;
@@ -21,7 +21,7 @@ fn paths_name_their_endpoint_and_family() {
         }),
     );
     let named = |id: &str, stream: bool| {
-        Endpoint::Named(Named {
+        Endpoint::Named(TextPath {
             model: id.to_owned(),
             stream,
         })
@@ -174,7 +174,7 @@ fn paths_name_their_endpoint_and_family() {
         (
             "POST",
             "/v1/models/a/b:batchEmbedContents",
-            Endpoint::Contents(NamedContents {
+            Endpoint::Contents(EmbeddingsPath {
                 model: "a/b".to_owned(),
                 batch: true,
             }),
@@ -195,13 +195,13 @@ fn paths_name_their_endpoint_and_family() {
         (
             "POST",
             "/v1/contents/generations/tasks",
-            Endpoint::Video(TaskAsk::ContentTask),
+            Endpoint::Video(VideoEndpoint::ContentTask),
             Family::OpenAi,
         ),
         (
             "POST",
             "/api/v3/contents/generations/tasks",
-            Endpoint::Video(TaskAsk::ContentTask),
+            Endpoint::Video(VideoEndpoint::ContentTask),
             Family::OpenAi,
         ),
         (
@@ -226,7 +226,7 @@ fn paths_name_their_endpoint_and_family() {
         (
             "POST",
             "/v1/videos/edits",
-            Endpoint::Video(TaskAsk::VideoA(Operation::Edit)),
+            Endpoint::Video(VideoEndpoint::VideoA(Operation::Edit)),
             Family::OpenAi,
         ),
         (
@@ -263,7 +263,7 @@ fn paths_name_their_endpoint_and_family() {
         (
             "POST",
             "/v1/models/a/b:predictLongRunning",
-            Endpoint::Video(TaskAsk::Predict("a/b".to_owned())),
+            Endpoint::Video(VideoEndpoint::Predict("a/b".to_owned())),
             Family::Google,
         ),
         (

@@ -1,6 +1,6 @@
 //! Voice over HTTP: speech, transcripts and voices.
 
-use engine::{Caller, SpeechCall, TranscriptCall, Unanswered, VoiceForm, VoicesCall};
+use engine::{Caller, FailedCall, SpeechCall, TranscriptCall, VoiceForm, VoicesCall};
 use http::Request;
 use hyper::body::Incoming;
 use protocol::Failure;
@@ -17,7 +17,7 @@ pub(crate) async fn speech(
     form: VoiceForm,
     caller: &Caller,
     request: Request<Incoming>,
-) -> Result<Served, Unanswered> {
+) -> Result<Served, FailedCall> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let bounds = bounds(shared, shared.limits.body_tts_bytes);
@@ -38,7 +38,7 @@ pub(crate) async fn transcript(
     form: VoiceForm,
     caller: &Caller,
     request: Request<Incoming>,
-) -> Result<Served, Unanswered> {
+) -> Result<Served, FailedCall> {
     const FIELDS_BYTES: usize = 1 << 20;
     refuse_idempotency_key(request.headers())?;
     if !body::is_form(request.headers()) {
@@ -69,7 +69,7 @@ pub(crate) async fn voices(
     voice: Option<String>,
     caller: &Caller,
     request: &Request<Incoming>,
-) -> Result<Served, Unanswered> {
+) -> Result<Served, FailedCall> {
     refuse_idempotency_key(request.headers())?;
     let query = Query::read(request.uri())?;
     query.refuse_choices()?;

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use engine::{Caller, OpenSocket, SocketCall, SocketKind, Unanswered};
+use engine::{Caller, FailedCall, OpenSession, SessionCall, SessionKind};
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
 use hyper::body::Incoming;
@@ -35,7 +35,7 @@ pub(crate) enum SocketPath {
 
 /// A session that only waits for its caller.
 pub(crate) struct Switch {
-    socket: Box<OpenSocket>,
+    socket: Box<OpenSession>,
     upgrade: OnUpgrade,
     pub(crate) accept: HeaderValue,
     /// The subprotocol that was chosen of those offered.
@@ -65,7 +65,7 @@ pub(crate) async fn open(
     path: SocketPath,
     caller: &Caller,
     mut request: Request<Incoming>,
-) -> Result<Switch, Unanswered> {
+) -> Result<Switch, FailedCall> {
     refuse_idempotency_key(request.headers())?;
     let accept = accepted(&request)?;
     let subprotocol = offers_realtime(request.headers());
@@ -78,10 +78,10 @@ pub(crate) async fn open(
                 let why = "Sessions of telephone calls are not supported.";
                 return Err(Failure::stateful_not_supported(why).param("call_id").into());
             }
-            SocketKind::Realtime
+            SessionKind::Realtime
         }
-        SocketPath::Speech => SocketKind::Speech,
-        SocketPath::Transcript => SocketKind::Transcript(Listened::read(
+        SocketPath::Speech => SessionKind::Speech,
+        SocketPath::Transcript => SessionKind::Transcript(Listened::read(
             query.get("encoding")?.as_deref(),
             query.get("sample_rate")?.as_deref(),
             query.get("multichannel")?.as_deref(),
@@ -92,13 +92,13 @@ pub(crate) async fn open(
     let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
     let key = credentials::find(Family::OpenAi, request.headers(), request.uri());
     let key = key.map_err(|_| Failure::invalid_api_key())?;
-    let call = SocketCall {
+    let call = SessionCall {
         arrival: visit.arrival(caller),
         kind,
         model: model.into_owned(),
         query: query.for_upstream("model", key)?,
     };
-    let socket = shared.engine.open_socket(call).await?;
+    let socket = shared.engine.open_session(call).await?;
     Ok(Switch {
         socket,
         upgrade,

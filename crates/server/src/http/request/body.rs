@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use engine::Share;
+use engine::MemoryShare;
 use http::{HeaderMap, header};
 use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
@@ -138,7 +138,7 @@ pub(crate) async fn read_form(
     mut reader: multipart::Reader,
     bounds: Bounds,
     payer: Payer<'_>,
-) -> Result<(Form, Share), Failure> {
+) -> Result<(Form, MemoryShare), Failure> {
     let length = within_bounds(&body, bounds)?;
     let mut charge = BodyCharge::begin(payer, length, bounds.bytes_max).await?;
     let mut waiting = None;
@@ -163,7 +163,7 @@ pub(crate) async fn read_spooled_form(
     bounds: Bounds,
     payer: Payer<'_>,
     media: &Media,
-) -> Result<(Form, Option<SpoolFile>, Share), Failure> {
+) -> Result<(Form, Option<SpoolFile>, MemoryShare), Failure> {
     let length = within_bounds(&body, bounds)?;
     let mut charge = BodyCharge::begin(payer, length, SPOOLED_FROM_BYTES).await?;
     let mut waiting = None;

@@ -4,7 +4,7 @@
 //! arrived. Small bodies take from the whole node. Large ones take from their key, their wallet and
 //! the part of the node that is not kept for small ones, and a wallet without credit gets none.
 
-use engine::{Caller, Ceiling, Engine, Share};
+use engine::{Caller, Engine, LimitOwner, MemoryShare};
 use protocol::{Code, Failure};
 
 /// Bodies up to this size are small: they are charged to the node alone, and read before the wallet
@@ -24,7 +24,7 @@ pub(crate) struct Payer<'a> {
 #[derive(Debug)]
 pub(crate) struct BodyCharge<'a> {
     payer: Payer<'a>,
-    share: Share,
+    share: MemoryShare,
     is_large: bool,
 }
 
@@ -76,7 +76,7 @@ impl<'a> BodyCharge<'a> {
     }
 
     /// What was taken, to be kept as long as the body is.
-    pub(crate) fn into_share(self) -> Share {
+    pub(crate) fn into_share(self) -> MemoryShare {
         self.share
     }
 
@@ -95,10 +95,12 @@ impl<'a> BodyCharge<'a> {
     }
 }
 
-fn refused(ceiling: Ceiling) -> Failure {
+fn refused(ceiling: LimitOwner) -> Failure {
     match ceiling {
-        Ceiling::Node => Failure::unavailable("The service has no memory left for request bodies."),
-        Ceiling::Caller => Failure::new(
+        LimitOwner::Node => {
+            Failure::unavailable("The service has no memory left for request bodies.")
+        }
+        LimitOwner::Caller => Failure::new(
             Code::ConcurrencyLimitExceeded,
             "Large requests of this key or wallet take as much memory as they may.",
         ),

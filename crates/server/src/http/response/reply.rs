@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use engine::{Aborted, Answer, AnswerBody, Arrival, Caller, Place, Unanswered};
+use engine::{Aborted, Answer, AnswerBody, Arrival, CallSlot, Caller, FailedCall};
 use http::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE,
 };
@@ -45,7 +45,7 @@ pub(crate) struct Visit {
     /// Who asks, once that is known. Counts among the requests of its key until the answer is gone.
     pub(crate) caller: OnceLock<Caller>,
     /// A place among the node's calls, until the money is settled.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<CallSlot>,
     pub(crate) _serving: Serving,
 }
 
@@ -137,7 +137,7 @@ impl Visit {
     }
 
     /// An error of a call, and how the key's limits stand where the ledger was asked.
-    pub(crate) fn unanswered(self, unanswered: &Unanswered) -> Response<ReplyBody> {
+    pub(crate) fn unanswered(self, unanswered: &FailedCall) -> Response<ReplyBody> {
         let mut response = self.failure(&unanswered.failure);
         if let Some(rates) = &unanswered.rates {
             write_rates(response.headers_mut(), rates);

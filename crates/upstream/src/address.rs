@@ -1,4 +1,4 @@
-//! Where a channel's upstream is: a `base_url`, read once.
+//! The address of an upstream, parsed from its `base_url`.
 
 use http::Uri;
 use http::uri::Scheme;
@@ -9,12 +9,12 @@ use crate::error::ChannelError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) tls: bool,
-    /// A name or an address; IPv6 without its brackets.
+    /// A name or an IP address; IPv6 without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
     /// The value of the `host` header: as written, without a default port.
     pub(crate) authority: String,
-    /// The path without a slash at its end; empty for a bare host.
+    /// The path without a trailing slash; empty for a bare host.
     pub(crate) path: String,
 }
 
@@ -65,13 +65,13 @@ impl Address {
         })
     }
 
-    /// The path that `/v1/…` and `/v1beta/…` are added to when the base holds a version.
+    /// The path without a trailing version, to which `/v1/…` and `/v1beta/…` are appended.
     pub(crate) fn root(&self) -> &str {
         self.path.strip_suffix("/v1").unwrap_or(&self.path)
     }
 }
 
-/// The URL as it may stand in an error message.
+/// The URL without credentials, for error messages.
 fn without_userinfo(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

@@ -1,74 +1,74 @@
-//! What is known of a channel's health, and when a troubled one is tried again.
+//! The circuit breaker of a channel: its health, and when a failing channel is tried again.
 //!
-//! A pure state machine: every time is an argument, monotonic, and nothing here waits. It
-//! only tells how a channel stands; calls are never refused by it.
+//! A pure state machine: times are arguments and monotonic. It never refuses a call; it only orders
+//! the channels that are tried.
 
 use std::time::{Duration, Instant};
 
 /// Failures in a row that open the breaker.
 const CONSECUTIVE_FAILURES_MAX: u32 = 5;
-/// The span over which the ratio of failures is taken.
+/// The span over which the failure ratio is measured.
 const WINDOW: Duration = Duration::from_secs(30);
-/// Calls in the window before its ratio means anything.
+/// Fewer calls in the window than this have no meaningful ratio.
 const WINDOW_CALLS_MIN: u32 = 20;
-/// The failed share of the window that opens the breaker, in percent.
+/// The percentage of failed calls in the window that opens the breaker.
 const WINDOW_FAILED_PERCENT: u32 = 50;
-/// The first cooldown after trouble; it doubles with each failed probe.
+/// The first cooldown. It doubles with each failed probe.
 const COOLDOWN_MIN: Duration = Duration::from_secs(5);
-/// No cooldown is longer, whatever an upstream asks for in `retry-after`.
+/// The longest cooldown, whatever `retry-after` an upstream sends.
 const COOLDOWN_MAX: Duration = Duration::from_secs(60);
-/// The cooldown of a channel whose credential was refused: people must act, so it is long.
+/// The cooldown after a refused credential. It is long because an operator must act.
 const CREDENTIAL_COOLDOWN: Duration = Duration::from_secs(60);
-/// A probe that nobody reported on counts as lost after this.
+/// A probe without a report counts as lost after this time.
 const PROBE_LOST: Duration = Duration::from_secs(30);
 
-/// How one call ended, seen from the channel's health.
+/// What the end of a call says about the health of its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// The upstream did its work, also by refusing a request for the caller's fault.
+    /// The upstream works. It may have refused the request because of the caller's mistake.
     Served,
-    /// No answer, a broken one, a late one, or a server error.
+    /// No response, a broken or late one, or a server error.
     Failed,
-    /// The upstream has too much to do, and may have said for how long.
+    /// The upstream is overloaded and may have said when to come back.
     Overloaded { retry_after: Option<Duration> },
     /// Our credential was refused.
     CredentialRefused,
-    /// The call says nothing of the channel: the caller left, we stopped it, or the upstream has
-    /// something against this one model or region.
+    /// The call says nothing about the channel: the client left, we stopped the call, or the
+    /// upstream refuses this model or region only.
     Unknown,
 }
 
 impl CallOutcome {
-    /// What an answer's status says of the channel.
+    /// What the status of a response says about the channel.
     pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
         match status {
             401 => Self::CredentialRefused,
-            // Mostly about one model, region or project: the channel's other models must not suffer
-            // (docs/decisions/015).
+            // Usually about one model, region or project, so the channel's other models are
+            // unaffected (docs/decisions/015).
             403 => Self::Unknown,
             429 | 529 => Self::Overloaded { retry_after },
             503 if retry_after.is_some() => Self::Overloaded { retry_after },
-            // 402 is our account's money: as useless as a server error, but it may come back soon.
+            // 402: our account is out of credit. Like a server error, this may end soon.
             402 | 408 | 500..=599 => Self::Failed,
             _ => Self::Served,
         }
     }
 }
 
-/// How a channel stands at one moment.
+/// The state of a breaker at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
-    /// In good health.
+    /// Healthy.
     Closed,
-    /// Rested after trouble: one call may find out whether it is over.
+    /// The cooldown is over. One call may probe the channel.
     Probe,
-    /// In trouble since this time; resting, or a probe is under way.
+    /// Failing since this time. The cooldown lasts, or a probe is under way.
     Open { since: Instant },
     /// Its credential was refused.
     CredentialRefused { since: Instant },
 }
 
-/// The health of one channel.
+/// The circuit breaker of one channel.
 #[derive(Clone, Debug, Default)]
 pub struct Breaker {
     consecutive_failures: u32,
@@ -76,7 +76,7 @@ pub struct Breaker {
     trouble: Option<Trouble>,
 }
 
-/// Calls since a start; a new one begins when it is over.
+/// The calls of one span. A new span starts when it is over.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     start: Option<Instant>,
@@ -100,17 +100,17 @@ enum TroubleCause {
 }
 
 impl Breaker {
-    /// A channel that nothing bad is known of.
+    /// A closed breaker.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether anything is known against the channel.
+    /// Whether the breaker is not closed.
     pub(crate) fn is_troubled(&self) -> bool {
         self.trouble.is_some()
     }
 
-    /// How the channel stands at `now`.
+    /// The state at `now`.
     pub fn state(&self, now: Instant) -> BreakerState {
         let Some(trouble) = self.trouble else {
             return BreakerState::Closed;
@@ -128,15 +128,15 @@ impl Breaker {
         }
     }
 
-    /// How long the channel stays out for its refused credential; `None` when it is not out.
+    /// How long until a refused credential is tried again; `None` if it is not refused.
     pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         let trouble = self.trouble?;
         let is_out = matches!(self.state(now), BreakerState::CredentialRefused { .. });
         is_out.then(|| trouble.cooldown_ends.saturating_duration_since(now))
     }
 
-    /// A call goes out at `now`. In trouble it is a probe, rested or not: when every
-    /// route is open one of them is tried all the same, and its answer counts.
+    /// A call starts at `now`. If the breaker is not closed, the call is a probe, even during the
+    /// cooldown: when every route is open, one of them is tried anyway, and its outcome counts.
     pub fn attempt(&mut self, now: Instant) {
         if let Some(trouble) = &mut self.trouble {
             trouble.probe_started = Some(now);
@@ -166,8 +166,8 @@ impl Breaker {
                 self.consecutive_failures = 0;
                 self.window.count(false, now);
             }
-            // A call from before the trouble that ends well now says nothing of after it;
-            // but a credential that was accepted is a good one.
+            // The success of a call that started before the failures says nothing about the channel
+            // now. But an accepted credential is valid.
             Some(trouble)
                 if trouble.probe_started.is_some()
                     || trouble.cause == TroubleCause::CredentialRefused =>
@@ -194,7 +194,7 @@ impl Breaker {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
         self.window.count(true, now);
         match retry_after {
-            // It said when to come back: believe it at once.
+            // The upstream said when to come back, so open at once.
             Some(cooldown) => self.enter(TroubleCause::Failing, cooldown, now),
             None if self.consecutive_failures >= CONSECUTIVE_FAILURES_MAX
                 || self.window.is_bad() =>
@@ -238,7 +238,7 @@ impl Window {
     }
 }
 
-/// `start + span`, or `start` itself at the end of time.
+/// `start + span`, or `start` if that overflows.
 fn later(start: Instant, span: Duration) -> Instant {
     start.checked_add(span).unwrap_or(start)
 }
@@ -247,7 +247,7 @@ fn later(start: Instant, span: Duration) -> Instant {
 mod tests {
     use super::*;
 
-    /// What happens at a second, and how the channel stands right after it.
+    /// What happens at a second of a test.
     enum Event {
         Attempt,
         Ends(CallOutcome),
@@ -255,7 +255,7 @@ mod tests {
     }
     use Event::{Attempt, Ends, Nothing};
 
-    /// A state without its time, as the tables write it.
+    /// A state with its time in seconds, as the tables write it.
     #[derive(Debug, PartialEq)]
     enum Expected {
         Closed,
@@ -450,7 +450,7 @@ mod tests {
             (5, Attempt, Expected::OpenSince(0)),
             (6, UNKNOWN, Expected::Probe),
             (6, Attempt, Expected::OpenSince(0)),
-            // Nobody ever reported on this one.
+            // This probe is never reported.
             (35, Nothing, Expected::OpenSince(0)),
             (36, Nothing, Expected::Probe),
         ]);

@@ -28,26 +28,27 @@ use crate::wire::{Connection, Connector};
 pub struct ChannelSpec {
     pub name: String,
     pub preset: Preset,
-    /// The preset's own when absent.
+    /// The preset's default when absent.
     pub base_url: Option<String>,
     pub credential: Option<Secret>,
-    /// The preset's own when absent.
+    /// The preset's default when absent.
     pub protocols: Option<Vec<Protocol>>,
-    /// The upstream can reach addresses that callers must not reach through it.
+    /// Whether the upstream can reach private addresses that callers must not reach through it.
     pub private_network: bool,
-    /// Whether the upstream never puts out more than the limit of the request; when absent, only
-    /// a vendor's own endpoint is trusted to.
+    /// Whether the upstream never exceeds the output limit of a request. When absent, only a
+    /// vendor's own endpoint is trusted to keep it.
     pub keeps_output_limit: Option<bool>,
-    /// How long a call is read for its usage after its client has gone; the node's own value when absent.
+    /// How long the upstream is read for its usage report after the client has gone; the node's
+    /// value when absent.
     pub client_gone_drain: Option<Duration>,
-    /// Whether the upstream counts the tokens of requests; the preset's own when absent.
+    /// Whether the upstream can count the tokens of requests; the preset's default when absent.
     pub counts_tokens: Option<bool>,
 }
 
-/// Labels of host names that say nothing about whose they are.
+/// Host name labels that do not identify an owner.
 const COMMON_LABELS: [&str; 8] = ["ai", "api", "cloud", "co", "com", "dev", "io", "www"];
 
-/// Words that tell which account this is: the channel's name, its host, and the host's labels.
+/// Words that identify the upstream: the channel's name, its host, and the labels of the host.
 fn identity(name: &str, host: &str) -> Box<[Box<str>]> {
     let host = host.to_ascii_lowercase();
     let labels = host
@@ -71,7 +72,7 @@ struct Inner {
     protocols: Vec<Protocol>,
     address: Address,
     template: HeadTemplate,
-    /// Words that tell which account this is.
+    /// Words that identify the upstream.
     identity: Box<[Box<str>]>,
     connector: Connector,
     pool: Arc<Pool<Box<Connection>>>,
@@ -79,7 +80,7 @@ struct Inner {
 }
 
 impl Channel {
-    /// Checks the settings; no connection is made before the first call.
+    /// Checks the settings. The first call opens the first connection.
     pub fn new(spec: ChannelSpec, timeouts: Timeouts) -> Result<Self, ChannelError> {
         let base_url = spec.base_url.as_deref().or(spec.preset.base_url());
         let address = Address::parse(base_url.ok_or(ChannelError::NoBaseUrl)?)?;
@@ -109,12 +110,12 @@ impl Channel {
         &self.0.spec.name
     }
 
-    /// Words in lower case that tell which account this is, and are never shown to a caller.
+    /// Lower-case words that identify the upstream and must never reach a client.
     pub fn identity(&self) -> &[Box<str>] {
         &self.0.identity
     }
 
-    /// The settings it was made from; on a reload an equal channel is kept.
+    /// The settings it was made from. A reload keeps a channel whose settings did not change.
     pub fn spec(&self) -> &ChannelSpec {
         &self.0.spec
     }
@@ -124,7 +125,7 @@ impl Channel {
         self.0.timeouts
     }
 
-    /// What it speaks, in the order of the configuration.
+    /// The protocols it speaks, in the order of the configuration.
     pub fn protocols(&self) -> &[Protocol] {
         &self.0.protocols
     }
@@ -134,14 +135,14 @@ impl Channel {
         self.0.protocols.contains(&protocol)
     }
 
-    /// Whether the upstream never puts out more than the limit of the request.
+    /// Whether the upstream never exceeds the output limit of a request.
     pub fn keeps_output_limit(&self) -> bool {
         let spec = self.spec();
         spec.keeps_output_limit
             .unwrap_or_else(|| spec.preset.keeps_output_limit(spec.base_url.as_deref()))
     }
 
-    /// Whether the upstream has an endpoint that counts the tokens of requests of this dialect.
+    /// Whether the upstream has an endpoint that counts the tokens of requests in this dialect.
     pub fn counts_tokens(&self, dialect: Dialect) -> bool {
         let has_one = matches!(
             dialect,
@@ -152,14 +153,15 @@ impl Channel {
         has_one && self.speaks(dialect.into()) && counts.unwrap_or(spec.preset.counts_tokens())
     }
 
-    /// How long a call is read for its usage after its client has gone, where the channel has its own value.
+    /// How long the upstream is read for its usage report after the client has gone, if the channel
+    /// sets it.
     pub fn client_gone_drain(&self) -> Option<Duration> {
         self.spec().client_gone_drain
     }
 
-    /// The dialect in which a call of dialect `client` goes out: the pinned one of the
-    /// route, else the client's own, else the first text protocol of the channel. None
-    /// when the channel does not speak the pinned one, or no text at all.
+    /// The dialect in which a call of dialect `client` is sent: the one pinned by the route,
+    /// otherwise the client's own, otherwise the first text protocol of the channel. `None` if the
+    /// channel does not speak the pinned dialect, or no text dialect at all.
     pub fn text_dialect_for(&self, client: Dialect, pinned: Option<Dialect>) -> Option<Dialect> {
         if let Some(pinned) = pinned {
             return self.speaks(pinned.into()).then_some(pinned);
@@ -170,11 +172,10 @@ impl Channel {
         self.0.protocols.iter().find_map(|it| it.dialect())
     }
 
-    /// Sends a call and gives its answer as soon as its head has come.
+    /// Sends a request and returns the response as soon as its head has arrived.
     ///
-    /// A resting connection that turns out to be closed is left for another one, as long as
-    /// no byte of the call went into it. Whether the answer is a good one is for the caller to
-    /// [`report`](Self::report).
+    /// If an idle connection turns out to be closed, another one is used, as long as no byte of the
+    /// request was written to it. The caller must [`report`](Self::report) how the call ended.
     pub async fn send(&self, call: &UpstreamRequest) -> Result<UpstreamResponse, CallError> {
         let start = Clock::now();
         let total = start + self.0.timeouts.total;
@@ -187,7 +188,7 @@ impl Channel {
             }
         }
         let deadline = (start + self.0.timeouts.connect).min(total);
-        // Boxed: its state is large, and few calls need a new connection.
+        // Boxed because its state is large and few calls need a new connection.
         let stream = Box::pin(self.0.connector.connect(deadline)).await?;
         let connected = Clock::now();
         let conn = Box::new(Connection::new(
@@ -197,7 +198,7 @@ impl Channel {
         self.exchange(conn, call, connected, total).await
     }
 
-    /// Opens a session on a connection of its own, or gives the answer that refuses it.
+    /// Opens a session on a connection of its own, or returns the response that refuses it.
     pub async fn open_socket(&self, ask: SocketRequest<'_>) -> Result<Handshake, CallError> {
         let start = Clock::now();
         self.0.health.attempt(start.into_std());
@@ -218,7 +219,9 @@ impl Channel {
                 let socket = tunnel(stream, read, ask.message_bytes_max).await;
                 Ok(Handshake::Open(Box::new(socket)))
             }
-            Some(_) => Err(CallError::broken("the proof of the new protocol is wrong")),
+            Some(_) => Err(CallError::broken(
+                "sec-websocket-accept does not match the key",
+            )),
             None => Ok(Handshake::Refused(UpstreamResponse {
                 status: head.status,
                 content_type: head.content_type,
@@ -228,7 +231,7 @@ impl Channel {
         }
     }
 
-    /// One request and its answer's head on one connection.
+    /// Sends a request and reads the head of the response on one connection.
     async fn exchange(
         &self,
         mut conn: Box<Connection>,
@@ -246,7 +249,9 @@ impl Channel {
         };
         let head = conn.answer(deadline, stage).await?;
         if head.accept.is_some() {
-            return Err(CallError::broken("a new protocol that was not asked for"));
+            return Err(CallError::broken(
+                "the upstream switched protocols without being asked",
+            ));
         }
         let idle = self.0.timeouts.idle;
         let body = Body::new(conn, head.framing, idle, total);
@@ -262,47 +267,47 @@ impl Channel {
         })
     }
 
-    /// Whether this is where the channel's own calls go.
+    /// Whether this is the origin of the channel's `base_url`.
     pub(crate) fn is_origin(&self, tls: bool, host: &str, port: u16) -> bool {
         let own = &self.0.address;
         own.tls == tls && own.port == port && own.host.eq_ignore_ascii_case(host)
     }
 
-    /// Adds the header line that names us to the upstream.
+    /// Adds the header line with the channel's credential.
     pub(crate) fn write_credential(&self, head: &mut Vec<u8>) {
         self.0.template.write_credential(head);
     }
 
-    /// Closes connections that have rested too long. A channel without calls closes none otherwise.
+    /// Closes connections that have been idle for too long. Without this, a channel without calls
+    /// would keep them.
     pub fn close_expired(&self) {
         self.0.pool.close_expired(Clock::now());
     }
 
-    /// How many connections rest between calls now.
+    /// The number of idle connections.
     pub fn idle_connections(&self) -> usize {
         self.0.pool.len()
     }
 
-    /// How it stands. The clock is asked where there is trouble.
+    /// The state of the breaker. Reads the clock only if the breaker is not closed.
     pub fn state(&self, now: impl FnOnce() -> Instant) -> BreakerState {
         self.0.health.state(now)
     }
 
-    /// Whether its models can be listed: a credential is there where one is needed, and
-    /// it was not refused, or it is time to see whether it still is. Trouble of other
-    /// kinds does not unlist a model.
+    /// Whether its models can be listed: it has a credential if it needs one, and the upstream has
+    /// not refused it, or it is time to try it again. Other failures do not unlist a model.
     pub fn is_live(&self, now: impl FnOnce() -> Instant) -> bool {
         let bare = self.0.spec.credential.is_none() && self.0.spec.preset.needs_credential();
         !bare && !matches!(self.state(now), BreakerState::CredentialRefused { .. })
     }
 
-    /// How long it stays out because its credential was refused; `None` when it is not out. Zero while
-    /// a call finds out whether the credential is accepted again.
+    /// How long until a refused credential is tried again; `None` if it is not refused. Zero while
+    /// a probe is under way.
     pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         self.0.health.credential_retry_in(now)
     }
 
-    /// Tells how a call ended, at `now`.
+    /// Reports how a call ended at `now`.
     pub fn report(&self, outcome: CallOutcome, now: Instant) {
         self.0.health.report(outcome, now);
     }

@@ -1,17 +1,17 @@
-//! The endpoints of upstreams.
+//! The endpoints of upstreams that can be called.
 
 use protocol::Dialect;
 
-/// What of the upstream is called.
+/// An endpoint of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Text generation in a dialect; whether it streams stands in the path of some.
+    /// Text generation in a dialect. In some dialects the path says whether the answer streams.
     Text { dialect: Dialect, stream: bool },
-    /// How many tokens a text request has. Responses, Messages and Generate Content have it.
+    /// The number of tokens of a text request. Responses, Messages and Generate Content have it.
     TokenCount(Dialect),
-    /// Vectors, in the form of the `OpenAI` family.
+    /// Embeddings in the `OpenAI` form.
     Embeddings,
-    /// Vectors, in the form of Generate Content: of one content or of several.
+    /// Embeddings in the form of Generate Content, of one content or of several.
     EmbedContent { batch: bool },
     /// New pictures.
     ImageGenerations,
@@ -21,7 +21,7 @@ pub enum Endpoint {
     Speech,
     /// Text from speech.
     Transcript,
-    /// The voices that speak, or the one that [`UpstreamRequest::item`] names.
+    /// The list of voices, or the voice that `UpstreamRequest::item` names.
     Voices,
     /// A new video-A task: a video.
     VideoGenerations,
@@ -29,22 +29,22 @@ pub enum Endpoint {
     VideoEdits,
     /// A new video-A task: the continuation of a video.
     VideoExtensions,
-    /// How the video-A task stands that [`UpstreamRequest::item`] names.
+    /// The state of the video-A task that `UpstreamRequest::item` names.
     Video,
-    /// A new operation of long-running predict.
+    /// A new long-running operation of predict.
     PredictLongRunning,
-    /// How the operation stands that [`UpstreamRequest::item`] names, by a path.
+    /// The state of the operation whose path `UpstreamRequest::item` holds.
     Operation,
     /// A new content task.
     ContentTasks,
-    /// How the content task stands that [`UpstreamRequest::item`] names.
+    /// The state of the content task that `UpstreamRequest::item` names.
     ContentTask,
-    /// The end of the content task that [`UpstreamRequest::item`] names.
+    /// Deletion of the content task that `UpstreamRequest::item` names.
     ContentTaskDeletion,
 }
 
 impl Endpoint {
-    /// The dialect whose habits the endpoint has, in which it also says what went wrong.
+    /// The dialect whose conventions the endpoint follows, including the shape of its errors.
     pub fn dialect(self) -> Dialect {
         match self {
             Self::Text { dialect, .. } | Self::TokenCount(dialect) => dialect,
@@ -67,7 +67,7 @@ impl Endpoint {
         }
     }
 
-    /// The method of a call without a body; none when it has one, and is a POST.
+    /// The method of an endpoint without a request body. All others take a POST.
     pub(crate) fn bodiless(self) -> Option<&'static str> {
         match self {
             Self::Voices | Self::Video | Self::Operation | Self::ContentTask => Some("GET"),
@@ -76,7 +76,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the protocol is that of voice.
+    /// Whether this is an endpoint of the voice protocol.
     pub fn is_voice(self) -> bool {
         matches!(self, Self::Speech | Self::Transcript | Self::Voices)
     }

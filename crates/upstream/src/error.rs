@@ -1,45 +1,46 @@
-//! What can go wrong with a channel's settings and with a call.
+//! Errors of channel settings and of calls.
 
 use std::error::Error;
 use std::fmt;
 
-/// TroubleCause a channel cannot be made from its settings. No message holds the credential.
+/// Why a channel cannot be made from its settings. No message contains the credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
-    /// The preset has no address of its own.
+    /// The preset has no default address.
     #[error("base_url is required for this preset")]
     NoBaseUrl,
-    /// The address is not one that can be called.
+    /// The address cannot be called.
     #[error("base_url {0:?}: {1}")]
     BaseUrl(String, &'static str),
-    /// A credential was given and nothing stands in it.
+    /// The credential is empty.
     #[error("the credential is empty")]
     EmptyCredential,
-    /// The credential holds bytes that no header can carry.
-    #[error("the credential holds characters that cannot stand in a header")]
+    /// The credential contains bytes that a header cannot carry.
+    #[error("the credential contains characters that a header cannot carry")]
     Credential,
     /// `protocols` was given and is empty.
     #[error("protocols is empty: the channel could serve nothing")]
     NoProtocols,
 }
 
-/// Whether the upstream may have seen the request; what may be tried again follows from it.
+/// Whether the upstream may have seen the request. It decides whether the request may be sent
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// No byte of the request left us.
     No,
-    /// Some of it may have arrived, or all of it.
+    /// Some or all of it may have arrived.
     Maybe,
 }
 
-/// The wait that a deadline ended.
+/// The wait during which a deadline passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutStage {
     /// Name lookup, TCP or TLS.
     Connect,
-    /// The answer's head.
+    /// The head of the response.
     FirstByte,
-    /// The next piece of the answer's body.
+    /// The next piece of the response body.
     Idle,
     /// The whole call.
     Total,
@@ -52,15 +53,15 @@ pub enum CallErrorKind {
     Connect,
     /// A deadline passed.
     Timeout(TimeoutStage),
-    /// What came is not an HTTP answer, or it broke off.
+    /// The response is not HTTP, or it broke off.
     Broken,
-    /// The answer is larger than the caller of this crate allowed.
+    /// The response exceeds the limit that the engine gave.
     TooLarge,
 }
 
-/// A call that gave no answer, or no whole one.
+/// A call that got no response, or an incomplete one.
 ///
-/// Its text and sources are for our log; they may name the upstream's address.
+/// Its text and sources are for the log. They may contain the upstream's address.
 #[derive(Debug)]
 pub struct CallError {
     /// Whether the upstream may have seen the request.
@@ -91,17 +92,17 @@ impl CallError {
         }
     }
 
-    /// The answer, or what came instead of it, cannot be used.
+    /// The response cannot be used.
     pub(crate) fn broken(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::because(Sent::Maybe, CallErrorKind::Broken, source)
     }
 
-    /// A connection that was closed while it rested: another one may do.
+    /// Whether the upstream closed an idle connection. The call can use another one.
     pub(crate) fn is_stale(&self) -> bool {
         self.sent == Sent::No && self.kind == CallErrorKind::Broken
     }
 
-    /// A deadline passed after the request had begun to leave.
+    /// A deadline passed after some of the request was sent.
     pub(crate) fn late(stage: TimeoutStage) -> Self {
         Self::new(Sent::Maybe, CallErrorKind::Timeout(stage))
     }
@@ -118,7 +119,7 @@ impl fmt::Display for CallError {
                 "the upstream did not begin to answer in time"
             }
             CallErrorKind::Timeout(TimeoutStage::Idle) => {
-                "the upstream fell silent within its answer"
+                "the upstream stopped sending in the middle of its answer"
             }
             CallErrorKind::Timeout(TimeoutStage::Total) => {
                 "the upstream did not finish its answer in time"

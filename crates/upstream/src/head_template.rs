@@ -1,4 +1,4 @@
-//! A channel's requests: what is the same for all of them is built once.
+//! Writes request heads. The parts that all requests of a channel share are built once.
 
 use std::fmt;
 use std::io::Write as _;
@@ -14,21 +14,21 @@ use crate::request::UpstreamRequest;
 use crate::secret::Secret;
 use crate::socket::{SocketEndpoint, SocketRequest};
 
-/// The version that Messages upstreams demand to be told. It is ours to choose, whatever a
-/// caller names (`docs/api/authentication.md`).
+/// The API version that Messages upstreams require. We choose it; the client's header is not
+/// forwarded (`docs/api/authentication.md`).
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// What we call ourselves.
+/// The value of our `user-agent` header.
 pub(crate) const USER_AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
 
-/// The headers of a caller that may go on to an upstream, by their names on the wire.
+/// The client headers that are forwarded to upstreams.
 const FORWARDED: [&str; 1] = ["anthropic-beta"];
 
-/// What never changes between the requests of a channel.
+/// The constant parts of a channel's requests.
 pub(crate) struct HeadTemplate {
-    /// Whole header lines. The credential is among them.
+    /// Complete header lines, including the credential.
     lines: Box<[u8]>,
-    /// The line of the credential alone; empty without one.
+    /// The credential's header line alone; empty without a credential.
     credential: Box<[u8]>,
     chat: Box<str>,
     responses: Box<str>,
@@ -47,10 +47,10 @@ pub(crate) struct HeadTemplate {
     video_extensions: Box<str>,
     videos: Box<str>,
     realtime: Box<str>,
-    /// What stands before an operation's name.
+    /// The path before the name of an operation.
     operations: Box<str>,
     content_tasks: Box<str>,
-    /// What stands before a model's name.
+    /// The path before the name of a model.
     generate: Box<str>,
 }
 
@@ -61,8 +61,8 @@ impl HeadTemplate {
         credential: Option<&Secret>,
     ) -> Result<Self, ChannelError> {
         let path = address.path.as_str();
-        // What a vendor's SDK would add to this base. Protocols that are not the vendor's
-        // own stand where its compatible endpoints and the usual servers have them.
+        // The paths that the vendor's SDK would append. Protocols of other vendors use the paths of
+        // the vendor's compatible endpoints and of common servers.
         let (openai_like, root) = match preset.base() {
             Base::Versioned => (path.to_owned(), address.root()),
             Base::Bare => (format!("{path}/v1"), path),
@@ -94,8 +94,8 @@ impl HeadTemplate {
         })
     }
 
-    /// Writes the head of a call. A header value cannot hold a line end, and paths are made
-    /// of checked parts, so nothing can be smuggled in.
+    /// Writes the head of a request. Header values cannot contain line breaks and paths are built
+    /// from checked parts, so nothing can be injected.
     pub(crate) fn write_head(&self, call: &UpstreamRequest, head: &mut Vec<u8>) {
         let bodiless = call.endpoint.bodiless();
         head.extend_from_slice(bodiless.unwrap_or("POST").as_bytes());
@@ -125,7 +125,7 @@ impl HeadTemplate {
         head.extend_from_slice(b"\r\n\r\n");
     }
 
-    /// Writes the wish for a session.
+    /// Writes the head of a WebSocket handshake.
     pub(crate) fn write_handshake(&self, ask: SocketRequest<'_>, key: &str, head: &mut Vec<u8>) {
         let path = match ask.endpoint {
             SocketEndpoint::Realtime => &self.realtime,
@@ -143,7 +143,7 @@ impl HeadTemplate {
         );
     }
 
-    /// Writes the line that names us, for a fetch from the upstream's own origin.
+    /// Writes the credential's header line, for a fetch from the upstream's own origin.
     pub(crate) fn write_credential(&self, head: &mut Vec<u8>) {
         head.extend_from_slice(&self.credential);
     }
@@ -182,13 +182,13 @@ impl HeadTemplate {
             }
         };
         head.extend_from_slice(path.as_bytes());
-        // An action stands behind the model's name.
+        // The action follows the name of the model.
         if let Some(action) = action {
             write_segment(&call.upstream_model, head);
             head.extend_from_slice(action.as_bytes());
         }
         match call.item.as_deref() {
-            // The name of an operation is a path itself.
+            // The name of an operation is itself a path.
             Some(name) if call.endpoint == Endpoint::Operation => {
                 for part in name.split('/') {
                     head.push(b'/');
@@ -221,7 +221,7 @@ fn lines(
     let host = HeaderValue::try_from(&address.authority).map_err(|_| {
         ChannelError::BaseUrl(
             address.authority.clone(),
-            "has a host that no header can carry",
+            "has a host that is not a valid header value",
         )
     })?;
     write_line(&mut lines, "host", &host);
@@ -229,7 +229,8 @@ fn lines(
     for (name, value) in [
         ("user-agent", USER_AGENT),
         ("accept", "application/json"),
-        // We read usage out of every answer and pass its bytes on: no inflating.
+        // We read the usage from every response and forward its bytes, so it must not be
+        // compressed.
         ("accept-encoding", "identity"),
     ] {
         write_line(&mut lines, name, &HeaderValue::from_static(value));
@@ -257,7 +258,7 @@ pub(crate) fn write_line(head: &mut Vec<u8>, name: &str, value: &HeaderValue) {
     }
 }
 
-/// One path segment; a slash in a model's name stays inside it.
+/// Writes one path segment. A slash in a model's name is escaped.
 fn write_segment(text: &str, head: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {

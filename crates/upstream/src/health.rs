@@ -1,4 +1,4 @@
-//! A channel's health, for calls on many threads.
+//! The breaker of a channel, shared by calls on many threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,21 +7,21 @@ use parking_lot::Mutex;
 
 use crate::breaker::{Breaker, BreakerState, CallOutcome};
 
-/// A breaker that is nearly always closed. Who only asks reads that from memory which nobody writes to
-/// then, and neither takes a lock that all cores want nor looks at the clock.
+/// A breaker that is nearly always closed. Reading a closed breaker loads one flag from a cache
+/// line that is not written meanwhile; it takes no lock and does not read the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     troubled: AtomicBool,
     breaker: CacheAligned<Mutex<Breaker>>,
 }
 
-/// On lines of memory of its own: every call writes to it when it ends.
+/// On cache lines of its own, because every call writes to it when it ends.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct CacheAligned<T>(T);
 
 impl Health {
-    /// How the channel stands.
+    /// The state of the breaker.
     pub(crate) fn state(&self, now: impl FnOnce() -> Instant) -> BreakerState {
         if !self.troubled.load(Ordering::Relaxed) {
             return BreakerState::Closed;
@@ -29,12 +29,12 @@ impl Health {
         self.breaker.0.lock().state(now())
     }
 
-    /// How long the channel stays out for its refused credential.
+    /// How long until a refused credential is tried again.
     pub(crate) fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         self.breaker.0.lock().credential_retry_in(now)
     }
 
-    /// A call goes out at `now`.
+    /// A call starts at `now`.
     pub(crate) fn attempt(&self, now: Instant) {
         if self.troubled.load(Ordering::Relaxed) {
             self.breaker.0.lock().attempt(now);

@@ -1,17 +1,18 @@
-//! Calls to upstreams: who they are, how they are reached, how they fare.
+//! Calls to upstreams: their settings, connections and health.
 //!
-//! A [`Channel`] is one upstream account. It turns an [`UpstreamRequest`] call into HTTP on a
-//! kept-alive connection of its own pool and gives back an [`UpstreamResponse`] answer whose
-//! [`Body`] carries every deadline with it. What it learns of the upstream's health goes
-//! into its [`Breaker`]; [`order_routes`] turns the health of several channels into an order of tries.
+//! A [`Channel`] is one upstream account. It sends an [`UpstreamRequest`] over a kept-alive
+//! connection of its own pool and returns an [`UpstreamResponse`], whose [`Body`] enforces the
+//! deadlines of the call. The outcome of each call updates the channel's [`Breaker`];
+//! [`order_routes`] orders the routes of a model by the health of their channels.
 //!
-//! What a caller or an upstream names by URL is fetched by a [`Guarded`] client instead, which
-//! keeps to public addresses (`guarded/`).
+//! URLs that a caller or an upstream names are fetched by a [`Guarded`] client, which connects to
+//! public addresses only (`guarded/`).
 //!
-//! This crate knows no wallet, key or price, and reads no body: bytes go through unseen.
-//! An upstream's credential enters as a [`Secret`] and leaves only in a request header.
+//! This crate knows nothing of wallets, keys and prices, and does not interpret bodies. An
+//! upstream's credential enters as a [`Secret`] and leaves only in a request header.
 //!
-//! Start reading in `channel.rs`; the life of a call goes on in `request.rs`, `wire/` and `body.rs`.
+//! Start reading in `channel.rs`. A call continues in `head_template.rs`, `wire/` and
+//! `response.rs`.
 
 mod address;
 mod breaker;
@@ -51,6 +52,6 @@ pub use secret::Secret;
 pub use socket::{Handshake, Socket, SocketEndpoint, SocketRequest, SocketStream, socket_config};
 pub use spool::{SpoolFile, SpooledPart};
 pub use timeouts::Timeouts;
-/// The bodies of fuzz targets; `wire` is nobody else's business.
+/// The bodies of the fuzz targets. Everything else in `wire` is private.
 #[cfg(fuzzing)]
 pub use wire::{any_chunked, any_head};

@@ -1,10 +1,10 @@
-//! Ranges of addresses, as `10.0.0.0/8`.
+//! Ranges of IP addresses, such as `10.0.0.0/8`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// The addresses that share their first bits.
+/// The addresses that share a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -12,7 +12,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// A range of IPv4 addresses; bits behind the prefix must be zero.
+    /// A range of IPv4 addresses. The bits after the prefix must be zero.
     pub(crate) const fn v4(octets: [u8; 4], prefix: u32) -> Self {
         let [a, b, c, d] = octets;
         Self {
@@ -21,7 +21,7 @@ impl Network {
         }
     }
 
-    /// A range of IPv6 addresses by its first four groups; bits behind the prefix must be zero.
+    /// A range of IPv6 addresses by its first four groups. The bits after the prefix must be zero.
     pub(crate) const fn v6(groups: [u16; 4], prefix: u32) -> Self {
         let [a, b, c, d] = groups;
         Self {
@@ -30,8 +30,8 @@ impl Network {
         }
     }
 
-    /// Whether the address lies inside. An IPv4 address inside IPv6 (`::ffff:…`), as a socket
-    /// that serves both families shows it, counts as the IPv4 address it is.
+    /// Whether the range contains the address. An IPv4-mapped IPv6 address (`::ffff:…`), as a
+    /// dual-stack socket reports it, counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(ours), IpAddr::V4(theirs)) => {

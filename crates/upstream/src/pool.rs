@@ -1,4 +1,4 @@
-//! Connections that rest between calls.
+//! Idle connections of a channel.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,19 +8,18 @@ use parking_lot::Mutex;
 use tokio::runtime::Id;
 use tokio::time::Instant;
 
-/// How many may rest; one that comes back to a full pool is closed.
+/// The size of the pool. A connection that returns to a full pool is closed.
 const IDLE_CONNECTIONS_MAX: usize = 1024;
-/// How long one may rest. Many upstreams close at 60 s or later; to come before them
-/// spares a call that meets a closing connection.
+/// How long a connection may be idle. Many upstreams close at 60 s or later; closing first avoids
+/// calls on a connection that is being closed.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(55);
-/// How many that rested too long are closed with each one that comes back.
+/// How many expired connections are closed for each one that returns.
 const PRUNED_PER_RETURN: usize = 2;
 
 /// The idle connections of one channel.
 ///
-/// A connection stays with the runtime that opened it, whose thread is told when there is something to
-/// read. The one that came last goes out first, so that those above the need grow old and are
-/// closed, and the rest stay warm.
+/// A connection stays with the runtime that opened it, because that runtime watches its socket. The
+/// last one returned is used first, so that surplus connections expire and the others stay warm.
 pub(crate) struct Pool<C> {
     runtimes: Mutex<Vec<RuntimeConnections<C>>>,
 }
@@ -38,7 +37,7 @@ impl<C> Pool<C> {
         }
     }
 
-    /// A connection of this runtime that has not rested too long.
+    /// A connection of this runtime that has not expired.
     pub(crate) fn take(&self, runtime: Id, now: Instant) -> Option<C> {
         let mut runtimes = self.runtimes.lock();
         let runtime = runtimes.iter_mut().find(|it| it.runtime == runtime)?;
@@ -46,14 +45,14 @@ impl<C> Pool<C> {
         if !is_expired(since, now) {
             return Some(conn);
         }
-        // The youngest is too old, so all are. They are closed after the lock is gone.
+        // The newest has expired, so all have. They are closed after the lock is released.
         let expired = std::mem::take(&mut runtime.idle);
         drop(runtimes);
         drop((conn, expired));
         None
     }
 
-    /// Lets a connection rest that this runtime opened.
+    /// Returns a connection that this runtime opened.
     pub(crate) fn put(&self, conn: C, runtime: Id, now: Instant) {
         let mut closed = [const { None }; PRUNED_PER_RETURN];
         let mut runtimes = self.runtimes.lock();
@@ -84,19 +83,19 @@ impl<C> Pool<C> {
         drop(closed);
     }
 
-    /// Closes the connections that have rested too long, whichever runtime opened them.
+    /// Closes expired connections of all runtimes.
     pub(crate) fn close_expired(&self, now: Instant) {
         let mut closed = Vec::new();
         for RuntimeConnections { idle, .. } in self.runtimes.lock().iter_mut() {
-            // The oldest stands first.
+            // The oldest is first.
             let expired = idle.partition_point(|(since, _)| is_expired(*since, now));
             closed.extend(idle.drain(..expired));
         }
-        // The lock is gone here: closing takes system calls.
+        // The lock is released here, because closing takes system calls.
         drop(closed);
     }
 
-    /// How many rest now.
+    /// The number of idle connections.
     pub(crate) fn len(&self) -> usize {
         let runtimes = self.runtimes.lock();
         runtimes.iter().map(|runtime| runtime.idle.len()).sum()
@@ -150,7 +149,7 @@ mod tests {
         pool.put("b", there, at(0));
         assert_eq!((pool.take(here, at(1)), pool.len()), (Some("a"), 1));
         assert_eq!(pool.take(here, at(1)), None);
-        // Old ones are closed whoever opened them.
+        // Expired connections are closed, whichever runtime opened them.
         pool.put("c", here, at(60));
         assert_eq!((pool.take(there, at(60)), pool.len()), (None, 1));
     }

@@ -1,11 +1,11 @@
-//! The vendors' ways: default address, credential header, protocols.
+//! Vendor presets: default address, credential header, protocols.
 
 use std::fmt;
 use std::str::FromStr;
 
 use protocol::{Dialect, OutputLimit};
 
-/// A kind of upstream; it says where it is, how it is addressed and what it speaks.
+/// A kind of upstream, with its default address, its credential header and its protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Preset {
     Openai,
@@ -17,7 +17,7 @@ pub enum Preset {
     Sim,
 }
 
-/// How a credential goes out.
+/// How a credential is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Auth {
     /// `authorization: Bearer …`
@@ -26,14 +26,14 @@ pub(crate) enum Auth {
     Header(&'static str),
 }
 
-/// What a configured `base_url` of a preset already holds, as its own SDK takes it.
+/// What the `base_url` of a preset already contains, as in the vendor's SDK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// The address with its version path (`…/v1`).
+    /// The address with a version path (`…/v1`).
     Versioned,
-    /// The bare host, to which `/v1/…` is added.
+    /// The bare host, to which `/v1/…` is appended.
     Bare,
-    /// The bare host, to which `/v1beta/…` is added.
+    /// The bare host, to which `/v1beta/…` is appended.
     BareBeta,
 }
 
@@ -61,7 +61,7 @@ impl Preset {
         }
     }
 
-    /// How it calls the output limit of a chat request.
+    /// Its name for the output limit of a chat request.
     pub fn output_limit(self) -> OutputLimit {
         match self {
             Self::Openai | Self::Xai | Self::Sim => OutputLimit::MaxCompletionTokens,
@@ -71,7 +71,7 @@ impl Preset {
         }
     }
 
-    /// The vendor's own address; none where there is no single one.
+    /// The vendor's address, if there is a single one.
     pub fn base_url(self) -> Option<&'static str> {
         match self {
             Self::Openai => Some("https://api.openai.com/v1"),
@@ -83,15 +83,15 @@ impl Preset {
         }
     }
 
-    /// Whether an upstream at `base_url`, the vendor's own when absent, is trusted to keep the output
-    /// limit of a request. Only vendors' own endpoints are.
+    /// Whether an upstream at `base_url` (the vendor's own when absent) is trusted to keep the
+    /// output limit of a request. Only a vendor's own endpoint is.
     pub fn keeps_output_limit(self, base_url: Option<&str>) -> bool {
         let bare = |url: &str| url.trim_end_matches('/').to_owned();
         self.base_url()
             .is_some_and(|own| base_url.is_none_or(|named| bare(named) == bare(own)))
     }
 
-    /// Whether an upstream of this kind counts the tokens of requests in its own protocols.
+    /// Whether upstreams of this kind can count the tokens of requests in their own protocols.
     pub fn counts_tokens(self) -> bool {
         match self {
             Self::Openai | Self::Anthropic | Self::Gemini | Self::Sim => true,
@@ -99,8 +99,8 @@ impl Preset {
         }
     }
 
-    /// What it speaks unless the configuration says otherwise. The first text protocol is
-    /// the one that calls of foreign dialects are converted to.
+    /// The protocols it speaks unless the configuration says otherwise. Calls in other dialects are
+    /// converted to the first text protocol.
     pub fn protocols(self) -> &'static [Protocol] {
         use Protocol::{
             Chat, ContentTask, Embeddings, Generate, Images, Interactions, Messages, Omni, Predict,
@@ -109,7 +109,7 @@ impl Preset {
         match self {
             Self::Openai => &[Chat, Responses, Embeddings, Images],
             Self::Anthropic => &[Messages],
-            // `generate` stands first because it can express more than `interactions`.
+            // `generate` comes first because it can express more than `interactions`.
             Self::Gemini => &[Generate, Interactions, Omni, Predict],
             Self::Xai => &[Chat, Responses, Images, VideoA, Voice],
             Self::Ark => &[Chat, Responses, Embeddings, Images, ContentTask],
@@ -131,13 +131,13 @@ impl Preset {
         }
     }
 
-    /// Whether a call without a credential is bound to be refused.
+    /// Whether the upstream refuses calls without a credential.
     pub fn needs_credential(self) -> bool {
         !matches!(self, Self::OpenaiCompatible | Self::Sim)
     }
 
-    /// The credential of a channel that names none. The simulated upstream asks for a key as
-    /// vendors do, and takes any; operators need not invent one.
+    /// The default credential. The simulated upstream requires a key, as vendors do, and accepts
+    /// any, so operators need not invent one.
     pub(crate) fn own_credential(self) -> Option<&'static str> {
         matches!(self, Self::Sim).then_some("sim")
     }
@@ -163,7 +163,7 @@ impl Preset {
     }
 }
 
-/// A protocol that a channel can speak, by the names of the configuration file.
+/// A protocol that a channel can speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
     Chat,
@@ -214,7 +214,7 @@ impl Protocol {
         }
     }
 
-    /// The text dialect of this name; none for the media protocols.
+    /// The text dialect of this protocol; `None` for media protocols.
     pub fn dialect(self) -> Option<Dialect> {
         match self {
             Self::Chat => Some(Dialect::Chat),
@@ -239,7 +239,7 @@ impl From<Dialect> for Protocol {
     }
 }
 
-/// A name that is none of those known; its text lists them.
+/// An unknown name. Its message lists the known names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
     name: String,

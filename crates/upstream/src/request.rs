@@ -8,26 +8,25 @@ use http::{HeaderMap, HeaderValue};
 use crate::endpoint::Endpoint;
 use crate::spool::SpooledPart;
 
-/// A call that is ready to go out.
+/// A request that is ready to be sent.
 #[derive(Debug)]
 pub struct UpstreamRequest {
     pub endpoint: Endpoint,
-    /// The upstream's name for the model, which stands in the path of some endpoints.
+    /// The upstream's name for the model. It is part of the path of some endpoints.
     pub upstream_model: Arc<str>,
-    /// The one thing of a list that is asked for, such as a task.
+    /// The id of one item of a collection, such as a task.
     pub item: Option<Box<str>>,
     pub content_type: HeaderValue,
-    /// The body in order; a large one is not copied together.
+    /// The body in pieces. They are sent without being joined.
     pub body: Vec<Bytes>,
-    /// A part of the body that stands in a file.
+    /// A part of the body that is stored in a file.
     pub spooled: Option<SpooledPart>,
-    /// Headers of the caller's that the upstream should see. Those that stand on the list
-    /// of this crate go on, all others stay here (K5).
+    /// Headers of the client's request. Only those on this crate's allow-list are forwarded (K5).
     pub extra: HeaderMap,
 }
 
 impl UpstreamRequest {
-    /// A JSON call.
+    /// A request with a JSON body.
     pub fn json(endpoint: Endpoint, upstream_model: impl Into<Arc<str>>, body: Vec<Bytes>) -> Self {
         Self {
             endpoint,
@@ -40,7 +39,7 @@ impl UpstreamRequest {
         }
     }
 
-    /// Bytes of the body.
+    /// The length of the body in bytes.
     pub(crate) fn length(&self) -> u64 {
         let pieces: usize = self.body.iter().map(Bytes::len).sum();
         let spooled = self.spooled.as_ref().map_or(0, SpooledPart::length);

@@ -14,32 +14,32 @@ use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
 use crate::pool::Pool;
 use crate::wire::{Connection, Framing};
 
-/// Pieces that are looked at when a body is dropped before its end.
+/// How many pieces a dropped body reads in search of its end.
 const LEFT_PIECES_MAX: usize = 4;
 
-/// An answer's head, as much of it as may be known above, and its body.
+/// The body of a response and the part of its head that the layers above may see.
 #[derive(Debug)]
 pub struct UpstreamResponse {
     pub status: u16,
     pub content_type: Option<HeaderValue>,
-    /// How long the upstream asks us to stay away.
+    /// How long the upstream asks us to wait.
     pub retry_after: Option<Duration>,
     pub body: Body,
 }
 
-/// The body of an answer, as it comes.
+/// The body of a response, as it arrives.
 ///
-/// Its connection goes back to the pool as soon as the last byte has been taken. Dropped
-/// before that, it closes the connection, which tells the upstream to stop; only when the
-/// end has already come is the connection kept all the same.
+/// The connection returns to the pool as soon as the last byte has been taken. If the body is
+/// dropped earlier, it closes the connection, which tells the upstream to stop, unless the end of
+/// the body has already arrived.
 pub struct Body {
     state: BodyState,
     framing: Framing,
     idle: Duration,
-    /// When the whole call must be over.
+    /// The deadline of the whole call.
     total: Instant,
-    /// Since when we wait for the upstream. While the caller does not ask for more nobody
-    /// waits, and the upstream is not to blame.
+    /// When we started to wait for the upstream. Time in which the reader does not poll is not
+    /// counted as idle.
     waiting: Option<Instant>,
     /// Where the connection goes at the end of the body; without a pool it is closed.
     pool: Option<Arc<Pool<Box<Connection>>>>,
@@ -77,11 +77,10 @@ impl Body {
         self
     }
 
-    /// The next piece, or `None` at the proper end. A body that broke never ends: it gives
-    /// an error each time it is asked.
+    /// The next piece, or `None` at the regular end. A broken body returns an error on every call.
     ///
-    /// A piece is what one read brought. Whoever asks until `Pending` has everything that
-    /// is there.
+    /// A piece is the result of one read. After `Pending`, everything that has arrived has been
+    /// returned.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, CallError>>> {
         loop {
             let BodyState::Open(conn) = &mut self.state else {
@@ -104,7 +103,7 @@ impl Body {
         }
     }
 
-    /// The next piece, or `None` at the proper end; see [`Self::poll_next`].
+    /// The next piece, or `None` at the regular end; see [`Self::poll_next`].
     pub async fn next(&mut self) -> Option<Result<Bytes, CallError>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -128,7 +127,7 @@ impl Body {
                 whole.extend_from_slice(&piece);
             }
         }
-        // Most answers come in one read; those are not copied.
+        // Most responses arrive in one read and are not copied.
         Ok(if whole.is_empty() {
             first
         } else {
@@ -153,7 +152,7 @@ impl Body {
         self.next().await.unwrap_or(Ok(Bytes::new()))
     }
 
-    /// How many bytes are still to come, where the upstream said so.
+    /// How many bytes are left, if the upstream declared a length.
     pub fn length_left(&self) -> Option<u64> {
         self.framing.left()
     }
@@ -228,8 +227,8 @@ impl Body {
 }
 
 impl Drop for Body {
-    /// A reader that knows its stream's end mark stops there, often just before the few
-    /// bytes that end the body. If they are here already the connection is still good.
+    /// A reader that recognises the last event of its stream stops there, often just before the few
+    /// bytes that end the body. If those have already arrived, the connection can be reused.
     fn drop(&mut self) {
         if self.pool.is_none() {
             return;
@@ -243,7 +242,7 @@ impl Drop for Body {
                 Err(_) => return,
                 Ok(_) if self.framing.has_ended() => return self.give_back(),
                 Ok(Some(_)) => {}
-                // No timer is asked here: this may run while the runtime shuts down.
+                // No timer is used here, because this may run while the runtime shuts down.
                 Ok(None) => match conn.poll_fill(&mut cx) {
                     Poll::Ready(Ok(count)) if count > 0 => {}
                     _ => return,

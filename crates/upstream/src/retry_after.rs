@@ -1,8 +1,8 @@
-//! Reads how long an upstream asks us to stay away.
+//! Parses `retry-after` and `retry-after-ms`.
 
 use std::time::{Duration, SystemTime};
 
-/// Longer than any wait that makes sense; also keeps sums of it in bounds.
+/// The longest wait that is believed. It also keeps sums within bounds.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What an upstream asks for in `retry-after` or `retry-after-ms`.
@@ -13,7 +13,7 @@ pub(crate) enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// How long to wait. The clock is read for a date only; one that has passed asks for no wait.
+    /// How long to wait. The clock is read only for a date. A date in the past means no wait.
     pub(crate) fn wait(self, now: impl FnOnce() -> SystemTime) -> Duration {
         let wait = match self {
             Self::In(wait) => wait,
@@ -23,9 +23,9 @@ impl RetryAfter {
     }
 }
 
-/// `retry-after`: seconds, also with a fraction, as some upstreams send them, or a date
-/// (RFC 9110 section 10.2.3). A date is read against the response's own `date` where it has one, so
-/// that the wait is right when the upstream's clock differs from ours.
+/// `retry-after`: a date (RFC 9110 section 10.2.3), or seconds, with a fraction as some upstreams
+/// send them. A date is compared with the response's own `date` header if there is one, so that the
+/// wait is right even if the upstream's clock differs from ours.
 pub(crate) fn seconds(value: &[u8], date: Option<&[u8]>) -> Option<RetryAfter> {
     if let Some(wait) = decimal_ms(value, 3) {
         return Some(RetryAfter::In(wait));
@@ -43,13 +43,13 @@ fn http_date(value: &[u8]) -> Option<SystemTime> {
     httpdate::parse_http_date(text).ok()
 }
 
-/// `retry-after-ms`, which says it finer and wins.
+/// `retry-after-ms`. It is more precise than `retry-after` and takes precedence.
 pub(crate) fn milliseconds(value: &[u8]) -> Option<RetryAfter> {
     decimal_ms(value, 0).map(RetryAfter::In)
 }
 
-/// A decimal number times ten to the `shift`, as milliseconds; what is finer is rounded up,
-/// so that we never come back too early.
+/// A decimal number times ten to the `shift`, in milliseconds, rounded up so that we never come
+/// back too early.
 fn decimal_ms(value: &[u8], shift: usize) -> Option<Duration> {
     let text = std::str::from_utf8(value.trim_ascii()).ok()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -59,7 +59,7 @@ fn decimal_ms(value: &[u8], shift: usize) -> Option<Duration> {
     }
     let kept: String = fraction.chars().chain("000".chars()).take(shift).collect();
     let more = fraction.bytes().skip(shift).any(|digit| digit != b'0');
-    // Too many digits to count are a very long time.
+    // A number that does not fit is a very long wait.
     let ms = format!("{whole}{kept}").parse::<u64>().unwrap_or(u64::MAX);
     Some(Duration::from_millis(ms.saturating_add(u64::from(more))).min(WAIT_MAX))
 }

@@ -4,22 +4,22 @@ use std::time::Instant;
 
 use crate::breaker::BreakerState;
 
-/// What selection needs to know of a route.
+/// What the order depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteCandidate {
     /// Lower is tried first.
     pub priority: u32,
-    /// The share of calls among routes of one priority; 0 means only after the others.
+    /// The share of calls among routes of the same priority. 0 means after all others.
     pub weight: u32,
-    /// How the route's channel stands now.
+    /// The breaker of the route's channel.
     pub state: BreakerState,
 }
 
-/// Indices of `candidates` in the order of tries: by priority, then at random by weight;
-/// open breakers after all others, the one that has rested longest first, and refused
-/// credentials last. Nobody is left out: breakers order routes, they never make an outage.
+/// The indices of `candidates` in the order in which they are tried: by priority, then at random by
+/// weight. Open breakers come after all others, the longest open first, and refused credentials
+/// come last. No candidate is left out, so breakers alone never cause an outage.
 ///
-/// `draw` is the randomness; equal draws give equal orders.
+/// `draw` is the source of randomness: equal draws give equal orders.
 pub fn order_routes(candidates: &[RouteCandidate], draw: u64) -> Vec<usize> {
     let mut ranked: Vec<(usize, Rank, u32)> = candidates
         .iter()
@@ -36,7 +36,7 @@ pub fn order_routes(candidates: &[RouteCandidate], draw: u64) -> Vec<usize> {
     ranked.into_iter().map(|(index, ..)| index).collect()
 }
 
-/// Smaller goes first; equals are shuffled by weight.
+/// Smaller ranks come first. Equal ranks are shuffled by weight.
 type Rank = (u8, Option<Instant>, u32);
 
 fn rank(candidate: &RouteCandidate) -> Rank {
@@ -47,8 +47,8 @@ fn rank(candidate: &RouteCandidate) -> Rank {
     }
 }
 
-/// Draws the peers one after the other, each with the chance its weight has among those
-/// that are left, and gives the randomness that remains.
+/// Draws the peers one after the other, each with a probability proportional to its weight among
+/// the remaining ones. Returns the state of the generator.
 fn shuffle<T>(mut peers: &mut [(usize, T, u32)], mut draw: u64) -> u64 {
     while peers.len() > 1 {
         let total: u64 = peers.iter().map(|&(.., weight)| u64::from(weight)).sum();
@@ -65,7 +65,7 @@ fn shuffle<T>(mut peers: &mut [(usize, T, u32)], mut draw: u64) -> u64 {
             rest -= weight;
             false
         });
-        // The chosen one moves to the front, the others keep their order behind it.
+        // The chosen peer moves to the front. The others keep their order.
         if let Some(head) = chosen.and_then(|chosen| peers.get_mut(..=chosen)) {
             head.rotate_right(1);
         }
@@ -77,7 +77,7 @@ fn shuffle<T>(mut peers: &mut [(usize, T, u32)], mut draw: u64) -> u64 {
     draw
 }
 
-/// One step of a small mixer (splitmix64), so that one draw serves for several choices.
+/// One step of splitmix64, so that one draw serves several choices.
 fn mix(draw: u64) -> u64 {
     let mut mixed = draw.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

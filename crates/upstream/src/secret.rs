@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-/// A credential that shows itself as `***` in every format.
+/// A credential that prints as `***` in every format.
 ///
-/// It has no `Deref`, `AsRef` or `Into`, so that the only way to its text is a call that
-/// a reader can search for.
+/// It has no `Deref`, `AsRef` or `Into`, so every access to its text can be found by searching for
+/// one method.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// Wraps a credential. Surrounding white space goes: files end in a newline.
+    /// Wraps a credential. Surrounding white space is removed, because files end in a newline.
     pub fn new(text: &str) -> Self {
         Self(text.trim().into())
     }
 
-    /// Whether nothing is left of it; an empty credential is a configuration error.
+    /// Whether it is empty, which is a configuration error.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The credential itself, for the one header it goes out in.
+    /// The credential itself, for the request header.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }

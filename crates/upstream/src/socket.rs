@@ -1,4 +1,4 @@
-//! Sockets to an upstream: the handshake, and what comes out of it.
+//! WebSocket sessions with an upstream: the handshake and the socket.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -12,12 +12,12 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use crate::response::UpstreamResponse;
 use crate::wire::Stream;
 
-/// The longest wait for an upstream to take or refuse a session.
+/// How long an upstream may take to accept or refuse a session.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(30);
-/// What is read at once: a few frames of 20 ms.
+/// Bytes per read: a few frames of 20 ms.
 const READ_BYTES: usize = 4 << 10;
 
-/// What of the upstream a session is held with.
+/// The endpoint of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketEndpoint {
     Realtime,
@@ -25,31 +25,31 @@ pub enum SocketEndpoint {
     Transcript,
 }
 
-/// A session that is to be opened.
+/// A request to open a session.
 #[derive(Clone, Copy, Debug)]
 pub struct SocketRequest<'a> {
     pub endpoint: SocketEndpoint,
-    /// The query, encoded.
+    /// The encoded query string.
     pub query: &'a str,
     pub message_bytes_max: usize,
 }
 
-/// How the upstream takes the wish for a session.
+/// How the upstream answers a handshake.
 #[derive(Debug)]
 pub enum Handshake {
     Open(Box<Socket>),
     Refused(UpstreamResponse),
 }
 
-/// A session's socket.
+/// The WebSocket of a session.
 pub type Socket = WebSocketStream<SocketStream>;
 
-/// The bytes under a session.
+/// The byte stream of a session's connection.
 #[derive(Debug)]
 pub struct SocketStream(Stream);
 
-/// The bounds of a session's messages, on both of its sides. Nothing waits to be joined, and each
-/// message is written before the next one is read.
+/// The WebSocket limits of a session, for both of its sides. Messages are not buffered for
+/// batching: each is written before the next one is read.
 pub fn socket_config(message_bytes_max: usize) -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BYTES)

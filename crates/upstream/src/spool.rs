@@ -1,4 +1,4 @@
-//! A part of a request that stands in a file, because it is too large for the memory.
+//! A part of a request body that is stored in a file, because it is too large for memory.
 
 use std::fs::File;
 use std::future::Future as _;
@@ -11,10 +11,10 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-/// What is read at once.
+/// Bytes per read.
 const CHUNK_BYTES: u64 = 64 << 10;
 
-/// A file from its beginning; a call that is tried twice reads it twice.
+/// A file that is sent from its beginning. A second attempt reads it again.
 #[derive(Debug, Clone)]
 pub struct SpoolFile {
     file: Arc<Mutex<File>>,
@@ -22,7 +22,7 @@ pub struct SpoolFile {
 }
 
 impl SpoolFile {
-    /// `bytes` have been written to the file.
+    /// `bytes` is the number of bytes that were written to the file.
     pub fn new(file: File, bytes: u64) -> Self {
         Self {
             file: Arc::new(Mutex::new(file)),
@@ -31,7 +31,7 @@ impl SpoolFile {
     }
 }
 
-/// Where a spool stands in a body: before its piece `at`.
+/// A file and its position in a body: before the piece `at`.
 #[derive(Debug, Clone)]
 pub struct SpooledPart {
     pub at: usize,
@@ -44,10 +44,10 @@ impl SpooledPart {
     }
 }
 
-/// A spool on its way to an upstream.
+/// Reads a spool file while it is sent.
 #[derive(Debug)]
 pub(crate) struct SpoolReader {
-    /// The pieces of the body that go before it.
+    /// The number of pieces of the body that are sent before it.
     pub(crate) at: usize,
     spool: SpoolFile,
     read: u64,
@@ -66,7 +66,7 @@ impl SpoolReader {
         }
     }
 
-    /// The next bytes; none at the end. What was sent of them is told by [`Self::sent`].
+    /// The next bytes, or `None` at the end. [`Self::sent`] consumes them.
     pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<&[u8]>>> {
         while self.chunk.is_empty() {
             if self.read >= self.spool.bytes {
@@ -91,7 +91,7 @@ impl SpoolReader {
     }
 }
 
-/// Exactly so many bytes, or an error: the length was told before.
+/// Reads exactly this many bytes, because the length has already been sent.
 fn read_at(file: &Mutex<File>, at: u64, bytes: u64) -> io::Result<Bytes> {
     let mut file = file.lock();
     file.seek(SeekFrom::Start(at))?;
@@ -121,7 +121,7 @@ mod tests {
             let more = poll_fn(|cx| {
                 let chunk = ready!(feed.poll_chunk(cx))?;
                 Poll::Ready(io::Result::Ok(chunk.map(|chunk| {
-                    // Less than there is, as a socket takes it.
+                    // Takes a part, as a socket does.
                     chunk
                         .get(..1000.min(chunk.len()))
                         .unwrap_or_default()

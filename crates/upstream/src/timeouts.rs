@@ -1,17 +1,18 @@
-//! How long a call may wait for what (L8).
+//! The timeouts of a call (L8).
 
 use std::time::Duration;
 
-/// The deadlines of one call. Every wait has one.
+/// The timeouts of one call. Every wait has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// Name lookup, TCP and TLS together.
     pub connect: Duration,
-    /// From the request to the answer's head. Long, since reasoning is silent.
+    /// From the request to the head of the response. Long, because models that reason send nothing
+    /// meanwhile.
     pub first_byte: Duration,
-    /// Between two pieces of the answer's body.
+    /// Between two pieces of the response body.
     pub idle: Duration,
-    /// From the request to the answer's last byte.
+    /// From the request to the last byte of the response.
     pub total: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! A fetched body that cannot be larger than its bound.
+//! The body of a fetch, limited in size.
 
 use bytes::Bytes;
 
@@ -6,7 +6,7 @@ use super::error::FetchError;
 use crate::error::{CallError, CallErrorKind};
 use crate::response::Body;
 
-/// The body of a fetch, as it comes. Dropping it ends the fetch.
+/// The body of a fetch, as it arrives. Dropping it ends the fetch.
 #[derive(Debug)]
 pub struct BoundedBody {
     body: Body,
@@ -15,7 +15,7 @@ pub struct BoundedBody {
 }
 
 impl BoundedBody {
-    /// Refuses at once a body that says itself that it is too large.
+    /// Refuses a body whose declared length exceeds the limit.
     pub(super) fn new(body: Body, bytes_max: u64) -> Result<Self, FetchError> {
         if body.length_left().is_some_and(|length| length > bytes_max) {
             return Err(FetchError::TooLarge(bytes_max));
@@ -27,12 +27,12 @@ impl BoundedBody {
         })
     }
 
-    /// How many bytes are still to come, where the other side said so.
+    /// How many bytes are left, if the server declared a length.
     pub fn length_left(&self) -> Option<u64> {
         self.body.length_left()
     }
 
-    /// The next piece; `None` at the proper end.
+    /// The next piece, or `None` at the regular end.
     pub async fn next(&mut self) -> Option<Result<Bytes, FetchError>> {
         let piece = match self.body.next().await? {
             Ok(piece) => piece,

@@ -1,4 +1,4 @@
-//! Calls addresses that others name, one connection for each.
+//! The client for URLs that others name. Each call has a connection of its own.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,36 +20,36 @@ use crate::response::Body;
 use crate::timeouts::Timeouts;
 use crate::wire::{Connection, Connector, Head, Lookups};
 
-/// How often a fetch is sent on to another place.
+/// How many redirects a fetch follows.
 const REDIRECTS_MAX: usize = 5;
-/// The head of an answer.
+/// The largest response head.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// What is read of the answer to a delivery; its words are of no use to us.
+/// How much of the response to a delivery is read. Its contents are ignored.
 const ANSWER_BYTES_READ: u64 = 4 * 1024;
-/// Look-ups of names that others give, at once.
+/// Concurrent lookups of names that others give.
 const LOOKUPS_MAX: usize = 64;
 
-/// The client for addresses that others name.
+/// The client for URLs that others name.
 ///
-/// It sends no credential but a channel's own to the channel's own origin, knows no cookies and
-/// no proxy, and keeps no connection.
+/// It sends no credential, except a channel's own to the channel's own origin. It has no cookies,
+/// no proxy and no connection pool.
 #[derive(Debug)]
 pub struct Guarded {
     policy: AddressPolicy,
-    /// Our own listeners, known once they listen.
+    /// The addresses of our own listeners, set once they listen.
     listeners: OnceLock<Vec<SocketAddr>>,
     lookups: Lookups,
 }
 
-/// A good answer.
+/// A successful response.
 #[derive(Debug)]
 pub struct FetchResponse {
-    /// What the other side says it is: a hint, no more.
+    /// The type that the server declares; only a hint.
     pub content_type: Option<HeaderValue>,
     pub body: BoundedBody,
 }
 
-/// The deadlines of one call, all redirects together.
+/// The deadlines of one call, including its redirects.
 #[derive(Clone, Copy)]
 struct Deadlines {
     times: Timeouts,
@@ -65,23 +65,23 @@ impl Guarded {
         }
     }
 
-    /// Says where we listen ourselves: nobody may reach that through us. Only the first call
-    /// counts.
+    /// Sets the addresses of our own listeners, which nobody may reach through us. Only the first
+    /// call has an effect.
     pub fn set_listeners(&self, listeners: Vec<SocketAddr>) {
         let _ = self.listeners.set(listeners);
     }
 
-    /// Whether a link that someone else is to fetch leads to allowed addresses only.
+    /// Checks a URL that an upstream will fetch: all its addresses must be allowed.
     pub async fn check(&self, url: &str, times: Timeouts) -> Result<(), FetchError> {
         let link = ExternalUrl::read(url)?;
         let deadline = Instant::now() + times.connect;
         self.addresses(&link, false, deadline).await.map(drop)
     }
 
-    /// Fetches what a link leads to, over at most five redirects, each judged anew.
+    /// Fetches a URL and follows at most five redirects, each of which is checked again.
     ///
-    /// What stands on the origin of `home` is fetched with its credential and without the
-    /// judgement of its address, for the operator has named it.
+    /// A URL on the origin of `home` is fetched with that channel's credential and without the
+    /// address check, because the operator configured that origin.
     pub async fn get(
         &self,
         url: &str,
@@ -121,8 +121,7 @@ impl Guarded {
         Err(FetchError::Redirects)
     }
 
-    /// Delivers a document and gives the status of the answer. A redirect is an answer like
-    /// another: it is not followed.
+    /// Delivers a document and returns the status of the response. Redirects are not followed.
     pub async fn post(&self, post: &Post<'_>) -> Result<u16, FetchError> {
         let deadlines = Deadlines::from_now(Timeouts {
             connect: post.within,
@@ -135,8 +134,8 @@ impl Guarded {
         let (conn, head) = self
             .exchange(&link, false, deadlines, write, post.body.clone())
             .await?;
-        // A little is read out of courtesy: a close within its answer looks like a failure
-        // to some. What becomes of it changes nothing.
+        // Read the start of the body, because some servers log a failure if the connection closes
+        // early. The result does not matter.
         let body = Body::new(conn, head.framing, post.within, deadlines.total);
         if let Ok(mut body) = BoundedBody::new(body, ANSWER_BYTES_READ) {
             while let Some(Ok(_)) = body.next().await {}
@@ -144,7 +143,7 @@ impl Guarded {
         Ok(head.status)
     }
 
-    /// One request and the head of its answer.
+    /// Sends a request and reads the head of the response.
     async fn exchange(
         &self,
         link: &ExternalUrl,
@@ -190,7 +189,7 @@ impl Guarded {
         Ok((conn, head))
     }
 
-    /// The addresses behind a link, looked up once, all of them judged.
+    /// The addresses of a URL, looked up once and all checked.
     async fn addresses(
         &self,
         link: &ExternalUrl,
@@ -233,7 +232,7 @@ impl Guarded {
         Ok(())
     }
 
-    /// The last look, at the socket itself.
+    /// Checks the address of the connected socket itself.
     fn check_peer(&self, peer: SocketAddr, local: IpAddr) -> Result<(), UrlRefusal> {
         self.policy.check_address(peer.ip())?;
         let listeners = self.listeners.get().map_or(&[][..], Vec::as_slice);
@@ -265,8 +264,9 @@ fn is_at(channel: &Channel, link: &ExternalUrl) -> bool {
     channel.is_origin(link.is_tls(), &host, link.port())
 }
 
-/// Whether a connection has reached a listener of ours. One that listens everywhere is reached
-/// by any address of this machine: both ends of the connection are the same then, or loopback.
+/// Whether a connection has reached one of our listeners. A listener on all interfaces is reached
+/// by any address of this machine; then both ends of the connection are equal, or the peer is
+/// loopback.
 fn is_ours(own: SocketAddr, peer: SocketAddr, local: IpAddr) -> bool {
     let is_here = peer.ip() == local || peer.ip().is_loopback();
     own.port() == peer.port() && (own.ip() == peer.ip() || (own.ip().is_unspecified() && is_here))

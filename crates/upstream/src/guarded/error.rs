@@ -1,8 +1,8 @@
-//! TroubleCause something was not fetched.
+//! Errors of fetches.
 
 use crate::error::CallError;
 
-/// TroubleCause a link or an address may not be called. The words may be shown to whoever named it.
+/// Why a URL or an address may not be called. The message may be shown to the client that named it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlRefusal {
     #[error("the URL is longer than 2048 bytes")]
@@ -15,14 +15,15 @@ pub enum UrlRefusal {
     Userinfo,
     #[error("the host of the URL is not a public name")]
     Name,
-    /// An address that is not public, or one of ours.
+    /// The address is not public, or it is our own.
     #[error("the URL leads to an address that is not public")]
     Address,
 }
 
-/// A fetch that gave nothing, or not all of it.
+/// A fetch that failed or is incomplete.
 ///
-/// No text holds the address: where it came from it is known, and elsewhere it may be a secret.
+/// No message contains the URL: the client that sent it knows it, and for others it may be a
+/// secret.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error(transparent)]
@@ -33,7 +34,7 @@ pub enum FetchError {
     Call(#[from] CallError),
     #[error("the answer has the status {0}")]
     Status(u16),
-    #[error("the answer leads on and on")]
+    #[error("the URL redirects too often")]
     Redirects,
     #[error("the answer is larger than {0} bytes")]
     TooLarge(u64),

@@ -1,4 +1,4 @@
-//! A URL that someone else gave us, read once and judged by its words.
+//! A URL from a caller or an upstream, parsed and checked before its name is resolved.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,13 +7,13 @@ use url::{Host, Url};
 
 use super::error::UrlRefusal;
 
-/// The longest URL that is read.
+/// The longest URL that is accepted.
 const URL_BYTES_MAX: usize = 2048;
 
-/// Names that mean this machine or this network, whatever they resolve to.
+/// Top-level names that mean this machine or this network, whatever they resolve to.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "local", "internal"];
 
-/// A URL that may be tried: whether its addresses may be called is for the policy to say.
+/// A parsed URL. The address policy decides whether its addresses may be called.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExternalUrl {
     url: Url,
@@ -21,28 +21,28 @@ pub struct ExternalUrl {
     port: u16,
 }
 
-/// Whom a link names.
+/// The host of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum UrlHost {
-    /// Lower case, without a dot at its end.
+    /// Lower case, without a trailing dot.
     Name(String),
     Address(IpAddr),
 }
 
 impl ExternalUrl {
-    /// Reads a URL that must be a public one.
+    /// Parses a URL whose name must be public.
     pub fn parse(text: &str) -> Result<Self, UrlRefusal> {
         let link = Self::read(text)?;
         link.check_name()?;
         Ok(link)
     }
 
-    /// Reads a URL by its syntax alone; whether its name is public is judged when it is called.
+    /// Checks the syntax only. Whether the name is public is checked when it is called.
     pub fn parse_any(text: &str) -> Result<Self, UrlRefusal> {
         Self::read(text)
     }
 
-    /// Whom a URL names, for counting; nothing when it cannot be read.
+    /// The host of a URL, for counting; `None` if it is not a URL.
     pub fn host_of(text: &str) -> Option<String> {
         Self::read(text).ok().map(|link| match link.host {
             UrlHost::Name(name) => name,
@@ -50,8 +50,7 @@ impl ExternalUrl {
         })
     }
 
-    /// Reads a URL by the rules of browsers: `0x7f.1` and `2130706433` are addresses here as
-    /// everywhere else.
+    /// Parses a URL as browsers do: `0x7f.1` and `2130706433` are addresses.
     pub(super) fn read(text: &str) -> Result<Self, UrlRefusal> {
         if text.len() > URL_BYTES_MAX {
             return Err(UrlRefusal::TooLong);
@@ -59,7 +58,7 @@ impl ExternalUrl {
         Self::take(Url::parse(text).map_err(|_| UrlRefusal::NotAUrl)?)
     }
 
-    /// Where a `location` leads from here.
+    /// Resolves a `location` header relative to this URL.
     pub(super) fn join(&self, location: &str) -> Result<Self, UrlRefusal> {
         if location.len() > URL_BYTES_MAX {
             return Err(UrlRefusal::TooLong);
@@ -116,21 +115,21 @@ impl ExternalUrl {
         }
     }
 
-    /// Path and query as they stand in the request line: plain ASCII without spaces.
+    /// Path and query for the request line: ASCII without spaces.
     pub(super) fn target(&self) -> &str {
         let from = url::Position::BeforePath;
         &self.url[from..url::Position::AfterQuery]
     }
 }
 
-/// Paths and queries of others' addresses often hold their secrets (K4).
+/// Paths and queries of external URLs often contain secrets, so they are not printed (K4).
 impl fmt::Debug for ExternalUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}/…", self.url.scheme(), self.authority())
     }
 }
 
-/// Whether a name could be one of the public network.
+/// Whether a name could be public.
 fn is_public(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or_default();
     let is_single = last.len() == name.len();

@@ -1,9 +1,9 @@
-//! Fetches of addresses that callers and upstreams name.
+//! Fetches of URLs that callers and upstreams name.
 //!
-//! Whoever names an address may mean to reach through us what he cannot reach himself. So a
-//! [`ExternalUrl`] is judged by its words, every address behind its name by the [`AddressPolicy`], and the
-//! connection goes to the very address that was judged; each redirect begins anew
-//! (A1, A2, A3). [`Guarded`] does the calls; links and policy are pure.
+//! Somebody may use such a URL to reach private systems through the gateway. So the name of an
+//! [`ExternalUrl`] is checked first, then every address that it resolves to by the
+//! [`AddressPolicy`]; the connection goes to the checked address, and each redirect is checked
+//! again (A1, A2, A3). [`Guarded`] makes the calls; URLs and policy are pure.
 
 mod body;
 mod client;

@@ -1,12 +1,12 @@
-//! Which addresses we call for others (A3).
+//! Which addresses may be called for others (A3).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::error::UrlRefusal;
 use crate::network::Network;
 
-/// Ranges that are not the public network: private, shared, loopback, link-local, documentation,
-/// multicast, reserved.
+/// Ranges that are not public: private, shared, loopback, link-local, documentation, multicast,
+/// reserved.
 const V4_REFUSED: [Network; 18] = [
     Network::v4([0, 0, 0, 0], 8),
     Network::v4([10, 0, 0, 0], 8),
@@ -28,9 +28,9 @@ const V4_REFUSED: [Network; 18] = [
     Network::v4([240, 0, 0, 0], 4),
 ];
 
-/// The public part of IPv6; everything outside of it is refused.
+/// The public part of IPv6. Everything else is refused.
 const V6_PUBLIC: Network = Network::v6([0x2000, 0, 0, 0], 3);
-/// What inside the public part is not public.
+/// Ranges inside the public part that are not public.
 const V6_REFUSED: [Network; 5] = [
     Network::v6([0x2001, 0, 0, 0], 23),
     Network::v6([0x2001, 0xdb8, 0, 0], 32),
@@ -38,10 +38,10 @@ const V6_REFUSED: [Network; 5] = [
     Network::v6([0x2620, 0x4f, 0x8000, 0], 48),
     Network::v6([0x3fff, 0, 0, 0], 20),
 ];
-/// IPv4 addresses behind a translator.
+/// IPv4 addresses behind a NAT64 translator.
 const NAT64: Network = Network::v6([0x64, 0xff9b, 0, 0], 96);
 
-/// Services that hand out credentials of the machine. One of them looks public.
+/// Metadata services that hand out credentials of the machine. One has a public address.
 const METADATA: [IpAddr; 8] = [
     IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
     IpAddr::V4(Ipv4Addr::new(169, 254, 170, 2)),
@@ -53,19 +53,20 @@ const METADATA: [IpAddr; 8] = [
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// What an operator adds to the rules.
+/// The operator's exceptions to the rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
-    /// Ranges that may be called although they are not public; tests name loopback here.
+    /// Ranges that may be called although they are not public. Tests allow loopback.
     pub allow: Vec<Network>,
-    /// Whether this network reaches IPv4 through `64:ff9b::/96`.
+    /// Whether this network reaches IPv4 through NAT64 (`64:ff9b::/96`).
     pub nat64: bool,
-    /// Hosts of our own parts, such as the storage: names in lower case, or addresses.
+    /// Hosts of our own systems, such as the storage: lower-case names, or addresses.
     pub own_hosts: Vec<String>,
 }
 
 impl AddressPolicy {
-    /// Refuses all when one is refused: a name that leads here and there is a trap.
+    /// Refuses all addresses if one is refused: a name with public and private addresses is an
+    /// attack.
     pub fn check_addresses(&self, addresses: &[SocketAddr]) -> Result<(), UrlRefusal> {
         addresses
             .iter()
@@ -88,7 +89,7 @@ impl AddressPolicy {
 
     fn allows_v6(&self, v6: Ipv6Addr) -> bool {
         let address = IpAddr::V6(v6);
-        // Nothing honest resolves to an IPv4 address in this dress, also not inside `allow`.
+        // No legitimate name resolves to an IPv4-mapped address, so not even `allow` permits it.
         if v6.to_ipv4_mapped().is_some() {
             return false;
         }
@@ -123,7 +124,8 @@ mod tests {
         policy.check_address(address.parse().unwrap()).is_ok()
     }
 
-    /// The last address before a refused range, its first, its last, and the next one after it.
+    /// For each refused range: the address before it, its first, its last, and the address after
+    /// it.
     const REFUSED: &str = "
         -               0.0.0.0        0.255.255.255     1.0.0.0
         9.255.255.255   10.0.0.0       10.255.255.255    11.0.0.0

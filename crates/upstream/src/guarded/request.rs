@@ -1,4 +1,4 @@
-//! What a guarded call says: nothing of us but our name, and no more than it must.
+//! Writes the requests of guarded calls. They reveal nothing about us except our user agent.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -10,22 +10,22 @@ use super::external_url::ExternalUrl;
 use crate::head_template::{USER_AGENT, write_line};
 use crate::timeouts::Timeouts;
 
-/// How much a fetch may bring and how long it may take, all redirects together.
+/// The size and time limits of a fetch, including its redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchLimits {
     pub times: Timeouts,
     pub bytes_max: u64,
 }
 
-/// A document to be delivered.
+/// A document to be delivered by POST.
 #[derive(Debug)]
 pub struct Post<'a> {
     pub url: &'a str,
     pub content_type: HeaderValue,
-    /// Further headers; what they say of us is for the caller of this crate to answer for.
+    /// Further headers. They are sent as given.
     pub headers: &'a HeaderMap,
     pub body: Bytes,
-    /// From the look at the name to the head of the answer.
+    /// From the DNS lookup to the head of the response.
     pub within: Duration,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn write_post(link: &ExternalUrl, post: &Post<'_>, head: &mut Vec<u8>
     let _ = write!(head, "content-length: {}\r\n", post.body.len());
 }
 
-/// The parser of links leaves neither spaces nor line ends in a target or an authority.
+/// The URL parser leaves neither spaces nor line breaks in a target or an authority.
 fn write_start(method: &str, link: &ExternalUrl, head: &mut Vec<u8>) {
     let _ = write!(
         head,

@@ -1,37 +1,37 @@
-//! The chunked transfer coding (RFC 9112 section 7.1), read without a copy where that pays.
+//! Reads the chunked transfer coding (RFC 9112 section 7.1), without copying large chunks.
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::malformed::Malformed;
 
-/// A chunk's size line; extensions are skipped, and nobody needs long ones.
+/// The longest size line of a chunk, extensions included. Extensions are ignored.
 const SIZE_LINE_BYTES_MAX: usize = 1024;
-/// All trailer fields together; they are read past and dropped.
+/// The size of all trailer fields, which are ignored.
 const TRAILER_BYTES_MAX: usize = 16 * 1024;
-/// A chunk below this is moved next to the one before it, so that both go on as one piece.
-/// Moving costs less than handling two pieces; for larger ones it does not.
+/// Chunks up to this size are moved next to the previous one, so that both are one piece. For
+/// larger chunks, moving costs more than handling two pieces.
 const JOINED_BYTES_MAX: usize = 4096;
 
-/// Where in the coding the reader stands.
+/// The position of the reader in the coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chunked {
-    /// At a size line.
+    /// At the start of a size line.
     Size,
-    /// Inside a chunk; this much of it is still to come.
+    /// Inside a chunk of which this much is left.
     Data(u64),
-    /// At the line end that follows a chunk.
+    /// At the line break after a chunk.
     DataEnd,
-    /// Behind the last chunk; this many bytes of trailer fields have been read past.
+    /// After the last chunk; this many bytes of trailer fields have been skipped.
     Trailer(usize),
-    /// Behind everything.
+    /// After the end.
     Ended,
 }
 
 impl Chunked {
-    /// Takes the data of all chunks that stand in `buf`, joined, and leaves what cannot be
-    /// understood before more has come. No data means that more is needed, or the end.
+    /// Takes the data of all chunks in `buf` as one piece and leaves incomplete parts of the coding
+    /// in it. `None` means that more bytes are needed, or the end.
     pub(crate) fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Bytes>, Malformed> {
-        // The front of `buf` is data up to `joined`; the coding is read from `at`.
+        // `buf` starts with `joined` bytes of data; the coding continues at `at`.
         let mut joined = 0;
         let mut at = 0;
         let result = loop {
@@ -43,14 +43,14 @@ impl Chunked {
         };
         let data = (joined > 0).then(|| buf.split_to(joined).freeze());
         buf.advance(at - joined);
-        // What was good goes on; the same fault is met again on the next call.
+        // Return the valid data first. The next call meets the same error again.
         match result {
             Err(malformed) if data.is_none() => Err(malformed),
             _ => Ok(data),
         }
     }
 
-    /// One part of the coding; false when there is nothing more to do with these bytes.
+    /// Reads one part of the coding; false if `buf` has to be returned or filled first.
     fn step(
         &mut self,
         buf: &mut BytesMut,
@@ -119,7 +119,7 @@ impl Chunked {
     }
 }
 
-/// A chunk's size and the length of its line; none when the line is not whole yet.
+/// The size of a chunk and the length of its line; `None` if the line is incomplete.
 fn size_line(bytes: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
     let Some(end) = bytes.iter().position(|&byte| byte == b'\n') else {
         if bytes.len() > SIZE_LINE_BYTES_MAX {
@@ -136,7 +136,7 @@ fn size_line(bytes: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
         .take_while(|byte| byte.is_ascii_hexdigit())
         .count();
     let (size, extension) = line.split_at(digits);
-    // Fifteen digits are beyond any body, and cannot overflow.
+    // Fifteen digits exceed any body and cannot overflow.
     if size.is_empty() || size.len() > 15 {
         return Err(Malformed::Chunk);
     }

@@ -1,4 +1,4 @@
-//! Opens a connection to an upstream: name, TCP, TLS, within one deadline.
+//! Opens a connection to an upstream: lookup, TCP and TLS within one deadline.
 
 use std::fmt;
 use std::io;
@@ -16,11 +16,11 @@ use super::stream::Stream;
 use crate::address::Address;
 use crate::error::{CallError, CallErrorKind, ChannelError, Sent, TimeoutStage};
 
-/// Look-ups of one upstream's name at once. An upstream whose name server is silent must not take
-/// the threads that the others need.
+/// Concurrent lookups of one upstream's name. An upstream whose name server does not answer must
+/// not use up the threads that others need.
 const LOOKUPS_MAX: usize = 16;
 
-/// Where to connect, and how to trust what answers there.
+/// Where to connect, and which certificates to trust.
 #[derive(Clone)]
 pub(crate) struct Connector {
     host: Box<str>,
@@ -39,7 +39,7 @@ impl Connector {
             .map_err(|_| ChannelError::BaseUrl(address.authority.clone(), "has a bad host name"))
     }
 
-    /// For a host of no channel; its name may be one that no certificate can have.
+    /// For a host that does not belong to a channel. Fails if no certificate can have its name.
     pub(crate) fn to_any(host: &str, port: u16, tls: bool) -> Result<Self, InvalidDnsNameError> {
         Self::to(host, port, tls.then_some(&PUBLIC_ROOTS))
     }
@@ -61,7 +61,7 @@ impl Connector {
         })
     }
 
-    /// A new connection. Nothing of a request has left when this fails.
+    /// Opens a connection. If this fails, nothing of a request was sent.
     pub(crate) async fn connect(&self, deadline: Instant) -> Result<Stream, CallError> {
         within(deadline, self.open(deadline)).await
     }
@@ -72,8 +72,8 @@ impl Connector {
         self.secure(tcp).await
     }
 
-    /// A new connection to one of these addresses, whatever the name leads to by now. `check` has
-    /// the last word on the socket before anything is said on it.
+    /// Opens a connection to one of these addresses, without another lookup. `check` can reject the
+    /// socket before anything is sent on it.
     pub(crate) async fn connect_to(
         &self,
         addresses: Vec<SocketAddr>,
@@ -89,7 +89,7 @@ impl Connector {
     }
 
     async fn secure(&self, tcp: TcpStream) -> io::Result<Stream> {
-        // Head and body of a request leave in one write; nothing is gained by waiting.
+        // Head and body of a request leave in one write, so Nagle's algorithm would only delay.
         tcp.set_nodelay(true)?;
         match &self.tls {
             None => Ok(Stream::Plain(tcp)),
@@ -125,8 +125,8 @@ async fn within(
     }
 }
 
-/// Tries the addresses in their order. Each has an equal share of the time that is left,
-/// so that one that swallows packets does not use up the time of the others.
+/// Tries the addresses in order. Each gets an equal share of the remaining time, so that an address
+/// that drops packets does not use up the time of the others.
 async fn first_to_answer(addresses: Vec<SocketAddr>, deadline: Instant) -> io::Result<TcpStream> {
     let mut error = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     let mut left = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
@@ -143,8 +143,8 @@ async fn first_to_answer(addresses: Vec<SocketAddr>, deadline: Instant) -> io::R
     Err(error)
 }
 
-/// The public certificate authorities, with the provider named: no process-wide default
-/// that another crate could change.
+/// The public certificate authorities. The crypto provider is explicit, because another crate could
+/// change the process-wide default.
 static PUBLIC_ROOTS: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
@@ -178,8 +178,8 @@ mod tests {
     use super::*;
     use crate::wire::{Connection, ExchangeError, Framing};
 
-    // A root that nobody trusts and a certificate of it for `localhost` and `127.0.0.1`, made
-    // with openssl, good for a hundred years.
+    // A test root and a certificate signed by it for `localhost` and `127.0.0.1`, made with
+    // openssl, valid for a hundred years.
     const ROOT: &[u8] = include_bytes!("../../fixtures/tls/root.der");
     const LEAF: &[u8] = include_bytes!("../../fixtures/tls/leaf.der");
     const LEAF_KEY: &[u8] = include_bytes!("../../fixtures/tls/leaf-key.der");

@@ -17,52 +17,53 @@ use super::stream::Stream;
 use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
 use crate::spool::{SpoolReader, SpooledPart};
 
-/// What is asked of the socket at once, to begin with.
+/// Bytes per read at first.
 const READ_BYTES: usize = 8 * 1024;
-/// What is asked for when the upstream keeps filling the room it is given.
+/// Bytes per read if the upstream keeps filling the buffer.
 const READ_BYTES_MAX: usize = 64 * 1024;
-/// With less room than this a read is not worth its system call.
+/// With less room than this, the buffer grows before a read.
 const READ_BYTES_MIN: usize = 1024;
 
-/// Pieces of a request that one write takes at the most.
+/// The number of pieces of a request in one write.
 const SLICES_MAX: usize = 8;
-/// A body that is not larger is copied behind its head: a write of one piece costs the kernel less.
+/// Bodies up to this size are copied after their head, because a write of one piece is cheaper for
+/// the kernel.
 const COPIED_BYTES_MAX: usize = 2 * 1024;
 
-/// A connection. While it rests nobody watches it: an upstream that closes it is noticed
-/// when it is used again, before anything is written.
+/// A connection. Nobody watches it while it is idle: if the upstream closes it, the next use
+/// notices that before it writes.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Stream,
     runtime: Id,
-    /// What has been read and not yet understood.
+    /// Bytes that have been read and not yet parsed.
     pub(crate) buf: BytesMut,
     read_bytes: usize,
     pub(crate) timer: DeadlineTimer,
     request: Request,
-    /// It has is_reused: the upstream may have closed it meanwhile.
+    /// Whether it has been idle, so that the upstream may have closed it.
     is_reused: bool,
     head_bytes_max: usize,
 }
 
-/// The request under way.
+/// The current request.
 #[derive(Debug, Default)]
 struct Request {
     head: Vec<u8>,
-    /// A large body in order, in the pieces it came in.
+    /// A large body, in the pieces in which it arrived.
     body: Vec<Bytes>,
-    /// What of it stands in a file, until it has been sent.
+    /// The part of the body in a file, until it has been sent.
     feed: Option<SpoolReader>,
-    /// The file could not be read, so the upstream waits in vain.
+    /// The file could not be read, so the request cannot be completed.
     unread: bool,
     written: usize,
-    /// TLS took something: whether a byte left can no longer be known.
+    /// TLS has accepted bytes, so we no longer know whether any left.
     touched: bool,
     done: bool,
     provisional: u8,
 }
 
-/// A request that got no answer.
+/// A request without a response.
 #[derive(Debug)]
 pub(crate) enum ExchangeError {
     /// No byte of it left us.
@@ -85,19 +86,19 @@ impl Connection {
         }
     }
 
-    /// The runtime that opened it, and that watches its socket.
+    /// The runtime that opened it and watches its socket.
     pub(crate) fn runtime(&self) -> Id {
         self.runtime
     }
 
-    /// Takes answers only whose head is not larger than this.
+    /// Rejects responses whose head exceeds this size.
     pub(crate) fn with_head_max(mut self, bytes: usize) -> Self {
         self.head_bytes_max = bytes;
         self
     }
 
-    /// Takes a request; [`Self::poll_answer`] sends it. `write_head` fills an empty buffer
-    /// that keeps its room from call to call.
+    /// Prepares a request; [`Self::poll_answer`] sends it. `write_head` fills an empty buffer whose
+    /// capacity is kept between calls.
     pub(crate) fn begin(
         &mut self,
         write_head: impl FnOnce(&mut Vec<u8>),
@@ -131,7 +132,8 @@ impl Connection {
         }
     }
 
-    /// Sends the request and waits for the answer's head until `deadline`, which ends `stage`.
+    /// Sends the request and waits for the head of the response until `deadline`. A timeout is
+    /// reported as one of `stage`.
     pub(crate) async fn answer(
         &mut self,
         deadline: Instant,
@@ -155,14 +157,14 @@ impl Connection {
         .await
     }
 
-    /// Sends what is left of the request and waits for the answer's head.
+    /// Sends the rest of the request and waits for the head of the response.
     pub(crate) fn poll_answer(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Head, ExchangeError>> {
         if !self.request.done {
-            // An upstream that closed a resting connection, or spoke on it unasked, is
-            // noticed here; usually this costs no system call.
+            // Detects that the upstream closed an idle connection or sent something unasked.
+            // Usually this takes no system call.
             if self.is_reused
                 && self.sent() == Sent::No
                 && let Poll::Ready(early) = self.poll_fill(cx)
@@ -181,8 +183,8 @@ impl Connection {
                 Poll::Ready(Err(error)) if self.request.unread => {
                     return Poll::Ready(Err(ExchangeError::Lost(error.into())));
                 }
-                // It may have answered before it stopped listening, as to a body that is
-                // too large for it; and while the writing waits it may answer as well.
+                // The upstream may have answered before it stopped reading, for example to a body
+                // that is too large. It may also answer while the write waits.
                 Poll::Ready(Err(_)) | Poll::Pending => {}
             }
         }
@@ -209,8 +211,8 @@ impl Connection {
         }
     }
 
-    /// Head and body leave together: a peer that waits for the one before it
-    /// acknowledges the other costs 40 ms.
+    /// Sends head and body in one write. If they are separate, delayed acknowledgements can cost 40
+    /// ms.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Request {
             head,
@@ -255,7 +257,7 @@ impl Connection {
         }
     }
 
-    /// Reads what the socket has into the buffer; 0 when the upstream has closed.
+    /// Reads from the socket into the buffer; 0 means that the upstream has closed.
     pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.buf.capacity() - self.buf.len() < READ_BYTES_MIN {
             self.buf.reserve(self.read_bytes);
@@ -267,26 +269,26 @@ impl Connection {
         Poll::Ready(Ok(count))
     }
 
-    /// Makes room for an answer of known length, so that it comes to stand in one piece.
-    /// A little more, or the last read would find less room than it wants and move it all.
+    /// Reserves room for a response of known length, so that it is read as one piece. A little
+    /// extra room keeps the last read from reallocating.
     pub(crate) fn expect(&mut self, length: usize) {
         if length > self.buf.len() {
             self.buf.reserve(length - self.buf.len() + READ_BYTES_MIN);
         }
     }
 
-    /// The socket, and what has been read from it.
+    /// The socket and the bytes read from it.
     pub(crate) fn into_parts(self) -> (Stream, Vec<u8>) {
         (self.stream, self.buf.to_vec())
     }
 
-    /// Whether nothing of the last answer is left: only then may there be a next one.
+    /// Whether nothing of the last response is left. Only then can the connection be reused.
     pub(crate) fn is_clean(&self) -> bool {
         self.buf.is_empty()
     }
 
-    /// Prepares for resting. The buffer goes: a thousand resting connections need none,
-    /// and the last piece taken from it becomes its only owner.
+    /// Prepares the connection for the pool. The buffer is dropped: idle connections need none, and
+    /// the last piece taken from it becomes its only owner.
     pub(crate) fn prepare_for_reuse(&mut self) {
         self.buf = BytesMut::new();
         self.read_bytes = READ_BYTES;
@@ -294,8 +296,8 @@ impl Connection {
     }
 }
 
-/// Puts what is left of `pieces` behind the first `written` bytes into `slices`, and says how many
-/// of them it filled.
+/// Fills `slices` with what is left of `pieces` after the first `written` bytes, and returns how
+/// many slices it filled.
 fn fill_slices<'a>(
     slices: &mut [IoSlice<'a>; SLICES_MAX],
     pieces: impl Iterator<Item = &'a [u8]>,

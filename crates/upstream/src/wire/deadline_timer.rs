@@ -1,15 +1,15 @@
-//! A timer that is seldom touched.
+//! A timer for deadlines that usually move before they pass.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Wakes the task at or after a deadline that moves.
+/// Wakes the task at or after a moving deadline.
 ///
-/// Arming a timer takes a lock of the runtime, and almost every deadline is replaced by a
-/// later one long before it passes. So the timer lives as long as its connection and is left
-/// where it stands when the deadline moves back; if it goes off too early it is set anew.
+/// Setting a timer takes a lock of the runtime, and almost every deadline is replaced by a later
+/// one long before it passes. So the timer lives as long as its connection and is not touched when
+/// the deadline moves back. If it fires too early, it is set again.
 #[derive(Debug)]
 pub(crate) struct DeadlineTimer(Pin<Box<Sleep>>);
 
@@ -18,7 +18,7 @@ impl DeadlineTimer {
         Self(Box::pin(sleep_until(first)))
     }
 
-    /// Ready when `deadline` has passed; until then the task will be woken for it.
+    /// Ready when `deadline` has passed. Otherwise the task will be woken then.
     pub(crate) fn poll_at(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
         if deadline < self.0.deadline() {
             self.0.as_mut().reset(deadline);
@@ -32,7 +32,7 @@ impl DeadlineTimer {
         }
     }
 
-    /// Lets go of the task that was to be woken: a resting connection must not keep it.
+    /// Drops the registered waker, because an idle connection must not keep its last task alive.
     pub(crate) fn forget(&mut self) {
         let _ = self
             .0

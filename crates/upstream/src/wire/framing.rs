@@ -1,24 +1,25 @@
-//! Where an answer's body ends.
+//! Finds the end of a response body.
 
 use bytes::{Bytes, BytesMut};
 
 use super::chunked::Chunked;
 use super::malformed::Malformed;
 
-/// How the end of a body is told, and how far it has been read.
+/// How the end of a body is marked, and how much has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// This much is still to come.
+    /// This many bytes are left.
     Length(u64),
     Chunked(Chunked),
-    /// Everything until the upstream closes belongs to it.
+    /// The body ends when the upstream closes the connection.
     UntilClose,
-    /// The upstream closed such a body.
+    /// The upstream has closed such a body.
     Closed,
 }
 
 impl Framing {
-    /// Takes what of the body stands in `buf`. None: more is needed, or it has ended.
+    /// Takes the part of the body that is in `buf`. `None` means that more bytes are needed, or the
+    /// end.
     pub(crate) fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Bytes>, Malformed> {
         match self {
             Self::Chunked(chunked) => chunked.take(buf),
@@ -32,7 +33,7 @@ impl Framing {
         }
     }
 
-    /// The upstream closed the connection: was this the end?
+    /// The upstream closed the connection. An error if the body is incomplete.
     pub(crate) fn close(&mut self) -> Result<(), Malformed> {
         if *self == Self::UntilClose {
             *self = Self::Closed;
@@ -51,7 +52,7 @@ impl Framing {
         )
     }
 
-    /// How much is still to come, where that is known.
+    /// How many bytes are left, if that is known.
     pub(crate) fn left(&self) -> Option<u64> {
         match *self {
             Self::Length(left) => Some(left),
@@ -67,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// Feeds `wire` in pieces of the given sizes, the last one being repeated.
+    /// Feeds `wire` in pieces of the given sizes.
     fn read(
         mut framing: Framing,
         wire: &[u8],

@@ -1,4 +1,4 @@
-//! Reads an answer's head: only what this side of the gateway may know of it.
+//! Parses response heads. Only the listed fields are kept.
 
 use std::mem::MaybeUninit;
 
@@ -10,38 +10,37 @@ use super::framing::Framing;
 use super::malformed::Malformed;
 use crate::retry_after::{self, RetryAfter};
 
-/// Status line and fields together, as an upstream of ours may send them.
+/// The largest head of an upstream, status line included.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 const FIELDS_MAX: usize = 128;
-/// Provisional answers before the real one; more is no conversation.
+/// The number of provisional (1xx) responses before the final one.
 const PROVISIONAL_MAX: u8 = 8;
 
-/// What is kept of an answer's head. Everything else an upstream says of itself stops here
-/// (K5).
+/// The fields of a response head that are kept. No other field leaves this module (K5).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) content_type: Option<HeaderValue>,
     pub(crate) retry_after: Option<RetryAfter>,
-    /// Where a redirect leads.
+    /// The target of a redirect.
     pub(crate) location: Option<HeaderValue>,
     pub(crate) framing: Framing,
-    /// Whether the connection may serve another call afterwards.
+    /// Whether the connection can be reused.
     pub(crate) keep_alive: bool,
-    /// Whether it now speaks another protocol, with the proof that it does.
+    /// The `sec-websocket-accept` value, if the upstream switched to WebSocket.
     pub(crate) accept: Option<HeaderValue>,
 }
 
-/// Takes the head at the front of `buf`, past provisional ones, if it is not larger than
-/// `bytes_max`. None: more is needed.
+/// Takes the head at the front of `buf`, after skipping provisional ones, if it does not exceed
+/// `bytes_max`. `None` means that more bytes are needed.
 pub(crate) fn take(
     buf: &mut BytesMut,
     provisional: &mut u8,
     bytes_max: usize,
 ) -> Result<Option<Head>, Malformed> {
     while !buf.is_empty() {
-        // Left uninitialised: to clear room for fields that do not come costs more than
-        // to read those that do.
+        // Left uninitialised, because clearing the unused entries costs more than parsing the used
+        // ones.
         let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
         let mut answer = httparse::Response::new(&mut []);
         let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
@@ -57,7 +56,7 @@ pub(crate) fn take(
         };
         let status = answer.code.unwrap_or_default();
         let head = match status {
-            // Whether it was asked for is seen by its proof.
+            // The caller checks the value against its key.
             101 => {
                 let head = read(status, true, answer.headers)?;
                 let switched = head.accept.is_some();
@@ -91,7 +90,7 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
     let mut accept = None;
     for field in fields {
         let (name, value) = (field.name, field.value);
-        // The length of the name decides first: most fields are none of ours.
+        // Compare the length first, because most fields are not kept.
         match name.len() {
             4 if name.eq_ignore_ascii_case("date") => date = Some(value),
             8 if (300..400).contains(&status) && name.eq_ignore_ascii_case("location") => {
@@ -126,7 +125,7 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
                 accept = HeaderValue::from_bytes(value).ok();
             }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
-                // One coding, once: of anything else the end would be a guess.
+                // Exactly one coding. With anything else, the end of the body would be a guess.
                 if chunked || !http_1_1 || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
                     return Err(Malformed::Length);
                 }
@@ -142,8 +141,8 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
         (_, None) => Framing::UntilClose,
     };
     let seconds = |value| retry_after::seconds(value, date);
-    // Chunks win over a length beside them, but whoever sends both is not to be trusted
-    // with a second answer (RFC 9112 section 6.3).
+    // Chunked coding takes precedence over a length, but a connection that sent both is not reused
+    // (RFC 9112 section 6.3).
     let doubtful = chunked && length.is_some();
     Ok(Head {
         status,
@@ -167,7 +166,7 @@ fn keeps_alive(value: &[u8], before: bool) -> bool {
     keep_alive
 }
 
-/// The two types that nearly every answer has cost nothing to keep.
+/// The two most common types are static, so they are not allocated.
 fn media_type(value: &[u8]) -> Option<HeaderValue> {
     match value {
         b"application/json" => Some(HeaderValue::from_static("application/json")),
@@ -176,7 +175,7 @@ fn media_type(value: &[u8]) -> Option<HeaderValue> {
     }
 }
 
-/// A length: digits alone, within bounds.
+/// A length: only digits, and within bounds.
 fn digits(value: &[u8]) -> Option<u64> {
     let value = value.trim_ascii();
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {

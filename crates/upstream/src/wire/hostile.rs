@@ -1,5 +1,5 @@
-//! What holds for any bytes from an upstream: the bodies of fuzz targets, and of a bounded run in
-//! the tests.
+//! Properties of the parsers for any bytes of an upstream: the bodies of the fuzz targets, which
+//! the tests run for a bounded time.
 
 use bytes::BytesMut;
 
@@ -7,8 +7,8 @@ use super::chunked::Chunked;
 use super::head::{HEAD_BYTES_MAX, Head, take};
 use super::malformed::Malformed;
 
-/// The head and the body of an answer do not depend on how its bytes were cut, and never hold more
-/// than came.
+/// The head and the body of a response do not depend on how its bytes were split, and the body is
+/// never longer than the input.
 #[cfg_attr(
     not(fuzzing),
     expect(unreachable_pub, reason = "the fuzz target is another crate")
@@ -24,7 +24,7 @@ pub fn any_head(data: &[u8]) {
     assert!(whole.1.len() <= data.len());
 }
 
-/// The head, the body as far as it goes, and what was wrong.
+/// The head, the body so far, and the error.
 type Answer = (Option<Head>, Vec<u8>, Option<Malformed>);
 
 fn read(data: &[u8], size: usize) -> Answer {
@@ -56,8 +56,8 @@ fn read(data: &[u8], size: usize) -> Answer {
     (head, body, None)
 }
 
-/// A chunked body is read as a plain reader of the whole reads it, however its bytes were cut, and
-/// what stands behind its end is left alone.
+/// A chunked body is read as a simple parser of the whole input reads it, however its bytes were
+/// split. Bytes after its end are left alone.
 #[cfg_attr(
     not(fuzzing),
     expect(unreachable_pub, reason = "the fuzz target is another crate")
@@ -72,9 +72,9 @@ pub fn any_chunked(data: &[u8]) {
 /// How reading a chunked body ended.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
-    /// More is to come.
+    /// It is incomplete.
     Open,
-    /// It ended, and this stood behind it.
+    /// It ended; these bytes follow it.
     Whole(Vec<u8>),
     Bad,
 }
@@ -99,9 +99,9 @@ fn read_chunks(data: &[u8], size: usize) -> (Vec<u8>, End) {
     (body, end)
 }
 
-/// RFC 9112 section 7.1 without regard to speed: lines and chunks, one after the other.
+/// RFC 9112 section 7.1 without regard to speed, line by line and chunk by chunk.
 fn read_plainly(data: &[u8]) -> (Vec<u8>, End) {
-    /// The bounds of lines and of all trailers, as the reader has them.
+    /// The same limits as in `Chunked`.
     const LINE_MAX: usize = 1024;
     const TRAILERS_MAX: usize = 16 * 1024;
     let mut body = Vec::new();
@@ -152,7 +152,7 @@ fn read_plainly(data: &[u8]) -> (Vec<u8>, End) {
     }
 }
 
-/// The size at the beginning of a line, behind which only an extension or blanks may stand.
+/// The size at the beginning of a line, which only an extension or blanks may follow.
 fn size_of(line: &[u8]) -> Option<u64> {
     let digits = line.iter().position(|byte| !byte.is_ascii_hexdigit());
     let (digits, behind) = line.split_at(digits.unwrap_or(line.len()));

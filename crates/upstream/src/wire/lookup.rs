@@ -1,4 +1,4 @@
-//! Looks up names, a bounded number at a time.
+//! DNS lookups, a bounded number at a time.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -7,11 +7,12 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// A bound on look-ups that run at once.
+/// Bounds the number of concurrent lookups.
 ///
-/// The system's resolver blocks a thread and cannot be cancelled. A look-up therefore keeps its
-/// permit until the resolver returns, however early its caller gives up. Otherwise a resolver that
-/// does not answer would take every thread of the blocking pool, and file reads would wait for it.
+/// The system's resolver blocks a thread and cannot be cancelled. A lookup therefore keeps its
+/// permit until the resolver returns, even if its caller gives up earlier. Otherwise a resolver
+/// that does not answer would take every thread of the blocking pool, and file reads would wait for
+/// it.
 #[derive(Debug, Clone)]
 pub(crate) struct Lookups(Arc<Semaphore>);
 
@@ -20,7 +21,8 @@ impl Lookups {
         Self(Arc::new(Semaphore::new(at_once_max)))
     }
 
-    /// The addresses of a name. Waits while too many other look-ups run; an address needs none.
+    /// The addresses of a name. Waits while too many other lookups run. An IP address needs no
+    /// lookup.
     pub(crate) async fn look_up(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         if let Ok(address) = name.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, port)]);
@@ -66,7 +68,7 @@ mod tests {
         let mut next = std::pin::pin!(lookups.run(move || Ok(vec![found])));
         timeout(Duration::ZERO, &mut next).await.unwrap_err();
         assert_eq!(lookups.0.available_permits(), 0);
-        // An address waits for nobody.
+        // An IP address does not wait.
         assert_eq!(lookups.look_up("::1", 80).await.unwrap().len(), 1);
 
         answer.send(Vec::new()).unwrap();

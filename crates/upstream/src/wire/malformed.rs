@@ -1,20 +1,20 @@
-//! What can be wrong with the bytes of a response.
+//! Violations of HTTP in a response.
 
-/// Bytes that are not what HTTP says should stand there.
+/// How a response violates HTTP or our limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("the answer's head is not HTTP/1")]
     Head,
     #[error("the answer's head is too large")]
     HeadTooLarge,
-    #[error("the answer does not say in one way where it ends")]
+    #[error("the answer declares its length ambiguously")]
     Length,
-    #[error("the answer is encoded, though identity was asked for")]
+    #[error("the answer is compressed although identity was requested")]
     Encoded,
-    #[error("the answer switches protocols, which was not asked for")]
+    #[error("the answer switches protocols without being asked")]
     Switching,
     #[error("the answer has a bad chunk")]
     Chunk,
-    #[error("the connection closed within the answer")]
+    #[error("the connection closed in the middle of the answer")]
     Truncated,
 }

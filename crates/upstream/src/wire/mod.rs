@@ -1,9 +1,8 @@
-//! HTTP/1.1 as a client, on our own terms.
+//! Our HTTP/1.1 client (`docs/decisions/004`).
 //!
-//! A general client hands each chunk through a channel to another task and wakes it; on a
-//! relay that costs more than the bytes. Here the caller's task does the reading and the
-//! writing itself, a request leaves in one write, and everything that one read brought comes
-//! out as one piece. [`head`] and [`framing`] are pure; [`Connection`] owns the socket.
+//! The caller's task reads and writes the socket itself, instead of exchanging chunks with a
+//! connection task. A request leaves in one write, and everything that one read brought is returned
+//! as one piece. [`head`] and [`framing`] are pure; [`Connection`] owns the socket.
 
 mod chunked;
 mod connect;

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// Either kind of socket. TLS state is large, so it lives in its own box.
+/// A TCP socket with or without TLS. TLS state is large, so it is boxed.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Plain(TcpStream),

@@ -1,4 +1,4 @@
-//! Every wait has a deadline. The clock stands still but for what the tests wait for.
+//! Every wait has a deadline. The clock is paused and advances only while a test waits.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_stream_that_falls_silent_is_given_up_at_the_idle_deadline() {
         peer.say("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
             .await;
         pause();
-        // Each piece comes late, but in time; then none does.
+        // Each piece arrives within the timeout; then none does.
         for _ in 0..3 {
             tokio::time::sleep(Duration::from_secs(299)).await;
             peer.say("1\r\nx\r\n").await;
@@ -130,7 +130,7 @@ async fn an_upstream_is_not_blamed_while_nobody_asks_for_more() {
     let client = async {
         let mut body = channel.send(&call("{}")).await.unwrap().body;
         assert_eq!(body.next().await.unwrap().unwrap(), "a");
-        // A slow reader of ours: it comes back after the idle deadline would have passed.
+        // Our own reader is slow: it polls again after the idle deadline would have passed.
         tokio::time::sleep(Duration::from_secs(900)).await;
         assert_eq!(body.next().await.unwrap().unwrap(), "b");
         assert!(body.next().await.is_none());
@@ -179,7 +179,7 @@ async fn an_upstream_that_does_not_read_is_given_up() {
     drop(peer);
 }
 
-/// TLS to something that accepts and then says nothing: the handshake hangs.
+/// TLS to a server that accepts and then sends nothing: the handshake hangs.
 #[tokio::test]
 async fn a_connection_that_does_not_come_about_is_given_up() {
     let (listener, _) = upstream_within(seconds(5, 600, 300, 1800)).await;

@@ -1,4 +1,4 @@
-//! Fetches of addresses that others name, over real sockets.
+//! Fetches of external URLs over real sockets.
 
 use std::net::SocketAddr;
 
@@ -32,7 +32,7 @@ async fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Answers one connection after the other, and gives the requests.
+/// Answers one connection after the other and returns the requests.
 async fn answer<'a>(
     listener: &TcpListener,
     answers: impl IntoIterator<Item = &'a str>,
@@ -163,7 +163,7 @@ async fn what_is_larger_than_its_bound_is_not_taken() {
                 Err(error) => panic!("{error}"),
             }
 
-            // Piece by piece the same bound holds.
+            // The same limit holds piece by piece.
             let pieces = async {
                 let mut fetched = guarded.get(&url, None, bounds(bytes_max)).await?;
                 let mut whole = Vec::new();
@@ -243,7 +243,7 @@ async fn the_credential_goes_to_the_channels_own_origin_only() {
     let (home_listener, home_address) = listener().await;
     let (listener, address) = listener().await;
     let channel = channel_to(&format!("http://{home_address}/v1"), seconds(5, 5, 5, 5));
-    // Nothing is allowed here but what the operator has named as a channel.
+    // Only the origin of the channel is allowed here.
     let strict = Guarded::new(AddressPolicy::default());
     let url = format!("http://{home_address}/files/1");
     let fetch = strict.get(&url, Some(&channel), bounds(9));
@@ -293,7 +293,7 @@ async fn a_delivery_is_sent_whole_and_a_redirect_is_its_answer() {
         ("HTTP/1.1 204 Fine\r\n\r\n", 204),
         (&*moved, 302),
         (&*large, 500),
-        // What comes behind the head is of no use to us, whole or not.
+        // The body of the response is ignored, complete or not.
         ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello", 200),
     ] {
         let (requests, found) = tokio::join!(answer(&listener, [text]), guarded.post(&post));

@@ -1,4 +1,4 @@
-//! A channel's settings, its health, and what it tells of itself.
+//! A channel's settings, its health, and what its debug output shows.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Calls over real sockets, against an upstream that does exactly what a test says.
+//! Calls over real sockets, against a scripted upstream.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Connections between calls.
+//! Reuse of connections between calls.
 
 use bytes::Bytes;
 use upstream::{CallErrorKind, Sent};
@@ -21,7 +21,7 @@ async fn a_connection_serves_one_call_after_the_other() {
             let mut body = channel.send(&call("{}")).await.unwrap().body;
             assert_eq!(channel.idle_connections(), 0);
             assert_eq!(body.next().await.unwrap().unwrap(), "hello");
-            // The last byte has been taken, so it rests already.
+            // The last byte has been taken, so the connection is already in the pool.
             assert_eq!(channel.idle_connections(), 1);
         }
     };
@@ -36,7 +36,7 @@ async fn a_connection_that_closed_while_resting_is_left_for_a_new_one() {
             let mut peer = Peer::accept(&listener).await;
             peer.request().await;
             peer.say(HELLO).await;
-            // Dropped: the connection closes behind the answer.
+            // Dropping the body closes the connection.
         }
     };
     let client = async {

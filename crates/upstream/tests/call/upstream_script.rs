@@ -11,7 +11,7 @@ use upstream::{Channel, ChannelSpec, Endpoint, Preset, Secret, Timeouts, Upstrea
 
 pub(crate) const SECRET: &str = "sk-upstream-secret";
 
-/// A channel to an address, with these deadlines.
+/// A channel to an address, with these timeouts.
 pub(crate) fn channel_to(base_url: &str, timeouts: Timeouts) -> Channel {
     let spec = ChannelSpec {
         name: "test".to_owned(),
@@ -38,7 +38,7 @@ pub(crate) async fn upstream_within(timeouts: Timeouts) -> (TcpListener, Channel
     (listener, channel_to(&base_url, timeouts))
 }
 
-/// Deadlines far away from each other, so that a test sees which one it met.
+/// Timeouts far apart, so that a test can tell which one passed.
 pub(crate) fn seconds(connect: u64, first_byte: u64, idle: u64, total: u64) -> Timeouts {
     Timeouts {
         connect: Duration::from_secs(connect),
@@ -68,7 +68,7 @@ impl Peer {
         Self(listener.accept().await.unwrap().0)
     }
 
-    /// Reads one request, head and body, and gives it as text.
+    /// Reads one request with its body and returns it as text.
     pub(crate) async fn request(&mut self) -> String {
         let mut text = Vec::new();
         loop {
@@ -105,7 +105,7 @@ impl Peer {
     }
 }
 
-/// Runs both sides of a story and gives what the calling side saw.
+/// Runs both sides and returns the result of the calling side.
 pub(crate) async fn both<T>(
     server: impl Future<Output = ()>,
     client: impl Future<Output = T>,
@@ -113,7 +113,7 @@ pub(crate) async fn both<T>(
     tokio::join!(server, client).1
 }
 
-/// Lets the other side, and the runtime's look at the sockets, come to rest.
+/// Yields until the other side has run and the runtime has polled the sockets.
 pub(crate) async fn others_run() {
     for _ in 0..100 {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! What goes over the wire in both directions when all is well.
+//! Requests and responses on the wire, without failures.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -83,7 +83,7 @@ async fn a_body_without_a_length_ends_when_the_upstream_closes() {
 #[tokio::test]
 async fn an_answer_that_comes_before_the_request_was_read_is_seen() {
     let (listener, channel) = upstream().await;
-    // More than the sockets' buffers take, so that the writing has to wait.
+    // More than the socket buffers hold, so that the write has to wait.
     let large = Bytes::from(vec![b'x'; 32 << 20]);
     let server = async {
         let mut peer = Peer::accept(&listener).await;
@@ -96,7 +96,7 @@ async fn an_answer_that_comes_before_the_request_was_read_is_seen() {
     let incoming = incoming.unwrap();
     assert_eq!(incoming.status, 413);
     assert_eq!(incoming.body.collect(100).await.unwrap(), "no");
-    // Half a request stands on it: no other call may follow.
+    // Half a request was written to it, so it must not be reused.
     assert_eq!(channel.idle_connections(), 0);
     drop(peer);
 }
@@ -154,8 +154,7 @@ async fn collect_takes_what_fits_and_refuses_what_does_not() {
     }
 }
 
-/// Another implementation of the same protocol as the partner, with bodies of many sizes in
-/// both directions.
+/// hyper as the server, with bodies of many sizes in both directions.
 #[tokio::test]
 async fn bodies_of_all_sizes_survive_the_way_to_a_common_server_and_back() {
     let (listener, channel) = upstream().await;

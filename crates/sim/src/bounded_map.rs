@@ -5,9 +5,9 @@ use std::collections::{HashMap, VecDeque};
 /// Things by their ids; the oldest go first.
 #[derive(Debug)]
 pub(crate) struct BoundedMap<T> {
-    most: usize,
+    len_max: usize,
     /// In the order in which they came, each with its id.
-    things: VecDeque<(String, T)>,
+    values: VecDeque<(String, T)>,
     /// How many have gone: the number of the first that is kept.
     gone: u64,
     numbers: HashMap<String, u64>,
@@ -15,47 +15,47 @@ pub(crate) struct BoundedMap<T> {
 
 impl<T> BoundedMap<T> {
     /// A shelf for so many.
-    pub(crate) fn of(most: usize) -> Self {
+    pub(crate) fn new(len_max: usize) -> Self {
         Self {
-            most,
-            things: VecDeque::new(),
+            len_max,
+            values: VecDeque::new(),
             gone: 0,
             numbers: HashMap::new(),
         }
     }
 
     /// Adds one; of two with one id the later is found.
-    pub(crate) fn add(&mut self, id: &str, thing: T) {
-        while self.things.len() >= self.most {
+    pub(crate) fn add(&mut self, id: &str, value: T) {
+        while self.values.len() >= self.len_max {
             self.take_oldest();
         }
-        let number = self.gone + self.things.len() as u64;
+        let number = self.gone + self.values.len() as u64;
         self.numbers.insert(id.to_owned(), number);
-        self.things.push_back((id.to_owned(), thing));
+        self.values.push_back((id.to_owned(), value));
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&T> {
-        let place = self.place(id)?;
-        self.things.get(place).map(|(_, thing)| thing)
+        let index = self.index(id)?;
+        self.values.get(index).map(|(_, value)| value)
     }
 
     pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
-        let place = self.place(id)?;
-        self.things.get_mut(place).map(|(_, thing)| thing)
+        let index = self.index(id)?;
+        self.values.get_mut(index).map(|(_, value)| value)
     }
 
     /// All of them, the oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        self.things.iter().map(|(_, thing)| thing)
+        self.values.iter().map(|(_, value)| value)
     }
 
-    fn place(&self, id: &str) -> Option<usize> {
+    fn index(&self, id: &str) -> Option<usize> {
         let number = self.numbers.get(id)?.checked_sub(self.gone)?;
         usize::try_from(number).ok()
     }
 
     fn take_oldest(&mut self) {
-        if let Some((id, _)) = self.things.pop_front() {
+        if let Some((id, _)) = self.values.pop_front() {
             if self.numbers.get(&id) == Some(&self.gone) {
                 self.numbers.remove(&id);
             }
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_and_found() {
-        let mut shelf = BoundedMap::of(3);
-        for (id, thing) in [("a", 1), ("b", 2), ("a", 3), ("c", 4)] {
-            shelf.add(id, thing);
+        let mut shelf = BoundedMap::new(3);
+        for (id, value) in [("a", 1), ("b", 2), ("a", 3), ("c", 4)] {
+            shelf.add(id, value);
         }
         // The first of the two has gone, and took nothing of the other with it.
         assert_eq!(shelf.iter().copied().collect::<Vec<_>>(), [2, 3, 4]);

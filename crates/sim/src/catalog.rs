@@ -26,8 +26,8 @@ const MISSING: &str = "missing";
 const REASONING: &str = "sim-reason";
 /// Models whose name begins so show their reasoning as it is, where the protocol has a form for it.
 const OPEN: &str = "sim-open";
-const PAINTING: &str = "sim-image";
-const FILMING: &str = "sim-omni";
+const PICTURE: &str = "sim-image";
+const VIDEO: &str = "sim-omni";
 
 pub(crate) fn exists(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(MISSING)
@@ -42,13 +42,13 @@ pub(crate) fn shows_reasoning(name: &str) -> bool {
 }
 
 /// Models whose name begins so answer with pictures, where the protocol has them.
-pub(crate) fn paints(name: &str) -> bool {
-    name.starts_with(PAINTING)
+pub(crate) fn makes_pictures(name: &str) -> bool {
+    name.starts_with(PICTURE)
 }
 
 /// Models whose name begins so answer with films, where the protocol has them.
-pub(crate) fn films(name: &str) -> bool {
-    name.starts_with(FILMING)
+pub(crate) fn makes_videos(name: &str) -> bool {
+    name.starts_with(VIDEO)
 }
 
 #[derive(Serialize)]

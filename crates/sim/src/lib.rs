@@ -47,7 +47,6 @@ mod date;
 mod embed;
 mod embeddings;
 pub mod fault;
-mod film;
 mod generate;
 mod google;
 mod habit;
@@ -74,6 +73,7 @@ mod true_usage;
 mod usage_number;
 mod vector;
 mod video_a;
+mod video_file;
 mod voice;
 
 pub use call_log::{Call, CallEnd, Counts};

@@ -22,9 +22,9 @@ pub(crate) fn seal(kind: &str, model: &str, text: &str) -> String {
 pub(crate) fn open(kind: &str, model: &str, sealed: &str) -> Option<String> {
     let bytes = decode(sealed)?;
     let rest = bytes.strip_prefix(MAGIC)?;
-    let (told, masked_text) = rest.split_at_checked(CHECK_BYTES)?;
+    let (given, masked_text) = rest.split_at_checked(CHECK_BYTES)?;
     let text: Vec<u8> = masked(masked_text).collect();
-    if told != check(kind, model, &text) {
+    if given != check(kind, model, &text) {
         return None;
     }
     String::from_utf8(text).ok()

@@ -118,7 +118,7 @@ impl Iterator for Chunks {
         loop {
             match self.stage {
                 Stage::Speaking => {
-                    if let Some(event) = self.fault_event().or_else(|| self.speak()) {
+                    if let Some(event) = self.fault_event().or_else(|| self.next_content()) {
                         return Some(event);
                     }
                     self.stage = if self.script.events.no_finish {
@@ -171,7 +171,7 @@ impl Chunks {
         None
     }
 
-    fn speak(&mut self) -> Option<Event> {
+    fn next_content(&mut self) -> Option<Event> {
         loop {
             let mut choice_stream = self.queue.pop_front()?;
             let Some(spoken) = choice_stream.next() else {

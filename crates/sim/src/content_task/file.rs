@@ -4,9 +4,9 @@ use super::refusal;
 use super::tasks::{Status, Task, TaskPath, task_path};
 use crate::call_context::CallContext;
 use crate::fault::{self, ScriptError};
-use crate::film::{self, Container};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::{Reply, html_page};
+use crate::video_file::{self, Container};
 use http::StatusCode;
 
 #[derive(Debug)]
@@ -45,13 +45,13 @@ impl Protocol for File {
         let (seconds, words) = (task.seconds(), task.prompt());
         let (kind, mut bytes) = match self.extension.as_str() {
             "png" if task.is("bad-frame") => ("image/png", b"no picture".to_vec()),
-            "png" => ("image/png", film::frame(seconds - 1, &words)),
+            "png" => ("image/png", video_file::frame(seconds - 1, &words)),
             _ if task.is("page") => return html_page(),
             "mov" => (
                 "video/quicktime",
-                film::film_in(Container::Mov, seconds, &words),
+                video_file::file_in(Container::Mov, seconds, &words),
             ),
-            _ => ("video/mp4", film::film(seconds, &words)),
+            _ => ("video/mp4", video_file::mp4(seconds, &words)),
         };
         if task.is("cut") && self.extension != "png" {
             bytes.truncate(bytes.len() / 2);

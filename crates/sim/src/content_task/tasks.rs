@@ -140,9 +140,9 @@ impl Task {
     /// How many polls it is shown as not ended.
     fn polls_pending(&self) -> u64 {
         let prompt = self.prompt();
-        let told = prompt.split_once("[polls=");
-        let told = told.and_then(|(_, rest)| rest.split_once(']')?.0.parse().ok());
-        told.unwrap_or(2)
+        let given = prompt.split_once("[polls=");
+        let given = given.and_then(|(_, rest)| rest.split_once(']')?.0.parse().ok());
+        given.unwrap_or(2)
     }
 
     /// Whole seconds of the film.
@@ -198,7 +198,7 @@ pub(crate) struct Tasks(Mutex<BoundedMap<Task>>);
 
 impl Default for Tasks {
     fn default() -> Self {
-        Self(Mutex::new(BoundedMap::of(TASKS_MAX)))
+        Self(Mutex::new(BoundedMap::new(TASKS_MAX)))
     }
 }
 

@@ -209,7 +209,7 @@ fn modalities(config: &Field<'_>, model: &str) -> Result<Modalities, Refusal> {
     let image = config.child("image_config", IMAGE_CONFIG)?;
     let picture = image.as_ref().map(read_picture).transpose()?;
     let words = config.texts("response_modalities")?;
-    let asked = |word: &str| words.iter().any(|told| told.eq_ignore_ascii_case(word));
+    let asked = |word: &str| words.iter().any(|given| given.eq_ignore_ascii_case(word));
     if let Some(odd) = words.iter().find(|word| {
         !["TEXT", "IMAGE"]
             .iter()
@@ -222,7 +222,7 @@ fn modalities(config: &Field<'_>, model: &str) -> Result<Modalities, Refusal> {
         .field(&config.path("response_modalities")));
     }
     // Models that paint do so unless they are told otherwise.
-    let paints = asked("IMAGE") || (words.is_empty() && catalog::paints(model));
+    let paints = asked("IMAGE") || (words.is_empty() && catalog::makes_pictures(model));
     Ok(Modalities {
         text: words.is_empty() || asked("TEXT"),
         picture: paints.then(|| picture.unwrap_or_default()),

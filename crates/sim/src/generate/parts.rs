@@ -213,7 +213,7 @@ impl<'a> Response<'a> {
         response.required("response")?;
         object_text(&response, "response")?;
         let value = response.get("response").unwrap_or(&Value::Null);
-        let (told, failed) = match (value.get("error"), value.get("output")) {
+        let (result, failed) = match (value.get("error"), value.get("output")) {
             (Some(error), _) => (error, true),
             (None, Some(output)) => (output, false),
             (None, None) => (value.get("result").unwrap_or(value), false),
@@ -226,7 +226,7 @@ impl<'a> Response<'a> {
         Ok(Self {
             id: response.text("id")?.filter(|id| !id.is_empty()),
             name: response.required_text("name")?,
-            text: match told {
+            text: match result {
                 Value::String(text) => text.clone(),
                 // A result that is a picture alone has an empty object beside it.
                 Value::Object(map) if map.is_empty() => String::new(),

@@ -4,7 +4,7 @@ use super::grounding::{Fetched, Grounding};
 use super::request::Request;
 use super::shape::{Blob, Candidate, FunctionCall, SafetyRating};
 use crate::call_context::CallContext;
-use crate::google::{Refusal, Signer, arguments, continue_or_stop, outputs, retext};
+use crate::google::{Refusal, Signer, arguments, continue_or_stop, outputs, replace_text};
 use crate::model::{ChunkedText, Finish, Output};
 use crate::seed::Seed;
 use serde_json::Value;
@@ -62,10 +62,10 @@ fn fit(output: &mut Output, request: &Request, context: &CallContext<'_>) -> End
     if request.bare_word
         && let Ok(Value::String(word)) = serde_json::from_str(output.text.as_str())
     {
-        retext(output, word);
+        replace_text(output, word);
     }
     if !request.modalities.text {
-        retext(output, String::new());
+        replace_text(output, String::new());
     }
     if let Some(token) = continue_or_stop(output, request.continued, context) {
         return Ending {
@@ -86,7 +86,7 @@ fn fit(output: &mut Output, request: &Request, context: &CallContext<'_>) -> End
     let failed = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"].contains(&reason.as_str());
     if failed {
         output.calls.clear();
-        retext(output, String::new());
+        replace_text(output, String::new());
     }
     let searches = context.script.hosted.searches;
     Ending {

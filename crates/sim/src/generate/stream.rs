@@ -49,7 +49,7 @@ pub(super) fn stream(
         script: context.script.clone(),
         counts,
         queue: plans.into_iter().map(CandidateStream::new).collect(),
-        content_events: 0,
+        content_sent: 0,
         stage: Stage::Speaking,
     };
     Ok(reply(form, events))
@@ -119,7 +119,7 @@ struct Events {
     counts: TokenCounts,
     /// Whose turn it is; the candidates speak one after another, an event each.
     queue: VecDeque<CandidateStream>,
-    content_events: u64,
+    content_sent: u64,
     stage: Stage,
 }
 
@@ -137,7 +137,7 @@ impl Iterator for Events {
         loop {
             match self.stage {
                 Stage::Speaking => {
-                    if let Some(event) = self.fault_event().or_else(|| self.speak()) {
+                    if let Some(event) = self.fault_event().or_else(|| self.next_content()) {
                         return Some(event);
                     }
                     self.stage = Stage::Closing;
@@ -163,7 +163,7 @@ impl Events {
         let events = &mut self.script.events;
         if events
             .error_after
-            .is_some_and(|after| self.content_events >= after)
+            .is_some_and(|after| self.content_sent >= after)
         {
             self.stage = Stage::Closing;
             let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, &self.model);
@@ -172,7 +172,7 @@ impl Events {
         }
         if events
             .garbage_after
-            .is_some_and(|after| self.content_events >= after)
+            .is_some_and(|after| self.content_sent >= after)
         {
             events.garbage_after = None;
             let json = br#"{"candidates":[{"content":{"par"#;
@@ -181,13 +181,13 @@ impl Events {
         None
     }
 
-    fn speak(&mut self) -> Option<Event> {
+    fn next_content(&mut self) -> Option<Event> {
         loop {
             let mut candidate_stream = self.queue.pop_front()?;
             match candidate_stream.next() {
                 Some(CandidateEvent::Part(candidate)) => {
                     self.queue.push_back(candidate_stream);
-                    self.content_events += 1;
+                    self.content_sent += 1;
                     let usage = self.running();
                     return Some(self.write(EventKind::Content, candidate, usage));
                 }
@@ -215,7 +215,7 @@ impl Events {
             UsageFault::Exact
             | UsageFault::Running
             | UsageFault::Shrinking
-            | UsageFault::Unasked => Some(usage::running(self.counts.so_far(self.content_events))),
+            | UsageFault::Unasked => Some(usage::running(self.counts.so_far(self.content_sent))),
             _ => None,
         }
     }

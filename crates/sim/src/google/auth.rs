@@ -57,8 +57,8 @@ mod tests {
             let request = Request::get(uri).header(header, value).body(()).unwrap();
             let (parts, ()) = request.into_parts();
             let refused = authorise(&parts, &Settings::default()).err();
-            let told = refused.map(|refusal| refusal.status.as_u16());
-            assert_eq!(told, status, "{uri} {header}: {value}");
+            let found = refused.map(|refusal| refusal.status.as_u16());
+            assert_eq!(found, status, "{uri} {header}: {value}");
         }
     }
 }

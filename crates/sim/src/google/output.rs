@@ -39,7 +39,7 @@ pub(crate) fn arguments(call: &Call) -> Value {
 }
 
 /// Gives an output another text, and counts again.
-pub(crate) fn retext(output: &mut Output, text: String) {
+pub(crate) fn replace_text(output: &mut Output, text: String) {
     let before = count_tokens(output.text.as_str());
     let calls = output
         .tokens
@@ -60,7 +60,7 @@ pub(crate) fn continue_or_stop(
     if let Some(continued) = continued {
         let rest = output.text.as_str().get(continued.bytes..);
         let rest = rest.unwrap_or_default().to_owned();
-        retext(output, rest);
+        replace_text(output, rest);
         return None;
     }
     if !context.script.google.continuation || !output.calls.is_empty() {
@@ -70,6 +70,6 @@ pub(crate) fn continue_or_stop(
     let (half, _) = cut(output.text.as_str(), tokens / 2);
     let half = half.to_owned();
     let token = Continuation { bytes: half.len() }.token(context.name);
-    retext(output, half);
+    replace_text(output, half);
     Some(token)
 }

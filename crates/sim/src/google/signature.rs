@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(chat.check_call("f", Some(&signature)), Ok(()));
         assert_eq!(chat.check_call("f", Some(&url_safe)), Ok(()));
         let mini = signer("sim-mini", &script);
-        for (doubt, checked) in [
+        for (error, checked) in [
             (
                 SignatureError::Corrupted,
                 chat.check_call("g", Some(&signature)),
@@ -128,7 +128,7 @@ mod tests {
             (SignatureError::Missing, chat.check_call("f", Some(""))),
             (SignatureError::Missing, chat.check_call("f", None)),
         ] {
-            assert_eq!(checked, Err(doubt));
+            assert_eq!(checked, Err(error));
         }
         let text = chat.sign(None, &mut Seed::new(2)).unwrap();
         assert_eq!(chat.check_text(&text), Ok(()));

@@ -228,8 +228,8 @@ impl Reader<'_> {
 }
 
 /// The vendor says no more than this.
-fn signature_refusal(doubt: SignatureError) -> Refusal {
-    Refusal::invalid(match doubt {
+fn signature_refusal(error: SignatureError) -> Refusal {
+    Refusal::invalid(match error {
         SignatureError::Missing => "Request contains an invalid argument.",
         SignatureError::Corrupted => "Corrupted thought signature.",
     })

@@ -72,7 +72,7 @@ pub(super) fn read(body: &Field<'_>, model: &str) -> Result<Parameters, Refusal>
     let paints = modalities
         .iter()
         .any(|word| word.eq_ignore_ascii_case("image"))
-        || (catalog::paints(model) && modalities.is_empty());
+        || (catalog::makes_pictures(model) && modalities.is_empty());
     Ok(Parameters {
         shape,
         picture: asked_picture.or_else(|| paints.then(|| old_picture.unwrap_or_default())),

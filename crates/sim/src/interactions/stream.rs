@@ -31,7 +31,7 @@ pub(super) fn stream(request: &Request, context: &CallContext<'_>) -> Result<Rep
         script: context.script.clone(),
         steps: steps.into_iter(),
         index: 0,
-        content_events: 0,
+        content_sent: 0,
         stage: Stage::Created,
     }))
 }
@@ -86,7 +86,7 @@ struct Events {
     /// Of the step that is being told.
     index: usize,
     /// Content events so far.
-    content_events: u64,
+    content_sent: u64,
     stage: Stage,
 }
 
@@ -209,7 +209,7 @@ impl Events {
         let events = &mut self.script.events;
         if events
             .error_after
-            .is_some_and(|after| self.content_events >= after)
+            .is_some_and(|after| self.content_sent >= after)
         {
             self.stage = Stage::Ended;
             let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, &self.model);
@@ -217,7 +217,7 @@ impl Events {
         }
         if events
             .garbage_after
-            .is_some_and(|after| self.content_events >= after)
+            .is_some_and(|after| self.content_sent >= after)
         {
             events.garbage_after = None;
             let garbage = b"event: step.delta\ndata: {\"event_type\":\"step.de\n\n";
@@ -230,13 +230,13 @@ impl Events {
     }
 
     /// Opens a step. A script may want its first piece in it already.
-    fn start(&mut self, told: PlannedStep) -> Event {
+    fn start(&mut self, planned: PlannedStep) -> Event {
         let early = self.script.events.early_content;
         let first = |pieces: &mut Pieces| -> Vec<Content> {
             let piece = early.then(|| pieces.next().map(Content::text));
             piece.flatten().into_iter().collect()
         };
-        let (step, at) = match told {
+        let (step, at) = match planned {
             PlannedStep::Thought { summary, signature } => {
                 let mut pieces = summary.pieces();
                 let step = Step::Thought {
@@ -286,7 +286,7 @@ impl Events {
             step,
         };
         let kind = if early {
-            self.content_events += 1;
+            self.content_sent += 1;
             EventKind::Content
         } else {
             EventKind::Frame
@@ -295,7 +295,7 @@ impl Events {
     }
 
     fn content(&mut self, delta: Delta) -> Event {
-        self.content_events += 1;
+        self.content_sent += 1;
         self.delta(EventKind::Content, delta)
     }
 
@@ -314,7 +314,7 @@ impl Events {
             self.script.usage,
             UsageFault::Running | UsageFault::Shrinking
         )
-        .then(|| usage::running(self.counts.so_far(self.content_events)))
+        .then(|| usage::running(self.counts.so_far(self.content_sent)))
     }
 }
 

@@ -127,7 +127,7 @@ impl Iterator for Events {
                     return Some(Data::ContentBlockDelta { index, delta }.write(EventKind::Frame));
                 }
                 Stage::Speak(index, mut pieces) => {
-                    let Some(event) = self.speak(index, &mut pieces) else {
+                    let Some(event) = self.send_piece_of(index, &mut pieces) else {
                         self.stage = Stage::Seal(index);
                         continue;
                     };
@@ -179,7 +179,7 @@ fn after_open(index: usize, block: &AnswerBlock) -> Stage {
 }
 
 impl Events {
-    fn speak(&mut self, index: usize, pieces: &mut Pieces) -> Option<Event> {
+    fn send_piece_of(&mut self, index: usize, pieces: &mut Pieces) -> Option<Event> {
         let piece = pieces.next()?;
         let delta = match self.answer.blocks.get(index)? {
             AnswerBlock::Thinking { .. } => Delta::ThinkingDelta { thinking: piece },

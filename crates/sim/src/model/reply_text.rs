@@ -11,7 +11,7 @@ const LINK_BYTES_MAX: usize = 200;
 
 /// A text that depends on the whole prompt.
 pub(super) fn reply_text(prompt: &Prompt, seed: &mut Seed) -> String {
-    if let Some(results) = tell_results(prompt) {
+    if let Some(results) = repeat_results(prompt) {
         return results;
     }
     let (question, media) = prompt.question();
@@ -107,12 +107,12 @@ fn reply(prompt: &Prompt, question: &str, seed: &mut Seed) -> String {
 }
 
 /// The results that came in last, each with the name of its tool.
-fn tell_results(prompt: &Prompt) -> Option<String> {
+fn repeat_results(prompt: &Prompt) -> Option<String> {
     let since = prompt.since_question();
     if !matches!(since.last(), Some(Turn::Result { .. })) {
         return None;
     }
-    let told: Vec<_> = since
+    let sentence: Vec<_> = since
         .iter()
         .filter_map(|turn| match turn {
             Turn::Result {
@@ -123,14 +123,14 @@ fn tell_results(prompt: &Prompt) -> Option<String> {
             } => {
                 let name = tool_of(since, call_id).unwrap_or("tool");
                 let text = clipped(text.trim(), RESULT_BYTES_MAX);
-                let told = match (failed, text.is_empty() && !media.is_empty()) {
+                let sentence = match (failed, text.is_empty() && !media.is_empty()) {
                     (true, _) => format!("The {name} call failed: {text}."),
                     (false, true) => format!("The {name} result is this:"),
                     (false, false) => format!("The {name} result is {text}."),
                 };
                 let seen = (!media.is_empty()).then(|| describe(media));
                 Some(
-                    std::iter::once(told)
+                    std::iter::once(sentence)
                         .chain(seen)
                         .collect::<Vec<_>>()
                         .join(" "),
@@ -139,7 +139,7 @@ fn tell_results(prompt: &Prompt) -> Option<String> {
             _ => None,
         })
         .collect();
-    Some(told.join(" "))
+    Some(sentence.join(" "))
 }
 
 fn tool_of<'a>(turns: &'a [Turn], call_id: &str) -> Option<&'a str> {

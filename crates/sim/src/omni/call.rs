@@ -5,13 +5,13 @@ use crate::call_context::CallContext;
 use crate::catalog;
 use crate::date::iso_8601;
 use crate::fault::{ScriptError, Status};
-use crate::film::film;
 use crate::google::{Refusal, authorise, download_uri, host_of, one_line};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
 use crate::seal;
 use crate::tokens::count_tokens;
 use crate::video_a::{Job, Jobs};
+use crate::video_file::mp4;
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const TOKENS_PER_SECOND: u64 = 5_792;
 pub(crate) fn is_asked(call: &Incoming<'_>) -> bool {
     let request: Option<Value> = serde_json::from_slice(call.body).ok();
     let model = request.as_ref().and_then(|it| it["model"].as_str());
-    model.is_some_and(catalog::films)
+    model.is_some_and(catalog::makes_videos)
 }
 
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Create {
         ];
         let end = ends.into_iter().find(|(word, _)| job.is(word));
         let status = end.map_or("completed", |(_, status)| status);
-        let has_film = status == "completed" && !job.is("refuse");
+        let has_video = status == "completed" && !job.is("refuse");
         let signature = seal::seal("thought", context.name, &job.prompt);
         let mut interaction = json!({
             "id": format!("v1_{}", job.id),
@@ -109,29 +109,29 @@ impl Create {
             "steps": [
                 self.request["input"][0],
                 { "type": "thought", "signature": signature },
-                self.output(status, has_film, spec, job),
+                self.output(status, has_video, spec, job),
             ],
         });
         if !job.is("unpriced") {
-            let mut told = usage(spec, has_film);
+            let mut usage_json = usage(spec, has_video);
             if job.is("totals")
-                && let Some(told) = told.as_object_mut()
+                && let Some(usage_json) = usage_json.as_object_mut()
             {
-                told.retain(|name, _| name.starts_with("total_"));
+                usage_json.retain(|name, _| name.starts_with("total_"));
             }
-            interaction["usage"] = told;
+            interaction["usage"] = usage_json;
         }
         interaction
     }
 
-    fn output(&self, status: &str, has_film: bool, spec: &VideoSpec, job: &Job) -> Value {
+    fn output(&self, status: &str, has_video: bool, spec: &VideoSpec, job: &Job) -> Value {
         if status == "failed" {
             let message = format!("The prompt was blocked by the filters of {}.", job.model);
             let error = json!({ "code": 3, "message": message });
             return json!({ "type": "model_output", "content": [], "error": error });
         }
         let mut content = Vec::new();
-        if has_film {
+        if has_video {
             content.push(json!({ "type": "text", "text": "Here is your clip." }));
             let mut video = json!({ "type": "video", "mime_type": "video/mp4" });
             if job.is("empty") {
@@ -139,7 +139,7 @@ impl Create {
             } else if spec.by_uri && !job.is("inline") {
                 video["uri"] = download_uri(&self.host, job).into();
             } else {
-                video["data"] = seal::encode(&film(job.seconds, &job.prompt)).into();
+                video["data"] = seal::encode(&mp4(job.seconds, &job.prompt)).into();
             }
             content.push(video);
         } else if job.is("refuse") {
@@ -149,9 +149,9 @@ impl Create {
     }
 }
 
-fn usage(spec: &VideoSpec, has_film: bool) -> Value {
+fn usage(spec: &VideoSpec, has_video: bool) -> Value {
     let input = count_tokens(&spec.prompt);
-    let output = if has_film {
+    let output = if has_video {
         spec.seconds * TOKENS_PER_SECOND
     } else {
         0

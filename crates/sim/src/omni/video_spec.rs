@@ -49,10 +49,10 @@ pub(super) fn read(request: &Value) -> Result<VideoSpec, Refusal> {
         format.word("aspect_ratio", &["16:9", "9:16"])?;
         by_uri = format.word("delivery", &["inline", "uri"])? == Some("uri");
         if let Some(duration) = format.text("duration")? {
-            let told = duration.strip_suffix('s').and_then(|it| it.parse().ok());
-            let told = told.filter(|told| (3..=10).contains(told));
+            let given = duration.strip_suffix('s').and_then(|it| it.parse().ok());
+            let given = given.filter(|given| (3..=10).contains(given));
             let message = "response_format.duration must be between 3s and 10s";
-            seconds = told.ok_or_else(|| Refusal::invalid(message))?;
+            seconds = given.ok_or_else(|| Refusal::invalid(message))?;
         }
     }
     let mut task = None;

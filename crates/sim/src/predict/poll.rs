@@ -2,12 +2,12 @@
 
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
-use crate::film::film;
 use crate::google::{Refusal, authorise, download_uri, host_of, one_line};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
 use crate::seal;
 use crate::video_a::Job;
+use crate::video_file::mp4;
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ impl Poll {
     fn response(&self) -> Value {
         let job = &self.job;
         if job.is("vertex") {
-            let data = seal::encode(&film(job.seconds, &job.prompt));
+            let data = seal::encode(&mp4(job.seconds, &job.prompt));
             let video = json!({ "bytesBase64Encoded": data, "mimeType": "video/mp4" });
             return json!({ "videos": [video], "raiMediaFilteredCount": 0 });
         }
@@ -114,7 +114,7 @@ impl Poll {
         } else if job.is("empty") {
             json!({})
         } else if job.is("inline") {
-            let data = seal::encode(&film(job.seconds, &job.prompt));
+            let data = seal::encode(&mp4(job.seconds, &job.prompt));
             let video = json!({ "encodedVideo": data, "encoding": "video/mp4" });
             json!({ "generatedSamples": [{ "video": video }] })
         } else {

@@ -18,7 +18,7 @@ pub(super) fn stream(answer: Answer, obfuscation: bool, context: &CallContext<'_
         answer,
         model: context.name.to_owned(),
         script: context.script.clone(),
-        content_events: 0,
+        content_sent: 0,
         due: VecDeque::new(),
         stage: Stage::Start,
     })
@@ -48,7 +48,7 @@ struct Events {
     model: String,
     script: Script,
     /// Content events so far.
-    content_events: u64,
+    content_sent: u64,
     /// Events that come before anything else.
     due: VecDeque<Event>,
     stage: Stage,
@@ -96,7 +96,7 @@ impl Iterator for Events {
                 }
                 Stage::Visible(index) => self.open_visible(index),
                 Stage::Speak(index, mut pieces) => {
-                    if let Some(event) = self.speak(index, &mut pieces) {
+                    if let Some(event) = self.send_piece_of(index, &mut pieces) {
                         self.stage = Stage::Speak(index, pieces);
                         return Some(event);
                     }
@@ -218,14 +218,14 @@ impl Events {
     fn speak_summary(&mut self, index: usize, part: usize, pieces: &mut Pieces) -> Option<Event> {
         let piece = pieces.next()?;
         let spot = ContentPosition::summary(self.answer.items.get(index)?.id(), index, part);
-        self.content_events += 1;
+        self.content_sent += 1;
         let name = "response.reasoning_summary_text.delta";
         Some(self.writer.delta(name, spot, piece, None))
     }
 
-    fn speak(&mut self, index: usize, pieces: &mut Pieces) -> Option<Event> {
+    fn send_piece_of(&mut self, index: usize, pieces: &mut Pieces) -> Option<Event> {
         let piece = pieces.next()?;
-        self.content_events += 1;
+        self.content_sent += 1;
         Some(match self.answer.items.get(index)? {
             Item::Message {
                 id,
@@ -358,7 +358,7 @@ impl Events {
     /// The event that a script puts in here.
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
-        let is_due = |after: Option<u64>| after.is_some_and(|after| self.content_events >= after);
+        let is_due = |after: Option<u64>| after.is_some_and(|after| self.content_sent >= after);
         if is_due(events.error_after) {
             self.stage = Stage::End;
             self.due.clear();

@@ -149,8 +149,8 @@ fn session(
     record.status(StatusCode::SWITCHING_PROTOCOLS.as_u16());
     state.sessions.lock().spawn(async move {
         if let Ok(io) = upgrade.await {
-            let talked = session.hold(TokioIo::new(io)).await;
-            record.session_usage(talked);
+            let usage = session.run(TokioIo::new(io)).await;
+            record.session_usage(usage);
             record.will_end(CallEnd::Completed);
         }
     });

@@ -24,9 +24,9 @@ impl Job {
 
     /// How many polls it is shown as running.
     pub(crate) fn polls_pending(&self) -> u64 {
-        let told = self.prompt.split_once("[polls=");
-        let told = told.and_then(|(_, rest)| rest.split_once(']')?.0.parse().ok());
-        told.unwrap_or(2)
+        let given = self.prompt.split_once("[polls=");
+        let given = given.and_then(|(_, rest)| rest.split_once(']')?.0.parse().ok());
+        given.unwrap_or(2)
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Jobs(Mutex<BoundedMap<Job>>);
 
 impl Default for Jobs {
     fn default() -> Self {
-        Self(Mutex::new(BoundedMap::of(JOBS_MAX)))
+        Self(Mutex::new(BoundedMap::new(JOBS_MAX)))
     }
 }
 

@@ -3,10 +3,10 @@
 use super::jobs::Job;
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
-use crate::film;
 use crate::openai::{self, Refusal};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
+use crate::video_file;
 use http::StatusCode;
 use http::header::HOST;
 use serde_json::{Value, json};
@@ -118,14 +118,14 @@ impl Poll {
 }
 
 /// The film of a task; no key is needed.
-pub(crate) fn film(call: &Incoming<'_>) -> Reply {
+pub(crate) fn video(call: &Incoming<'_>) -> Reply {
     let name = call.parts.uri.path().strip_prefix(FILMS);
     let id = name.and_then(|name| name.strip_suffix(".mp4"));
     match id.and_then(|id| call.jobs.find(id)) {
         Some(job) => Reply::whole(
             StatusCode::OK,
             "video/mp4",
-            film::film(job.seconds, &job.prompt),
+            video_file::mp4(job.seconds, &job.prompt),
         ),
         None => Reply::whole(StatusCode::NOT_FOUND, "text/plain", "no such film"),
     }

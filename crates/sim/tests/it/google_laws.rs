@@ -11,7 +11,7 @@ const CASES: u32 = 48;
 
 /// What a call asks for, apart from the shapes of its protocol.
 #[derive(Debug, Clone)]
-struct Asked {
+struct GeneratedRequest {
     question: String,
     tokens_max: Option<u64>,
     stop: Option<String>,
@@ -21,7 +21,7 @@ struct Asked {
     model: &'static str,
 }
 
-fn any_asked() -> impl Strategy<Value = Asked> {
+fn any_asked() -> impl Strategy<Value = GeneratedRequest> {
     let question = prop_oneof![
         ".{1,60}",
         "(say exactly: |count to |reply with )[ -~]{0,40}",
@@ -42,7 +42,7 @@ fn any_asked() -> impl Strategy<Value = Asked> {
         ]),
     )
         .prop_map(
-            |(question, tokens_max, stop, level, thoughts, tools, model)| Asked {
+            |(question, tokens_max, stop, level, thoughts, tools, model)| GeneratedRequest {
                 question,
                 tokens_max,
                 stop,
@@ -54,7 +54,7 @@ fn any_asked() -> impl Strategy<Value = Asked> {
         )
 }
 
-impl Asked {
+impl GeneratedRequest {
     fn stops(&self) -> Vec<&str> {
         self.stop.as_deref().into_iter().collect()
     }
@@ -124,12 +124,12 @@ fn joined(parts: &[Value]) -> Vec<Value> {
 fn a_folded_generate_stream_is_the_whole_answer() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let sim = runtime.block_on(Sim::start("127.0.0.1:0")).unwrap();
-    let law = |asked: Asked| {
-        let request = asked.generate();
-        let whole = runtime.block_on(generate::generate(&sim, asked.model, &request));
+    let law = |generated: GeneratedRequest| {
+        let request = generated.generate();
+        let whole = runtime.block_on(generate::generate(&sim, generated.model, &request));
         prop_assert_eq!(whole.status, 200, "{}", whole.text());
         let whole = whole.json();
-        let stream = runtime.block_on(generate::stream(&sim, asked.model, &request));
+        let stream = runtime.block_on(generate::stream(&sim, generated.model, &request));
         let events = generate::events(&stream);
         let mut parts = Vec::new();
         let mut finishes = Vec::new();
@@ -164,7 +164,7 @@ fn a_folded_generate_stream_is_the_whole_answer() {
             figure("totalTokenCount"),
             figure("promptTokenCount") + output
         );
-        if let (Some(max), false) = (asked.tokens_max, asked.model == "sim-image") {
+        if let (Some(max), false) = (generated.tokens_max, generated.model == "sim-image") {
             prop_assert!(output <= max);
         }
         Ok(())
@@ -190,8 +190,8 @@ fn blinded(steps: &[Value]) -> Vec<Value> {
 fn a_folded_interactions_stream_is_the_whole_answer() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let sim = runtime.block_on(Sim::start("127.0.0.1:0")).unwrap();
-    let law = |asked: Asked| {
-        let request = asked.interactions();
+    let law = |generated: GeneratedRequest| {
+        let request = generated.interactions();
         let whole = runtime.block_on(interactions::interact(&sim, &request));
         prop_assert_eq!(whole.status, 200, "{}", whole.text());
         let whole = whole.json();
@@ -278,41 +278,41 @@ async fn strange_texts_and_faults_of_text_pass() {
     let sim = Sim::start("127.0.0.1:0").await.unwrap();
     for text in ["\u{2028}\u{85}", "\u{0}", "<a href='x'>&=</a>", "🦀 – 世界"] {
         let exact = format!("say exactly: x{text}y");
-        let asked = json!({"contents": [{"parts": [{"text": exact}]}]});
-        let answer = generate::stream(&sim, "sim-chat", &asked).await;
+        let generated = json!({"contents": [{"parts": [{"text": exact}]}]});
+        let answer = generate::stream(&sim, "sim-chat", &generated).await;
         assert!(!answer.text().contains(['\u{2028}', '\u{85}', '<', '\'']));
         let told: String = generate::events(&answer)
             .iter()
             .filter_map(|event| event["candidates"][0]["content"]["parts"][0]["text"].as_str())
             .collect();
         assert_eq!(told, format!("x{text}y"));
-        let asked = json!({"model": "sim-chat", "input": exact});
+        let generated = json!({"model": "sim-chat", "input": exact});
         let (steps, _) = interactions::folded(&interactions::events(
-            &interactions::stream(&sim, &asked).await,
+            &interactions::stream(&sim, &generated).await,
         ));
         assert_eq!(steps[1]["content"][0]["text"], format!("x{text}y"));
     }
-    let asked = json!({"contents": [{"parts": [{"text": "hi"}]}]});
+    let generated = json!({"contents": [{"parts": [{"text": "hi"}]}]});
     for streamed in [false, true] {
         let broken = "sim-chat+invalid-utf8";
         let huge = "sim-chat+huge-event=300000";
         let (broken, huge) = if streamed {
             (
-                generate::stream(&sim, broken, &asked).await,
-                generate::stream(&sim, huge, &asked).await,
+                generate::stream(&sim, broken, &generated).await,
+                generate::stream(&sim, huge, &generated).await,
             )
         } else {
             (
-                generate::generate(&sim, broken, &asked).await,
-                generate::generate(&sim, huge, &asked).await,
+                generate::generate(&sim, broken, &generated).await,
+                generate::generate(&sim, huge, &generated).await,
             )
         };
         assert!(std::str::from_utf8(&broken.body).is_err());
         assert!(huge.body.len() > 300_000);
-        let asked = |faults: &str| json!({"model": format!("sim-chat+{faults}"), "input": "hi", "stream": streamed});
-        let broken = interactions::interact(&sim, &asked("invalid-utf8")).await;
+        let generated = |faults: &str| json!({"model": format!("sim-chat+{faults}"), "input": "hi", "stream": streamed});
+        let broken = interactions::interact(&sim, &generated("invalid-utf8")).await;
         assert!(std::str::from_utf8(&broken.body).is_err());
-        let huge = interactions::interact(&sim, &asked("huge-event=300000")).await;
+        let huge = interactions::interact(&sim, &generated("huge-event=300000")).await;
         assert!(huge.body.len() > 300_000);
     }
 }

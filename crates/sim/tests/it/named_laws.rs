@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sim::Sim;
 
 #[derive(Debug, Clone)]
-struct Asked {
+struct GeneratedRequest {
     question: String,
     tokens_max: u64,
     tools: bool,
@@ -18,7 +18,7 @@ struct Asked {
     interleaved: bool,
 }
 
-fn any_asked() -> impl Strategy<Value = Asked> {
+fn any_asked() -> impl Strategy<Value = GeneratedRequest> {
     let question = prop_oneof![
         "[ -~]{0,40}[a-z]",
         "(say exactly: |count to |reply with )?[ -~]{0,30}[a-z]",
@@ -33,7 +33,7 @@ fn any_asked() -> impl Strategy<Value = Asked> {
         prop::bool::ANY,
     )
         .prop_map(
-            |(question, tokens_max, tools, effort, summary, interleaved)| Asked {
+            |(question, tokens_max, tools, effort, summary, interleaved)| GeneratedRequest {
                 question,
                 tokens_max,
                 tools,
@@ -44,7 +44,7 @@ fn any_asked() -> impl Strategy<Value = Asked> {
         )
 }
 
-impl Asked {
+impl GeneratedRequest {
     fn model(&self) -> String {
         let interleaved = if self.interleaved { "+interleaved" } else { "" };
         format!("sim-chat+demand-reasoning{interleaved}")
@@ -52,32 +52,32 @@ impl Asked {
 
     fn of_responses(&self) -> Value {
         let question = json!([{"role": "user", "content": self.question}]);
-        let mut asked = rs::request(
+        let mut generated = rs::request(
             question,
             json!({"model": self.model(),
             "max_output_tokens": self.tokens_max,
             "reasoning": {"effort": self.effort, "summary": self.summary}}),
         );
         if self.tools {
-            asked["tools"] = rs::tools();
+            generated["tools"] = rs::tools();
         }
-        asked
+        generated
     }
 
     fn of_messages(&self) -> Value {
-        let mut asked = ms::request(
+        let mut generated = ms::request(
             &self.question,
             json!({"model": self.model(),
             "max_tokens": self.tokens_max}),
         );
         if let Some(effort) = self.effort {
-            asked["thinking"] = json!({"type": "adaptive"});
-            asked["output_config"] = json!({"effort": effort});
+            generated["thinking"] = json!({"type": "adaptive"});
+            generated["output_config"] = json!({"effort": effort});
         }
         if self.tools {
-            asked["tools"] = ms::weather_tools();
+            generated["tools"] = ms::weather_tools();
         }
-        asked
+        generated
     }
 }
 
@@ -86,18 +86,20 @@ fn number(value: &Value) -> u64 {
 }
 
 /// Runs a law with a simulator of its own.
-fn holds(law: &impl AsyncFn(&Sim, &Asked) -> Result<(), TestCaseError>) {
+fn holds(law: &impl AsyncFn(&Sim, &GeneratedRequest) -> Result<(), TestCaseError>) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let sim = runtime.block_on(Sim::start("127.0.0.1:0")).unwrap();
     TestRunner::new(Config::with_cases(64))
-        .run(&any_asked(), |asked| runtime.block_on(law(&sim, &asked)))
+        .run(&any_asked(), |generated| {
+            runtime.block_on(law(&sim, &generated))
+        })
         .unwrap();
 }
 
 #[test]
 fn a_responses_stream_is_its_answer_and_goes_on() {
-    holds(&async |sim: &Sim, asked: &Asked| {
-        let mut request = asked.of_responses();
+    holds(&async |sim: &Sim, generated: &GeneratedRequest| {
+        let mut request = generated.of_responses();
         let whole = responses(sim, &request).await.json();
         request["stream"] = json!(true);
         let events = responses(sim, &request).await.named_events();
@@ -108,7 +110,7 @@ fn a_responses_stream_is_its_answer_and_goes_on() {
 
         let usage = &whole["usage"];
         let output = number(&usage["output_tokens"]);
-        prop_assert!(output <= asked.tokens_max);
+        prop_assert!(output <= generated.tokens_max);
         prop_assert!(number(&usage["output_tokens_details"]["reasoning_tokens"]) <= output);
         prop_assert_eq!(
             number(&usage["total_tokens"]),
@@ -134,8 +136,8 @@ fn a_responses_stream_is_its_answer_and_goes_on() {
 
 #[test]
 fn a_messages_stream_is_its_answer_and_goes_on() {
-    holds(&async |sim: &Sim, asked: &Asked| {
-        let mut request = asked.of_messages();
+    holds(&async |sim: &Sim, generated: &GeneratedRequest| {
+        let mut request = generated.of_messages();
         let whole = messages(sim, &request).await.json();
         request["stream"] = json!(true);
         let events = messages(sim, &request).await.named_events();
@@ -146,7 +148,7 @@ fn a_messages_stream_is_its_answer_and_goes_on() {
 
         let usage = &whole["usage"];
         let output = number(&usage["output_tokens"]);
-        prop_assert!(output <= asked.tokens_max);
+        prop_assert!(output <= generated.tokens_max);
         prop_assert!(number(&usage["output_tokens_details"]["thinking_tokens"]) <= output);
 
         let blocks = whole["content"].as_array().unwrap();

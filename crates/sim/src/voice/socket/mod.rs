@@ -108,16 +108,16 @@ impl Session {
     }
 
     /// Holds the session until one side ends it, and tells what it used.
-    pub(crate) async fn hold<S>(self, io: S) -> SessionUsage
+    pub(crate) async fn run<S>(self, io: S) -> SessionUsage
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send,
     {
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, None).await;
-        let talk = SessionSocket::new(socket, self.script.stop);
+        let socket = SessionSocket::new(socket, self.script.stop);
         match self.path {
-            Path::Realtime => realtime::hold(talk, &self.name).await,
-            Path::Speech => synthesize::hold(talk, &self.query).await,
-            Path::Transcript => transcribe::hold(talk, &self.query).await,
+            Path::Realtime => realtime::run(socket, &self.name).await,
+            Path::Speech => synthesize::run(socket, &self.query).await,
+            Path::Transcript => transcribe::run(socket, &self.query).await,
         }
     }
 }

@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 const TURN_BYTES: usize = 48_000;
 const PITCH: u32 = 440;
 
-pub(super) async fn hold<S: AsyncRead + AsyncWrite + Unpin>(
-    talk: SessionSocket<S>,
+pub(super) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: SessionSocket<S>,
     model: &str,
 ) -> SessionUsage {
     let session = json!({
@@ -26,7 +26,7 @@ pub(super) async fn hold<S: AsyncRead + AsyncWrite + Unpin>(
         "tools": [],
     });
     let mut realtime = Realtime {
-        talk,
+        socket,
         session,
         events: 0,
         items: 0,
@@ -34,11 +34,11 @@ pub(super) async fn hold<S: AsyncRead + AsyncWrite + Unpin>(
         last_text: String::new(),
     };
     let _ = realtime.run().await;
-    realtime.talk.talked
+    realtime.socket.usage
 }
 
 struct Realtime<S> {
-    talk: SessionSocket<S>,
+    socket: SessionSocket<S>,
     session: Value,
     events: u64,
     items: u64,
@@ -49,22 +49,24 @@ struct Realtime<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
     async fn run(&mut self) -> Result<(), SessionOver> {
         let session = self.session.clone();
-        self.say(json!({"type": "session.created", "session": session}))
+        self.send_event(json!({"type": "session.created", "session": session}))
             .await?;
-        self.say(json!({"type": "conversation.created", "conversation": {"id": "conv_sim"}}))
-            .await?;
+        self.send_event(
+            json!({"type": "conversation.created", "conversation": {"id": "conv_sim"}}),
+        )
+        .await?;
         loop {
-            match self.talk.next().await? {
+            match self.socket.next().await? {
                 PeerMessage::Audio(bytes) => self.hear(bytes).await?,
                 PeerMessage::Event(event) => self.take(&event).await?,
             }
         }
     }
 
-    async fn say(&mut self, mut event: Value) -> Result<(), SessionOver> {
+    async fn send_event(&mut self, mut event: Value) -> Result<(), SessionOver> {
         self.events += 1;
         event["event_id"] = json!(format!("event_sim_{}", self.events));
-        self.talk.say(event).await
+        self.socket.send_event(event).await
     }
 
     fn has_voice_activity(&self) -> bool {
@@ -96,7 +98,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
             "session.update" => {
                 self.update(&event["session"]);
                 let session = self.session.clone();
-                self.say(json!({"type": "session.updated", "session": session}))
+                self.send_event(json!({"type": "session.updated", "session": session}))
                     .await
             }
             "input_audio_buffer.append" => {
@@ -107,12 +109,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
             }
             "input_audio_buffer.commit" => {
                 self.heard_bytes = 0;
-                self.say(json!({"type": "input_audio_buffer.committed", "item_id": "item_audio"}))
-                    .await
+                self.send_event(
+                    json!({"type": "input_audio_buffer.committed", "item_id": "item_audio"}),
+                )
+                .await
             }
             "input_audio_buffer.clear" => {
                 self.heard_bytes = 0;
-                self.say(json!({"type": "input_audio_buffer.cleared"}))
+                self.send_event(json!({"type": "input_audio_buffer.cleared"}))
                     .await
             }
             "conversation.item.create" => {
@@ -123,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
                 if let Some(text) = item["content"][0]["text"].as_str() {
                     text.clone_into(&mut self.last_text);
                 }
-                self.say(json!({"type": "conversation.item.added", "item": item}))
+                self.send_event(json!({"type": "conversation.item.added", "item": item}))
                     .await
             }
             "response.create" => {
@@ -133,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
             "response.cancel" | "conversation.item.delete" | "conversation.item.truncate" => Ok(()),
             other => {
                 let message = format!("unknown event type {other}");
-                self.say(
+                self.send_event(
                     json!({"type": "error", "error": {"type": "invalid_request_error",
                     "code": "unknown_event", "message": message, "param": "type",
                     "event_id": event.get("event_id")}}),
@@ -154,13 +158,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
             parts.iter().any(is_audio)
         });
         if item["type"] != "function_call_output" && !has_audio {
-            self.talk.talked.text_inputs += 1;
+            self.socket.usage.text_inputs += 1;
         }
     }
 
     async fn hear(&mut self, bytes: usize) -> Result<(), SessionOver> {
         self.heard_bytes += bytes;
-        self.talk.talked.heard_us += sound_us(self.format("input"), bytes);
+        self.socket.usage.heard_us += sound_us(self.format("input"), bytes);
         if self.has_voice_activity() && self.heard_bytes >= TURN_BYTES {
             self.heard_bytes = 0;
             for event in [
@@ -168,7 +172,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
                 "input_audio_buffer.speech_stopped",
                 "input_audio_buffer.committed",
             ] {
-                self.say(json!({"type": event, "item_id": "item_audio"}))
+                self.send_event(json!({"type": event, "item_id": "item_audio"}))
                     .await?;
             }
             self.respond("").await?;
@@ -191,7 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
 
     async fn respond(&mut self, asked: &str) -> Result<(), SessionOver> {
         let id = format!("resp_sim_{}", self.events);
-        self.say(json!({"type": "response.created",
+        self.send_event(json!({"type": "response.created",
             "response": {"id": id, "object": "realtime.response", "status": "in_progress", "output": []}}))
             .await?;
         let function = self.session["tools"].as_array().and_then(|tools| {
@@ -203,7 +207,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
             None => self.speak(&id).await?,
         };
         let usage = self.usage(asked, &output);
-        self.say(json!({"type": "response.done", "response": {"id": id,
+        self.send_event(json!({"type": "response.done", "response": {"id": id,
             "object": "realtime.response", "status": "completed", "output": [output],
             "usage": usage}}))
             .await
@@ -211,12 +215,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
 
     async fn call(&mut self, id: &str, name: &str) -> Result<Value, SessionOver> {
         let arguments = "{\"place\":\"here\"}";
-        self.say(
+        self.send_event(
             json!({"type": "response.function_call_arguments.delta", "response_id": id,
             "item_id": "item_call", "output_index": 0, "call_id": "call_sim", "delta": arguments}),
         )
         .await?;
-        self.say(
+        self.send_event(
             json!({"type": "response.function_call_arguments.done", "response_id": id,
             "item_id": "item_call", "output_index": 0, "call_id": "call_sim", "name": name,
             "arguments": arguments}),
@@ -246,38 +250,39 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         };
         let is_text = self.session["output_modalities"] == json!(["text"]);
         if is_text {
-            self.say(with("response.output_text.delta", "delta", &words))
+            self.send_event(with("response.output_text.delta", "delta", &words))
                 .await?;
-            self.say(with("response.output_text.done", "text", &words))
+            self.send_event(with("response.output_text.done", "text", &words))
                 .await?;
         } else {
             let characters = u64::try_from(words.chars().count()).unwrap_or_default();
             let (codec, rate) = self.format("output");
             let sound = tone(codec, rate, PITCH, characters * CHAR_MS);
-            self.talk.talked.spoken_us += sound_us((codec, rate), sound.len());
+            self.socket.usage.spoken_us += sound_us((codec, rate), sound.len());
             let is_binary = self.session["audio"]["output"]["transport"] == "binary";
             for piece in sound.chunks(9_600) {
                 if is_binary {
-                    self.talk.sound(piece.to_vec()).await?;
+                    self.socket.send_audio(piece.to_vec()).await?;
                     continue;
                 }
                 let piece = seal::encode(piece);
-                self.say(with("response.output_audio.delta", "delta", &piece))
+                self.send_event(with("response.output_audio.delta", "delta", &piece))
                     .await?;
             }
-            self.say(with(
+            self.send_event(with(
                 "response.output_audio_transcript.delta",
                 "delta",
                 &words,
             ))
             .await?;
-            self.say(with(
+            self.send_event(with(
                 "response.output_audio_transcript.done",
                 "transcript",
                 &words,
             ))
             .await?;
-            self.say(with("response.output_audio.done", "", "")).await?;
+            self.send_event(with("response.output_audio.done", "", ""))
+                .await?;
         }
         let content = if is_text {
             json!({"type": "output_text", "text": words})

@@ -23,7 +23,7 @@ pub(super) struct SessionOver;
 pub(super) struct SessionSocket<S> {
     socket: WebSocketStream<S>,
     stop: Option<BreakOff>,
-    pub(super) talked: SessionUsage,
+    pub(super) usage: SessionUsage,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> SessionSocket<S> {
@@ -31,7 +31,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SessionSocket<S> {
         Self {
             socket,
             stop,
-            talked: SessionUsage::default(),
+            usage: SessionUsage::default(),
         }
     }
 
@@ -56,12 +56,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SessionSocket<S> {
         }
     }
 
-    pub(super) async fn say(&mut self, event: Value) -> Result<(), SessionOver> {
+    pub(super) async fn send_event(&mut self, event: Value) -> Result<(), SessionOver> {
         let message = Message::text(event.to_string());
         self.socket.send(message).await.map_err(|_| SessionOver)
     }
 
-    pub(super) async fn sound(&mut self, audio: Vec<u8>) -> Result<(), SessionOver> {
+    pub(super) async fn send_audio(&mut self, audio: Vec<u8>) -> Result<(), SessionOver> {
         let message = Message::binary(audio);
         self.socket.send(message).await.map_err(|_| SessionOver)
     }

@@ -10,8 +10,8 @@ use serde_json::json;
 use std::collections::HashMap;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub(super) async fn hold<S>(
-    mut talk: SessionSocket<S>,
+pub(super) async fn run<S>(
+    mut socket: SessionSocket<S>,
     query: &HashMap<String, String>,
 ) -> SessionUsage
 where
@@ -21,9 +21,9 @@ where
     let voice = text("voice").unwrap_or("eve");
     let Some(pitch) = pitch(voice) else {
         let error = json!({"type": "error", "message": format!("no voice {voice}")});
-        let _ = talk.say(error).await;
-        talk.close().await;
-        return talk.talked;
+        let _ = socket.send_event(error).await;
+        socket.close().await;
+        return socket.usage;
     };
     let codec = match text("codec") {
         Some("pcm") => Codec::Pcm,
@@ -33,38 +33,41 @@ where
         _ => Codec::Mp3 { bit_rate: 128_000 },
     };
     let rate = text("sample_rate").and_then(|it| it.parse().ok());
-    let _ = speak(&mut talk, codec, rate.unwrap_or(24_000), pitch).await;
-    talk.talked
+    let _ = speak(&mut socket, codec, rate.unwrap_or(24_000), pitch).await;
+    socket.usage
 }
 
 async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
-    talk: &mut SessionSocket<S>,
+    socket: &mut SessionSocket<S>,
     codec: Codec,
     rate: u32,
     pitch: u32,
 ) -> Result<(), SessionOver> {
     loop {
-        let PeerMessage::Event(event) = talk.next().await? else {
+        let PeerMessage::Event(event) = socket.next().await? else {
             continue;
         };
         match event["type"].as_str() {
             Some("text.delta") => {
                 let delta = event["delta"].as_str().unwrap_or_default();
                 let characters = u64::try_from(delta.chars().count()).unwrap_or_default();
-                talk.talked.characters += characters;
+                socket.usage.characters += characters;
                 let sound = tone(codec, rate, pitch, characters * CHAR_MS);
                 let delta = seal::encode(&sound);
-                talk.say(json!({"type": "audio.delta", "delta": delta}))
+                socket
+                    .send_event(json!({"type": "audio.delta", "delta": delta}))
                     .await?;
             }
             Some("text.done") => {
-                let trace = format!("trace-{}", talk.talked.characters);
-                talk.say(json!({"type": "audio.done", "trace_id": trace}))
+                let trace = format!("trace-{}", socket.usage.characters);
+                socket
+                    .send_event(json!({"type": "audio.done", "trace_id": trace}))
                     .await?;
             }
-            Some("text.clear") => talk.say(json!({"type": "audio.clear"})).await?,
+            Some("text.clear") => socket.send_event(json!({"type": "audio.clear"})).await?,
             _ => {
-                talk.say(json!({"type": "error", "message": "unknown event"}))
+                socket
+                    .send_event(json!({"type": "error", "message": "unknown event"}))
                     .await?;
             }
         }

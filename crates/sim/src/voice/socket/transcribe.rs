@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub(super) async fn hold<S>(
-    mut talk: SessionSocket<S>,
+pub(super) async fn run<S>(
+    mut socket: SessionSocket<S>,
     query: &HashMap<String, String>,
 ) -> SessionUsage
 where
@@ -27,43 +27,48 @@ where
         _ => 1,
     };
     let per_second = number("sample_rate", 16_000) * sample_bytes * channels;
-    let _ = listen(&mut talk, per_second.max(1)).await;
-    talk.talked
+    let _ = listen(&mut socket, per_second.max(1)).await;
+    socket.usage
 }
 
 async fn listen<S: AsyncRead + AsyncWrite + Unpin>(
-    talk: &mut SessionSocket<S>,
+    socket: &mut SessionSocket<S>,
     per_second: usize,
 ) -> Result<(), SessionOver> {
-    talk.say(json!({"type": "transcript.created"})).await?;
+    socket
+        .send_event(json!({"type": "transcript.created"}))
+        .await?;
     let mut bytes = 0;
     loop {
-        match talk.next().await? {
+        match socket.next().await? {
             PeerMessage::Audio(more) => {
                 bytes += more;
                 let heard_us = bytes * 1_000_000 / per_second;
-                talk.talked.heard_us = u64::try_from(heard_us).unwrap_or_default();
+                socket.usage.heard_us = u64::try_from(heard_us).unwrap_or_default();
             }
             PeerMessage::Event(event) if event["type"] == "audio.done" => {
                 let hundredths = (bytes * 100).div_ceil(per_second);
                 let duration = format!("{}.{:02}", hundredths / 100, hundredths % 100);
                 let duration: Value = serde_json::from_str(&duration).unwrap_or_default();
-                talk.say(
-                    json!({"type": "transcript.partial", "text": "It sounds like tones.",
+                socket
+                    .send_event(
+                        json!({"type": "transcript.partial", "text": "It sounds like tones.",
                     "words": [], "is_final": true, "speech_final": true, "start": 0.0,
                     "duration": duration}),
-                )
-                .await?;
-                talk.say(json!({"type": "transcript.done", "text": "", "words": [],
+                    )
+                    .await?;
+                socket
+                    .send_event(json!({"type": "transcript.done", "text": "", "words": [],
                     "duration": duration}))
                     .await?;
-                talk.close().await;
+                socket.close().await;
                 return Err(SessionOver);
             }
             PeerMessage::Event(_) => {
-                talk.say(json!({"type": "error", "message": "unknown event"}))
+                socket
+                    .send_event(json!({"type": "error", "message": "unknown event"}))
                     .await?;
-                talk.close().await;
+                socket.close().await;
                 return Err(SessionOver);
             }
         }

@@ -23,12 +23,12 @@ const HEIGHT: u16 = 36;
 const TIMESCALE: u32 = 1000;
 
 /// An MP4 of so many seconds whose colours depend on some words.
-pub(crate) fn film(seconds: u64, words: &str) -> Vec<u8> {
-    film_in(Container::Mp4, seconds, words)
+pub(crate) fn mp4(seconds: u64, words: &str) -> Vec<u8> {
+    file_in(Container::Mp4, seconds, words)
 }
 
 /// The same in another wrapping.
-pub(crate) fn film_in(container: Container, seconds: u64, words: &str) -> Vec<u8> {
+pub(crate) fn file_in(container: Container, seconds: u64, words: &str) -> Vec<u8> {
     let frames: Vec<Vec<u8>> = (0..seconds).map(|second| frame(second, words)).collect();
     let kind = atom(*b"ftyp", &container.brands());
     let media = atom(*b"mdat", &[&frames.concat()]);
@@ -167,21 +167,21 @@ mod tests {
 
     #[test]
     fn a_film_is_as_long_as_it_says_and_its_pictures_stand_where_it_says() {
-        let film = film(3, "a red boat");
-        let at = |name: &[u8]| film.windows(4).position(|four| four == name).unwrap();
-        let number = |place: usize| u32::from_be_bytes(film[place..place + 4].try_into().unwrap());
+        let video = mp4(3, "a red boat");
+        let at = |name: &[u8]| video.windows(4).position(|four| four == name).unwrap();
+        let number = |place: usize| u32::from_be_bytes(video[place..place + 4].try_into().unwrap());
         let head = at(b"mvhd") + 4;
         assert_eq!((number(head + 12), number(head + 16)), (1000, 3000));
         let first = usize::try_from(number(at(b"stco") + 12)).unwrap();
-        assert_eq!(&film[first..first + 8], b"\x89PNG\r\n\x1a\n");
+        assert_eq!(&video[first..first + 8], b"\x89PNG\r\n\x1a\n");
         // Every atom of the top level ends where the next begins.
         let mut place = 0;
         let mut kinds = Vec::new();
-        while place < film.len() {
-            kinds.push(film[place + 4..place + 8].to_vec());
+        while place < video.len() {
+            kinds.push(video[place + 4..place + 8].to_vec());
             place += usize::try_from(number(place)).unwrap();
         }
-        assert_eq!(place, film.len());
+        assert_eq!(place, video.len());
         assert_eq!(kinds, [b"ftyp", b"mdat", b"moov"]);
     }
 }

@@ -3,10 +3,10 @@
 use super::{Refusal, authorise, one_line};
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
-use crate::film::film;
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
 use crate::video_a::Job;
+use crate::video_file::mp4;
 use http::header::{HOST, LOCATION};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ impl Protocol for File {
         if job.is("broken") {
             return Reply::whole(StatusCode::OK, "video/mp4", "<html>not a film</html>");
         }
-        Reply::whole(StatusCode::OK, "video/mp4", film(job.seconds, &job.prompt))
+        Reply::whole(StatusCode::OK, "video/mp4", mp4(job.seconds, &job.prompt))
     }
 
     fn of_status(&self, status: &Status, model: &str) -> Reply {

@@ -1,20 +1,19 @@
-//! What the simulator keeps by id: a bounded number, found at once however many there are.
+//! A map with a maximum size that drops its oldest entries.
 
 use std::collections::{HashMap, VecDeque};
 
-/// Things by their ids; the oldest go first.
+/// Values by id, in the order of insertion.
 #[derive(Debug)]
 pub(crate) struct BoundedMap<T> {
     len_max: usize,
-    /// In the order in which they came, each with its id.
+    /// Oldest first.
     values: VecDeque<(String, T)>,
-    /// How many have gone: the number of the first that is kept.
+    /// How many values were dropped, which is the number of the first value that is left.
     gone: u64,
     numbers: HashMap<String, u64>,
 }
 
 impl<T> BoundedMap<T> {
-    /// A shelf for so many.
     pub(crate) fn new(len_max: usize) -> Self {
         Self {
             len_max,
@@ -24,7 +23,7 @@ impl<T> BoundedMap<T> {
         }
     }
 
-    /// Adds one; of two with one id the later is found.
+    /// Adds a value. If an id is added twice, the later value is found.
     pub(crate) fn add(&mut self, id: &str, value: T) {
         while self.values.len() >= self.len_max {
             self.take_oldest();
@@ -44,7 +43,7 @@ impl<T> BoundedMap<T> {
         self.values.get_mut(index).map(|(_, value)| value)
     }
 
-    /// All of them, the oldest first.
+    /// All values, oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.values.iter().map(|(_, value)| value)
     }
@@ -74,7 +73,7 @@ mod tests {
         for (id, value) in [("a", 1), ("b", 2), ("a", 3), ("c", 4)] {
             shelf.add(id, value);
         }
-        // The first of the two has gone, and took nothing of the other with it.
+        // Dropping the first of the two values leaves the second one findable.
         assert_eq!(shelf.iter().copied().collect::<Vec<_>>(), [2, 3, 4]);
         assert_eq!((shelf.get("a"), shelf.get("b")), (Some(&3), Some(&2)));
         *shelf.get_mut("c").unwrap() = 5;

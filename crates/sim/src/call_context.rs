@@ -1,4 +1,4 @@
-//! What every protocol is told about a call, besides the request itself.
+//! The context of a call that every protocol gets besides the request.
 
 use std::cell::Cell;
 
@@ -11,17 +11,17 @@ pub(crate) struct CallContext<'a> {
     /// The model's name without its script.
     pub(crate) name: &'a str,
     pub(crate) script: &'a Script,
-    /// For ids: differs with every call, also of equal bodies.
+    /// The source of ids. It differs for every call, even if the bodies are equal.
     pub(crate) seed: Seed,
     /// Unix time in seconds.
     pub(crate) created: u64,
-    /// Where the answer leaves its true figures, for the log.
+    /// The protocol stores the true usage of its answer here, for the log.
     pub(crate) true_usage: &'a Cell<Option<TrueUsage>>,
 }
 
 impl CallContext<'_> {
-    /// The name under which the upstream reports the model: dated, as vendors do, so that a
-    /// gateway which lets it through is seen.
+    /// The model name that answers report. It has a date, as vendors' names do, so that a test
+    /// notices a gateway that does not replace it.
     pub(crate) fn reported_model(&self) -> String {
         format!("{}-2026-01-01", self.name)
     }

@@ -1,7 +1,7 @@
-//! The log of received calls: what came in and how it ended.
+//! The log of received calls: the request, and how the call ended.
 //!
-//! Tests of a gateway read here what really reached the upstream, and whether a call was cancelled.
-//! The log keeps the newest calls within a number and a budget of bytes.
+//! Tests of a gateway read here what reached the upstream, and whether a call was cancelled. The
+//! log keeps the newest calls, limited by number and by bytes.
 
 use crate::true_usage::{SessionUsage, TrueUsage};
 use bytes::Bytes;
@@ -29,21 +29,21 @@ pub struct Call {
     pub body: Bytes,
     /// The size of the whole body.
     pub body_bytes: u64,
-    /// The model's name without its script, where the call names one.
+    /// The model's name without its script, if the call names a model.
     pub model: Option<String>,
-    /// The script that was applied, queued faults included, as written.
+    /// The text of the script that was applied, including queued faults.
     pub faults: String,
-    /// The status that was answered; `None` until then.
+    /// The status of the answer; `None` until there is one.
     pub status: Option<u16>,
     pub end: CallEnd,
     /// Body bytes that were handed to the connection.
     pub sent_bytes: u64,
-    /// When it came, in milliseconds of Unix time, and how long it took until it ended.
+    /// When the call arrived (Unix time), and how long it took until it ended.
     pub at_ms: u64,
     pub took_ms: Option<u64>,
-    /// What the answer cost in truth; `None` when there was none.
+    /// The true usage of the answer; `None` if there was no answer.
     pub true_usage: Option<TrueUsage>,
-    /// What a session used, once it is over.
+    /// The true usage of a session, once it has ended.
     pub session_usage: Option<SessionUsage>,
 }
 
@@ -55,21 +55,21 @@ pub enum CallEnd {
     Open,
     /// Everything was handed to the connection.
     Completed,
-    /// The peer went away before that.
+    /// The peer closed the connection before that.
     Cancelled,
-    /// Broken off by a script.
+    /// A script broke it off.
     Cut,
     Reset,
-    /// The request itself did not arrive whole.
+    /// The request did not arrive completely.
     Broken,
 }
 
-/// The most that the log keeps.
+/// Limits of the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) calls: usize,
     pub(crate) body_bytes: usize,
-    /// Of all kept bodies.
+    /// The size of all stored bodies.
     pub(crate) bytes: usize,
 }
 
@@ -88,14 +88,14 @@ struct Log {
     counts: Counts,
 }
 
-/// How many calls there were since the start, also those the log no longer keeps.
+/// Counts of all calls since the start, including those that the log has dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub received: u64,
     pub open: u64,
     pub completed: u64,
     pub cancelled: u64,
-    /// Cut or reset by a script, or arrived broken.
+    /// Cut or reset by a script, or the request was incomplete.
     pub broken: u64,
 }
 
@@ -108,7 +108,7 @@ impl CallLog {
         }
     }
 
-    /// Notes a call; the record follows it to its end.
+    /// Logs a new call and returns the record that tracks it to its end.
     pub(crate) fn open(self: &Arc<Self>, parts: &Parts) -> CallRecord {
         let mut log = self.log.lock();
         log.seq += 1;
@@ -145,7 +145,7 @@ impl CallLog {
         }
     }
 
-    /// The kept calls, oldest first; of one model only, where one is given.
+    /// The logged calls, oldest first, of one model if one is given.
     pub(crate) fn rows(&self, model: Option<&str>) -> Vec<Call> {
         let log = self.log.lock();
         log.rows
@@ -155,7 +155,7 @@ impl CallLog {
             .collect()
     }
 
-    /// The kept calls that came after the one of this number, oldest first.
+    /// The logged calls after the one with this number, oldest first.
     pub(crate) fn after(&self, seq: u64) -> Vec<Call> {
         let log = self.log.lock();
         let known = log.rows.partition_point(|call| call.seq <= seq);
@@ -166,7 +166,7 @@ impl CallLog {
         self.log.lock().counts
     }
 
-    /// Forgets the kept calls; the counts stay.
+    /// Drops the logged calls; the counts stay.
     pub(crate) fn forget(&self) {
         let mut log = self.log.lock();
         log.rows.clear();
@@ -175,7 +175,7 @@ impl CallLog {
         self.bump();
     }
 
-    /// Wakes whenever a call comes, ends or is forgotten.
+    /// Notifies whenever a call arrives, ends or is dropped.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
@@ -210,7 +210,7 @@ impl Log {
     }
 }
 
-/// Follows one call; when it is dropped without an end, the peer has gone.
+/// Tracks one call. If it is dropped without an end, the peer has closed the connection.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     calls: Arc<CallLog>,
@@ -227,7 +227,7 @@ impl CallRecord {
 
     pub(crate) fn body(&self, body: &Bytes) {
         let bounds = self.calls.bounds;
-        // A copy of its own: the body may be a slice of the connection's larger buffer.
+        // Copy, because the body may be a slice of the connection's larger buffer.
         let kept = Bytes::copy_from_slice(body.get(..bounds.body_bytes).unwrap_or(body));
         let mut log = self.calls.log.lock();
         let Some(call) = log.row(self.seq) else {
@@ -265,7 +265,7 @@ impl CallRecord {
         self.sent_bytes += bytes;
     }
 
-    /// The end this call will have when the record is dropped.
+    /// Sets the end that is logged when the record is dropped.
     pub(crate) fn will_end(&mut self, end: CallEnd) {
         self.end = end;
     }
@@ -299,7 +299,7 @@ fn unix_ms() -> u64 {
 }
 
 impl Serialize for Call {
-    /// `body` is the JSON as it came, or null; `text` is the exact text.
+    /// `body` is the received JSON or null, `text` the exact text.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("seq", &self.seq)?;
@@ -324,7 +324,7 @@ impl Serialize for Call {
     }
 }
 
-/// Headers as an object; the values of a repeated name are joined.
+/// Serializes headers as an object and joins the values of a repeated name.
 struct Headers<'a>(&'a HeaderMap);
 
 impl Serialize for Headers<'_> {
@@ -387,7 +387,7 @@ mod tests {
         }
         let kept: Vec<_> = calls.rows(None).iter().map(|call| call.seq).collect();
         assert_eq!(kept, [3, 4, 5]);
-        // A body that fills the budget alone drives the others out.
+        // A body as large as the whole limit evicts all others.
         let last = open(&calls, "0123456789");
         let kept: Vec<_> = calls.rows(None).iter().map(|call| call.seq).collect();
         assert_eq!(kept, [6]);

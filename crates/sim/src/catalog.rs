@@ -1,5 +1,5 @@
-//! Models: how they differ by their names, and `GET /v1/models`, which lists those that the simulator
-//! says it has. It answers to any other name too.
+//! Which model names exist, what they can do, and `GET /v1/models`. Names that are not listed are
+//! accepted too.
 
 use crate::openai::{Refusal, authorise, failure};
 use crate::protocol::Incoming;
@@ -20,11 +20,12 @@ const NAMES: [&str; 10] = [
     "sim-paint-content",
 ];
 const CREATED: u64 = 1_767_225_600;
-/// Models whose name begins so do not exist.
+/// A model whose name begins with this prefix does not exist.
 const MISSING: &str = "missing";
-/// Models whose name begins so reason by themselves and take no sampling parameters.
+/// A model whose name begins with this prefix always reasons and refuses sampling parameters.
 const REASONING: &str = "sim-reason";
-/// Models whose name begins so show their reasoning as it is, where the protocol has a form for it.
+/// A model whose name begins with this prefix shows its reasoning in plain text, if the protocol
+/// can carry it.
 const OPEN: &str = "sim-open";
 const PICTURE: &str = "sim-image";
 const VIDEO: &str = "sim-omni";
@@ -41,12 +42,12 @@ pub(crate) fn shows_reasoning(name: &str) -> bool {
     name.starts_with(OPEN)
 }
 
-/// Models whose name begins so answer with pictures, where the protocol has them.
+/// Whether the model answers with pictures, if the protocol can carry them.
 pub(crate) fn makes_pictures(name: &str) -> bool {
     name.starts_with(PICTURE)
 }
 
-/// Models whose name begins so answer with films, where the protocol has them.
+/// Whether the model answers with videos, if the protocol can carry them.
 pub(crate) fn makes_videos(name: &str) -> bool {
     name.starts_with(VIDEO)
 }
@@ -96,7 +97,7 @@ pub(crate) fn show(id: &str, call: &Incoming<'_>) -> Reply {
 }
 
 fn json(value: &impl Serialize) -> Reply {
-    // Texts and numbers always serialize.
+    // Strings and numbers always serialize.
     Reply::json(
         StatusCode::OK,
         serde_json::to_vec(value).unwrap_or_default(),

@@ -118,7 +118,7 @@ fn queue_faults(body: &Bytes, state: &State) -> Reply {
     }
 }
 
-/// Which calls are asked for.
+/// Selects calls of the log.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Filter {
     model: Option<String>,

@@ -12,7 +12,7 @@ pub(crate) fn iso_8601(unix_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Years that begin in March end with the leap day, which makes the count simple.
+/// Counts years from March, so that the leap day is the last day of a year.
 fn date(unix_days: u64) -> (u64, u64, u64) {
     let days = unix_days + EPOCH_DAYS;
     let day_of_era = days % ERA_DAYS;

@@ -1,15 +1,15 @@
-//! Log probabilities: believable numbers for the tokens of a text.
+//! Plausible log probabilities for the tokens of a text.
 
 use crate::seed::Seed;
 use crate::tokens::first_len;
 use serde::{Serialize, Serializer};
 
-/// Stands in for alternatives of a token.
+/// The alternatives that any token gets.
 const OTHERS: [&str; 8] = [" the", " a", " and", ".", ",", " it", " of", " so"];
-/// How much less likely each alternative is than the one before.
+/// The difference between an alternative and the next less likely one.
 const STEP: u32 = 7000;
 
-/// A negative number of ten-thousandths.
+/// A negative number, in ten-thousandths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Logprob(u32);
 
@@ -45,8 +45,8 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How likely a token was, and so many of those that could have stood there, the likeliest first:
-/// that is the token itself.
+/// The log probability of a token, and the most likely tokens at its position. The first of them is
+/// the token itself.
 pub(crate) fn ranked(token: &str, alternatives: usize) -> (Logprob, Vec<(&str, Logprob)>) {
     let mut seed = Seed::of(&[token.as_bytes()]);
     let own = u32::try_from(seed.below(2000)).unwrap_or_default();

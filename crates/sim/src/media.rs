@@ -1,11 +1,11 @@
-//! Media in requests: data URIs and base64, their true type and size.
+//! Media in requests, as data URI or base64. Detects their true type and size.
 
 use crate::model::{Media, MediaKind, Source};
 
-/// Bytes of a file that tell its type and its pixels.
+/// The bytes of a file that are needed for its type and dimensions.
 const HEAD_BYTES: usize = 64;
 
-/// Why media cannot be taken.
+/// Why media are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MediaError {
     /// Neither a link nor a data URI.
@@ -31,7 +31,7 @@ pub(crate) fn of_url(kind: MediaKind, url: &str) -> Result<Media, MediaError> {
     of_base64(kind, media_type, data)
 }
 
-/// Media given as base64, with the type the caller says it is.
+/// Media given as base64, with the type that the caller declares.
 pub(crate) fn of_base64(kind: MediaKind, said: &str, data: &str) -> Result<Media, MediaError> {
     let content = decode(data).ok_or(MediaError::NotBase64)?;
     let format = sniff(&content.head).map_or_else(|| format_of(said), str::to_owned);
@@ -52,7 +52,8 @@ struct Decoded {
     head: Vec<u8>,
 }
 
-/// Decodes the head and counts the rest. Takes both alphabets, padded or not.
+/// Decodes the first bytes and counts the rest. Accepts both base64 alphabets, with or without
+/// padding.
 fn decode(data: &str) -> Option<Decoded> {
     let data = data.trim_end_matches('=').as_bytes();
     if data.is_empty() || data.len() % 4 == 1 {
@@ -126,7 +127,7 @@ fn sniff(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// `image/png` is a PNG.
+/// `image/png` becomes `PNG`.
 fn format_of(media_type: &str) -> String {
     let (_, subtype) = media_type.split_once('/').unwrap_or(("", media_type));
     let name: String = subtype
@@ -141,7 +142,7 @@ fn format_of(media_type: &str) -> String {
     }
 }
 
-/// The size that a PNG tells in its head.
+/// The dimensions in the header of a PNG.
 fn pixels(head: &[u8]) -> Option<(u32, u32)> {
     if sniff(head)? != "PNG" {
         return None;

@@ -1,6 +1,6 @@
 //! Percent-encoding in paths and queries.
 
-/// Undoes percent-encoding; what is no text becomes the replacement character.
+/// Decodes percent-encoding. Invalid UTF-8 becomes the replacement character.
 pub(crate) fn decoded(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();

@@ -1,15 +1,15 @@
-//! Real pictures: small PNGs whose colours depend on some words.
+//! Small PNG pictures whose colours depend on the given words.
 
 use crate::seed::Seed;
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
-/// Eight bits a channel, three channels.
+/// Three channels of eight bits.
 const FORMAT: [u8; 5] = [8, 2, 0, 0, 0];
-/// The most that one stored block of the compressed stream holds.
+/// The size limit of one uncompressed block.
 const BLOCK_BYTES_MAX: usize = 65_535;
 const ADLER_BASE: u32 = 65_521;
 
-/// A picture of so many pixels; equal words give equal pictures.
+/// A picture of this size. Equal words give equal pictures.
 pub(crate) fn png(width: u32, height: u32, words: &str) -> Vec<u8> {
     let mut picture = SIGNATURE.to_vec();
     let head = [&width.to_be_bytes()[..], &height.to_be_bytes(), &FORMAT].concat();
@@ -19,7 +19,7 @@ pub(crate) fn png(width: u32, height: u32, words: &str) -> Vec<u8> {
     picture
 }
 
-/// Stripes of colours, each row with its filter byte.
+/// Coloured stripes; each row begins with its filter byte.
 fn rows(width: u32, height: u32, words: &str) -> Vec<u8> {
     let mut seed = Seed::of(&[words.as_bytes()]);
     let mut row = || {
@@ -38,7 +38,7 @@ fn chunk(picture: &mut Vec<u8>, kind: [u8; 4], content: &[u8]) {
     picture.extend_from_slice(&crc32(&checked).to_be_bytes());
 }
 
-/// Wraps bytes into a compressed stream that does not compress.
+/// A zlib stream of uncompressed blocks.
 fn zlib(bytes: &[u8]) -> Vec<u8> {
     let mut stream = vec![0x78, 0x01];
     let mut blocks = bytes.chunks(BLOCK_BYTES_MAX).peekable();

@@ -1,4 +1,4 @@
-//! What a protocol is to the life of an exchange.
+//! The interface between an exchange and a protocol.
 
 use crate::call_context::CallContext;
 use crate::content_task::Tasks;
@@ -10,41 +10,40 @@ use bytes::Bytes;
 use http::request::Parts;
 use std::sync::Arc;
 
-/// A call as it came in.
+/// A received call.
 #[derive(Debug)]
 pub(crate) struct Incoming<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) body: &'a Bytes,
     pub(crate) settings: &'a Settings,
-    /// The tasks under way.
+    /// The running video tasks.
     pub(crate) jobs: &'a Arc<Jobs>,
     pub(crate) content_tasks: &'a Arc<Tasks>,
-    /// The id under which the vendor files the call. It stands in a header, and with some vendors
-    /// in errors too.
+    /// The vendor's id of the call. It is sent in a header and, by some vendors, in errors too.
     pub(crate) request_id: &'a str,
 }
 
-/// A call that a protocol has taken. Refusals are replies already, since each vendor words and
-/// wraps them in its own way.
+/// A call that a protocol has parsed. Refusals are complete replies, because each vendor has its
+/// own messages and envelope.
 pub(crate) trait Protocol: Sized {
-    /// Checks the caller's credential, and takes the call apart as far as its model and form.
+    /// Checks the caller's credential and parses the call as far as model and form.
     fn read(call: &Incoming<'_>) -> Result<Self, Reply>;
 
-    /// The model that the call names, its script included.
+    /// The model that the call names, including its script.
     fn model(&self) -> &str;
 
-    /// The answer, or the refusal of what the vendor would refuse.
+    /// The answer, or a refusal where the vendor would refuse the request.
     fn answer(&self, context: &CallContext<'_>) -> Reply;
 
-    /// The error that a script asks for by its status.
+    /// The error for a status that a script asks for.
     fn of_status(&self, status: &Status, model: &str) -> Reply;
 
-    /// An error under status 200, in the form that was asked for.
+    /// An error with status 200, as a stream if the caller asked for one.
     fn error_in_200(&self, model: &str) -> Reply;
 
-    /// An object without members, in the form that was asked for.
+    /// An empty object, as a stream if the caller asked for one.
     fn empty_object(&self) -> Reply;
 
-    /// The one refusal no vendor has: the script behind the model's name cannot be read.
+    /// The refusal of a script that cannot be parsed. No vendor has such an error.
     fn bad_script(&self, error: &ScriptError) -> Reply;
 }

@@ -1,8 +1,8 @@
-//! Opaque values that only the simulator can make: thought signatures, encrypted reasoning.
+//! Opaque values that only the simulator can create: thought signatures and encrypted reasoning.
 //!
-//! A seal binds a text to a kind and a model. What comes back is checked: a value that was cut,
-//! altered, or made for another model or use is told from a true one. It is standard base64 whose
-//! bytes use the whole alphabet, so that a peer which decodes and encodes it again must do it right.
+//! A seal binds a text to a kind and a model. When a client sends it back, the simulator detects
+//! whether it was cut, altered, or made for another model or purpose. It is standard base64 that
+//! uses the whole alphabet, so that errors of a peer that decodes and encodes it again show.
 
 use crate::seed::Seed;
 
@@ -18,7 +18,7 @@ pub(crate) fn seal(kind: &str, model: &str, text: &str) -> String {
     encode(&bytes)
 }
 
-/// The text of a seal that was made for this kind and model; `None` for every other value.
+/// The sealed text, if the value was made for this kind and model.
 pub(crate) fn open(kind: &str, model: &str, sealed: &str) -> Option<String> {
     let bytes = decode(sealed)?;
     let rest = bytes.strip_prefix(MAGIC)?;
@@ -40,7 +40,7 @@ fn check(kind: &str, model: &str, text: &[u8]) -> [u8; CHECK_BYTES] {
     Seed::of(&parts).next().to_le_bytes()
 }
 
-/// Hides the text, so that nobody is tempted to read it; twice is the text again.
+/// Makes the text unreadable; applied twice it gives the text again.
 fn masked(bytes: &[u8]) -> impl Iterator<Item = u8> {
     let mut seed = Seed::new(0x7365_616c);
     bytes
@@ -65,7 +65,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Base64 of either alphabet, padded or not.
+/// Decodes base64 of either alphabet, with or without padding.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let signs = text.trim_end_matches('=').as_bytes();
     if signs.len() % 4 == 1 {

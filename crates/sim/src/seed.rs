@@ -1,10 +1,10 @@
-//! Deterministic variety: everything that looks random in an answer comes from here.
+//! A deterministic generator for everything that looks random in an answer.
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A small generator; equal seeds give equal sequences.
+/// Equal seeds give equal sequences.
 #[derive(Debug, Clone)]
 pub(crate) struct Seed(u64);
 
@@ -13,7 +13,7 @@ impl Seed {
         Self(number)
     }
 
-    /// A seed that depends on every given part.
+    /// A seed that depends on all given parts.
     pub(crate) fn of(parts: &[&[u8]]) -> Self {
         let mut hash = FNV_OFFSET;
         for part in parts {
@@ -38,12 +38,12 @@ impl Seed {
         usize::try_from(self.next().checked_rem(bound).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// One of the choices; `None` when there are none.
+    /// One of the choices; `None` if there are none.
     pub(crate) fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> Option<&'a T> {
         choices.get(self.below(choices.len())).copied()
     }
 
-    /// Letters and digits as in a vendor's ids.
+    /// Random letters and digits, as in vendors' ids.
     pub(crate) fn letters(&mut self, len: usize) -> String {
         (0..len)
             .filter_map(|_| ALPHABET.get(self.below(ALPHABET.len())))

@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
-/// How a simulator behaves; the default suits tests.
+/// How a simulator behaves. The default is meant for tests.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Time between the content events of a stream. None in tests; a little makes a demo lively.
+    /// The delay between the content events of a stream. The demo sets one, so that streaming is
+    /// visible.
     pub pace: Option<Duration>,
-    /// Keys answered with 401.
+    /// Keys that are answered with 401.
     pub refused_keys: Vec<String>,
-    /// Keys whose account has no money: 429 with `insufficient_quota`.
+    /// Keys whose account has no credit; they are answered with 429 and `insufficient_quota`.
     pub poor_keys: Vec<String>,
     pub request_bytes_max: usize,
     pub connections_max: usize,
-    /// Bounds of the log of calls.
+    /// Limits of the log of calls.
     pub calls_max: usize,
     pub call_body_bytes_max: usize,
     pub calls_bytes_max: usize,

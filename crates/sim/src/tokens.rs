@@ -1,15 +1,15 @@
-//! The simulated tokenizer: a fixed rule that cuts a text into tokens.
+//! The simulated tokenizer: a fixed rule that splits a text into tokens.
 //!
 //! A token is a word of up to six letters with the space before it, up to three digits, one other
-//! sign, or a run of line breaks. The rule is simple on purpose: what the usage says, what a limit
-//! cuts and what one stream chunk carries all come from the same cut, so they agree exactly.
+//! character, or a run of line breaks. Usage, limits and stream chunks all use this rule, so they
+//! agree exactly.
 
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Letters of one token; longer words take several.
+/// The letters of one token; longer words are several tokens.
 const ASCII_LETTERS_MAX: usize = 6;
-/// The same for letters outside ASCII, which real tokenizers cut finer.
+/// The same outside ASCII, where real tokenizers make shorter tokens.
 const WIDE_LETTERS_MAX: usize = 3;
 const DIGITS_MAX: usize = 3;
 const BREAKS_MAX: usize = 4;
@@ -25,7 +25,7 @@ pub fn count_tokens(text: &str) -> u64 {
     count
 }
 
-/// How many tokens the texts of a value have, at any depth.
+/// How many tokens the strings of a JSON value have, at any depth.
 pub(crate) fn count_in(value: &Value) -> u64 {
     match value {
         Value::String(text) => count_tokens(text),
@@ -35,7 +35,7 @@ pub(crate) fn count_in(value: &Value) -> u64 {
     }
 }
 
-/// The byte length of the first token; 0 only for an empty text.
+/// The length of the first token in bytes; 0 only for an empty text.
 pub(crate) fn first_len(text: &str) -> usize {
     let body = text.strip_prefix(' ').unwrap_or(text);
     let space = text.len() - body.len();
@@ -43,7 +43,7 @@ pub(crate) fn first_len(text: &str) -> usize {
         return space;
     };
     if first == ' ' {
-        // Only one space joins a word; more of them are tokens by themselves.
+        // One space belongs to the word after it; each further space is a token.
         return space;
     }
     space + run_len(body, first)
@@ -68,12 +68,12 @@ fn run_len(body: &str, first: char) -> usize {
         .sum()
 }
 
-/// Scripts without spaces, where each sign is a token.
+/// Scripts without spaces, in which each character is a token.
 fn is_dense(c: char) -> bool {
     matches!(u32::from(c), 0x2E80..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x2_0000..=0x3_FFFF)
 }
 
-/// Cuts a text after `tokens_max` tokens. The second value is how many tokens stayed.
+/// Cuts a text after `tokens_max` tokens. The second value is the number of tokens that are left.
 pub(crate) fn cut(text: &str, tokens_max: u64) -> (&str, u64) {
     let mut end = 0;
     let mut count = 0;
@@ -84,7 +84,8 @@ pub(crate) fn cut(text: &str, tokens_max: u64) -> (&str, u64) {
     (text.get(..end).unwrap_or(text), count)
 }
 
-/// Walks over the tokens of a shared text without borrowing it, so that a stream can own the walk.
+/// Iterates over the tokens of a shared text without borrowing it, so that a stream can own the
+/// iterator.
 #[derive(Debug, Clone)]
 pub(crate) struct TokenWalk {
     text: Arc<str>,
@@ -101,18 +102,17 @@ impl TokenWalk {
         self.at
     }
 
-    /// Gives the next token.
     pub(crate) fn token(&mut self) -> Option<&str> {
         self.token_before(usize::MAX)
     }
 
-    /// Gives the next token, cut where it would reach past a place.
+    /// The next token, cut if it would extend beyond a position.
     pub(crate) fn token_before(&mut self, place: usize) -> Option<&str> {
         let len = first_len(self.text.get(self.at..)?);
         self.bytes(len.min(place.saturating_sub(self.at)))
     }
 
-    /// Gives the next `len` bytes, a little more where they end inside a character.
+    /// The next `len` bytes, extended to the end of a character.
     pub(crate) fn bytes(&mut self, len: usize) -> Option<&str> {
         let start = self.at;
         let mut end = start.saturating_add(len).min(self.text.len());

@@ -1,33 +1,33 @@
-//! What a call used in truth, whatever its answer told: the witness for a gateway's bill.
+//! The true usage of a call, whatever its answer reported. Tests compare a gateway's bill with it.
 
 use serde::Serialize;
 
-/// True figures of one call, in classes that do not overlap.
+/// The true usage of one call, in classes that do not overlap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TrueUsage {
-    /// Input tokens neither read from a cache nor written to one.
+    /// Input tokens that were neither read from a cache nor written to it.
     pub fresh_input: u64,
     pub cache_read: u64,
     pub cache_write: u64,
-    /// All output tokens, reasoning included.
+    /// All output tokens, including reasoning.
     pub output: u64,
     pub reasoning: u64,
     pub tools: HostedTools,
 }
 
-/// True figures of one session on a socket.
+/// The true usage of one WebSocket session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SessionUsage {
-    /// Audio that came and that was sent, in microseconds of its sound.
+    /// The playing time of the received and of the sent audio.
     pub heard_us: u64,
     pub spoken_us: u64,
-    /// Items of text in a conversation.
+    /// Text items of the conversation.
     pub text_inputs: u64,
-    /// Characters to be spoken.
+    /// Characters to speak.
     pub characters: u64,
 }
 
-/// How often the upstream used tools of its own.
+/// How often the upstream used its own tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct HostedTools {
     pub searches: u64,

@@ -1,4 +1,4 @@
-//! One figure of a usage object, true or bent by a script.
+//! One number of a usage object, true or changed by a fault.
 
 use crate::fault::UsageFault;
 use serde::{Serialize, Serializer};
@@ -9,7 +9,7 @@ pub(crate) enum UsageNumber {
     Number(u64),
     /// The number as a string.
     Text(u64),
-    /// What no integer type can hold.
+    /// A number that no integer type can hold.
     Raw(&'static str),
 }
 
@@ -28,7 +28,7 @@ impl Serialize for UsageNumber {
 }
 
 impl UsageNumber {
-    /// The figure as a script wants it. That none is told at all is the caller's to see to.
+    /// The number that is reported under a fault. The caller handles `UsageFault::Missing`.
     pub(crate) fn with_fault(number: u64, fault: UsageFault) -> Self {
         match fault {
             UsageFault::Exact

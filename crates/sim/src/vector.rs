@@ -1,9 +1,9 @@
-//! Vectors that mean something in the small: equal texts give equal vectors, texts that share words
-//! and letters lie close, all have the length one.
+//! Embedding vectors. Equal texts give equal vectors, texts that share words and letters are close,
+//! and every vector has length one.
 
 use crate::seed::Seed;
 
-/// What a whole word weighs beside the three letters of a trigram.
+/// The weight of a word relative to a trigram of letters.
 const WORD_WEIGHT: f32 = 2.0;
 const TRIGRAM: usize = 3;
 
@@ -22,12 +22,12 @@ pub(crate) fn of_text(text: &str, dimensions: usize) -> Vec<f32> {
             add(&mut sum, &[b"letters", letters.as_bytes()], 1.0);
         }
     }
-    // Signs alone have a direction too.
+    // A text without letters gets a direction too.
     add(&mut sum, &[b"text", text.as_bytes()], 0.1);
     unit(sum)
 }
 
-/// The vector of a text given as tokens.
+/// The vector of a list of tokens.
 pub(crate) fn of_tokens(tokens: &[u64], dimensions: usize) -> Vec<f32> {
     let mut sum = vec![0.0; dimensions];
     for token in tokens {
@@ -36,7 +36,7 @@ pub(crate) fn of_tokens(tokens: &[u64], dimensions: usize) -> Vec<f32> {
     unit(sum)
 }
 
-/// Adds a feature: a few places of the vector, with signs, all out of its hash.
+/// Adds a feature. Its hash selects a few positions of the vector and their signs.
 #[expect(clippy::float_arithmetic, reason = "vectors are made of it")]
 fn add(sum: &mut [f32], feature: &[&[u8]], weight: f32) {
     let mut seed = Seed::of(feature);

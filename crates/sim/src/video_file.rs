@@ -1,8 +1,8 @@
-//! A real film: one drawn picture a second, in a container that players open.
+//! A video file that players open: one picture per second, in an MP4 or MOV container.
 
 use crate::picture;
 
-/// What a film is wrapped in.
+/// The container format of a video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Container {
     Mp4,
@@ -22,12 +22,12 @@ const WIDTH: u16 = 64;
 const HEIGHT: u16 = 36;
 const TIMESCALE: u32 = 1000;
 
-/// An MP4 of so many seconds whose colours depend on some words.
+/// An MP4 of this length. Its colours depend on the words.
 pub(crate) fn mp4(seconds: u64, words: &str) -> Vec<u8> {
     file_in(Container::Mp4, seconds, words)
 }
 
-/// The same in another wrapping.
+/// The same in any container.
 pub(crate) fn file_in(container: Container, seconds: u64, words: &str) -> Vec<u8> {
     let frames: Vec<Vec<u8>> = (0..seconds).map(|second| frame(second, words)).collect();
     let kind = atom(*b"ftyp", &container.brands());
@@ -36,7 +36,7 @@ pub(crate) fn file_in(container: Container, seconds: u64, words: &str) -> Vec<u8
     [kind, media, movie(&frames, first)].concat()
 }
 
-/// The picture that a film shows in one of its seconds.
+/// The picture of one second, as PNG.
 pub(crate) fn frame(second: u64, words: &str) -> Vec<u8> {
     let words = format!("{words} {second}");
     picture::png(WIDTH.into(), HEIGHT.into(), &words)
@@ -100,7 +100,7 @@ fn movie(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
     atom(*b"moov", &[&head, &atom(*b"trak", &[&track_head, &media])])
 }
 
-/// Where each picture stands, how long it is and how long it is shown.
+/// The sample tables: position, size and duration of each picture.
 fn samples(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
     let one = 1_u32.to_be_bytes();
     let count = length(frames.len()).to_be_bytes();
@@ -138,7 +138,7 @@ fn samples(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
     )
 }
 
-/// The picture as it is, neither turned nor stretched.
+/// The identity transformation.
 fn matrix() -> Vec<u8> {
     [0x0001_0000_u32, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000]
         .iter()
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!((number(head + 12), number(head + 16)), (1000, 3000));
         let first = usize::try_from(number(at(b"stco") + 12)).unwrap();
         assert_eq!(&video[first..first + 8], b"\x89PNG\r\n\x1a\n");
-        // Every atom of the top level ends where the next begins.
+        // The top-level atoms follow each other without gaps.
         let mut place = 0;
         let mut kinds = Vec::new();
         while place < video.len() {

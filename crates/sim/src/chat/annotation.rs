@@ -1,4 +1,4 @@
-//! Sources of the text.
+//! Annotations: the source of a text.
 
 use crate::model::Output;
 use serde::Serialize;
@@ -13,13 +13,13 @@ pub(super) struct Annotation {
 struct UrlCitation {
     url: String,
     title: String,
-    /// In characters.
+    /// In characters, not bytes.
     start_index: usize,
     end_index: usize,
 }
 
 impl Annotation {
-    /// The source of an output's whole text.
+    /// The source of the whole text.
     pub(super) fn of(output: &Output) -> Option<Self> {
         let citation = output.citation.as_ref()?;
         Some(Self {

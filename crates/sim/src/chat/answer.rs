@@ -14,11 +14,11 @@ use http::StatusCode;
 use serde::Serialize;
 
 const ANSWER_BYTES_MAX: usize = 256 << 20;
-/// How many bytes an alternative of a token, and its sound, take for each byte of text.
+/// How many bytes an alternative of a token, or its audio, takes for each byte of text.
 const LOGPROB_WEIGHT: usize = 16;
 const AUDIO_WEIGHT: usize = 16;
 
-/// What every chunk and the whole answer say alike.
+/// The members that are the same in every chunk and in the whole answer.
 #[derive(Debug, Clone)]
 pub(super) struct Identity {
     pub(super) id: String,
@@ -39,7 +39,7 @@ impl Identity {
     }
 }
 
-/// The alternatives of a call. All together they have a size that fits into memory.
+/// The outputs of all choices. Their total size is limited.
 pub(super) fn outputs(
     request: &Request,
     context: &CallContext<'_>,
@@ -101,7 +101,7 @@ pub(super) fn whole(request: &Request, context: &CallContext<'_>) -> Result<Repl
         service_tier: "default",
         system_fingerprint: &identity.fingerprint,
     };
-    // Texts, numbers and checked raw values always serialize.
+    // Strings, numbers and checked raw values always serialize.
     Ok(Reply::json(
         StatusCode::OK,
         serde_json::to_vec(&completion).unwrap_or_default(),

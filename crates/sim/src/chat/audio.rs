@@ -1,15 +1,16 @@
-//! Spoken answers: the words as a transcript, and as much silence as it takes to say them.
+//! Spoken answers: a transcript, and as much silence as it takes to speak it.
 
 use crate::seed::Seed;
 use serde::Serialize;
 
-/// A clip can be named in a later turn for so long.
+/// How long a later turn can refer to a clip.
 const KEPT_S: u64 = 3600;
-/// Silence for one byte of text: groups of three zero bytes, so that clips can be joined.
+/// The silence for one byte of text: three zero bytes, so that the base64 of pieces can be
+/// concatenated.
 const GROUP: &str = "AAAA";
 const GROUPS_PER_BYTE: usize = 4;
 
-/// The clip of an unstreamed answer.
+/// The audio clip of an unstreamed answer.
 #[derive(Serialize)]
 pub(super) struct Clip<'a> {
     id: String,
@@ -37,7 +38,7 @@ pub(super) fn expires_at(created: u64) -> u64 {
     created.saturating_add(KEPT_S)
 }
 
-/// Base64 of the silence for a text.
+/// Silence for a text, as base64.
 pub(super) fn silence(text: &str) -> String {
     GROUP.repeat(text.len().saturating_mul(GROUPS_PER_BYTE))
 }

@@ -1,4 +1,4 @@
-//! A call of this protocol, from its bytes to its answer.
+//! A call of this protocol, from the request body to the answer.
 
 use super::{answer, request, stream};
 use crate::call_context::CallContext;
@@ -8,7 +8,7 @@ use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
 use serde_json::Value;
 
-/// A call, not yet checked beyond its model.
+/// A call of which only the credential and the model have been checked.
 #[derive(Debug)]
 pub(crate) struct Chat {
     request: Value,

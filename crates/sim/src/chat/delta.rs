@@ -1,4 +1,4 @@
-//! The shapes of a chunk.
+//! The wire format of a chunk.
 
 use super::annotation::Annotation;
 use super::audio::{expires_at, silence};
@@ -22,7 +22,7 @@ pub(super) struct Chunk<'a> {
     pub(super) obfuscation: Option<String>,
 }
 
-/// A member that may be left out or be null, which clients tell apart.
+/// A member that can be absent or null. Clients distinguish the two.
 #[derive(Default, Serialize)]
 #[serde(untagged)]
 pub(super) enum OptionalMember<T> {
@@ -46,7 +46,7 @@ pub(super) struct ChunkChoice {
     pub(super) finish_reason: Option<&'static str>,
 }
 
-/// What a chunk adds; only what it has is written.
+/// What a chunk adds. Empty members are not written.
 #[derive(Default, Serialize)]
 pub(super) struct Delta {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ struct CustomDelta {
 }
 
 impl Delta {
-    /// Opens a choice. The content is null where no text will follow.
+    /// Opens a choice. The content is null if no text follows.
     pub(super) fn role(silent: bool) -> Self {
         Self {
             role: Some("assistant"),
@@ -149,7 +149,7 @@ impl Delta {
         }
     }
 
-    /// Names a clip.
+    /// Opens an audio clip.
     pub(super) fn audio_start(id: String) -> Self {
         Self::audio(AudioDelta {
             id: Some(id),
@@ -180,7 +180,7 @@ impl Delta {
         }
     }
 
-    /// Names a call; the id, the type and the name are never repeated.
+    /// Opens a tool call. Its id, type and name are not repeated later.
     pub(super) fn call_start(index: usize, id: String, call: &Call) -> Self {
         let start = CallDelta {
             id: Some(id),

@@ -1,4 +1,4 @@
-//! Log probabilities as a choice holds them: of its content, or of its refusal.
+//! Log probabilities of a choice: of its content or of its refusal.
 
 use crate::openai::{TokenLogprob, logprobs};
 use serde::Serialize;
@@ -9,7 +9,7 @@ pub(super) struct Logprobs {
     refusal: Option<Vec<TokenLogprob>>,
 }
 
-/// Of a text, with so many alternatives for each token.
+/// The log probabilities of a text, with this many alternatives for each token.
 pub(super) fn of(text: &str, alternatives: usize, refused: bool) -> Logprobs {
     let tokens = Some(logprobs(text, alternatives));
     let (content, refusal) = if refused {

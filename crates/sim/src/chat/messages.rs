@@ -30,7 +30,7 @@ const KNOWN: &[&str] = &[
 pub(super) struct Messages {
     pub(super) system: Vec<String>,
     pub(super) turns: Vec<Turn>,
-    /// All that was said, for rules about words.
+    /// The text of all messages, for rules about words.
     pub(super) all_text: String,
 }
 
@@ -62,7 +62,7 @@ struct Reader {
     messages: Messages,
     /// Calls of the last assistant message that have no result yet.
     unanswered: Vec<String>,
-    /// Whether a result may come now.
+    /// Whether a tool result is allowed here.
     calls_open: bool,
 }
 
@@ -114,7 +114,7 @@ impl Reader {
         }
         if let Some(call) = message.child("function_call")? {
             calls.push(PastCall {
-                // The result of a deprecated call names the function, not an id.
+                // The result of a deprecated call refers to the function by name, not to an id.
                 id: call.required_text("name")?.to_owned(),
                 name: call.required_text("name")?.to_owned(),
                 arguments: call.required_text("arguments")?.to_owned(),
@@ -204,7 +204,7 @@ fn past_call(call: &Member<'_>) -> Result<PastCall, Refusal> {
     })
 }
 
-/// Which parts a message may hold.
+/// Which content parts a message may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PartsOf {
     User,

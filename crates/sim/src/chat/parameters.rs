@@ -1,4 +1,4 @@
-//! Reads the single parameters of a request.
+//! Reads the scalar parameters of a request.
 
 use crate::catalog;
 use crate::model::{Effort, Shape};
@@ -13,7 +13,7 @@ const METADATA_MAX: usize = 16;
 pub(super) struct Streaming {
     pub(super) wanted: bool,
     pub(super) include_usage: bool,
-    /// Chunks carry a string that hides their length.
+    /// Chunks have a padding string that hides their length.
     pub(super) obfuscation: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn streaming(body: &Member<'_>) -> Result<Streaming, Refusal> {
     })
 }
 
-/// Members that the simulator does not act upon still have to be what they should be.
+/// Checks members that have no effect in the simulator.
 pub(super) fn check_sampling(body: &Member<'_>, name: &str) -> Result<(), Refusal> {
     let temperature = body.decimal("temperature", 0, 2)?;
     let top_p = body.decimal("top_p", 0, 1)?;
@@ -63,7 +63,7 @@ pub(super) fn check_sampling(body: &Member<'_>, name: &str) -> Result<(), Refusa
     }
     if catalog::reasons(name) {
         for (member, value) in [("temperature", temperature), ("top_p", top_p)] {
-            // Reasoning models take the default and nothing else.
+            // Reasoning models accept only the default.
             if value.is_some_and(|value| value.to_bits() != 1.0_f64.to_bits()) {
                 return Err(Refusal::invalid(format!(
                     "Unsupported value: '{member}' does not support this value with this model. \
@@ -156,7 +156,7 @@ pub(super) fn logprobs(body: &Member<'_>) -> Result<Option<usize>, Refusal> {
     }
 }
 
-/// Sound is asked for by its modality and described by its voice and format.
+/// A caller requests audio by its modality, and describes it by voice and format.
 pub(super) fn audio(body: &Member<'_>) -> Result<bool, Refusal> {
     let modalities = body.list("modalities")?.unwrap_or_default();
     if !modalities.iter().any(|modality| modality == "audio") {
@@ -169,7 +169,8 @@ pub(super) fn audio(body: &Member<'_>) -> Result<bool, Refusal> {
     Ok(true)
 }
 
-/// JSON mode without a word of it in the prompt is a known way to an endless answer.
+/// JSON mode requires the word JSON in the prompt, because models otherwise tend to produce endless
+/// whitespace.
 pub(super) fn check_json_is_asked_for(shape: &Shape, all_text: &str) -> Result<(), Refusal> {
     if *shape == Shape::Json && !all_text.to_ascii_lowercase().contains("json") {
         return Err(Refusal::invalid(

@@ -1,4 +1,4 @@
-//! Reads a request and refuses what the vendor would refuse.
+//! Reads a request, and refuses what the vendor would refuse.
 
 use super::parameters::{self, Streaming};
 use super::tools::Tooling;
@@ -10,7 +10,7 @@ use crate::openai::{Member, Refusal};
 use serde_json::Value;
 
 const CHOICES_MAX: i64 = 128;
-/// The members of the protocol; strict models refuse others.
+/// The members that the protocol defines. A strict model refuses others.
 const KNOWN: &[&str] = &[
     "audio",
     "frequency_penalty",
@@ -51,22 +51,22 @@ const KNOWN: &[&str] = &[
     "web_search_options",
 ];
 
-/// A request that can be answered.
+/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,
     pub(super) streaming: Streaming,
     pub(super) choices: usize,
-    /// How many alternatives of each token are told; `None`: no log probabilities at all.
+    /// How many alternatives of each token are reported; `None` means no log probabilities.
     pub(super) logprobs: Option<usize>,
-    /// The answer is spoken.
+    /// The caller asked for audio.
     pub(super) audio: bool,
-    /// The tools came as `functions`: the call goes back as `function_call`.
+    /// The request has `functions` instead of `tools`, so the answer has `function_call`.
     pub(super) legacy: bool,
 }
 
 impl Request {
-    /// Whether an output's text is given as sound.
+    /// Whether the text of an output is sent as audio.
     pub(super) fn speaks(&self, output: &Output) -> bool {
         self.audio && !output.refused && !output.text.is_empty()
     }
@@ -137,7 +137,7 @@ mod tests {
         read(request, &context)
     }
 
-    /// A valid request with other members laid over it.
+    /// A valid request, with some members replaced.
     fn request(changes: &Value) -> Value {
         let mut request = json!({"model": "m", "messages": [{"role": "user", "content": "json?"}]});
         let (Value::Object(request_map), Value::Object(changes)) = (&mut request, changes) else {

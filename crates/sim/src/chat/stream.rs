@@ -1,4 +1,4 @@
-//! The streamed answer: chunks, made one at a time while they are sent.
+//! The streamed answer. Chunks are created while they are sent.
 
 use super::answer::{Identity, outputs};
 use super::choice_stream::{ChoiceChunk, ChoiceStream};
@@ -46,7 +46,7 @@ pub(super) fn stream(request: &Request, context: &CallContext<'_>) -> Result<Rep
     }))
 }
 
-/// An error body under status 200, in the form that was asked for.
+/// An error with status 200, as a stream if the caller asked for one.
 pub(super) fn error_in_200(request: &Value, model: &str) -> Reply {
     let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
     if wants_stream(request) {
@@ -56,7 +56,7 @@ pub(super) fn error_in_200(request: &Value, model: &str) -> Reply {
     }
 }
 
-/// An object without members, in the form that was asked for.
+/// An empty object, as a stream if the caller asked for one.
 pub(super) fn empty_object(request: &Value) -> Reply {
     if wants_stream(request) {
         let empty = frame(EventKind::Content, b"{}");
@@ -97,7 +97,7 @@ struct Chunks {
     include_usage: bool,
     obfuscation: bool,
     seed: Seed,
-    /// Whose turn it is; the choices speak one after another, a chunk each.
+    /// The choices take turns: each sends one chunk, then the next choice follows.
     queue: VecDeque<ChoiceStream>,
     content_events: u64,
     stage: Stage,
@@ -146,7 +146,7 @@ impl Iterator for Chunks {
 }
 
 impl Chunks {
-    /// The event that a script puts in here.
+    /// The event that a script inserts at this point.
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
         if events
@@ -247,7 +247,7 @@ impl Chunks {
             service_tier: "default",
             system_fingerprint: &self.identity.fingerprint,
             choices,
-            // Who asked for usage gets a null until it is there.
+            // If the caller asked for usage, it is null in all chunks but the last.
             usage: match usage {
                 Some(usage) => OptionalMember::Given(usage),
                 None if self.include_usage => OptionalMember::Null,
@@ -261,7 +261,7 @@ impl Chunks {
 
 fn written(kind: EventKind, chunk: &impl Serialize) -> Event {
     let mut bytes = b"data: ".to_vec();
-    // Texts, numbers and checked raw values always serialize into memory.
+    // Strings, numbers and checked raw values always serialize into memory.
     let _ = serde_json::to_writer(&mut bytes, chunk);
     bytes.extend_from_slice(b"\n\n");
     Event {

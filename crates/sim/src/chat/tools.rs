@@ -35,7 +35,7 @@ pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
     }
     if tools.is_empty() {
         for name in ["tool_choice", "parallel_tool_calls"] {
-            // `none` without tools says nothing that could be wrong.
+            // `none` is harmless without tools.
             if body.get(name).is_some_and(|value| value != "none") {
                 return Err(Refusal::invalid(format!(
                     "'{name}' is only allowed when 'tools' are specified."
@@ -133,7 +133,7 @@ fn read_choice(body: &Member<'_>, tools: &mut Vec<Tool>) -> Result<ToolUse, Refu
     }
 }
 
-/// The name inside `{"type": "function", "function": {"name"}}`.
+/// The name in `{"type": "function", "function": {"name"}}`.
 fn chosen_name(choice: &Member<'_>, tools: &[Tool]) -> Result<String, Refusal> {
     let kind = choice
         .one_of("type", &["function", "custom"])?
@@ -148,7 +148,7 @@ fn chosen_name(choice: &Member<'_>, tools: &[Tool]) -> Result<String, Refusal> {
     .param("tool_choice"))
 }
 
-/// `functions` and `function_call`, which tools replaced.
+/// Reads `functions` and `function_call`, the deprecated form of tools.
 fn read_legacy(body: &Member<'_>, functions: &[Value]) -> Result<Tooling, Refusal> {
     let mut tools = Vec::new();
     for (index, function) in functions.iter().enumerate() {
@@ -170,7 +170,7 @@ fn read_legacy(body: &Member<'_>, functions: &[Value]) -> Result<Tooling, Refusa
     })
 }
 
-/// The form of the text that is asked for.
+/// The requested format of the text.
 pub(super) fn read_format(body: &Member<'_>) -> Result<Shape, Refusal> {
     let Some(format) = body.child("response_format")? else {
         return Ok(Shape::Text);

@@ -1,4 +1,4 @@
-//! The `usage` object, true or bent by a script.
+//! The `usage` object, true or changed by a fault.
 
 use super::request::Request;
 use crate::fault::{Script, UsageFault};
@@ -8,7 +8,7 @@ use crate::true_usage::{HostedTools, TrueUsage};
 use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
-/// True figures of a call.
+/// The true token counts of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TokenCounts {
     prompt: u64,
@@ -48,7 +48,6 @@ impl TokenCounts {
         }
     }
 
-    /// What the call used, for the log.
     pub(super) fn true_usage(self) -> TrueUsage {
         TrueUsage {
             fresh_input: self.prompt - self.cached - self.cache_write,
@@ -60,7 +59,7 @@ impl TokenCounts {
         }
     }
 
-    /// The figures while the answer is on its way: so many tokens were given yet.
+    /// The usage after this many output tokens.
     pub(super) fn so_far(self, completion: u64) -> Usage {
         let given = completion.min(self.completion);
         Self {
@@ -72,7 +71,7 @@ impl TokenCounts {
         .written(UsageNumber::Number)
     }
 
-    /// The final figures as a script wants them; `None`: they are not told.
+    /// The final usage under a fault; `None` if it is not reported.
     pub(super) fn reported(self, fault: UsageFault) -> Option<Usage> {
         if fault == UsageFault::Missing {
             return None;
@@ -118,7 +117,7 @@ pub(super) struct Usage {
     completion_tokens_details: CompletionDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_side_tool_usage_details: Option<HostedDetails>,
-    /// What aggregators of several vendors add.
+    /// Added by aggregators of several vendors.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<UsageNumber>,
 }

@@ -1,4 +1,4 @@
-//! A new task.
+//! Creates a task.
 
 use super::refusal;
 use super::tasks::{Status, Task, Tasks};
@@ -78,7 +78,8 @@ impl Protocol for Create {
 }
 
 impl Create {
-    /// What the vendor refuses at once: the name of the parameter. What only a gateway may know is among it.
+    /// Returns the name of a parameter that the vendor refuses. Parameters that only a gateway
+    /// defines are among them.
     fn check(&self) -> Result<(), &'static str> {
         let request = &self.request;
         for name in ["callback_url", "priority", "service_tier"] {
@@ -107,7 +108,7 @@ impl Create {
             {
                 Ok(())
             }
-            // Only a draft that has succeeded, and by the vendor's own name for it.
+            // A draft can be used only if it has succeeded, and only by the vendor's id.
             Some("draft_task") => {
                 let id = item["draft_task"]["id"].as_str().unwrap_or_default();
                 let draft = self.tasks.find(id).ok_or("content.draft_task.id")?;

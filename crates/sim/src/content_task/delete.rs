@@ -1,4 +1,4 @@
-//! The end of a task by the caller's will.
+//! Cancels or deletes a task.
 
 use super::refusal;
 use super::tasks::{DeleteError, TaskPath, Tasks, task_path};

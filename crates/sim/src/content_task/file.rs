@@ -1,4 +1,4 @@
-//! What a task has made: a film, and the last of its pictures. A signature opens them, no key does.
+//! The results of a task: a video and its last frame. They need a signature in the URL, and no key.
 
 use super::refusal;
 use super::tasks::{Status, Task, TaskPath, task_path};

@@ -1,4 +1,4 @@
-//! How tasks stand.
+//! Polls and lists tasks.
 
 use super::refusal;
 use super::tasks::{Status, Task, TaskPath, Tasks, task_path};
@@ -66,7 +66,7 @@ impl Protocol for Poll {
     }
 }
 
-/// A page of the tasks, the newest first.
+/// A page of tasks, newest first.
 pub(crate) fn list(call: &Incoming<'_>) -> Reply {
     if let Err(refused) = refusal::authorise(call) {
         return refused;
@@ -105,8 +105,8 @@ fn host(call: &Incoming<'_>) -> String {
     host.unwrap_or_default().to_owned()
 }
 
-/// A task as the vendor shows it. Names of its own stand in it, so that a gateway which lets them through is
-/// seen.
+/// A task as the vendor shows it. It contains the vendor's own names, so that a test notices a
+/// gateway that passes them on.
 fn shown(task: &Task, host: &str) -> Value {
     let status = task.status();
     let mut shown = json!({

@@ -1,4 +1,4 @@
-//! What the vendor refuses, in its own envelope.
+//! Refusals in the vendor's envelope.
 
 use crate::fault::{ScriptError, Status};
 use crate::openai;
@@ -7,7 +7,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::json;
 
-/// An error as the vendor words it: with an id of the request at the end.
+/// An error in the vendor's form: the message ends with the request id.
 pub(super) fn failure(status: StatusCode, code: &str, message: &str, param: &str) -> Reply {
     let message =
         format!("{message} Request id: 021700004711000000000000000000000000ffffac150a4b1c2d3");
@@ -48,7 +48,7 @@ pub(super) fn authorise(call: &Incoming<'_>) -> Result<(), Reply> {
     Err(failure(status, code, message, ""))
 }
 
-/// The error that a script asks for by its status.
+/// The error for a status that a script asks for.
 pub(super) fn of_status(status: &Status, model: &str) -> Reply {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let word = match status.code {

@@ -1,26 +1,25 @@
-//! The tasks that the simulator has, and how each stands.
+//! The tasks of the simulator and their state.
 
 use crate::bounded_map::BoundedMap;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Tasks that are kept; the oldest go first.
+/// How many tasks are stored; the oldest are dropped first.
 const TASKS_MAX: usize = 20_000;
-/// What the model makes of a length that is left to it.
+/// The length of a video if the model may choose it.
 const SECONDS: u64 = 5;
 const FRAMES_PER_SECOND: u64 = 24;
 
-/// What a path of this protocol leads to.
+/// What a path of this protocol refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskPath<'a> {
     All,
     One(&'a str),
-    /// A file by its name.
     File(&'a str),
 }
 
-/// The place of a path, under either of the two bases that people use.
+/// Parses a path under either of the two base paths in use.
 pub(crate) fn task_path(path: &str) -> Option<TaskPath<'_>> {
     let path = path
         .strip_prefix("/v1/contents/generations/")
@@ -41,7 +40,7 @@ pub(crate) struct Task {
     pub(crate) request: Value,
     pub(crate) created_at: u64,
     pub(crate) updated_at: u64,
-    /// Opens its files.
+    /// The signature in the URLs of its files.
     pub(crate) signature: String,
     polls: u64,
     is_cancelled: bool,
@@ -73,7 +72,7 @@ impl Status {
     }
 }
 
-/// A task as the simulator's witness tells it.
+/// The true state of a task, for tests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TaskRecord {
     pub id: String,
@@ -81,7 +80,7 @@ pub struct TaskRecord {
     pub status: &'static str,
     pub polls: u64,
     pub is_deleted: bool,
-    /// The tokens that the account is billed for.
+    /// The tokens for which the account is billed.
     pub billed_tokens: u64,
 }
 
@@ -101,7 +100,7 @@ impl Task {
         }
     }
 
-    /// The texts of the request.
+    /// The texts of the request, joined.
     pub(crate) fn prompt(&self) -> String {
         let items = self.request["content"].as_array();
         let texts = items.into_iter().flatten();
@@ -109,7 +108,7 @@ impl Task {
         texts.join(" ")
     }
 
-    /// Whether a text holds a word in brackets.
+    /// Whether a text contains the word in brackets.
     pub(crate) fn is(&self, word: &str) -> bool {
         self.prompt().contains(&format!("[{word}]"))
     }
@@ -137,7 +136,7 @@ impl Task {
         }
     }
 
-    /// How many polls it is shown as not ended.
+    /// For how many polls the task is shown as not ended.
     fn polls_pending(&self) -> u64 {
         let prompt = self.prompt();
         let given = prompt.split_once("[polls=");
@@ -145,7 +144,7 @@ impl Task {
         given.unwrap_or(2)
     }
 
-    /// Whole seconds of the film.
+    /// The length of the video in seconds.
     pub(crate) fn seconds(&self) -> u64 {
         match self.request["frames"].as_u64() {
             Some(frames) => frames.div_ceil(FRAMES_PER_SECOND),
@@ -208,13 +207,13 @@ impl Tasks {
         self.0.lock().add(&id, task);
     }
 
-    /// A task whose record is there.
+    /// Finds a task that was not deleted.
     pub(crate) fn find(&self, id: &str) -> Option<Task> {
         let tasks = self.0.lock();
         tasks.get(id).filter(|task| !task.is_deleted).cloned()
     }
 
-    /// The task as it stands at this poll, which is counted. Success is billed once.
+    /// Counts a poll and returns the task in its new state. A success is billed once.
     pub(crate) fn poll(&self, id: &str, at: u64) -> Option<Task> {
         let mut tasks = self.0.lock();
         let task = tasks.get_mut(id)?;
@@ -232,7 +231,7 @@ impl Tasks {
         Some(task.clone())
     }
 
-    /// Cancels what is queued, forgets what has ended.
+    /// Cancels a queued task, deletes an ended one.
     pub(crate) fn delete(&self, id: &str, at: u64) -> Result<(), DeleteError> {
         let mut tasks = self.0.lock();
         let task = tasks.get_mut(id);
@@ -255,7 +254,7 @@ impl Tasks {
         }
     }
 
-    /// Those whose records are there, the newest first.
+    /// All tasks that were not deleted, newest first.
     pub(crate) fn all(&self) -> Vec<Task> {
         let tasks = self.0.lock();
         let kept = tasks.iter().rev().filter(|task| !task.is_deleted);

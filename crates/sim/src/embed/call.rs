@@ -1,4 +1,4 @@
-//! A call of this protocol, from its bytes to its answer.
+//! A call of this protocol, from the request body to the answer.
 
 use super::request;
 use crate::call_context::CallContext;
@@ -12,7 +12,7 @@ use crate::vector;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// A call, not yet checked beyond its model.
+/// A call of which only the credential and the model have been checked.
 #[derive(Debug)]
 pub(crate) struct Embed {
     request: Value,
@@ -69,7 +69,7 @@ impl Protocol for Embed {
         } else {
             json!({ "embedding": vectors.next() })
         };
-        // Usage is told on request only: older models of this protocol tell none.
+        // Reported only if a script asks for it, because older models of this protocol report none.
         if context.script.usage == UsageFault::Unasked {
             let tokens: u64 = contents.iter().map(|it| count_tokens(&it.text)).sum();
             answer["usageMetadata"] =

@@ -36,7 +36,7 @@ pub(super) fn whole(request: &Request, context: &CallContext<'_>) -> Reply {
             total_tokens: UsageNumber::with_fault(request.tokens, fault),
         }),
     };
-    // Texts and finite numbers always serialize.
+    // Strings and finite numbers always serialize.
     Reply::json(
         StatusCode::OK,
         serde_json::to_vec(&list).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! `POST /v1/embeddings`.
 //!
-//! Models whose names begin with `sim-embed-float` and `sim-embed-base64` know one encoding only and
-//! answer in it whatever was asked for, as some compatible servers do.
+//! Models whose names begin with `sim-embed-float` and `sim-embed-base64` always use that encoding,
+//! whatever the caller asked for, as some compatible servers do.
 
 mod answer;
 mod call;

@@ -1,4 +1,4 @@
-//! What a request asks for, checked as the vendor checks it.
+//! Reads a request with the vendor's checks.
 
 use crate::call_context::CallContext;
 use crate::catalog;
@@ -7,12 +7,12 @@ use crate::tokens::count_tokens;
 use crate::vector;
 use serde_json::Value;
 
-/// The length of a vector unless another one is asked for, and the longest.
+/// The default and maximum length of a vector.
 pub(super) const DIMENSIONS: usize = 1536;
 const INPUTS_MAX: usize = 2048;
 const INPUT_TOKENS_MAX: u64 = 8192;
 const TOKENS_MAX: u64 = 300_000;
-/// The ids of the vocabulary that tokens come from.
+/// The size of the vocabulary, which limits the ids of tokens.
 const VOCABULARY: u64 = 100_277;
 const KNOWN: [&str; 5] = ["model", "input", "dimensions", "encoding_format", "user"];
 

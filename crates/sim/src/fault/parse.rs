@@ -1,4 +1,4 @@
-//! Reads the grammar of scripts; see the module above.
+//! Parses scripts. The grammar is in the documentation of `fault`.
 
 use super::script::{BreakKind, Script, Substitute, UsageFault};
 use super::value::{
@@ -7,12 +7,12 @@ use super::value::{
 use crate::habit::VendorRefusal;
 use std::fmt;
 
-/// The longest text, event and count that a script may ask for.
+/// Limits of the sizes and counts that a script may ask for.
 const BYTES_MAX: usize = 64 << 20;
 const CHUNKS_MAX: usize = 1_000_000;
 const PARTS_MAX: usize = 32;
 
-/// A script that cannot be read; the text says which part and why.
+/// A script that cannot be parsed. The text names the part and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError(String);
 
@@ -30,14 +30,14 @@ impl fmt::Display for ScriptError {
 
 impl std::error::Error for ScriptError {}
 
-/// Cuts an upstream model name into the name proper and the text of its script.
+/// Splits the name of an upstream model into the name itself and its script.
 pub(crate) fn split_model(model: &str) -> (&str, &str) {
     model.split_once('+').unwrap_or((model, ""))
 }
 
 impl Script {
-    /// Adds the parts of a text to a script. Parts of the text override what stood before, so
-    /// queued faults win over those of the model name.
+    /// Adds the parts of a text to the script. They override earlier parts, so queued faults take
+    /// precedence over those of the model name.
     pub(crate) fn apply(&mut self, text: &str) -> Result<(), ScriptError> {
         let mut seen: Vec<&str> = Vec::new();
         for part in text.split('+').filter(|part| !part.is_empty()) {
@@ -123,7 +123,7 @@ impl Script {
     }
 }
 
-/// Parts that exclude each other share a group.
+/// Parts that exclude each other belong to one group.
 fn group_of(name: &str) -> &str {
     match name {
         "hang" | "reset" | "cut" | "truncate" => "hang, reset, cut or truncate",

@@ -1,4 +1,4 @@
-//! Faults queued by the control endpoint for a model's next calls.
+//! Faults that are queued for the next calls of a model.
 
 use super::{Script, ScriptError};
 use parking_lot::Mutex;
@@ -6,10 +6,10 @@ use serde::Serialize;
 use std::collections::VecDeque;
 
 const QUEUED_MAX: usize = 1000;
-/// The name that stands for every model.
+/// Matches every model.
 const ANY: &str = "*";
 
-/// Waiting faults, oldest first.
+/// Queued faults, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: Mutex<VecDeque<Queued>>,
@@ -21,7 +21,7 @@ pub(crate) struct Queued {
     /// The model's name without its own script, or `*`.
     pub(crate) model: String,
     pub(crate) faults: String,
-    /// How many calls are still to be hit.
+    /// How many more calls get the faults.
     pub(crate) times: u32,
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum QueueError {
 }
 
 impl QueueError {
-    /// The error as those see it who speak of scripts only.
+    /// Converts to the error type of scripts.
     pub(crate) fn into_script(self) -> ScriptError {
         match self {
             Self::Script(error) => error,
@@ -42,7 +42,7 @@ impl QueueError {
 }
 
 impl Queue {
-    /// Adds a row. The script is read now, so that a mistake shows where it was made.
+    /// Adds a row. The script is parsed at once, so that the caller gets the error.
     pub(crate) fn push(&self, row: Queued) -> Result<(), QueueError> {
         Script::default()
             .apply(&row.faults)
@@ -57,7 +57,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the faults of the oldest row for this model, once.
+    /// Takes the faults of the oldest row for this model, and counts the row down.
     pub(crate) fn take(&self, model: &str) -> Option<String> {
         let mut waiting = self.waiting.lock();
         let place = waiting

@@ -1,48 +1,48 @@
-//! A parsed script, grouped by who acts on it.
+//! A parsed script, grouped by the code that applies it.
 
 use crate::habit::{Habits, VendorRefusal};
 use crate::true_usage::HostedTools;
 use std::time::Duration;
 
-/// Everything that is asked of one answer. The default is an honest one.
+/// All instructions for one answer. The default is a correct answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) times: Delays,
     pub(crate) stop: Option<BreakOff>,
-    /// Bytes in one write.
+    /// The body is written in pieces of this many bytes.
     pub(crate) pieces: Option<usize>,
     pub(crate) substitute: Option<Substitute>,
     pub(crate) events: EventFaults,
     pub(crate) usage: UsageFault,
     pub(crate) text: TextFaults,
-    /// Tokens of the prompt told as read from the cache, and as written to it.
+    /// Prompt tokens that are reported as read from the cache, and as written to it.
     pub(crate) cached: Option<u64>,
     pub(crate) cache_write: Option<u64>,
-    /// How often the upstream uses tools of its own.
+    /// How often the upstream uses its own tools.
     pub(crate) hosted: HostedTools,
     /// Members that the protocol does not define are refused.
     pub(crate) strict: bool,
     pub(crate) reasoning: Reasoning,
-    /// The word for the finish, whatever it truly was.
+    /// Replaces the reported finish reason.
     pub(crate) finish: Option<String>,
     pub(crate) google: GoogleOptions,
-    /// Forms that the vendor's documents do not show.
+    /// Answer forms that the vendor's documentation does not show.
     pub(crate) habits: Habits,
 }
 
-/// What only the Google protocols know.
+/// Options of the Google protocols.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GoogleOptions {
-    /// The answer stops half way with a token by which the rest can be had.
+    /// The answer stops half way, with a token that a request for the rest sends back.
     pub(crate) continuation: bool,
-    /// The habits of older models: thoughts are not signed, calls have no ids.
+    /// Like older models: thoughts are not signed, and calls have no ids.
     pub(crate) unsigned: bool,
     pub(crate) no_call_ids: bool,
-    /// Tokens of server tools, told beside the prompt's.
+    /// Tokens of server tools, reported separately from the prompt's.
     pub(crate) tool_use_tokens: Option<u64>,
 }
 
-/// What is waited for.
+/// Delays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Delays {
     pub(crate) delay: Option<Duration>,
@@ -51,7 +51,7 @@ pub(crate) struct Delays {
     pub(crate) slow_usage: Option<Duration>,
 }
 
-/// How an answer breaks off, and where.
+/// How and where an answer breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BreakOff {
     pub(crate) how: BreakKind,
@@ -70,11 +70,11 @@ pub(crate) enum BreakKind {
 pub(crate) enum BreakPoint {
     Head,
     Content,
-    /// After so many bytes of the body.
+    /// After this many bytes of the body.
     Byte(u64),
 }
 
-/// What is sent in place of the answer.
+/// What is sent instead of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Substitute {
     Status(Status),
@@ -84,7 +84,7 @@ pub(crate) enum Substitute {
     Swapped,
     EmptyObject,
     EndlessLine,
-    /// A refusal in the words of a vendor, whatever protocol was called.
+    /// A refusal in a vendor's words, for any protocol.
     Refusal(&'static VendorRefusal),
 }
 
@@ -94,16 +94,16 @@ pub(crate) struct Status {
     pub(crate) retry_after_s: Option<u32>,
 }
 
-/// What happens to the events of a stream.
+/// Faults in the events of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct EventFaults {
-    /// After so many content events.
+    /// After this many content events.
     pub(crate) garbage_after: Option<u64>,
     pub(crate) error_after: Option<u64>,
     pub(crate) failure_after: Option<u64>,
     pub(crate) no_done: bool,
     pub(crate) no_finish: bool,
-    /// The event that opens a part holds its first piece already.
+    /// The event that opens a part already contains its first piece.
     pub(crate) early_content: bool,
 }
 
@@ -125,28 +125,29 @@ pub(crate) enum UsageFault {
     Costed,
 }
 
-/// What the model says whatever it was asked.
+/// Overrides of the model's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TextFaults {
     pub(crate) chunks: Option<usize>,
     pub(crate) bytes: Option<usize>,
     pub(crate) huge_event_bytes: Option<usize>,
     pub(crate) invalid_utf8: bool,
-    /// The model declines, for a category where one is named.
+    /// The model refuses, with a category if one is given.
     pub(crate) refuse: Option<String>,
     pub(crate) content_filter: bool,
     pub(crate) ignore_limit: bool,
-    /// The vendor's safety system stops the prompt, for this reason where the protocol tells one.
+    /// The vendor's safety system blocks the prompt. The reason is reported if the protocol has a
+    /// place for it.
     pub(crate) blocked: Option<String>,
 }
 
-/// What the model does with its reasoning.
+/// How the model treats its reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reasoning {
-    /// It is given, but not to be read.
+    /// It is sent in unreadable form.
     pub(crate) redacted: bool,
-    /// A history whose calls lack the reasoning before them is refused.
+    /// A history without the reasoning before its calls is refused.
     pub(crate) demanded: bool,
-    /// A part of it comes before each call, not all of it at the beginning.
+    /// A part of it comes before each call, instead of all of it at the beginning.
     pub(crate) interleaved: bool,
 }

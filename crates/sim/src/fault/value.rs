@@ -1,11 +1,11 @@
-//! Reads the values of a script's parts.
+//! Parses the values in a script.
 
 use super::script::{BreakKind, BreakOff, BreakPoint, Status, Substitute, UsageFault};
 use crate::habit::VendorRefusal;
 use std::time::Duration;
 
 const DURATION_MAX: Duration = Duration::from_secs(3600);
-/// Calls of one tool of the upstream's own.
+/// The maximum number of calls of one of the upstream's own tools.
 const HOSTED_MAX: usize = 1_000;
 
 pub(super) fn needed(value: Option<&str>) -> Result<&str, String> {

@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use crate::seed::Seed;
 use http::StatusCode;
 
-/// What every event and the whole answer say alike.
+/// The members that are the same in every event and in the whole answer.
 #[derive(Debug, Clone)]
 pub(super) struct Identity {
     id: String,
@@ -39,7 +39,7 @@ impl Identity {
         }
     }
 
-    /// The answer to a prompt that is not let through.
+    /// The answer to a blocked prompt.
     pub(super) fn blocked<'a>(&'a self, reason: &'a str, usage: Option<Usage>) -> Response<'a> {
         Response {
             prompt_feedback: Some(PromptFeedback {
@@ -95,7 +95,7 @@ fn candidate(plan: CandidatePlan) -> Candidate {
     parts.extend(picture.map(Part::picture));
     let first_call = parts.len();
     parts.extend(calls.into_iter().map(Part::call));
-    // The signature stands at the first call, or else at the last part that is no thought.
+    // The first call is signed. Without a call, the last part that is not a thought is signed.
     let signed = if first_call < parts.len() {
         parts.get_mut(first_call)
     } else {

@@ -1,4 +1,4 @@
-//! A call of this protocol, from its bytes to its answer.
+//! A call of this protocol, from the request body to the answer.
 
 use super::path::{Action, Form, target};
 use super::{answer, request, stream};
@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// A call, not yet checked beyond its model.
+/// A call of which only the credential and the model have been checked.
 #[derive(Debug)]
 pub(crate) struct Generate {
     request: Value,
@@ -84,7 +84,7 @@ impl Protocol for Generate {
     }
 }
 
-/// A refusal under its own status. Where an array was asked for, it is an array of one.
+/// A refusal with its own status. If the caller asked for an array, it is an array of one.
 fn failure(refusal: &Refusal, form: Form) -> Reply {
     match form {
         Form::Whole | Form::Events => whole(refusal),

@@ -1,4 +1,4 @@
-//! One candidate of a stream: gives its parts in order.
+//! The events of one candidate of a stream, in order.
 
 use super::plan::CandidatePlan;
 use super::shape::{Candidate, Content, FunctionCall, Part};
@@ -10,7 +10,7 @@ pub(super) struct CandidateStream {
     stage: Stage,
 }
 
-/// Where a candidate stands.
+/// What comes next in a candidate.
 enum Stage {
     Thoughts(Pieces),
     Text(Pieces),
@@ -19,7 +19,7 @@ enum Stage {
     End,
 }
 
-/// What one event tells.
+/// One event of a candidate.
 pub(super) enum CandidateEvent {
     /// A part of the answer.
     Part(Candidate),
@@ -33,7 +33,7 @@ impl CandidateStream {
         Self { plan, stage }
     }
 
-    /// `None` when the ending has been told.
+    /// `None` after the last event.
     pub(super) fn next(&mut self) -> Option<CandidateEvent> {
         loop {
             match &mut self.stage {
@@ -63,7 +63,7 @@ impl CandidateStream {
                         self.stage = Stage::End;
                         return Some(self.ending());
                     };
-                    // Only the first call of a step is signed.
+                    // Only the first call is signed.
                     let part = Part::call(call).signed(self.plan.signature.take());
                     return Some(self.spoken(part));
                 }
@@ -89,7 +89,7 @@ impl CandidateStream {
         })
     }
 
-    /// The ending comes with an empty text, which carries the signature where no call did.
+    /// The last event has an empty text, which carries the signature if no call did.
     fn ending(&mut self) -> CandidateEvent {
         let part = Part::text("").signed(self.plan.signature.take());
         CandidateEvent::Ending(Candidate {

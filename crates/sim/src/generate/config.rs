@@ -52,7 +52,7 @@ const STOPS_MAX: usize = 5;
 const CANDIDATES_MAX: i64 = 8;
 const LOGPROBS_MAX: i64 = 20;
 const BUDGET_MAX: i64 = 32_768;
-/// Budgets up to these are low and medium effort.
+/// Budgets up to these limits count as low and medium effort.
 const LOW_BUDGET_MAX: i64 = 1024;
 const MEDIUM_BUDGET_MAX: i64 = 8192;
 
@@ -70,7 +70,7 @@ pub(super) struct Config {
     pub(super) modalities: Modalities,
 }
 
-/// What an answer is made of.
+/// What the answer consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Modalities {
     pub(super) text: bool,
@@ -117,7 +117,7 @@ pub(super) fn read(body: &Field<'_>, context: &CallContext<'_>) -> Result<Config
     })
 }
 
-/// How much the model thinks, and whether it shows it.
+/// How much the model thinks, and whether it shows its thoughts.
 fn thinking(config: &Field<'_>, model: &str) -> Result<(Effort, bool), Refusal> {
     let usual = if catalog::reasons(model) {
         Effort::Medium
@@ -154,7 +154,8 @@ fn thinking(config: &Field<'_>, model: &str) -> Result<(Effort, bool), Refusal> 
     Ok((effort, thoughts))
 }
 
-/// The form of the text; the second value tells that it is one bare word of a list.
+/// The format of the text. The second value is true if it is one of a list of words, without
+/// quotes.
 fn shape(config: &Field<'_>) -> Result<(Shape, bool), Refusal> {
     let mime_type = config.text("response_mime_type")?.unwrap_or("text/plain");
     let own = config.get("response_schema");
@@ -221,7 +222,7 @@ fn modalities(config: &Field<'_>, model: &str) -> Result<Modalities, Refusal> {
         ))
         .field(&config.path("response_modalities")));
     }
-    // Models that paint do so unless they are told otherwise.
+    // Image models answer with a picture unless the request names other modalities.
     let paints = asked("IMAGE") || (words.is_empty() && catalog::makes_pictures(model));
     Ok(Modalities {
         text: words.is_empty() || asked("TEXT"),

@@ -1,10 +1,10 @@
-//! Reads `contents`: turns, and the order of function calls, their signatures and responses.
+//! Reads `contents`: the turns, and the order of function calls, signatures and responses.
 
 use super::parts::{CONTENT, CallPart, Content, Part, PartKind, Response, Role};
 use crate::google::{Field, Refusal, SignatureError, Signer};
 use crate::model::{PastCall, Turn};
 
-/// The turns of a conversation.
+/// The turns of the conversation.
 pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
     let contents = body.children("contents", CONTENT)?;
     if contents.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
              empty.",
         ));
     }
-    // Calls are checked from the last thing on that the user said by himself.
+    // Only calls after the user's last question are checked.
     let current = contents
         .iter()
         .rposition(Content::is_question)
@@ -46,10 +46,10 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
     Ok(reader.turns)
 }
 
-/// A call whose result has not come yet.
+/// A call without a result so far.
 struct PendingCall {
     id: String,
-    /// The id that the caller knows it by.
+    /// Whether the caller's history contains the id.
     client_knows_id: bool,
     name: String,
 }
@@ -58,7 +58,7 @@ struct Reader<'a> {
     signer: Signer<'a>,
     turns: Vec<Turn>,
     pending: Vec<PendingCall>,
-    /// The content before was the model's: this one continues its turn.
+    /// The previous content was the model's, so this one continues its turn.
     after_model: bool,
 }
 
@@ -75,8 +75,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Streamed answers come back as one content for each event: neighbours are one turn, and only
-    /// the first call of a turn has to be signed.
+    /// Clients send a streamed answer back as one content for each event. Neighbouring contents of
+    /// the model are one turn, and only the first call of a turn must be signed.
     fn model(&mut self, parts: Vec<Part<'_>>, index: usize, current: bool) -> Result<(), Refusal> {
         let mut said = String::new();
         let mut calls = Vec::new();
@@ -88,7 +88,7 @@ impl Reader<'_> {
                 }
                 PartKind::Call(call) => {
                     self.check_call(&call, part.signature, current, index)?;
-                    // The place makes an id where there is none.
+                    // Without an id, the position serves as one.
                     let place = self.turns.len() * 100 + self.pending.len();
                     let id = call.id.map_or_else(|| format!("#{place}"), str::to_owned);
                     self.pending.push(PendingCall {
@@ -205,7 +205,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Gives a result to the call it belongs to: by its id, or by name and order.
+    /// Assigns a result to its call, by id, or else by name and order.
     fn result(&mut self, response: Response<'_>) -> Result<(), Refusal> {
         let place = match response.id {
             Some(id) => self

@@ -1,4 +1,4 @@
-//! `:countTokens`: bare contents, or a whole request that names its model once more.
+//! `:countTokens`, for contents alone or for a whole request that repeats the model.
 
 use super::request;
 use crate::call_context::CallContext;
@@ -23,7 +23,7 @@ const WRAPPED: [&str; 8] = [
     "cached_content",
 ];
 
-/// A call, not yet checked beyond its model.
+/// A call of which only the credential and the model have been checked.
 #[derive(Debug)]
 pub(crate) struct Count {
     request: Value,

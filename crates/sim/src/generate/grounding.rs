@@ -1,4 +1,4 @@
-//! Sources of an answer: pages on the web, and which part of the text they support.
+//! Grounding: the web pages of an answer, and which part of the text they support.
 
 use crate::model::Citation;
 use serde::Serialize;
@@ -32,7 +32,7 @@ struct Support {
     grounding_chunk_indices: [usize; 1],
 }
 
-/// A run of bytes; one that begins at the first byte does not say so.
+/// A range of bytes. A start of 0 is not written.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Segment {
@@ -41,7 +41,7 @@ struct Segment {
 }
 
 impl Grounding {
-    /// So many searches without a source that is shown; none without a search.
+    /// Searches without a visible source; `None` if there was no search.
     pub(super) fn searched(searches: u64) -> Option<Self> {
         (searches > 0).then(|| Self {
             grounding_chunks: Vec::new(),
@@ -50,7 +50,7 @@ impl Grounding {
         })
     }
 
-    /// The whole text is from one page, found by one search at least.
+    /// One page is the source of the whole text, found by at least one search.
     pub(super) fn of(citation: &Citation, text: &str, searches: u64) -> Self {
         Self {
             grounding_chunks: vec![Chunk {
@@ -79,7 +79,7 @@ fn queries(searches: u64) -> Vec<String> {
     (1..=searches).map(|n| format!("sim query {n}")).collect()
 }
 
-/// Pages that were fetched for an answer.
+/// The pages that were fetched for an answer.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Fetched {
@@ -94,7 +94,7 @@ struct FetchedPage {
 }
 
 impl Fetched {
-    /// So many pages, where there are any.
+    /// This many pages; `None` if there are none.
     pub(super) fn of(fetches: u64) -> Option<Self> {
         let page = |n| FetchedPage {
             retrieved_url: format!("https://sim-upstream.example/page/{n}"),

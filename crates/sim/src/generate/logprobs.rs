@@ -25,7 +25,7 @@ struct Top {
     candidates: Vec<Chosen>,
 }
 
-/// Of a text, with so many alternatives for each token; the second value is the average.
+/// The log probabilities of a text, with this many alternatives for each token, and their average.
 pub(super) fn of(text: &str, alternatives: usize) -> (LogprobsResult, Logprob) {
     let mut result = LogprobsResult {
         chosen_candidates: Vec::new(),

@@ -1,9 +1,9 @@
 //! `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent`, also under `/v1`.
 //!
-//! As the vendor does it: unstreamed JSON is indented, events end with `\r\n`, every event carries
-//! running usage, and a stream without `alt=sse` is one JSON array. Calls and the last text of an
-//! answer carry a `thoughtSignature`; that of a call has to come back while its results are
-//! awaited.
+//! As with the vendor, unstreamed JSON is indented, events end with `\r\n`, every event carries the
+//! usage so far, and a stream without `alt=sse` is one JSON array. Calls and the last text of an
+//! answer have a `thoughtSignature`. The client must send that of a call back together with its
+//! result.
 
 mod answer;
 mod call;

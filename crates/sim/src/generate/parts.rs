@@ -24,7 +24,7 @@ const PART: &[&str] = &[
     "tool_response",
     "video_metadata",
 ];
-/// Exactly one of them makes a part.
+/// A part has exactly one of these members.
 const DATA: &[&str] = &[
     "code_execution_result",
     "executable_code",
@@ -71,7 +71,7 @@ pub(super) enum PartKind<'a> {
     Media(Media),
     Call(CallPart<'a>),
     Response(Response<'a>),
-    /// What server tools did.
+    /// Actions of server tools.
     Other,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Content<'a> {
         Ok(Self { role, parts })
     }
 
-    /// Whether the user speaks here, other than by the results of calls.
+    /// Whether the user says something other than results of calls.
     pub(super) fn is_question(&self) -> bool {
         let is_result = |part: &Part<'_>| matches!(part.kind, PartKind::Response(_));
         self.role == Role::User && !self.parts.iter().all(is_result)
@@ -171,7 +171,7 @@ fn media(part: &Field<'_>) -> Result<Media, Refusal> {
     }
 }
 
-/// A member that has to be an object, as JSON text.
+/// A member that must be an object, as JSON text.
 fn object_text(field: &Field<'_>, name: &str) -> Result<Option<String>, Refusal> {
     match field.get(name) {
         None => Ok(None),
@@ -228,7 +228,7 @@ impl<'a> Response<'a> {
             name: response.required_text("name")?,
             text: match result {
                 Value::String(text) => text.clone(),
-                // A result that is a picture alone has an empty object beside it.
+                // If the result is only a picture, this object is empty.
                 Value::Object(map) if map.is_empty() => String::new(),
                 other => other.to_string(),
             },
@@ -239,7 +239,7 @@ impl<'a> Response<'a> {
     }
 }
 
-/// The texts of the instructions, which come as a content or, from lenient clients, as a text.
+/// The texts of the system instruction. Some clients send a string instead of a content.
 pub(super) fn system(body: &Field<'_>) -> Result<Vec<String>, Refusal> {
     if let Some(Value::String(text)) = body.get("system_instruction") {
         return Ok(vec![text.clone()]);

@@ -1,4 +1,4 @@
-//! The model and the action stand in the path.
+//! Reads the model and the action from the path.
 
 use crate::percent::decoded;
 
@@ -8,12 +8,12 @@ pub(super) enum Action {
     Stream,
 }
 
-/// The form of an answer.
+/// The form of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Whole,
     Events,
-    /// A stream of the items of one JSON array.
+    /// A stream that is one JSON array.
     Array,
 }
 
@@ -22,8 +22,8 @@ pub(crate) fn is_target(path: &str) -> bool {
     target(path).is_some()
 }
 
-/// The model that a path names, its script included, and what is to be done. Names hold slashes and
-/// scripts hold colons: the action stands behind the last colon.
+/// The model in the path, including its script, and the action. The action follows the last colon,
+/// because names contain slashes and scripts contain colons.
 pub(super) fn target(path: &str) -> Option<(String, Action)> {
     let rest = ["/v1beta/models/", "/v1/models/"]
         .iter()

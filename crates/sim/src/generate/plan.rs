@@ -1,4 +1,4 @@
-//! What a candidate tells: the model's output, brought into what this protocol can say.
+//! Plans the candidates of an answer: converts the model's output to what this protocol can carry.
 
 use super::grounding::{Fetched, Grounding};
 use super::request::Request;
@@ -12,19 +12,19 @@ use serde_json::Value;
 /// How many bytes an alternative of a token takes for each byte of text.
 const LOGPROB_WEIGHT: usize = 16;
 
-/// One candidate, in the order in which it is told: thoughts, text, picture, calls, ending.
+/// One candidate. Its members are sent in the order thoughts, text, picture, calls, ending.
 #[derive(Debug)]
 pub(super) struct CandidatePlan {
     pub(super) index: usize,
-    /// Empty where thoughts are not shown.
+    /// Empty if thoughts are not shown.
     pub(super) thoughts: ChunkedText,
     pub(super) text: ChunkedText,
     pub(super) picture: Option<Blob>,
     pub(super) calls: Vec<FunctionCall>,
-    /// Stands at the first call, or else at the end.
+    /// Sent with the first call, or else at the end.
     pub(super) signature: Option<String>,
     pub(super) ending: Ending,
-    /// How many alternatives of each token are told.
+    /// How many alternatives of each token are reported.
     pub(super) logprobs: Option<usize>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Ending {
     fetched: Option<Fetched>,
 }
 
-/// The candidates of a call, and the outputs they tell.
+/// Plans the candidates of a call. Also returns the model's outputs.
 pub(super) fn plans(
     request: &Request,
     context: &CallContext<'_>,
@@ -57,7 +57,7 @@ pub(super) fn plans(
     Ok((plans, outputs))
 }
 
-/// Takes out of an output what cannot be told, and says how it ends.
+/// Removes what this protocol cannot carry, and decides how the candidate ends.
 fn fit(output: &mut Output, request: &Request, context: &CallContext<'_>) -> Ending {
     if request.bare_word
         && let Ok(Value::String(word)) = serde_json::from_str(output.text.as_str())
@@ -82,7 +82,7 @@ fn fit(output: &mut Output, request: &Request, context: &CallContext<'_>) -> End
         (None, Finish::Length) => "MAX_TOKENS".to_owned(),
         (None, Finish::Filter) => "SAFETY".to_owned(),
     };
-    // A model that fails at its tools says nothing.
+    // A failed function call leaves nothing else of the output.
     let failed = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"].contains(&reason.as_str());
     if failed {
         output.calls.clear();
@@ -145,7 +145,7 @@ fn plan(
 }
 
 impl Ending {
-    /// The candidate that ends with it.
+    /// The candidate with this ending.
     pub(super) fn candidate(&self, index: usize) -> Candidate {
         Candidate {
             finish_reason: Some(self.reason.clone()),

@@ -1,4 +1,4 @@
-//! Reads a request and refuses what the vendor would refuse.
+//! Reads a request, and refuses what the vendor would refuse.
 
 use super::config::{self, Config, Modalities};
 use super::tools;
@@ -26,29 +26,29 @@ const KNOWN: &[&str] = &[
     "tools",
 ];
 
-/// A request that can be answered.
+/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,
     pub(super) candidates: usize,
-    /// How many alternatives of each token are told; `None`: no log probabilities at all.
+    /// How many alternatives of each token are reported; `None` means no log probabilities.
     pub(super) logprobs: Option<usize>,
-    /// Thoughts are shown, not only counted.
+    /// Thoughts are shown and not only counted.
     pub(super) thoughts: bool,
-    /// The text is one word out of a list, without quotation marks.
+    /// The text is one word of a list, without quotes.
     pub(super) bare_word: bool,
     pub(super) modalities: Modalities,
     pub(super) continued: Option<Continuation>,
 }
 
 impl Request {
-    /// What the picture of one candidate costs.
+    /// The tokens of one candidate's picture.
     pub(super) fn picture_tokens(&self) -> u64 {
         self.modalities.picture.map_or(0, |picture| picture.tokens)
     }
 }
 
-/// Takes the body apart.
+/// Parses the body.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     match serde_json::from_slice(body) {
         Ok(value @ Value::Object(_)) => Ok(value),

@@ -1,4 +1,4 @@
-//! The shapes of an answer. An event of a stream has the same shape as a whole answer.
+//! The wire format of an answer. An event of a stream has the same format as a whole answer.
 
 use super::grounding::{Fetched, Grounding};
 use super::logprobs::{self, LogprobsResult};
@@ -59,7 +59,7 @@ pub(super) struct Content {
     pub(super) role: &'static str,
 }
 
-/// One part; only what it has is written.
+/// One part. Empty members are not written.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Part {
@@ -98,7 +98,7 @@ pub(super) struct SafetyRating {
 }
 
 impl SafetyRating {
-    /// The rating by which something was stopped.
+    /// The rating that blocks a text.
     pub(super) fn blocking() -> [Self; 1] {
         [Self {
             category: "HARM_CATEGORY_DANGEROUS_CONTENT",
@@ -109,7 +109,7 @@ impl SafetyRating {
 }
 
 impl Candidate {
-    /// Tells how likely a text was, with so many alternatives.
+    /// Adds log probabilities with this many alternatives.
     pub(super) fn with_logprobs(mut self, text: &str, alternatives: Option<usize>) -> Self {
         if let Some(alternatives) = alternatives {
             let (result, average) = logprobs::of(text, alternatives);

@@ -1,4 +1,4 @@
-//! The streamed answer: events, made one at a time while they are sent.
+//! The streamed answer. Events are created while they are sent.
 
 use super::answer::Identity;
 use super::candidate_stream::{CandidateEvent, CandidateStream};
@@ -55,7 +55,7 @@ pub(super) fn stream(
     Ok(reply(form, events))
 }
 
-/// A stream of one event.
+/// A stream with one event.
 pub(super) fn only(form: Form, value: &Value) -> Reply {
     let mut frames = Frames::new(form);
     let event = frames.event(EventKind::Content, &compact(value));
@@ -69,7 +69,7 @@ fn reply(form: Form, events: impl Iterator<Item = Event> + Send + 'static) -> Re
     }
 }
 
-/// How events are set apart: as server-sent events, or as the items of an array.
+/// Frames events, as server-sent events or as items of an array.
 struct Frames {
     array: bool,
     begun: bool,
@@ -96,7 +96,7 @@ impl Frames {
         }
     }
 
-    /// What stands behind the last event.
+    /// The bytes after the last event.
     fn end(&self) -> Option<Event> {
         let bytes: &[u8] = match (self.array, self.begun) {
             (false, _) => return None,
@@ -117,7 +117,7 @@ struct Events {
     model: String,
     script: Script,
     counts: TokenCounts,
-    /// Whose turn it is; the candidates speak one after another, an event each.
+    /// The candidates take turns: each sends one event, then the next candidate follows.
     queue: VecDeque<CandidateStream>,
     content_sent: u64,
     stage: Stage,
@@ -144,7 +144,7 @@ impl Iterator for Events {
                 }
                 Stage::Closing => {
                     self.stage = Stage::Ended;
-                    // The only end mark that there is closes the array.
+                    // Only an array has an end mark.
                     if !self.script.events.no_done
                         && let Some(end) = self.frames.end()
                     {
@@ -158,7 +158,7 @@ impl Iterator for Events {
 }
 
 impl Events {
-    /// The event that a script puts in here.
+    /// The event that a script inserts at this point.
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
         if events
@@ -208,8 +208,8 @@ impl Events {
         }
     }
 
-    /// The usage so far, which the vendor tells with every event. A script that bends usage bends
-    /// it at the end, where it counts.
+    /// The usage so far, which the vendor sends with every event. Faults change only the final
+    /// usage, which is the one that counts.
     fn running(&self) -> Option<Usage> {
         match self.script.usage {
             UsageFault::Exact

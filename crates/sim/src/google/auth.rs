@@ -1,4 +1,5 @@
-//! Who may call: any key but the known bad ones, in a header, in the query, or as a bearer.
+//! Authentication: accepts any key but the refused ones, in a header, in the query, or as bearer
+//! token.
 
 use super::Refusal;
 use crate::settings::Settings;

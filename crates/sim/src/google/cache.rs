@@ -1,9 +1,10 @@
-//! Contents that the vendor keeps for a caller.
+//! Contents that the vendor has cached for a caller.
 
 use super::{Field, Refusal};
 use crate::catalog;
 
-/// Whether a request goes on from kept contents. Any name is known but those of missing things.
+/// Whether a request continues cached contents. Any name exists, except those that begin with
+/// `missing`.
 pub(crate) fn cached_content(body: &Field<'_>) -> Result<bool, Refusal> {
     let Some(name) = body.text("cached_content")? else {
         return Ok(false);

@@ -1,14 +1,14 @@
-//! Tokens by which the rest of an answer can be had.
+//! Tokens with which a client requests the rest of an answer.
 
 use super::{Field, Refusal};
 use crate::seal;
 
 const KIND: &str = "continuation";
 
-/// Where an answer goes on.
+/// Where an answer continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Continuation {
-    /// So many bytes of the text were given before.
+    /// This many bytes of the text were sent before.
     pub(crate) bytes: usize,
 }
 
@@ -17,7 +17,7 @@ impl Continuation {
         seal::seal(KIND, model, &self.bytes.to_string())
     }
 
-    /// What the token of a request says.
+    /// Reads the token of a request.
     pub(crate) fn read(body: &Field<'_>, model: &str) -> Result<Option<Self>, Refusal> {
         let Some(token) = body.text("continuation_token")? else {
             return Ok(None);

@@ -1,20 +1,20 @@
-//! Reads the members of a request as the vendor's JSON reader does.
+//! Reads the members of a request as the vendor's JSON parser does.
 //!
-//! Generate Content takes every member in two spellings, `inlineData` and `inline_data`, at every
-//! level, and refuses names it does not know. Interactions has one spelling.
+//! Generate Content accepts every member in two spellings, `inlineData` and `inline_data`, and
+//! refuses unknown names. Interactions has one spelling.
 
 use super::Refusal;
 use serde_json::{Map, Value};
 
-/// Which spellings an API takes.
+/// Which spellings an API accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {
-    /// `snake_case` and `camelCase` alike.
+    /// Both `snake_case` and `camelCase`.
     Both,
     Snake,
 }
 
-/// A JSON object with the path by which errors name it; the top level has an empty path.
+/// A JSON object and its path for error messages. The path of the top level is empty.
 #[derive(Debug, Clone)]
 pub(crate) struct Field<'a> {
     map: &'a Map<String, Value>,
@@ -23,8 +23,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Takes a value as an object with no members but the known ones, which are named in
-    /// `snake_case`.
+    /// Reads a value as an object that has only known members. They are given in `snake_case`.
     pub(crate) fn object(
         value: &'a Value,
         path: impl Into<String>,
@@ -40,7 +39,7 @@ impl<'a> Field<'a> {
         Ok(field)
     }
 
-    /// The path of one of the members.
+    /// The path of a member.
     pub(crate) fn path(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -85,7 +84,7 @@ impl<'a> Field<'a> {
         .field(&self.path)
     }
 
-    /// The value of a member; an explicit null is an absent one.
+    /// The value of a member. Null counts as absent.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
         let found = self.map.get(name).or_else(|| match self.names {
             Names::Both => self.map.get(&camel(name)),
@@ -111,7 +110,7 @@ impl<'a> Field<'a> {
             .transpose()
     }
 
-    /// The objects of a list; none when it is absent.
+    /// The objects of a list; empty if the list is absent.
     pub(crate) fn children(&self, name: &str, known: &[&str]) -> Result<Vec<Field<'a>>, Refusal> {
         let list = self.list(name)?.unwrap_or_default();
         list.iter()
@@ -131,7 +130,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The texts of a list.
+    /// The strings of a list.
     pub(crate) fn texts(&self, name: &str) -> Result<Vec<&'a str>, Refusal> {
         let list = self.list(name)?.unwrap_or_default();
         let text = |(index, value): (usize, &'a Value)| {
@@ -164,7 +163,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// An integer, which may come as `3`, `3.0` or `"3"`.
+    /// An integer, written as `3`, `3.0` or `"3"`.
     pub(crate) fn integer(&self, name: &str, min: i64, max: i64) -> Result<Option<i64>, Refusal> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -210,7 +209,7 @@ impl<'a> Field<'a> {
         .field(&path)
     }
 
-    /// A word out of a fixed set, in any case; given in the case of the set.
+    /// A word of a fixed set, in upper or lower case. Returns it in the case of the set.
     pub(crate) fn word(
         &self,
         name: &str,
@@ -231,7 +230,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The vendor's complaint about a value of the wrong kind.
+/// The vendor's error for a value of the wrong type.
 pub(super) fn bad_value(path: &str, expected: &str, value: &Value) -> Refusal {
     const SHOWN_MAX: usize = 60;
     let shown: String = value.to_string().chars().take(SHOWN_MAX).collect();
@@ -239,7 +238,7 @@ pub(super) fn bad_value(path: &str, expected: &str, value: &Value) -> Refusal {
     Refusal::invalid(message).field(path)
 }
 
-/// `inlineData` is `inline_data`.
+/// `inlineData` becomes `inline_data`.
 pub(super) fn snake(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     for sign in name.chars() {

@@ -1,4 +1,4 @@
-//! Pictures in answers: how they are asked for, and what they cost.
+//! Pictures in answers: how a request asks for them, and their price in tokens.
 
 use super::{Field, Refusal};
 use crate::picture::png;
@@ -8,7 +8,7 @@ const RATIOS: &[&str] = &[
     "1:1", "1:4", "1:8", "2:3", "3:2", "3:4", "4:1", "4:3", "4:5", "5:4", "8:1", "9:16", "16:9",
     "21:9",
 ];
-/// The tiers: tokens of one picture, and the longer side of what is really sent, which is small.
+/// Name, tokens of one picture, and the longer side of the picture that is sent, which is small.
 const TIERS: &[(&str, u64, u32)] = &[
     ("512", 747, 16),
     ("0.5K", 747, 16),
@@ -17,7 +17,7 @@ const TIERS: &[(&str, u64, u32)] = &[
     ("4K", 2520, 128),
 ];
 
-/// What picture is wanted.
+/// The requested picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Picture {
     width: u32,
@@ -36,13 +36,13 @@ impl Default for Picture {
 }
 
 impl Picture {
-    /// Base64 of the picture; equal words give equal pictures.
+    /// The picture as base64. Equal words give equal pictures.
     pub(crate) fn painted(self, words: &str) -> String {
         encode(&png(self.width, self.height, words))
     }
 }
 
-/// What an object with `image_size` and `aspect_ratio` asks for.
+/// Reads an object with `image_size` and `aspect_ratio`.
 pub(crate) fn read_picture(image: &Field<'_>) -> Result<Picture, Refusal> {
     let tier = image.text("image_size")?.unwrap_or("1K");
     let Some((_, tokens, longest)) = TIERS.iter().find(|(name, ..)| *name == tier) else {

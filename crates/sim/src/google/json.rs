@@ -1,4 +1,4 @@
-//! JSON as the vendor writes it: signs that mean something to web pages are escaped in texts.
+//! JSON as the vendor writes it: characters with a meaning in HTML are escaped.
 
 use crate::reply::Reply;
 use http::StatusCode;
@@ -6,24 +6,24 @@ use serde::Serialize;
 
 const CONTENT_TYPE: &str = "application/json; charset=UTF-8";
 
-/// On one line, as in events.
+/// JSON on one line, as in events.
 pub(crate) fn compact(value: &impl Serialize) -> Vec<u8> {
-    // What is written here is made of texts, numbers and checked raw values: it always serializes.
+    // Strings, numbers and checked raw values always serialize.
     escaped(serde_json::to_vec(value).unwrap_or_default())
 }
 
-/// An indented body.
+/// A reply with indented JSON.
 pub(crate) fn indented(status: StatusCode, value: &impl Serialize) -> Reply {
     let json = serde_json::to_vec_pretty(value).unwrap_or_default();
     Reply::whole(status, CONTENT_TYPE, escaped(json))
 }
 
-/// A body on one line.
+/// A reply with JSON on one line.
 pub(crate) fn one_line(status: StatusCode, value: &impl Serialize) -> Reply {
     Reply::whole(status, CONTENT_TYPE, compact(value))
 }
 
-/// None of the signs stands outside of texts in JSON, so their places need no parsing.
+/// In JSON these characters occur only inside strings, so they can be replaced without parsing.
 fn escaped(json: Vec<u8>) -> Vec<u8> {
     let is_marked = |byte: &u8| matches!(byte, b'<' | b'>' | b'&' | b'=' | b'\'' | 0xc2 | 0xe2);
     if !json.iter().any(is_marked) {
@@ -40,7 +40,7 @@ fn escaped(json: Vec<u8>) -> Vec<u8> {
             [b'&', ..] => (b"\\u0026", 1),
             [b'=', ..] => (b"\\u003d", 1),
             [b'\'', ..] => (b"\\u0027", 1),
-            // Line ends of Unicode, at which clients cut events.
+            // Unicode line ends, at which clients split events.
             [0xc2, 0x85, ..] => (b"\\u0085", 2),
             [0xe2, 0x80, 0xa8, ..] => (b"\\u2028", 3),
             [0xe2, 0x80, 0xa9, ..] => (b"\\u2029", 3),

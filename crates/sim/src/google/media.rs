@@ -1,4 +1,4 @@
-//! Media in requests: inline bytes and links.
+//! Media in requests, inline or as a link.
 
 use super::Refusal;
 use crate::media;
@@ -25,14 +25,14 @@ pub(crate) fn of_blob(mime_type: &str, data: &str, path: &str) -> Result<Media, 
     })
 }
 
-/// Media given by its address: a public link, or a file that was handed in before.
+/// Media given by URL: a public link or an uploaded file.
 pub(crate) fn linked(mime_type: &str, uri: &str, path: &str) -> Result<Media, Refusal> {
     let known = ["http://", "https://", "gs://"];
     if !known.iter().any(|scheme| uri.starts_with(scheme)) {
         return Err(Refusal::invalid(format!("Unsupported file uri: {uri}")).field(path));
     }
     Ok(Media {
-        // A link without a type is mostly one to a picture.
+        // A link without a type is usually a picture.
         kind: if mime_type.is_empty() {
             MediaKind::Image
         } else {

@@ -1,4 +1,4 @@
-//! What Generate Content and Interactions share: refusals, credentials, members, schemas, thoughts.
+//! Shared by Generate Content and Interactions: refusals, credentials, members, schemas, thoughts.
 
 mod auth;
 mod cache;

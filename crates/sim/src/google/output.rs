@@ -1,4 +1,4 @@
-//! Brings the model's output into what the two protocols can say.
+//! Converts the model's output to what the two protocols can carry.
 
 use super::{Continuation, Refusal};
 use crate::call_context::CallContext;
@@ -10,8 +10,7 @@ use serde_json::Value;
 
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
-/// The outputs of a call. All together they have a size that fits into memory; `weight` is how many
-/// bytes one byte of text takes.
+/// The outputs of a call. Their total size is limited; one byte of text counts as `weight` bytes.
 pub(crate) fn outputs(
     prompt: &Prompt,
     script: &Script,
@@ -26,7 +25,7 @@ pub(crate) fn outputs(
         if bytes > ANSWER_BYTES_MAX {
             return Err(Refusal::invalid("The answer would be too long."));
         }
-        // Arguments that a limit has cut are no object any more.
+        // Arguments that a limit has cut are not an object any more.
         output.calls.retain(|call| arguments(call).is_object());
         outputs.push(output);
     }
@@ -38,7 +37,7 @@ pub(crate) fn arguments(call: &Call) -> Value {
     serde_json::from_str(call.arguments.as_str()).unwrap_or_default()
 }
 
-/// Gives an output another text, and counts again.
+/// Replaces the text of an output and updates its token counts.
 pub(crate) fn replace_text(output: &mut Output, text: String) {
     let before = count_tokens(output.text.as_str());
     let calls = output
@@ -50,8 +49,8 @@ pub(crate) fn replace_text(output: &mut Output, text: String) {
     output.text = ChunkedText::new(text);
 }
 
-/// Gives the rest of a text that was begun before, or stops half way where a script wants it so: then
-/// the token comes back by which the rest can be had.
+/// Continues a text that was sent in part, or stops half way if the script says so. Then it returns
+/// the token for the rest.
 pub(crate) fn continue_or_stop(
     output: &mut Output,
     continued: Option<Continuation>,

@@ -1,8 +1,8 @@
 //! Refusals of the two Google protocols, in the vendor's words.
 //!
-//! The same refusal is told in two envelopes: Generate Content gives a number, a label and details,
-//! Interactions a word. The texts name the upstream's model, project and address, as the real ones
-//! do: a gateway has to clean them.
+//! Each refusal has two envelopes: a number, a label and details for Generate Content, a word for
+//! Interactions. As with the vendor, the texts contain the upstream's model, project and address,
+//! which a gateway must remove.
 
 use super::one_line;
 use crate::fault::{ScriptError, Status};
@@ -10,21 +10,21 @@ use crate::reply::Reply;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
-    /// The word that Interactions has for it.
+    /// The code in Interactions.
     code: &'static str,
     pub(crate) message: String,
-    /// What Generate Content adds.
+    /// The details in Generate Content.
     details: Vec<Value>,
-    /// It was found after a stream had been opened.
+    /// The error occurred after the stream had begun.
     pub(crate) late: bool,
 }
 
 impl Refusal {
-    /// A request that is not as it should be.
+    /// An invalid request.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
@@ -39,7 +39,7 @@ impl Refusal {
         }
     }
 
-    /// What the models behind the API find comes after a stream has been opened.
+    /// Marks an error that the model reports after the stream has begun.
     pub(crate) fn late(mut self) -> Self {
         self.late = true;
         self
@@ -55,7 +55,7 @@ impl Refusal {
         self
     }
 
-    /// Names the member that is wrong.
+    /// Adds the name of the invalid member.
     pub(crate) fn field(self, field: &str) -> Self {
         let description = self.message.clone();
         self.detail(json!({
@@ -73,7 +73,7 @@ impl Refusal {
         .code("authentication")
     }
 
-    /// The vendor calls a wrong key an invalid argument.
+    /// The vendor reports a wrong key as an invalid argument.
     pub(super) fn bad_key(key: &str) -> Self {
         Self::invalid(format!(
             "API key not valid. Please pass a valid API key. ({key})"
@@ -139,17 +139,17 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// Interactions knows its parameters by name and takes no others.
+    /// Interactions refuses unknown parameters.
     pub(crate) fn unknown_parameter(path: &str) -> Self {
         Self::invalid(format!("Unknown parameter '{path}'.")).code("parameter_unknown")
     }
 
-    /// The one refusal no vendor has: the script behind the model's name cannot be read.
+    /// The refusal of a script that cannot be parsed. No vendor has such an error.
     pub(crate) fn bad_script(error: &ScriptError) -> Self {
         Self::invalid(format!("The simulator's script is wrong: {error}.")).code("sim_bad_script")
     }
 
-    /// The error that the vendor would give with a status.
+    /// The vendor's error for a status.
     pub(crate) fn of_status(status: StatusCode, model: &str) -> Self {
         let message = match status.as_u16() {
             400 => {
@@ -182,7 +182,7 @@ impl Refusal {
         Self::new(status, format!("{message} (models/{model})"))
     }
 
-    /// The same for a script, with what it says about a later try.
+    /// The error for the status of a script, with its retry delay.
     pub(crate) fn scripted(status: &Status, model: &str) -> Self {
         let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let refusal = Self::of_status(code, model);
@@ -208,13 +208,13 @@ impl Refusal {
         json!({ "error": error })
     }
 
-    /// The envelope of Interactions: only the word and the text.
+    /// The envelope of Interactions: code and message.
     pub(crate) fn worded(&self) -> Value {
         json!({"error": {"code": self.code, "message": self.message}})
     }
 }
 
-/// A refusal before any protocol has read the call, in the envelope of its path.
+/// A refusal before a protocol has parsed the call. The path decides the envelope.
 pub(crate) fn failure_at(path: &str, refusal: &Refusal) -> Reply {
     let envelope = if path.contains("/interactions") {
         refusal.worded()

@@ -1,11 +1,11 @@
-//! The vendor's own dialect of schemas: a part of `OpenAPI`, read into JSON Schema.
+//! Converts the vendor's schemas, a subset of `OpenAPI`, to JSON Schema.
 
 use super::Refusal;
 use super::field::{bad_value, snake};
 use serde_json::{Map, Value, json};
 
 const NAME_LENGTH_MAX: usize = 128;
-/// The members of a schema; others are refused, `$schema` and `$ref` among them.
+/// The members of a schema. Others are refused, including `$schema` and `$ref`.
 const KNOWN: &[(&str, &str)] = &[
     ("additional_properties", "additionalProperties"),
     ("any_of", "anyOf"),
@@ -37,7 +37,7 @@ const TYPES: &[&str] = &[
     "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL",
 ];
 
-/// Reads a schema, and refuses what the vendor would refuse.
+/// Converts a schema, and refuses what the vendor would refuse.
 pub(crate) fn to_json_schema(schema: &Value, path: &str) -> Result<Value, Refusal> {
     let Value::Object(members) = schema else {
         return Err(bad_value(path, "an object", schema));
@@ -106,7 +106,7 @@ fn type_of(value: &Value, path: &str) -> Result<Value, Refusal> {
     ))
 }
 
-/// Names of functions have a form.
+/// Checks the name of a function.
 pub(crate) fn check_name(name: &str, path: &str) -> Result<(), Refusal> {
     let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let rest = name

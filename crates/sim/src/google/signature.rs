@@ -1,37 +1,37 @@
-//! Thought signatures: given with calls and texts, demanded back with calls.
+//! Thought signatures: sent with calls and texts, required back with calls.
 //!
-//! A signature of a call is bound to the model and to the name of the call it stands at, so that one
-//! which comes back at another call, or with another model, is seen.
+//! The signature of a call is bound to the model and the name of the call. So the simulator notices
+//! if it comes back with another call or another model.
 
 use crate::call_context::CallContext;
 use crate::seal;
 use crate::seed::Seed;
 
 const KIND: &str = "thought signature";
-/// Real signatures are long: they hold the thoughts.
+/// Real signatures are long, because they contain the thoughts.
 const NOISE_LETTERS: usize = 120;
-/// A text's signature names no call.
+/// Used instead of a call's name in the signature of a text.
 const TEXT: &str = "";
-/// What the vendor takes in place of a signature for history that it did not write itself.
+/// The literals that the vendor accepts as signatures in histories from elsewhere.
 const BYPASSES: [&str; 2] = [
     "skip_thought_signature_validator",
     "context_engineering_is_the_way_to_go",
 ];
 
-/// What is wrong with a signature that came back.
+/// Why a signature in the history is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignatureError {
     Missing,
     Corrupted,
 }
 
-/// Makes and checks the signatures of one model.
+/// Creates and checks the signatures of one model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signer<'a> {
     model: &'a str,
-    /// Older models know no signatures: they give none, and look at none.
+    /// False for older models, which neither create nor check signatures.
     signs: bool,
-    /// Whether a literal may stand for a signature.
+    /// Whether the literals are accepted.
     bypassed: bool,
 }
 
@@ -44,14 +44,14 @@ impl<'a> Signer<'a> {
         }
     }
 
-    /// For what one step tells: its calls, of which the first is named, or its text or picture.
+    /// Signs one step: its first call, or else its text or picture.
     pub(crate) fn sign(self, first_call: Option<&str>, seed: &mut Seed) -> Option<String> {
         let first = first_call.unwrap_or(TEXT);
         let text = format!("{first}\n{}", seed.letters(NOISE_LETTERS));
         self.signs.then(|| seal::seal(KIND, self.model, &text))
     }
 
-    /// Checks what came back with a call.
+    /// Checks the signature of a call in the history.
     pub(crate) fn check_call(
         self,
         name: &str,
@@ -64,7 +64,7 @@ impl<'a> Signer<'a> {
         }
     }
 
-    /// Checks what came back with a text. A step that thought before a call may hold a text too.
+    /// Checks the signature of a text in the history.
     pub(crate) fn check_text(self, signature: &str) -> Result<(), SignatureError> {
         self.check(signature, |signed| signed == TEXT)
     }
@@ -73,7 +73,7 @@ impl<'a> Signer<'a> {
         if !self.signs {
             return Ok(());
         }
-        // A client that takes signatures for bytes may have padded the literal.
+        // Clients that treat signatures as bytes may add base64 padding to the literal.
         if self.bypassed && BYPASSES.contains(&signature.trim_end_matches('=')) {
             return Ok(());
         }

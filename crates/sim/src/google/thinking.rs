@@ -1,10 +1,10 @@
-//! How much the model thinks.
+//! Thinking levels.
 
 use super::Refusal;
 use crate::catalog;
 use crate::model::Effort;
 
-/// The effort of a level's word. Models that reason by themselves cannot be brought to the least.
+/// The effort of a level. Models that always reason do not accept the lowest one.
 pub(crate) fn effort_of_level(level: &str, model: &str, path: &str) -> Result<Effort, Refusal> {
     Ok(match level.to_ascii_uppercase().as_str() {
         "MINIMAL" if catalog::reasons(model) => {

@@ -1,4 +1,4 @@
-//! True figures of a call, which each protocol tells in its own shape.
+//! The true token counts of a call, which each protocol reports in its own format.
 
 use crate::fault::Script;
 use crate::model::{MediaKind, Output, Prompt};
@@ -11,7 +11,7 @@ pub(crate) struct TokenCounts {
     pub(crate) input_sound: u64,
     pub(crate) cached: u64,
     pub(crate) tool_use: u64,
-    /// What can be seen, pictures included.
+    /// The visible output, including pictures.
     pub(crate) output: u64,
     pub(crate) output_images: u64,
     pub(crate) thoughts: u64,
@@ -19,7 +19,7 @@ pub(crate) struct TokenCounts {
 }
 
 impl TokenCounts {
-    /// `picture_tokens`: what the picture of an output costs.
+    /// `picture_tokens` is the price of one output's picture in tokens.
     pub(crate) fn of(
         prompt: &Prompt,
         outputs: &[Output],
@@ -30,7 +30,7 @@ impl TokenCounts {
         let cached = script.cached.unwrap_or_else(|| prompt.cached_tokens());
         let thoughts = outputs.iter().map(|output| output.reasoning_tokens).sum();
         let all: u64 = outputs.iter().map(|output| output.tokens).sum();
-        // A model that calls does not paint.
+        // An output with function calls has no picture.
         let painted = outputs.iter().filter(|output| output.calls.is_empty());
         let output_images = picture_tokens * painted.count() as u64;
         Self {
@@ -50,7 +50,7 @@ impl TokenCounts {
         }
     }
 
-    /// What the call used, for the log; pictures and sound are told beside it, if at all.
+    /// Does not include pictures and audio.
     pub(crate) fn true_usage(self) -> TrueUsage {
         TrueUsage {
             fresh_input: self.input + self.tool_use - self.cached,
@@ -62,12 +62,12 @@ impl TokenCounts {
         }
     }
 
-    /// The figures of a prompt that was blocked.
+    /// The counts of a blocked prompt.
     pub(crate) fn unanswered(self) -> Self {
         self.so_far(0)
     }
 
-    /// The figures while the answer is on its way: so many tokens were given yet, thoughts first.
+    /// The counts after this many output tokens, of which thoughts come first.
     pub(crate) fn so_far(self, given: u64) -> Self {
         let thoughts = self.thoughts.min(given);
         Self {

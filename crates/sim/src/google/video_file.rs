@@ -1,4 +1,4 @@
-//! Files of films: what they are, and their bytes. Both need the key.
+//! Video files: their metadata and their bytes. Both need the key.
 
 use super::{Refusal, authorise, one_line};
 use crate::call_context::CallContext;
@@ -19,26 +19,26 @@ pub(crate) fn is_file(path: &str) -> bool {
     path.strip_prefix(PREFIX).is_some_and(|id| !id.is_empty())
 }
 
-/// Where the film of a task can be had.
+/// The download address of a task's video.
 pub(crate) fn download_uri(host: &str, job: &Job) -> String {
     format!("http://{host}{PREFIX}{}{DOWNLOAD}?alt=media", job.id)
 }
 
-/// The host that a call names, for addresses in its answer.
+/// The host that a call names, for URLs in its answer.
 pub(crate) fn host_of(call: &Incoming<'_>) -> String {
     let host = call.parts.headers.get(HOST);
     let host = host.and_then(|host| host.to_str().ok());
     host.unwrap_or_default().to_owned()
 }
 
-/// A look at a file. Faults are queued for `file/` and the model's name.
+/// A request for a file. Its faults are queued for `file/` and the model's name.
 #[derive(Debug)]
 pub(crate) struct File {
     job: Job,
     model: String,
     host: String,
     is_download: bool,
-    /// It came by a redirect.
+    /// The client followed a redirect.
     is_moved: bool,
 }
 
@@ -46,7 +46,7 @@ impl Protocol for File {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
         let query = call.parts.uri.query().unwrap_or_default();
         let is_moved = query.contains("moved=");
-        // Storage behind a redirect has its own word in the address instead.
+        // Behind a redirect, the URL itself contains the credential.
         if !is_moved {
             authorise(call.parts, call.settings).map_err(|refusal| failure(&refusal))?;
         }

@@ -1,26 +1,26 @@
 //! Rewrites a finished answer into the form that a script asks for.
 //!
-//! The protocols do not know these habits: an answer that nobody asked to rewrite costs nothing.
+//! The protocols are unaware of these habits. Without such a script nothing is parsed again.
 
 use crate::reply::{Content, Event, EventKind, Reply};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// How an upstream departs from the documented form. The default is the documented form.
+/// How an answer differs from the documented form. The default is the documented form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Habits {
-    /// Names of members that are left out, wherever they stand.
+    /// Members that are left out at every level.
     pub(crate) without: Vec<String>,
     /// Events have no `event:` line.
     pub(crate) no_event_lines: bool,
     /// All `done` events come together, before the last event (Responses).
     pub(crate) late_done: bool,
-    /// The members of the interaction stand in the last event itself (Interactions).
+    /// The members of the interaction are in the last event itself (Interactions).
     pub(crate) flat_end: bool,
 }
 
-/// Rewrites the events of a stream, or the one JSON object of a whole answer.
+/// Rewrites the events of a stream, or the JSON object of an unstreamed answer.
 pub(crate) fn apply(mut reply: Reply, habits: &Habits) -> Reply {
     if *habits == Habits::default() {
         return reply;
@@ -51,10 +51,10 @@ fn rewrite_whole(bytes: Bytes, habits: &Habits) -> Bytes {
 struct Rewritten {
     events: Box<dyn Iterator<Item = Event> + Send>,
     habits: Habits,
-    /// `done` events that wait for the last event.
+    /// `done` events that are held back until the last event.
     held: VecDeque<Event>,
     ready: VecDeque<Event>,
-    /// Events sent so far, which is the sequence number of the next one.
+    /// The number of events sent so far, which is the sequence number of the next one.
     sent: u64,
 }
 
@@ -68,7 +68,7 @@ impl Iterator for Rewritten {
                     self.held.push_back(event);
                 }
                 Some(event) => {
-                    // The event that tells the usage is the last one of this protocol.
+                    // In this protocol the usage event is the last one.
                     if event.kind == EventKind::Usage {
                         self.ready.append(&mut self.held);
                     }
@@ -86,7 +86,7 @@ impl Iterator for Rewritten {
 }
 
 impl Rewritten {
-    /// `None` when the event has no line to rewrite.
+    /// `None` if the event is not UTF-8.
     fn rewrite(&self, bytes: &[u8]) -> Option<Bytes> {
         let text = std::str::from_utf8(bytes).ok()?;
         let mut written = String::with_capacity(text.len());
@@ -99,7 +99,7 @@ impl Rewritten {
                         written.push_str(&value.to_string());
                         written.push('\n');
                     }
-                    // An end mark, or a fault that a script has put in.
+                    // An end mark, or a fault of a script.
                     Err(_) => written.push_str(line),
                 }
             } else if !(self.habits.no_event_lines && line.starts_with("event:")) {

@@ -1,4 +1,5 @@
-//! Habits of real upstreams: correct answers in a form that the vendor's documents do not show.
+//! Habits of real upstreams: correct answers in a form that the vendor's documentation does not
+//! show.
 
 mod form;
 mod vendors;

@@ -1,11 +1,11 @@
 //! Refusals in the words of real vendors and servers.
 //!
-//! `{model}` stands for the model's name.
+//! `{model}` is replaced by the model's name.
 
 use crate::reply::Reply;
 use http::StatusCode;
 
-/// How one vendor says something.
+/// A refusal in the words of one vendor.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct VendorRefusal {
     vendor: &'static str,
@@ -14,30 +14,30 @@ pub(crate) struct VendorRefusal {
 }
 
 impl VendorRefusal {
-    /// How a vendor says that it does not have the model; `None` for an unknown vendor.
+    /// The refusal of an unknown model; `None` for an unknown vendor.
     pub(crate) fn no_such_model(vendor: &str) -> Option<&'static Self> {
         find(NO_SUCH_MODEL, vendor)
     }
 
-    /// How a vendor says that the prompt is longer than the model's context window.
+    /// The refusal of a prompt that exceeds the context window; `None` for an unknown vendor.
     pub(crate) fn context_overflow(vendor: &str) -> Option<&'static Self> {
         find(CONTEXT_OVERFLOW, vendor)
     }
 
     pub(crate) fn reply(&self, model: &str) -> Reply {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
-        // A name that needs escapes in JSON would not be a model's.
+        // Names of models contain no characters that JSON escapes.
         let model = model.replace(['"', '\\'], "");
         Reply::json(status, self.body.replace("{model}", &model))
     }
 }
 
-/// The vendors whose refusal of an unknown model can be played.
+/// The vendors whose refusal of an unknown model is known.
 pub fn no_such_model_vendors() -> impl Iterator<Item = &'static str> {
     NO_SUCH_MODEL.iter().map(|row| row.vendor)
 }
 
-/// The vendors whose refusal of a prompt that is too long can be played.
+/// The vendors whose refusal of a too long prompt is known.
 pub fn context_overflow_vendors() -> impl Iterator<Item = &'static str> {
     CONTEXT_OVERFLOW.iter().map(|row| row.vendor)
 }

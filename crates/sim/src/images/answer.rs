@@ -66,7 +66,7 @@ fn item(spec: &PictureSpec, index: u64, seed: &mut Seed) -> Value {
     item
 }
 
-/// A picture, or where it can be had.
+/// A picture or its URL.
 pub(super) fn picture(spec: &PictureSpec, index: u64, seed: &mut Seed) -> Value {
     if spec.as_url {
         let name = seed.letters(24);
@@ -76,7 +76,7 @@ pub(super) fn picture(spec: &PictureSpec, index: u64, seed: &mut Seed) -> Value 
     json!({ "b64_json": encode(&spec.picture(index)) })
 }
 
-/// Why one picture of several is not there.
+/// The error in place of one of several pictures.
 pub(super) fn failure() -> Value {
     json!({
         "code": "OutputImageSensitiveContentDetected",

@@ -1,4 +1,4 @@
-//! A call of these endpoints, from its bytes to its answer.
+//! A call of these endpoints, from the request body to the answer.
 
 use super::{answer, form, request, stream};
 use crate::call_context::CallContext;
@@ -10,15 +10,15 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
-/// A call for new pictures.
+/// A request for new pictures.
 #[derive(Debug)]
 pub(crate) struct Generations(Call);
 
-/// A call for changed pictures.
+/// A request for edited pictures.
 #[derive(Debug)]
 pub(crate) struct Edits(Call);
 
-/// A call, not yet checked beyond its model.
+/// A call of which only the credential and the model have been checked.
 #[derive(Debug)]
 struct Call {
     fields: Value,
@@ -80,7 +80,7 @@ impl Call {
     }
 }
 
-/// Both endpoints are one protocol with two names for its events.
+/// Both endpoints share one protocol; only the names of their events differ.
 macro_rules! protocol {
     ($name:ident, $edits:literal) => {
         impl Protocol for $name {

@@ -1,4 +1,4 @@
-//! Pictures as bytes.
+//! Encodes and decodes pictures.
 
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
@@ -32,12 +32,12 @@ impl Format {
     }
 }
 
-/// The bytes of a picture; `quality` is for JPEG.
+/// Encodes a picture. `quality` applies to JPEG.
 pub(super) fn encode(picture: &RgbaImage, format: Format, quality: u8) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (width, height) = picture.dimensions();
     let colour = ExtendedColorType::Rgba8;
-    // Memory takes everything, and the sizes are those of the picture.
+    // Writing to memory cannot fail, and the size is that of the picture.
     let _ = match format {
         Format::Png => {
             let encoder =
@@ -58,7 +58,7 @@ pub(super) fn encode(picture: &RgbaImage, format: Format, quality: u8) -> Vec<u8
     bytes
 }
 
-/// The picture in some bytes.
+/// Decodes a picture of any known format.
 pub(super) fn decode(bytes: &[u8]) -> Option<RgbaImage> {
     Some(image::load_from_memory(bytes).ok()?.into_rgba8())
 }

@@ -1,4 +1,4 @@
-//! Whose habits a model has.
+//! Which family of image protocols a model belongs to.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {

@@ -1,15 +1,16 @@
-//! Forms, read whole: the simulator's own reader, so that it is a witness of what is sent to it.
+//! Parses multipart forms. The simulator has its own parser, so that it checks the gateway's forms
+//! independently.
 
 use serde_json::{Map, Value};
 
-/// A form: its fields as members, its files by name.
+/// A form: fields as JSON members, files by name.
 #[derive(Debug, Default)]
 pub(super) struct Form {
     pub(super) fields: Value,
     pub(super) files: Vec<(String, Vec<u8>)>,
 }
 
-/// Reads a form; `None` when it is none.
+/// Parses a form; `None` if the body is not one.
 pub(super) fn read(content_type: &str, body: &[u8]) -> Option<Form> {
     let boundary = content_type.split("boundary=").nth(1)?;
     let boundary = boundary.split(';').next()?.trim().trim_matches('"');
@@ -51,7 +52,7 @@ fn split<'a>(mut body: &'a [u8], delimiter: &[u8]) -> Vec<&'a [u8]> {
     parts
 }
 
-/// Looks for the line end first, which is rare in files.
+/// Searches for the line end first, which is rare in binary files.
 fn find(body: &[u8], delimiter: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -69,7 +70,7 @@ fn quoted(head: &str, name: &str) -> Option<String> {
     Some(value.trim_matches('"').to_owned())
 }
 
-/// Numbers and booleans come as text.
+/// Converts numbers and booleans, which forms carry as text.
 fn typed(text: &str) -> Value {
     match text {
         "true" => Value::Bool(true),

@@ -1,14 +1,14 @@
-//! Draws scenes, and into pictures.
+//! Draws scenes, also into existing pictures.
 
 use super::scene::{Scene, Thing};
 use image::{Rgba, RgbaImage, imageops};
 
-/// What a picture is drawn on.
+/// The background of a picture.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ground<'a> {
     Coloured,
     Transparent,
-    /// Another picture; where the mask is opaque it stays as it is.
+    /// Another picture. It stays unchanged where the mask is opaque.
     Picture {
         source: &'a RgbaImage,
         mask: Option<&'a RgbaImage>,
@@ -16,7 +16,7 @@ pub(super) enum Ground<'a> {
     },
 }
 
-/// Draws a scene in blocks of `block` pixels; 1 is as sharp as it gets.
+/// Draws a scene in blocks of `block` pixels; 1 is full detail.
 pub(super) fn paint(
     scene: &Scene,
     (width, height): (u32, u32),
@@ -41,7 +41,7 @@ pub(super) fn paint(
                 (Some(thing), _) => Some(opaque(thing.colour)),
                 (None, Ground::Coloured) => Some(opaque(scene.background)),
                 (None, Ground::Transparent) => None,
-                // What is masked for change shows it everywhere.
+                // The whole area that the mask opens changes visibly.
                 (None, Ground::Picture { mask, .. }) => mask.map(|_| opaque(scene.background)),
             };
             let Some(paint) = paint else {
@@ -62,7 +62,7 @@ pub(super) fn paint(
     picture
 }
 
-/// Things stand side by side.
+/// Things are drawn side by side.
 fn thing_at(scene: &Scene, x: u32, y: u32, width: u32, height: u32) -> Option<&Thing> {
     let count = u32::try_from(scene.things.len()).unwrap_or(1).max(1);
     let cell = (width / count).max(1);
@@ -78,7 +78,7 @@ fn thing_at(scene: &Scene, x: u32, y: u32, width: u32, height: u32) -> Option<&T
     covers.then_some(thing)
 }
 
-/// The first picture at the asked size, the others small in its corner.
+/// The first picture at the requested size, with the others small in its corner.
 fn composed(source: &RgbaImage, others: &[RgbaImage], width: u32, height: u32) -> RgbaImage {
     let mut picture = scaled(source, width, height);
     let (side, tall) = ((width / 5).max(1), (height / 5).max(1));

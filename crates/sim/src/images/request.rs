@@ -1,4 +1,4 @@
-//! Reads what is asked for, checked as the vendors check it.
+//! Reads a request with the vendors' checks.
 
 use super::codec::{Format, decode};
 use super::family::Family;
@@ -15,7 +15,7 @@ const PICTURES_MAX: i64 = 10;
 const SEQUENCE_MAX: i64 = 15;
 const PROMPT_CHARS_MAX: usize = 32_000;
 
-/// `edits`: whether the call came to that endpoint. `form`: the files, where it came as a form.
+/// `edits` is true for the edits endpoint. `form` has the files if the request is a form.
 pub(super) fn read(
     body: &Value,
     form: Option<&Form>,
@@ -90,7 +90,7 @@ pub(super) fn read(
     })
 }
 
-/// What each family refuses.
+/// Refuses what the family does not accept.
 fn habits(top: &Member<'_>, family: Family, form: bool, edits: bool) -> Result<(), Refusal> {
     let unknown: &[&str] = match family {
         Family::Gpt => &["response_format", "style", "aspect_ratio", "resolution"],
@@ -218,7 +218,7 @@ fn pictures(
     Ok((sources, mask))
 }
 
-/// A picture in the one form that the family takes.
+/// A picture in the form that the family accepts.
 fn linked(item: &Value, name: &str, family: Family) -> Result<RgbaImage, Refusal> {
     let url = match family {
         Family::Gpt => item.get("image_url"),
@@ -232,7 +232,7 @@ fn linked(item: &Value, name: &str, family: Family) -> Result<RgbaImage, Refusal
         .split_once(";base64,")
         .filter(|_| url.starts_with("data:image/"))
     else {
-        // A link is not followed: a picture of its own stands for it.
+        // Links are not fetched. A picture that depends on the URL replaces the linked one.
         let scene = super::scene::Scene::of(url, 0);
         let ground = super::painting::Ground::Coloured;
         return Ok(super::painting::paint(&scene, (64, 64), ground, 1));

@@ -1,4 +1,4 @@
-//! What a prompt asks to be drawn: coloured shapes on a background.
+//! The scene that a prompt describes: coloured shapes on a background.
 
 use crate::seed::Seed;
 
@@ -57,7 +57,7 @@ impl Shape {
     }
 }
 
-/// What is drawn, from left to right.
+/// The things of a picture, from left to right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scene {
     pub(super) things: Vec<Thing>,
@@ -74,7 +74,7 @@ pub(super) struct Thing {
 }
 
 impl Scene {
-    /// The scene of a prompt; `variant` tells the pictures of one call apart.
+    /// The scene of a prompt. `variant` makes the pictures of one call differ.
     pub(super) fn of(prompt: &str, variant: u64) -> Self {
         let mut seed = Seed::of(&[prompt.as_bytes(), &variant.to_le_bytes()]);
         let words = prompt.to_lowercase();
@@ -102,7 +102,7 @@ impl Scene {
             }
         }
         if things.is_empty() {
-            // Every prompt shows something, and another prompt something else.
+            // A prompt without known shapes gets one that depends on its text.
             let shapes = ["circle", "square", "triangle", "star"];
             let word = shapes
                 .get(seed.below(shapes.len()))
@@ -123,7 +123,7 @@ impl Scene {
         }
     }
 
-    /// What the picture shows, in words.
+    /// Describes the scene in words.
     pub(super) fn claim(&self) -> String {
         let things: Vec<String> = self
             .things

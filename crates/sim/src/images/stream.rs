@@ -1,4 +1,4 @@
-//! The streamed answer, made while it is sent.
+//! The streamed answer.
 
 use super::answer::{failure, picture};
 use super::family::Family;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// `edits`: whether the events are named for that endpoint.
+/// `edits` decides the names of the events.
 pub(super) fn stream(spec: &PictureSpec, edits: bool, context: &CallContext<'_>) -> Reply {
     let prefix = if edits {
         "image_edit"
@@ -26,7 +26,7 @@ pub(super) fn stream(spec: &PictureSpec, edits: bool, context: &CallContext<'_>)
     Reply::events(with_faults(events, context).into_iter())
 }
 
-/// Previews and a result for each picture.
+/// For each picture some previews and a result.
 fn gpt(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event> {
     let common = |mut event: Value| {
         event["created_at"] = context.created.into();
@@ -65,7 +65,7 @@ fn gpt(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event
     events
 }
 
-/// Pictures one by one, then an end without any.
+/// One event for each picture, then a final event without one.
 fn content(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event> {
     let mut seed = context.seed.clone();
     let model = context.reported_model();
@@ -104,7 +104,7 @@ fn content(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<E
 fn with_faults(mut events: Vec<Event>, context: &CallContext<'_>) -> Vec<Event> {
     let faults = &context.script.events;
     if faults.no_finish || faults.no_done {
-        // Without its end a stream has previews or single pictures alone.
+        // A stream without its end has only previews or single pictures.
         let last = events
             .iter()
             .rposition(|event| event.kind == EventKind::Content);
@@ -133,7 +133,7 @@ fn with_faults(mut events: Vec<Event>, context: &CallContext<'_>) -> Vec<Event> 
     events
 }
 
-/// An error under status 200, as the only event.
+/// A stream with an error as its only event.
 pub(super) fn only_error(model: &str) -> Reply {
     Reply::events(std::iter::once(error_event(model)))
 }

@@ -1,4 +1,4 @@
-//! What pictures cost, as each family tells it.
+//! The usage of pictures in the format of each family.
 
 use super::family::Family;
 use super::picture_spec::PictureSpec;
@@ -9,10 +9,10 @@ use crate::usage_number::UsageNumber;
 use serde_json::{Value, json};
 
 const SOURCE_TOKENS: u64 = 323;
-/// Two hundredths of a US dollar.
+/// The price of one picture: two US cents.
 const TICKS: u64 = 200_000_000;
 
-/// Usage of so many pictures; `None`: it is not told.
+/// The usage of this many pictures; `None` if it is not reported.
 pub(super) fn reported(
     spec: &PictureSpec,
     pictures: u64,
@@ -51,7 +51,7 @@ pub(super) fn reported(
     })
 }
 
-/// Tokens of one picture, by its quality and area.
+/// The tokens of one picture, which depend on quality and area.
 fn tokens(spec: &PictureSpec) -> u64 {
     let square = match spec.quality.as_str() {
         "low" => 272,

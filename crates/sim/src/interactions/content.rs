@@ -1,4 +1,4 @@
-//! Reads contents: what a user says, a model said, or a tool gave back.
+//! Reads contents of users, of the model and of tool results.
 
 use crate::google::{Field, Names, Refusal, linked, of_blob};
 use crate::model::Media;
@@ -16,10 +16,10 @@ const MEDIA: &[&str] = &[
     "type",
     "uri",
 ];
-/// The words by which a content is told from a step.
+/// The types of contents. Other types are steps.
 const TYPES: &[&str] = &["text", "image", "audio", "document", "video"];
 
-/// Texts and media, each in their order.
+/// The texts and the media, each in order.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub(super) texts: Vec<String>,
@@ -27,7 +27,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// The texts as one.
+    /// The texts, joined.
     pub(super) fn text(&self) -> String {
         self.texts.join("\n")
     }
@@ -51,13 +51,13 @@ impl Contents {
     }
 }
 
-/// Whether a value is a content, and not a step.
+/// Whether a value is a content and not a step.
 pub(super) fn is_content(value: &Value) -> bool {
     let kind = value.get("type").and_then(Value::as_str);
     kind.is_some_and(|kind| TYPES.contains(&kind))
 }
 
-/// The contents of a list.
+/// Reads a list of contents.
 pub(super) fn read(list: &[Value], path: &str) -> Result<Contents, Refusal> {
     let mut contents = Contents::default();
     for (index, content) in list.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Reads `input`: one turn, or a history of steps, with the order of calls, thoughts and results.
+//! Reads `input`, one turn or a history of steps, and checks the order of calls, thoughts and
+//! results.
 
 use super::content::{self, Contents, is_content};
 use crate::google::{Field, Names, Refusal, SignatureError, Signer};
@@ -10,10 +11,10 @@ const MODEL_OUTPUT: &[&str] = &["content", "error", "type"];
 const THOUGHT: &[&str] = &["signature", "summary", "type"];
 const FUNCTION_CALL: &[&str] = &["arguments", "id", "name", "type"];
 const FUNCTION_RESULT: &[&str] = &["call_id", "is_error", "name", "result", "type"];
-/// What server tools did ends so.
+/// The types of server tools' steps end with these.
 const SERVER_STEPS: [&str; 2] = ["_call", "_result"];
 
-/// The turns of a conversation.
+/// The turns of the conversation.
 pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
     let input = body.required("input")?;
     let single = std::slice::from_ref(input);
@@ -28,7 +29,7 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
         Value::Object(_) => single,
         _ => return Err(Refusal::invalid("'input' must not be empty.")),
     };
-    // Calls are checked from the last thing on that the user said.
+    // Only calls after the user's last message are checked.
     let current = list
         .iter()
         .rposition(|item| is_content(item) || kind_of(item) == "user_input")
@@ -58,15 +59,15 @@ fn kind_of(step: &Value) -> &str {
 struct Reader<'a> {
     signer: Signer<'a>,
     turns: Vec<Turn>,
-    /// Contents that stand in the list without a step around them.
+    /// Contents in the list that do not belong to a step.
     saying: Contents,
-    /// The signature of the thought that was read last in the model's turn.
+    /// The signature of the last thought in the model's turn.
     thought: Option<String>,
-    /// The model's turn holds a call already: its signature was seen there.
+    /// The model's turn already has a call, which has used the signature.
     calls_made: bool,
-    /// Calls without a result: their ids and names.
+    /// Ids and names of the calls without a result.
     open: Vec<(String, String)>,
-    /// The turn of the model that is being read.
+    /// The model's turn that is being read.
     model: Option<ModelTurn>,
 }
 
@@ -117,7 +118,7 @@ impl Reader<'_> {
 
     fn thought(&mut self, step: &Field<'_>) -> Result<(), Refusal> {
         self.model.get_or_insert_default();
-        // Two thoughts in one turn: the earlier one belongs to no call.
+        // Of two thoughts in one turn, the earlier one belongs to no call.
         self.check_loose_thought()?;
         let signature = step.text("signature")?;
         self.thought = signature.map(str::to_owned);
@@ -134,7 +135,7 @@ impl Reader<'_> {
         }
         let signature = self.thought.take();
         match self.signer.check_call(&name, signature.as_deref()) {
-            // Calls beside each other share a thought, and the past is not missed.
+            // Neighbouring calls share a thought, and earlier turns need none.
             Err(SignatureError::Missing) if !current || self.calls_made => {}
             checked => checked.map_err(signature_refusal)?,
         }
@@ -195,7 +196,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A thought that no call followed has to be a text's.
+    /// A thought without a call after it must have the signature of a text.
     fn check_loose_thought(&mut self) -> Result<(), Refusal> {
         match self.thought.take().filter(|text| !text.is_empty()) {
             Some(signature) => self
@@ -227,7 +228,7 @@ impl Reader<'_> {
     }
 }
 
-/// The vendor says no more than this.
+/// The vendor's message has no further detail.
 fn signature_refusal(error: SignatureError) -> Refusal {
     Refusal::invalid(match error {
         SignatureError::Missing => "Request contains an invalid argument.",

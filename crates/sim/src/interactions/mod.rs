@@ -1,8 +1,8 @@
-//! `POST /v1beta/interactions`, also under `/v1`: the path for text, without state.
+//! `POST /v1beta/interactions`, also under `/v1`: text without stored state.
 //!
-//! As the vendor does it: parameters it does not know are refused by name, an interaction that is
-//! not stored has an empty id, every answer begins with a signed thought, and what is found wrong
-//! only by the model is told as an event under status 400 where a stream was asked for.
+//! As with the vendor, unknown parameters are refused by name, an interaction that is not stored
+//! has an empty id, and every answer begins with a signed thought. In a stream, an error that only
+//! the model detects is an event under status 400.
 
 mod answer;
 mod call;

@@ -1,4 +1,4 @@
-//! What an interaction tells: the model's output, brought into steps.
+//! Plans an interaction: converts the model's output to steps.
 
 use super::request::Request;
 use super::shape::{Annotation, Content, Failure, Interaction, OutputError, Step};
@@ -17,7 +17,7 @@ const STOPPED: OutputError = OutputError {
 };
 const BLOCKED: &str = "The prompt was blocked by safety settings of sim-upstream.example.";
 
-/// What every event and the whole answer say alike.
+/// The members that are the same in every event and in the whole answer.
 #[derive(Debug)]
 pub(super) struct Identity {
     pub(super) id: String,
@@ -31,11 +31,11 @@ pub(super) struct Identity {
 pub(super) struct Ending {
     pub(super) status: String,
     continuation_token: Option<String>,
-    /// Why the prompt was not answered.
+    /// Why the prompt was blocked.
     blocked: Option<String>,
 }
 
-/// One step that is to be told.
+/// One step of the answer.
 #[derive(Debug)]
 pub(super) enum PlannedStep {
     Thought {
@@ -51,7 +51,7 @@ pub(super) enum PlannedStep {
     Call {
         id: String,
         name: String,
-        /// The same twice: as text for a stream, and as a value.
+        /// The arguments, as text for a stream and as a value.
         arguments: ChunkedText,
         value: Value,
     },
@@ -77,7 +77,7 @@ pub(super) fn plan(
         .and_then(|output| continue_or_stop(output, request.continued, context));
     let picture_tokens = request.picture.map_or(0, |picture| picture.tokens);
     let counts = TokenCounts::of(&request.prompt, &outputs, picture_tokens, context.script);
-    // This protocol counts searches alone.
+    // This protocol reports searches only.
     let counts = TokenCounts {
         hosted: HostedTools {
             fetches: 0,
@@ -166,7 +166,7 @@ impl Identity {
     fn of(request: &Request, context: &CallContext<'_>, seed: &mut Seed) -> Self {
         let now = iso_8601(context.created);
         Self {
-            // What is not stored has no name.
+            // An interaction that is not stored has no id.
             id: if request.stored {
                 format!("v1_Sim{}", seed.letters(40))
             } else {
@@ -178,7 +178,7 @@ impl Identity {
         }
     }
 
-    /// The interaction at its beginning.
+    /// The interaction before its first step.
     pub(super) fn begun(&self) -> Interaction<'_> {
         Interaction {
             id: &self.id,
@@ -195,7 +195,7 @@ impl Identity {
         }
     }
 
-    /// The interaction at its end, without its steps.
+    /// The finished interaction without its steps.
     pub(super) fn ended<'a>(&'a self, ending: &'a Ending, usage: Option<Usage>) -> Interaction<'a> {
         Interaction {
             status: &ending.status,
@@ -216,7 +216,7 @@ impl Identity {
 }
 
 impl PlannedStep {
-    /// The whole step.
+    /// The complete step, for an unstreamed answer.
     pub(super) fn whole(self) -> Step {
         match self {
             Self::Thought { summary, signature } => {

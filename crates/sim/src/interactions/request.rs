@@ -1,4 +1,4 @@
-//! Reads a request and refuses what the vendor would refuse.
+//! Reads a request, and refuses what the vendor would refuse.
 
 use super::parameters::{self, Parameters};
 use super::{input, system, tools};
@@ -30,19 +30,19 @@ const KNOWN: &[&str] = &[
     "webhook_config",
 ];
 
-/// A request that can be answered.
+/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,
-    /// The vendor keeps the interaction, and names it.
+    /// The vendor stores the interaction and gives it an id.
     pub(super) stored: bool,
-    /// Thoughts are shown, not only counted.
+    /// Thoughts are shown and not only counted.
     pub(super) summaries: bool,
     pub(super) picture: Option<Picture>,
     pub(super) continued: Option<Continuation>,
 }
 
-/// Takes the body apart.
+/// Parses the body.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     match serde_json::from_slice(body) {
         Ok(value @ Value::Object(_)) => Ok(value),
@@ -50,7 +50,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     }
 }
 
-/// The model that a call names, its script included. The client may say that it is one.
+/// The model that a call names, including its script. The prefix `models/` is optional.
 pub(super) fn model_of(request: &Value) -> Result<&str, Refusal> {
     match request.get("model").and_then(Value::as_str) {
         Some(model) if !model.is_empty() => Ok(model.strip_prefix("models/").unwrap_or(model)),
@@ -102,7 +102,7 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
     })
 }
 
-/// The simulator keeps nothing that could be gone on from.
+/// Refuses references to stored interactions, because the simulator stores none.
 fn refuse_state(body: &Field<'_>) -> Result<(), Refusal> {
     if let Some(id) = body.text("previous_interaction_id")? {
         return Err(Refusal::not_found(format!("Interaction '{id}' not found.")));

@@ -1,4 +1,4 @@
-//! The shapes of an answer and of its events.
+//! The wire format of an answer and of its events.
 
 use super::usage::Usage;
 use crate::model::Citation;
@@ -69,7 +69,7 @@ pub(super) enum Content {
     },
 }
 
-/// A page from which a run of the text's bytes is.
+/// The source of a range of the text, in bytes.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Annotation {
     r#type: &'static str,
@@ -80,7 +80,7 @@ pub(super) struct Annotation {
 }
 
 impl Annotation {
-    /// The whole text is from one page.
+    /// One page is the source of the whole text.
     pub(super) fn of(citation: &Citation, text: &str) -> Self {
         Self {
             r#type: "url_citation",
@@ -92,14 +92,14 @@ impl Annotation {
     }
 }
 
-/// Why an output is not whole.
+/// Why an output is incomplete.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct OutputError {
     pub(super) code: u16,
     pub(super) message: &'static str,
 }
 
-/// What an event adds to a step.
+/// What one event adds to a step.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Delta {
@@ -135,7 +135,7 @@ impl Content {
     }
 }
 
-/// The data of an event, which repeats its name.
+/// The data of an event, including its name.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event_type")]
 pub(super) enum Event<'a> {

@@ -1,4 +1,4 @@
-//! The streamed answer: events, made one at a time while they are sent.
+//! The streamed answer. Events are created while they are sent.
 
 use super::plan::{Ending, Identity, InteractionPlan, PlannedStep, plan};
 use super::request::Request;
@@ -36,19 +36,19 @@ pub(super) fn stream(request: &Request, context: &CallContext<'_>) -> Result<Rep
     }))
 }
 
-/// A refusal that was found when the stream was open already: its events, under its status.
+/// A refusal after the stream has begun: events, with the status of the refusal.
 pub(super) fn late_failure(refusal: &Refusal) -> Reply {
     let mut reply = only_error(refusal);
     reply.status = refusal.status;
     reply
 }
 
-/// A stream of an error alone.
+/// A stream with an error as its only event.
 pub(super) fn only_error(refusal: &Refusal) -> Reply {
     Reply::events(std::iter::once(error_event(refusal)))
 }
 
-/// A stream of an object without members.
+/// A stream with an empty object as its only event.
 pub(super) fn only_empty() -> Reply {
     let empty = Event {
         kind: EventKind::Content,
@@ -83,14 +83,14 @@ struct Events {
     model: String,
     script: Script,
     steps: vec::IntoIter<PlannedStep>,
-    /// Of the step that is being told.
+    /// The index of the current step.
     index: usize,
-    /// Content events so far.
+    /// The number of content events so far.
     content_sent: u64,
     stage: Stage,
 }
 
-/// Where the answer stands.
+/// What comes next in the answer.
 enum Stage {
     Created,
     Status,
@@ -204,7 +204,7 @@ impl Events {
         )
     }
 
-    /// The event that a script puts in here.
+    /// The event that a script inserts at this point.
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
         if events
@@ -229,7 +229,7 @@ impl Events {
         None
     }
 
-    /// Opens a step. A script may want its first piece in it already.
+    /// Opens a step. With `early-content` it already contains the first piece.
     fn start(&mut self, planned: PlannedStep) -> Event {
         let early = self.script.events.early_content;
         let first = |pieces: &mut Pieces| -> Vec<Content> {
@@ -308,7 +308,7 @@ impl Events {
         written(kind, &delta)
     }
 
-    /// The usage so far, where a script wants it told.
+    /// The usage so far, if a script asks for it.
     fn running(&self) -> Option<Usage> {
         matches!(
             self.script.usage,

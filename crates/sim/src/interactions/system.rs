@@ -1,4 +1,4 @@
-//! The system prompt: a text, or an object that holds one or several.
+//! Reads the system prompt: a string, or an object with one or several strings.
 
 use crate::google::{Field, Refusal};
 use serde_json::Value;

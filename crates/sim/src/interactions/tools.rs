@@ -6,7 +6,7 @@ use crate::model::{Tool, ToolKind, ToolUse};
 use serde_json::{Value, json};
 
 const FUNCTION: &[&str] = &["description", "name", "parameters", "type"];
-/// Tools that the vendor runs itself; the simulator takes them and does without.
+/// Tools that the vendor runs. The simulator accepts them and does not use them.
 const SERVER_TOOLS: &[&str] = &[
     "code_execution",
     "computer_use",
@@ -65,7 +65,7 @@ fn declared(function: &Field<'_>) -> Result<Tool, Refusal> {
     })
 }
 
-/// The choice; functions that are not allowed are taken away.
+/// Reads the tool choice, and removes functions that are not allowed.
 fn choice(body: &Field<'_>, tools: &mut Vec<Tool>) -> Result<Option<ToolUse>, Refusal> {
     let Some(config) = body.child("generation_config", CONFIG)? else {
         return Ok(None);

@@ -1,16 +1,16 @@
-//! `usage`, true or bent by a script.
+//! `usage`, true or changed by a fault.
 
 use crate::fault::UsageFault;
 use crate::google::TokenCounts;
 use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
-/// The figures while the answer is on its way.
+/// The usage while the answer is being sent.
 pub(super) fn running(counts: TokenCounts) -> Usage {
     written(counts, UsageNumber::Number)
 }
 
-/// The final figures as a script wants them; `None`: they are not told.
+/// The final usage under a fault; `None` if it is not reported.
 pub(super) fn reported(counts: TokenCounts, fault: UsageFault) -> Option<Usage> {
     if fault == UsageFault::Missing {
         return None;

@@ -1,4 +1,4 @@
-//! What is answered, block by block, and how it ends.
+//! The blocks of an answer, and how it ends.
 
 use super::block::call_id;
 use super::request::Request;
@@ -10,9 +10,9 @@ use crate::seal::seal;
 use crate::seed::Seed;
 use serde::Serialize;
 
-/// Words in a prompt by which thoughts are redacted; the second are the vendor's own.
+/// Words in a prompt that make the model redact its thoughts. The second is the vendor's own.
 const REDACTS: [&str; 2] = ["redact your thinking", "TRIGGER_REDACTED_THINKING"];
-/// Characters of a text that its source is shown with.
+/// How much of a text is quoted with its source, in characters.
 const CITED_MAX: usize = 150;
 const CATEGORIES: [&str; 5] = [
     "cyber",
@@ -22,7 +22,7 @@ const CATEGORIES: [&str; 5] = [
     "general_harms",
 ];
 
-/// An answer, ready to be written.
+/// A complete answer that can be written.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) id: String,
@@ -53,7 +53,7 @@ pub(super) enum AnswerBlock {
     },
 }
 
-/// A page on the web that a text is said to come from.
+/// The web page that is cited as the source of a text.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Source {
     r#type: &'static str,
@@ -76,7 +76,7 @@ impl Source {
     }
 }
 
-/// How an answer ends.
+/// How the answer ends.
 #[derive(Debug, Clone, Serialize)]
 #[expect(clippy::struct_field_names, reason = "the names of the wire")]
 pub(super) struct Ending {
@@ -166,7 +166,7 @@ impl AnswerBlock {
         }
     }
 
-    /// What binds later calls to a thought.
+    /// The opaque value that binds calls to the thought before them.
     fn opaque(&self) -> Option<&str> {
         match self {
             Self::Thinking { signature, .. } => Some(signature),
@@ -195,7 +195,7 @@ fn ending(output: &Output, question: &str, context: &CallContext<'_>) -> Ending 
     };
     if reason == "refusal" {
         end.stop_sequence = None;
-        // What the vendor's filter stops has no category.
+        // An answer that the vendor's filter stops has no category.
         let category = (output.refused && output.finish != Finish::Filter).then(|| {
             let named = context.script.text.refuse.as_deref().unwrap_or(question);
             let found = CATEGORIES.into_iter().find(|word| named.contains(word));

@@ -1,4 +1,4 @@
-//! Who may call, and which version of the protocol is spoken.
+//! Authentication, and the version of the protocol.
 
 use super::refusal::Refusal;
 use crate::settings::Settings;
@@ -8,13 +8,13 @@ use http::header::AUTHORIZATION;
 /// The versions that the vendor has published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
-    /// `2023-06-01` and before.
+    /// `2023-06-01` and older.
     Old,
-    /// `2026-10-21`: the sampling members are gone.
+    /// `2026-10-21`, which has no sampling members.
     Current,
 }
 
-/// Checks the credential: `x-api-key`, else a bearer token.
+/// Checks the credential: `x-api-key`, or else a bearer token.
 pub(super) fn authorise(headers: &HeaderMap, settings: &Settings) -> Result<(), Refusal> {
     let key = text(headers, "x-api-key")
         .or_else(|| bearer(text(headers, AUTHORIZATION.as_str())?))

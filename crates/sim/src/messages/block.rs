@@ -9,7 +9,7 @@ use crate::seed::Seed;
 use serde_json::Value;
 
 const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
-/// Ids of calls that were made after thinking begin so, and go on with the tag of the thought.
+/// The prefix of the ids of calls after a thought. The tag of the thought follows it.
 const THOUGHTFUL_ID: &str = "toolu_01SimT";
 const THOUGHTLESS_ID: &str = "toolu_01SimN";
 const TAG_LENGTH: usize = 6;
@@ -20,7 +20,7 @@ pub(super) enum Block {
     Media(Media),
     Call(PastCall),
     Result(ToolResult),
-    /// A checked thought; the tag binds it to the calls that followed it.
+    /// A thought with a valid signature. The tag binds it to the calls after it.
     Thought {
         tag: String,
     },
@@ -34,7 +34,7 @@ pub(super) struct ToolResult {
     pub(super) failed: bool,
 }
 
-/// The id of a new call; it tells whether a thought stood before it, and which.
+/// The id of a new call. It encodes whether a thought came before it, and which one.
 pub(super) fn call_id(thought: Option<&str>, seed: &mut Seed) -> String {
     match thought {
         Some(opaque) => format!("{THOUGHTFUL_ID}{}{}", tag(opaque), seed.letters(8)),
@@ -42,7 +42,7 @@ pub(super) fn call_id(thought: Option<&str>, seed: &mut Seed) -> String {
     }
 }
 
-/// The tag of the thought that stood before a call, where its id tells one.
+/// The tag of the thought before a call, if its id contains one.
 pub(super) fn thought_of(call_id: &str) -> Option<&str> {
     call_id.strip_prefix(THOUGHTFUL_ID)?.get(..TAG_LENGTH)
 }
@@ -91,7 +91,7 @@ pub(super) fn of_assistant(value: &Value, path: &str, model: &str) -> Result<Blo
     }
 }
 
-/// The joined texts of a list that may hold nothing else.
+/// The joined texts of a list that may contain only texts.
 pub(super) fn texts(owner: &Member<'_>, name: &str) -> Result<String, Refusal> {
     let mut all = Vec::new();
     for (index, value) in owner.list(name)?.unwrap_or_default().iter().enumerate() {
@@ -102,7 +102,7 @@ pub(super) fn texts(owner: &Member<'_>, name: &str) -> Result<String, Refusal> {
     Ok(all.join("\n"))
 }
 
-/// A block with the tag that says which it is; the tag is a part of its members' paths.
+/// A block and its type tag. The vendor's error paths contain the tag.
 fn tagged<'a>(
     value: &'a Value,
     path: &str,
@@ -240,7 +240,7 @@ fn image(source: &Member<'_>) -> Result<Media, Refusal> {
     }
 }
 
-/// The bytes have to be what they are said to be.
+/// Checks that the bytes have the declared type.
 fn check_type(image: &Media, said: &str, source: &Member<'_>) -> Result<(), Refusal> {
     let Source::Inline { format, .. } = &image.source else {
         return Ok(());

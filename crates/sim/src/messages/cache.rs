@@ -1,4 +1,4 @@
-//! Finds `cache_control` wherever it may stand.
+//! Finds `cache_control` in all places where it is allowed.
 
 use super::member::Member;
 use super::refusal::Refusal;
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 const MARKS_MAX: usize = 4;
 
-/// For how long a written prefix is kept.
+/// The lifetime of a cached prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ttl {
     FiveMinutes,
     OneHour,
 }
 
-/// The lifetime that the last mark asks for; `None` when nothing is marked.
+/// The lifetime of the last mark; `None` if there is no mark.
 pub(super) fn read(body: &Member<'_>) -> Result<Option<Ttl>, Refusal> {
     let mut marks = Vec::new();
     let system = body.get("system").and_then(Value::as_array);

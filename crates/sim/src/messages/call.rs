@@ -1,4 +1,4 @@
-//! A call of this protocol, from its bytes to its answer.
+//! A call of this protocol, from the request body to the answer.
 
 use super::answer::Answer;
 use super::auth::{Version, authorise, version};
@@ -14,7 +14,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::Value;
 
-/// A call, not yet checked beyond its model.
+/// A call of which only the credential and the model have been checked.
 #[derive(Debug)]
 pub(crate) struct Messages {
     request: Value,

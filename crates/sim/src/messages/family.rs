@@ -1,4 +1,4 @@
-//! How models differ by their names.
+//! How models differ, by name.
 //!
 //! | name begins with | stands for | |
 //! |---|---|---|
@@ -30,12 +30,12 @@ impl Family {
         }
     }
 
-    /// Temperature and its kin may not be set.
+    /// Temperature and similar parameters are refused.
     pub(super) fn has_fixed_sampling(self) -> bool {
         self.is_new()
     }
 
-    /// The conversation may end with the beginning of the answer.
+    /// The conversation may end with the beginning of the answer (prefill).
     pub(super) fn takes_prefill(self) -> bool {
         !self.is_new()
     }

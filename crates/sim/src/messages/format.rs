@@ -6,7 +6,7 @@ use crate::model::Shape;
 use serde_json::{Map, Value};
 
 const DEPTH_MAX: usize = 64;
-/// Keywords that the vendor's grammar cannot express, by the type that they belong to.
+/// Schema keywords that the vendor refuses, by type.
 const REFUSED: [(&str, &[&str]); 5] = [
     (
         "integer",
@@ -114,7 +114,7 @@ fn check_keywords(kind: &str, rules: &Map<String, Value>) -> Result<(), String> 
     }
 }
 
-/// The schemas inside a schema.
+/// The nested schemas of a schema.
 fn children(rules: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let named = ["properties", "$defs", "definitions"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Reads `messages`: roles and blocks, and the order that the vendor demands of tool calls, their
+//! Reads `messages`: roles and blocks, and the order that the vendor requires of tool calls, their
 //! results and the thoughts before them.
 
 use super::block::{self, Block};
@@ -10,28 +10,28 @@ use crate::model::{PastCall, Turn};
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// What the history is checked against.
+/// The rules for the history.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) model: &'a str,
     pub(super) family: Family,
     pub(super) thinking: Thinking,
     pub(super) has_tools: bool,
-    /// Calls that were made after thinking must come back with their thoughts, whatever the mode.
+    /// The client must send calls back with the thoughts before them, in every mode.
     pub(super) demands_thoughts: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// What stands under `system` inside the messages.
+    /// The texts of messages with role `system`.
     pub(super) system: Vec<String>,
     pub(super) turns: Vec<Turn>,
 }
 
-/// One message, or several of one role in a row, which the vendor takes as one.
+/// One message. The vendor merges neighbouring messages of one role.
 #[derive(Debug)]
 struct Message {
-    /// Where the first of them stands.
+    /// The index of the first merged message.
     index: usize,
     role: Role,
     blocks: Vec<LocatedBlock>,
@@ -43,7 +43,7 @@ enum Role {
     Assistant,
 }
 
-/// A block with the path by which errors name it.
+/// A block and its path for error messages.
 #[derive(Debug)]
 struct LocatedBlock {
     path: String,
@@ -149,7 +149,7 @@ fn read_blocks(
     Ok(blocks)
 }
 
-/// How a conversation begins and ends.
+/// Checks how a conversation begins and ends.
 fn check_ends(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
     match messages.first() {
         Some(first) if first.role == Role::User => {}
@@ -181,8 +181,8 @@ fn check_ends(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Every call has its result at the head of the next message, every result its call in the one
-/// before.
+/// Every call must have its result at the beginning of the next message, and every result its call
+/// in the previous one.
 fn check_pairs(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
     let mut known: HashSet<&str> = HashSet::new();
     for (at, message) in messages.iter().enumerate() {
@@ -251,7 +251,7 @@ fn check_results(message: &Message, before: Option<&Message>) -> Result<(), Refu
     Ok(())
 }
 
-/// Results count only before anything else is said.
+/// The results at the beginning of a message, before any other block.
 fn leading_results(message: &Message) -> Vec<&str> {
     message
         .blocks
@@ -263,7 +263,7 @@ fn leading_results(message: &Message) -> Vec<&str> {
         .collect()
 }
 
-/// The thoughts of a tool loop that goes on have to be there, and to be those of its calls.
+/// In a tool loop that continues, the thoughts of its calls must be present and unchanged.
 fn check_thoughts(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
     if !rules.thinking.is_on() {
         return Ok(());
@@ -320,7 +320,7 @@ impl Message {
         })
     }
 
-    /// A call that was made after a thought which does not stand before it.
+    /// A call whose thought is missing before it.
     fn unbound_call(&self) -> Option<&LocatedBlock> {
         let mut seen: Vec<&str> = Vec::new();
         self.blocks.iter().find(|placed| match &placed.block {
@@ -342,7 +342,7 @@ impl Message {
         })
     }
 
-    /// The message as the model sees it: results first, then what was said.
+    /// The message as the model sees it: tool results first, then the text.
     fn turns(self) -> Vec<Turn> {
         let mut turns = Vec::new();
         let (mut text, mut media, mut calls) = (String::new(), Vec::new(), Vec::new());

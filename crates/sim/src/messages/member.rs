@@ -1,9 +1,9 @@
-//! Reads the members of a request, with the vendor's errors for those of the wrong kind.
+//! Reads the members of a request, with the vendor's errors for wrong types.
 
 use super::refusal::Refusal;
 use serde_json::{Map, Value};
 
-/// A JSON object with the path by which errors name it; the top level has an empty path.
+/// A JSON object and its path for error messages. The path of the top level is empty.
 #[derive(Debug, Clone)]
 pub(super) struct Member<'a> {
     map: &'a Map<String, Value>,
@@ -11,7 +11,7 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// Takes a value as an object.
+    /// Reads a value as an object.
     pub(super) fn object(value: &'a Value, path: impl Into<String>) -> Result<Self, Refusal> {
         let path = path.into();
         match value {
@@ -25,7 +25,7 @@ impl<'a> Member<'a> {
         &self.path
     }
 
-    /// The path of one of the members.
+    /// The path of a member.
     pub(super) fn path(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -34,12 +34,12 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// A refusal of one of the members.
+    /// Refuses a member.
     pub(super) fn wrong(&self, name: &str, why: impl AsRef<str>) -> Refusal {
         Refusal::at(&self.path(name), why)
     }
 
-    /// The value of a member; an explicit null is an absent one.
+    /// The value of a member. Null counts as absent.
     pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
         self.map.get(name).filter(|value| !value.is_null())
     }
@@ -88,7 +88,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// A whole number that is not below a least one.
+    /// An integer that is not below `min`.
     pub(super) fn integer(&self, name: &str, min: u64) -> Result<Option<u64>, Refusal> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -117,7 +117,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// A text out of a fixed set.
+    /// A string of a fixed set.
     pub(super) fn one_of(&self, name: &str, allowed: &[&str]) -> Result<Option<&'a str>, Refusal> {
         match self.text(name)? {
             Some(text) if !allowed.contains(&text) => {
@@ -127,7 +127,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Refuses members outside a set, as the vendor always does.
+    /// Refuses unknown members, as the vendor always does.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         match self.map.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(()),
@@ -135,7 +135,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// The tag of a union: which of its shapes the object has.
+    /// The `type` tag of a union.
     pub(super) fn tag(&self, allowed: &[&str]) -> Result<&'a str, Refusal> {
         let found = self.required_text("type")?;
         if allowed.contains(&found) {

@@ -1,4 +1,4 @@
-//! The message as it stands on the wire.
+//! The wire format of a message.
 
 use super::answer::{Answer, AnswerBlock, Source, StopDetails};
 use super::usage::Usage;
@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The message as it stands in a body, and without its content in the first event of a stream.
+/// The message in an unstreamed answer and, without its content, in the first event of a stream.
 #[derive(Serialize)]
 pub(super) struct Message<'a> {
     model: &'a str,
@@ -46,7 +46,7 @@ pub(super) enum Block<'a> {
     },
 }
 
-/// The input of a call. What a limit has cut is no JSON any more and is left out.
+/// The input of a call. If a limit has cut it, it is not JSON any more and is left out.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Input<'a> {
@@ -62,7 +62,7 @@ pub(super) struct Caller {
 const DIRECT: Caller = Caller { r#type: "direct" };
 
 impl<'a> Message<'a> {
-    /// The message before anything is said.
+    /// The message without content.
     pub(super) fn begun(answer: &'a Answer, usage: Option<Usage>) -> Self {
         Self {
             model: &answer.model,
@@ -109,7 +109,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The block before anything of it is said.
+    /// The block without content.
     pub(super) fn begun(block: &'a AnswerBlock) -> Self {
         match block {
             AnswerBlock::Thinking { .. } => Self::Thinking {
@@ -133,7 +133,7 @@ impl<'a> Block<'a> {
 
 pub(super) fn whole(answer: &Answer, context: &CallContext<'_>) -> Reply {
     let usage = answer.counts.reported(context.script.usage);
-    // Texts, numbers and checked raw values always serialize.
+    // Strings, numbers and checked raw values always serialize.
     let body = serde_json::to_vec(&Message::whole(answer, usage)).unwrap_or_default();
     Reply::json(StatusCode::OK, body)
 }

@@ -1,8 +1,8 @@
 //! `POST /v1/messages`.
 //!
-//! Beside what prompts and scripts steer everywhere, models differ by their names here
-//! (`family.rs`), thinking blocks carry signatures that are checked when they come back
-//! (`signature.rs`), and the order of the history is as strict as the vendor's (`history.rs`).
+//! In this protocol models differ by name (`family.rs`), thinking blocks have signatures that are
+//! checked when a client sends them back (`signature.rs`), and the order of the history is as
+//! strict as the vendor's (`history.rs`).
 
 mod answer;
 mod auth;

@@ -1,7 +1,7 @@
 //! Refusals in the vendor's words and envelope.
 //!
-//! The words name the upstream's model, key and address, as the real vendor's do: a gateway has to
-//! clean them.
+//! As with the vendor, the texts contain the upstream's model, key and address, which a gateway
+//! must remove.
 
 use crate::fault::{ScriptError, Status};
 use crate::reply::Reply;
@@ -14,23 +14,23 @@ const NOT_FOUND: &str = "not_found_error";
 const AUTHENTICATION: &str = "authentication_error";
 const BILLING: &str = "billing_error";
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
     pub(super) kind: &'static str,
     pub(super) message: String,
-    /// What current clients read to tell errors of one type apart.
+    /// Current clients read them to distinguish errors of one type.
     details: Option<Value>,
 }
 
 impl Refusal {
-    /// A request that is not as it should be.
+    /// An invalid request.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, INVALID_REQUEST, message)
     }
 
-    /// A member that is not as it should be.
+    /// An invalid member.
     pub(super) fn at(path: &str, why: impl AsRef<str>) -> Self {
         Self::invalid(format!("{path}: {}", why.as_ref()))
     }
@@ -71,17 +71,17 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, NOT_FOUND, format!("model: {name}"))
     }
 
-    /// An answer that the vendor's safety system stops.
+    /// An answer that the vendor's safety system blocks.
     pub(super) fn blocked() -> Self {
         Self::invalid("Output blocked by content filtering policy")
     }
 
-    /// The one refusal no vendor has: the script behind the model's name cannot be read.
+    /// The refusal of a script that cannot be parsed. No vendor has such an error.
     pub(super) fn bad_script(error: &ScriptError) -> Self {
         Self::at("model", format!("The simulator's script is wrong: {error}"))
     }
 
-    /// The error that the vendor would give with a status.
+    /// The vendor's error for a status.
     pub(super) fn of_status(status: StatusCode, model: &str) -> Self {
         let (kind, message) = match status.as_u16() {
             401 => (AUTHENTICATION, "invalid x-api-key: sim-key-4711"),
@@ -119,7 +119,7 @@ impl Refusal {
     }
 }
 
-/// The error object as it stands in a body and in a stream.
+/// The error object, for bodies and streams.
 pub(super) fn error_json(refusal: &Refusal, request_id: &str) -> Vec<u8> {
     #[derive(Serialize)]
     struct Envelope<'a> {
@@ -151,19 +151,19 @@ pub(super) fn failure(refusal: &Refusal, request_id: &str) -> Reply {
     Reply::json(refusal.status, error_json(refusal, request_id))
 }
 
-/// The reply that a script asks for by its status.
+/// The reply for the status of a script.
 pub(super) fn of_status(status: &Status, model: &str, request_id: &str) -> Reply {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     failure(&Refusal::of_status(code, model), request_id).with_status_headers(status.retry_after_s)
 }
 
-/// A path below this protocol's that leads nowhere, or a method that it does not know.
+/// The refusal of an unknown path or method below this protocol's path.
 pub(crate) fn no_such_path(request_id: &str) -> Reply {
     let refusal = Refusal::new(StatusCode::NOT_FOUND, NOT_FOUND, "Not found");
     failure(&refusal, request_id)
 }
 
-/// A body that the vendor's edge does not let through.
+/// The refusal of a body that is too large.
 pub(crate) fn too_large(request_id: &str) -> Reply {
     let refusal = Refusal::of_status(StatusCode::PAYLOAD_TOO_LARGE, "unknown");
     failure(&refusal, request_id)

@@ -1,4 +1,4 @@
-//! Reads a request and refuses what the vendor would refuse.
+//! Reads a request, and refuses what the vendor would refuse.
 
 use super::auth::Version;
 use super::cache::{self, Ttl};
@@ -41,12 +41,12 @@ const KNOWN: &[&str] = &[
 ];
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 
-/// A request that can be answered.
+/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,
     pub(super) thinking: Thinking,
-    /// The caller asked for the prompt to be cached.
+    /// The caller asked to cache the prompt.
     pub(super) cache: Option<Ttl>,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn read(
 
 fn check_members(body: &Member<'_>, version: Version) -> Result<(), Refusal> {
     if body.get("thread").is_some() {
-        // Current clients repeat such a call without the member, with the whole history.
+        // Current clients then repeat the call without this member and with the whole history.
         return Err(
             Refusal::invalid("thread: Threads are not supported here").details(
                 json!({"error_code": "thread_unsupported_request", "unsupported": ["thread"]}),

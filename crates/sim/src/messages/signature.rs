@@ -1,4 +1,4 @@
-//! What stands in a thinking block so that it can come back: signatures and hidden thoughts.
+//! The signatures and hidden thoughts of thinking blocks.
 
 use crate::seal::{open, seal};
 
@@ -6,12 +6,12 @@ const SHOWN: &str = "messages thinking";
 const OMITTED: &str = "messages thinking, not shown";
 const REDACTED: &str = "messages thinking, redacted";
 
-/// The signature of a thought that the caller sees.
+/// The signature of a visible thought.
 pub(super) fn sign(model: &str, thought: &str) -> String {
     seal(SHOWN, model, thought)
 }
 
-/// The signature of a thought that the caller does not see; it holds the thought.
+/// The signature of a hidden thought. It contains the thought.
 pub(super) fn sign_omitted(model: &str, thought: &str) -> String {
     seal(OMITTED, model, thought)
 }
@@ -21,18 +21,18 @@ pub(super) fn redact(model: &str, thought: &str) -> String {
     seal(REDACTED, model, thought)
 }
 
-/// Whether a thinking block is as this model made it.
+/// Whether this model made the thinking block, and nobody changed it.
 pub(super) fn is_intact(model: &str, thinking: &str, signature: &str) -> bool {
     opened(SHOWN, model, signature).is_some_and(|thought| thought == thinking)
         || (thinking.is_empty() && opened(OMITTED, model, signature).is_some())
 }
 
-/// Whether a redacted block is as this model made it.
+/// Whether this model made the redacted block, and nobody changed it.
 pub(super) fn is_intact_redaction(model: &str, data: &str) -> bool {
     opened(REDACTED, model, data).is_some()
 }
 
-/// Opens a seal that came back to the letter; another alphabet or other padding is an alteration.
+/// Opens a seal. Another base64 alphabet or padding counts as a change.
 fn opened(kind: &str, model: &str, sealed: &str) -> Option<String> {
     open(kind, model, sealed).filter(|text| seal(kind, model, text) == sealed)
 }

@@ -1,4 +1,4 @@
-//! The streamed answer: events, made one at a time while they are sent.
+//! The streamed answer. Events are created while they are sent.
 
 use super::answer::{Answer, AnswerBlock};
 use super::event::{Data, Delta, named};
@@ -25,7 +25,7 @@ pub(super) fn error_event(refusal: &Refusal, request_id: &str) -> Event {
     named(EventKind::Frame, "error", &error_json(refusal, request_id))
 }
 
-/// Events without members, and an end.
+/// Events with empty objects, and the end.
 pub(super) fn empty_objects() -> impl Iterator<Item = Event> {
     let empty = ["message_start", "content_block_delta", "message_delta"]
         .map(|name| named(EventKind::Content, name, b"{}"));
@@ -44,18 +44,18 @@ struct Events {
     stage: Stage,
 }
 
-/// What comes next.
+/// What comes next in the stream.
 enum Stage {
     Start,
-    /// The vendor's safety system stops the answer when it has begun.
+    /// The vendor's safety system blocks the answer after its beginning.
     Blocked,
     Open(usize),
-    /// The vendor pings once, after the first block was opened.
+    /// The vendor sends one ping, after it has opened the first block.
     Ping,
-    /// The vendor's first fragment of a call's input is empty.
+    /// The first fragment of a call's input is empty, as with the vendor.
     EmptyInput(usize),
     Speak(usize, Pieces),
-    /// What comes after the last piece of a block: the signature of a thought, the source of a text.
+    /// The signature of a thought or the source of a text, after the last piece.
     Seal(usize),
     Close(usize),
     Finish,
@@ -194,7 +194,7 @@ impl Events {
         Some(Data::ContentBlockDelta { index, delta }.write(EventKind::Content))
     }
 
-    /// The event that a script puts in here.
+    /// The event that a script inserts at this point.
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
         let fails_after = events.error_after.or(events.failure_after);

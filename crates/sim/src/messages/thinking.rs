@@ -6,15 +6,15 @@ use super::refusal::Refusal;
 use crate::model::{Effort, ToolUse};
 
 const BUDGET_MIN: u64 = 1024;
-/// Budgets from which on the model thinks more.
+/// Budgets from this size on count as medium and high effort.
 const BUDGET_MEDIUM: u64 = 4096;
 const BUDGET_HIGH: u64 = 16_384;
 
-/// How a model thinks in this call.
+/// How the model thinks in this call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Thinking {
     pub(super) effort: Effort,
-    /// Blocks show their thoughts; else they hold a signature alone.
+    /// Thinking blocks contain their thoughts; otherwise only a signature.
     pub(super) shown: bool,
     pub(super) mode: Mode,
 }
@@ -22,7 +22,7 @@ pub(super) struct Thinking {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Off,
-    /// By budget: the vendor demands that a tool loop goes on with its thinking block.
+    /// In this mode a tool loop must continue with its thinking block.
     Budget,
     Adaptive,
 }
@@ -126,7 +126,7 @@ impl Thinking {
         self.mode != Mode::Off
     }
 
-    /// Members that do not go together with thinking.
+    /// Refuses members that cannot be combined with thinking.
     pub(super) fn check(self, body: &Member<'_>, tool_use: &ToolUse) -> Result<(), Refusal> {
         if !self.is_on() {
             return Ok(());

@@ -44,7 +44,7 @@ pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
 }
 
 fn read_tool(tool: &Member<'_>) -> Result<Tool, Refusal> {
-    // The vendor's own tools have dated types; none of them is known here.
+    // The types of the vendor's own tools contain dates. The simulator has none of these tools.
     if tool.text("type")?.is_some() {
         tool.tag(&["custom"])?;
     }

@@ -1,4 +1,4 @@
-//! The `usage` object, true or bent by a script.
+//! The `usage` object, true or changed by a fault.
 
 use super::cache::Ttl;
 use super::request::Request;
@@ -8,7 +8,7 @@ use crate::true_usage::{HostedTools, TrueUsage};
 use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
-/// Shorter prompts are not cached.
+/// The shortest prompt that is cached.
 const CACHE_TOKENS_MIN: u64 = 1024;
 const CACHE_BLOCK_TOKENS: u64 = 128;
 
@@ -51,7 +51,6 @@ impl TokenCounts {
         }
     }
 
-    /// What the call used, for the log.
     pub(super) fn true_usage(self) -> TrueUsage {
         TrueUsage {
             fresh_input: self.fresh,
@@ -63,7 +62,7 @@ impl TokenCounts {
         }
     }
 
-    /// The figures when the answer begins: what came in, and the first token.
+    /// The usage in the first event: the input, and one output token.
     pub(super) fn at_start(self, fault: UsageFault) -> Option<Usage> {
         let begun = Self {
             output: self.output.min(1),
@@ -72,15 +71,15 @@ impl TokenCounts {
             ..self
         };
         match fault {
-            // All is told at the end.
+            // Everything is reported at the end.
             UsageFault::OnFinish => Some(begun.written(|_| UsageNumber::Number(0))),
-            // Figures that shrink have to be greater before.
+            // The first report has to be larger than the final one.
             UsageFault::Shrinking => Some(self.written(UsageNumber::Number)),
             _ => begun.reported(fault),
         }
     }
 
-    /// The final figures as a script wants them; `None`: they are not told.
+    /// The final usage under a fault; `None` if it is not reported.
     pub(super) fn reported(self, fault: UsageFault) -> Option<Usage> {
         if fault == UsageFault::Missing {
             return None;
@@ -115,7 +114,7 @@ impl TokenCounts {
     }
 }
 
-/// Whole blocks of a prompt that is long enough.
+/// The tokens that are written to the cache: whole blocks, if the prompt is long enough.
 fn writable(tokens: u64) -> u64 {
     if tokens < CACHE_TOKENS_MIN {
         return 0;

@@ -1,4 +1,4 @@
-//! From a prompt to an output.
+//! Creates the model's output for a prompt.
 
 use super::limit::Draft;
 use super::output::{ChunkedText, Output};
@@ -12,7 +12,7 @@ use crate::seed::Seed;
 
 const REFUSAL: &str = "I'm sorry, but I can't help with that request.";
 
-/// What the model says; `choice` counts the alternatives of one call.
+/// The model's output. `choice` is the index of the alternative.
 pub(crate) fn respond(prompt: &Prompt, script: &Script, choice: usize) -> Output {
     let (question, _) = prompt.question();
     let seed = [
@@ -89,7 +89,7 @@ fn written(prompt: &Prompt, seed: &mut Seed) -> String {
     }
 }
 
-/// The text that a script asks for.
+/// The text with the length that a script asks for.
 fn steered_text(script: &Script) -> ChunkedText {
     match (script.text.bytes, script.text.chunks) {
         (Some(bytes), Some(chunks)) => ChunkedText::evenly(command::bytes(bytes), chunks),
@@ -98,7 +98,7 @@ fn steered_text(script: &Script) -> ChunkedText {
     }
 }
 
-/// Adds what a script wants inside the text: a huge piece, a sign for broken bytes.
+/// Adds a huge piece or a mark for invalid UTF-8 if a script asks for it.
 fn marked(said: ChunkedText, script: &Script) -> ChunkedText {
     let mut text = said.as_str().to_owned();
     if script.text.invalid_utf8 {

@@ -1,18 +1,18 @@
-//! Sources: from where an answer says it has its text.
+//! The source that an answer cites.
 
 use super::prompt_values::{clipped, find_ignoring_case};
 
 const ORDER: &str = "cite ";
 const URL_BYTES_MAX: usize = 2000;
 
-/// A page on the web that the whole text is said to come from.
+/// The web page that is cited as the source of the whole text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Citation {
     pub(crate) url: String,
     pub(crate) title: String,
 }
 
-/// The page that a question tells to cite.
+/// The page that a question asks to cite.
 pub(super) fn requested(question: &str) -> Option<Citation> {
     let start = find_ignoring_case(question, ORDER)? + ORDER.len();
     let url = question.get(start..)?.split_whitespace().next()?;

@@ -1,17 +1,17 @@
-//! Orders inside a prompt by which a test decides the answer.
+//! Commands in a prompt that determine the answer.
 
 use super::prompt_values::{find_ignoring_case, unquoted};
 
 const COUNT_MAX: usize = 10_000;
 const WORDS_MAX: usize = 100_000;
-/// Each is one token with the space before it.
+/// Each word is one token, together with the space before it.
 const WORDS: [&str; 24] = [
     "the", "river", "runs", "past", "old", "mills", "and", "quiet", "farms", "while", "light",
     "falls", "over", "green", "hills", "where", "birds", "sing", "until", "night", "comes", "down",
     "from", "above",
 ];
 
-/// The answer to an order; `None` when the text holds none.
+/// The answer to a command; `None` if the text has none.
 pub(super) fn commanded_text(text: &str) -> Option<String> {
     if let Some(exact) = after(text, "say exactly:") {
         return Some(unquoted(exact.trim()).to_owned());
@@ -26,13 +26,13 @@ pub(super) fn commanded_text(text: &str) -> Option<String> {
     Some(words(count.min(WORDS_MAX)))
 }
 
-/// A text of so many words, each of one token.
+/// A text of `count` words, each of which is one token.
 pub(super) fn words(count: usize) -> String {
     let words: Vec<_> = WORDS.iter().copied().cycle().take(count).collect();
     words.join(" ")
 }
 
-/// A text of so many bytes.
+/// A text of `count` bytes.
 pub(super) fn bytes(count: usize) -> String {
     let mut text = String::with_capacity(count);
     for word in WORDS.iter().cycle() {

@@ -1,13 +1,13 @@
-//! Stop sequences and token limits: where an output ends before the model would end it.
+//! Stop sequences and token limits, which cut an output.
 
 use super::citation::Citation;
 use super::output::{Call, ChunkedText, Finish, Output};
 use crate::tokens::{count_tokens, cut};
 
-/// Tokens that frame a call.
+/// The tokens of a call besides its name and arguments.
 const CALL_TOKENS: u64 = 3;
 
-/// An output that nothing has limited yet.
+/// An output before limits are applied.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) reasoning: ChunkedText,
@@ -20,7 +20,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Cuts the text before the first stop sequence in it; the calls after it are not made.
+    /// Cuts the text before the first stop sequence. The calls after it are dropped.
     pub(super) fn stop_at(&mut self, stops: &[String]) {
         let text = self.text.as_str();
         let first = stops
@@ -35,7 +35,7 @@ impl Draft {
         }
     }
 
-    /// Lets the vendor's filter stop the text half way.
+    /// Cuts the text half way, as the vendor's filter does.
     pub(super) fn filter_half(&mut self) {
         let text = self.text.as_str();
         let (kept, _) = cut(text, count_tokens(text) / 2);
@@ -43,7 +43,7 @@ impl Draft {
         self.calls.clear();
     }
 
-    /// Spends the tokens in the order of the output: reasoning, text, calls.
+    /// Applies the token limit in the order of the output: reasoning, text, calls.
     pub(super) fn finish(self, tokens_max: Option<u64>, filtered: bool) -> Output {
         let mut budget = TokenBudget {
             left: tokens_max.unwrap_or(u64::MAX),
@@ -87,7 +87,7 @@ impl Draft {
 struct TokenBudget {
     left: u64,
     spent: u64,
-    /// Something had to be left out.
+    /// Something was left out.
     short: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the model gives back, and how its text is cut for a stream.
+//! The model's output, and how a stream splits its text.
 
 use super::citation::Citation;
 use crate::tokens::TokenWalk;
@@ -14,23 +14,23 @@ pub(crate) struct Output {
     pub(crate) finish: Finish,
     /// The stop sequence that ended the text.
     pub(crate) stop: Option<String>,
-    /// Where the text is from; never without a text.
+    /// The source of the text. `None` if there is no text.
     pub(crate) citation: Option<Citation>,
     pub(crate) reasoning_tokens: u64,
-    /// Reasoning, text and calls.
+    /// The tokens of reasoning, text and calls.
     pub(crate) tokens: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// JSON of a function, free text of a custom tool.
+    /// JSON for a function, free text for a custom tool.
     pub(crate) arguments: ChunkedText,
     pub(crate) custom: bool,
 }
 
 impl Output {
-    /// The reasoning in at most so many parts, none of them empty, which are the whole together.
+    /// Splits the reasoning into at most `parts` parts, none of them empty.
     pub(crate) fn reasoning_in_parts(&self, parts: usize) -> Vec<ChunkedText> {
         let sentences: Vec<_> = self.reasoning.as_str().split_inclusive(". ").collect();
         let length = sentences.len().div_ceil(parts.max(1)).max(1);
@@ -49,7 +49,7 @@ pub(crate) enum Finish {
     Filter,
 }
 
-/// A text that knows how a stream cuts it.
+/// A text together with the way in which a stream splits it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ChunkedText {
     text: Arc<str>,
@@ -61,9 +61,9 @@ enum Cut {
     /// One token at a time.
     #[default]
     Tokens,
-    /// So many pieces of nearly equal length.
+    /// This many pieces of nearly equal length.
     Even(usize),
-    /// Tokens, but these bytes in one piece.
+    /// One token at a time, but this range in one piece.
     Huge { from: usize, to: usize },
 }
 
@@ -89,7 +89,7 @@ impl ChunkedText {
         }
     }
 
-    /// The same cut of a shorter text.
+    /// A shorter text that is split in the same way.
     pub(crate) fn shortened(&self, text: &str) -> Self {
         Self {
             text: text.into(),
@@ -105,7 +105,7 @@ impl ChunkedText {
         self.text.is_empty()
     }
 
-    /// The pieces in which a stream sends it.
+    /// The pieces that a stream sends.
     pub(crate) fn pieces(&self) -> Pieces {
         Pieces {
             walk: TokenWalk::new(Arc::clone(&self.text)),
@@ -116,7 +116,7 @@ impl ChunkedText {
     }
 }
 
-/// Owns its text, so that a stream can carry it.
+/// Owns its text, so that a stream can own the iterator.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     walk: TokenWalk,
@@ -134,7 +134,8 @@ impl Pieces {
                 let end = if self.index >= pieces {
                     self.len
                 } else {
-                    // Lengths are at most tens of megabytes, counts at most a million.
+                    // Cannot overflow: lengths are at most tens of megabytes, counts at most a
+                    // million.
                     self.len / pieces * self.index + self.len % pieces * self.index / pieces
                 };
                 let len = end.saturating_sub(self.walk.at()).max(1);

@@ -1,20 +1,20 @@
-//! A prompt as the model sees it, and what it costs.
+//! A prompt as the model sees it, and its size in tokens.
 
 use crate::tokens::count_tokens;
 use serde_json::Value;
 
-/// Tokens that frame a message, a call, a tool, and the whole prompt.
+/// The overhead in tokens of a message, a call, a tool and the whole prompt.
 const MESSAGE_TOKENS: u64 = 4;
 const CALL_TOKENS: u64 = 4;
 const TOOL_TOKENS: u64 = 8;
 const PROMPT_TOKENS: u64 = 3;
-/// An image costs a base, and more with its size unless low detail is asked for.
+/// An image has a base price, and without low detail a price for its size.
 const IMAGE_TOKENS: u64 = 85;
 const IMAGE_TILE_TOKENS: u64 = 170;
 const IMAGE_TILE_BYTES: u64 = 64 * 1024;
 const IMAGE_TILES_MAX: u64 = 8;
 const SOUND_TOKENS_PER_KIB: u64 = 1;
-/// The cache works on blocks, from a least length on.
+/// The cache works on whole blocks, from a minimum length on.
 const CACHE_BLOCK_TOKENS: u64 = 128;
 const CACHE_TOKENS_MIN: u64 = 1024;
 
@@ -28,11 +28,11 @@ pub(crate) struct Prompt {
     pub(crate) parallel: bool,
     pub(crate) shape: Shape,
     pub(crate) effort: Effort,
-    /// Of the whole output, reasoning included.
+    /// The limit of the whole output, including reasoning.
     pub(crate) tokens_max: Option<u64>,
     pub(crate) stops: Vec<String>,
     pub(crate) seed: i64,
-    /// The caller named the prompt's place in the cache.
+    /// The caller gave a cache key.
     pub(crate) cache_key: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Turn {
         call_id: String,
         text: String,
         media: Vec<Media>,
-        /// The caller says that the call did not succeed.
+        /// The caller reports that the call failed.
         failed: bool,
     },
 }
@@ -74,7 +74,7 @@ pub(crate) enum ToolKind {
     Function {
         schema: Value,
     },
-    /// Takes free text.
+    /// A tool that takes free text.
     Custom,
 }
 
@@ -87,7 +87,7 @@ pub(crate) enum ToolUse {
     Named(String),
 }
 
-/// The form of the answer's text.
+/// The requested format of the text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Shape {
     #[default]
@@ -124,7 +124,7 @@ pub(crate) enum MediaKind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Source {
     Inline {
-        /// `PNG`, `WAV`, or what the caller said it is.
+        /// `PNG`, `WAV`, or the declared type.
         format: String,
         bytes: u64,
         pixels: Option<(u32, u32)>,
@@ -133,7 +133,7 @@ pub(crate) enum Source {
 }
 
 impl Prompt {
-    /// The tokens of the whole prompt.
+    /// The tokens of the prompt.
     pub(crate) fn tokens(&self) -> u64 {
         let tools: u64 = self.tools.iter().map(Tool::tokens).sum();
         let shape = match &self.shape {
@@ -144,7 +144,7 @@ impl Prompt {
         PROMPT_TOKENS + self.system_tokens() + turns + tools + shape
     }
 
-    /// How many of them are media of a kind.
+    /// How many of the prompt's tokens are media of this kind.
     pub(crate) fn media_tokens(&self, kind: MediaKind) -> u64 {
         let media = self.turns.iter().flat_map(|turn| match turn {
             Turn::User { media, .. } | Turn::Result { media, .. } => media.as_slice(),
@@ -156,9 +156,9 @@ impl Prompt {
             .sum()
     }
 
-    /// How many of them come from the cache. No state decides it: a conversation that goes on
-    /// after an answer, or that names its place in the cache, has been seen before up to its last
-    /// turn.
+    /// How many of the prompt's tokens come from the cache. There is no cache state: if a
+    /// conversation has earlier answers or a cache key, everything up to its last turn counts as
+    /// cached.
     pub(crate) fn cached_tokens(&self) -> u64 {
         let goes_on = self
             .turns
@@ -185,7 +185,7 @@ impl Prompt {
             .sum()
     }
 
-    /// The last thing the user said.
+    /// The user's last message.
     pub(crate) fn question(&self) -> (&str, &[Media]) {
         self.turns
             .iter()
@@ -197,7 +197,7 @@ impl Prompt {
             .unwrap_or_default()
     }
 
-    /// The turns that came after the user's last one.
+    /// The turns after the user's last message.
     pub(crate) fn since_question(&self) -> &[Turn] {
         let start = self
             .turns

@@ -1,12 +1,12 @@
-//! What a prompt gives to fill arguments with: named values, quotations, proper names, numbers.
+//! Values in a prompt that can serve as arguments: named values, quotations, proper names, numbers.
 
 use serde_json::{Map, Number, Value};
 
-/// Only so much of a prompt is looked at.
+/// Only this much of a prompt is searched.
 const TEXT_BYTES_MAX: usize = 32 * 1024;
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 const FOUND_MAX: usize = 64;
-/// Capitalized words that are no names.
+/// Capitalized words that are not names.
 const NO_NAMES: &[&str] = &[
     "A",
     "An",
@@ -94,7 +94,7 @@ const NO_NAMES: &[&str] = &[
 pub(super) struct PromptValues<'a> {
     text: &'a str,
     lower: String,
-    /// A JSON object inside the text.
+    /// The first JSON object in the text.
     object: Option<Map<String, Value>>,
     phrases: Vec<&'a str>,
     phrase_at: usize,
@@ -120,7 +120,7 @@ impl<'a> PromptValues<'a> {
         }
     }
 
-    /// Takes a word out of the phrases, since it names something else.
+    /// Removes a phrase that is the name of a tool.
     pub(super) fn without(mut self, word: &str) -> Self {
         self.phrases.retain(|phrase| *phrase != word);
         self
@@ -130,12 +130,12 @@ impl<'a> PromptValues<'a> {
         self.text
     }
 
-    /// Quotations, or proper names where nothing is quoted.
+    /// The quotations, or the proper names if nothing is quoted.
     pub(super) fn phrases(&self) -> &[&'a str] {
         &self.phrases
     }
 
-    /// The same text, with the phrases before the given one taken as used.
+    /// The same values without the first `index` phrases.
     pub(super) fn starting_at(&self, index: usize) -> Self {
         Self {
             phrase_at: index,
@@ -155,12 +155,12 @@ impl<'a> PromptValues<'a> {
         Some(number)
     }
 
-    /// Whether a word stands in the text.
+    /// Whether the text contains a word.
     pub(super) fn mentions(&self, word: &str) -> bool {
         self.position(word).is_some()
     }
 
-    /// Where a word first stands, with no letter or digit directly before it.
+    /// The first position of a word that has no letter or digit directly before it.
     pub(super) fn position(&self, word: &str) -> Option<usize> {
         let word = word.to_ascii_lowercase();
         if word.is_empty() {
@@ -178,12 +178,12 @@ impl<'a> PromptValues<'a> {
             })
     }
 
-    /// The value of the JSON object inside the text.
+    /// A member of the JSON object in the text.
     pub(super) fn value_of(&self, name: &str) -> Option<&Value> {
         self.object.as_ref()?.get(name)
     }
 
-    /// The text given for a name: `name=x`, `name: x` or `name is x`.
+    /// The value of a name: `name=x`, `name: x` or `name is x`.
     pub(super) fn text_of(&self, name: &str) -> Option<&'a str> {
         let spaced = name.replace(['_', '-'], " ");
         [name, &spaced].into_iter().find_map(|name| {
@@ -191,7 +191,7 @@ impl<'a> PromptValues<'a> {
             let rest = self.text.get(at + name.len()..)?.trim_start();
             let value = match rest.strip_prefix('=').map(str::trim_start) {
                 Some(rest) if rest.starts_with(QUOTES) => first_value(rest),
-                // An equals sign binds one word.
+                // Without quotes, `=` takes one word.
                 Some(rest) => first_value(rest.split_whitespace().next()?),
                 None => {
                     let rest = rest.strip_prefix(':').or(rest.strip_prefix("is "))?;
@@ -203,12 +203,12 @@ impl<'a> PromptValues<'a> {
     }
 }
 
-/// The place of a text in another, whatever the case of its ASCII letters.
+/// Finds a text, ignoring the case of ASCII letters.
 pub(super) fn find_ignoring_case(text: &str, needle: &str) -> Option<usize> {
     text.to_ascii_lowercase().find(&needle.to_ascii_lowercase())
 }
 
-/// The text inside the quotation marks that enclose it.
+/// Removes enclosing quotation marks.
 pub(super) fn unquoted(text: &str) -> &str {
     QUOTES
         .into_iter()
@@ -216,7 +216,7 @@ pub(super) fn unquoted(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// The beginning of a text, whole characters only.
+/// At most `bytes_max` bytes from the beginning of a text, in whole characters.
 pub(super) fn clipped(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {
@@ -225,7 +225,7 @@ pub(super) fn clipped(text: &str, bytes_max: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// A value up to the sign that ends it.
+/// The value at the beginning of a text.
 fn first_value(text: &str) -> &str {
     for mark in QUOTES {
         if let Some(rest) = text.strip_prefix(mark) {
@@ -261,8 +261,8 @@ fn quotations(text: &str) -> Vec<&str> {
     found
 }
 
-/// Runs of capitalized words: `New York`, `Paris`. Every sentence begins with a capital, so a name
-/// that does so counts only beside others (`Paris and Rome`) or where there are no others.
+/// Runs of capitalized words: `New York`, `Paris`. A word at the beginning of a sentence counts
+/// only in a list (`Paris and Rome`), or if there are no other names.
 fn names(text: &str) -> Vec<&str> {
     let mut sure = Vec::new();
     let mut unsure = Vec::new();
@@ -286,7 +286,7 @@ fn names(text: &str) -> Vec<&str> {
             });
             run.end = start + bare.len();
         }
-        // A sign behind a word ends a name as another word does.
+        // Punctuation ends a name.
         if bare.len() < word.len()
             && let Some(run) = run.take()
         {
@@ -303,11 +303,11 @@ fn names(text: &str) -> Vec<&str> {
     if sure.is_empty() { unsure } else { sure }
 }
 
-/// A name that is being read.
+/// A run of capitalized words.
 struct NameRun {
     start: usize,
     end: usize,
-    /// It begins a sentence.
+    /// The run begins a sentence.
     opening: bool,
 }
 
@@ -328,7 +328,7 @@ impl NameRun {
     }
 }
 
-/// Words with their places.
+/// The words with their positions.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     text.split_inclusive(char::is_whitespace).map(move |piece| {

@@ -1,4 +1,4 @@
-//! Words: what is said when nothing else is asked for.
+//! The text of an answer that no command determines.
 
 use super::prompt::{Media, MediaKind, Prompt, Source, Turn};
 use super::prompt_values::{clipped, find_ignoring_case};
@@ -9,7 +9,7 @@ const RESULT_BYTES_MAX: usize = 2000;
 const SUMMARY_WORDS_MAX: usize = 12;
 const LINK_BYTES_MAX: usize = 200;
 
-/// A text that depends on the whole prompt.
+/// A text that depends on the prompt.
 pub(super) fn reply_text(prompt: &Prompt, seed: &mut Seed) -> String {
     if let Some(results) = repeat_results(prompt) {
         return results;
@@ -24,7 +24,7 @@ pub(super) fn reply_text(prompt: &Prompt, seed: &mut Seed) -> String {
     }
 }
 
-/// What the model thinks before it speaks: the more effort, the more sentences.
+/// The text of the model's reasoning.
 pub(super) fn reasoning_text(prompt: &Prompt, sentences: usize) -> String {
     let (question, _) = prompt.question();
     let subject = echo(question, SUMMARY_WORDS_MAX);
@@ -106,7 +106,7 @@ fn reply(prompt: &Prompt, question: &str, seed: &mut Seed) -> String {
     )
 }
 
-/// The results that came in last, each with the name of its tool.
+/// Repeats the latest tool results, each with the name of its tool.
 fn repeat_results(prompt: &Prompt) -> Option<String> {
     let since = prompt.since_question();
     if !matches!(since.last(), Some(Turn::Result { .. })) {
@@ -188,7 +188,7 @@ fn describe_one(media: &Media) -> String {
     }
 }
 
-/// The beginning of a text, on one line.
+/// The first words of a text, on one line.
 fn echo(text: &str, words_max: usize) -> String {
     let mut words: Vec<_> = text.split_whitespace().take(words_max + 1).collect();
     if words.len() > words_max {

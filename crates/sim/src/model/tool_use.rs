@@ -1,18 +1,18 @@
-//! Which tools are called, and with what.
+//! Decides which tools the model calls, and with which arguments.
 
 use super::output::{Call, ChunkedText};
 use super::prompt::{Prompt, Tool, ToolKind, ToolUse, Turn};
 use super::prompt_values::PromptValues;
 use super::schema::{Optional, fill};
 
-/// Calls of one answer.
+/// The maximum number of calls in one answer.
 const CALLS_MAX: usize = 16;
-/// Words of tool names that say nothing about when the tool is wanted.
+/// Words in names of tools that do not describe their subject.
 const NO_SUBJECT: [&str; 18] = [
     "get", "set", "find", "search", "lookup", "fetch", "list", "create", "make", "tool",
     "function", "call", "with", "from", "current", "data", "the", "for",
 ];
-/// Words by which a prompt asks for a tool without naming it.
+/// Phrases by which a prompt asks for any tool.
 const ASKS: [&str; 4] = [
     "use the tool",
     "use a tool",
@@ -21,7 +21,7 @@ const ASKS: [&str; 4] = [
 ];
 const EACH: [&str; 3] = ["parallel", "both", "each"];
 
-/// The calls that answer a prompt; none when it wants words.
+/// The calls that answer a prompt; empty if it asks for text.
 pub(super) fn decide(prompt: &Prompt) -> Vec<Call> {
     let (question, _) = prompt.question();
     let from_prompt = prompt
@@ -67,7 +67,7 @@ fn calls_made(prompt: &Prompt) -> usize {
         .sum()
 }
 
-/// The calls that a question asks for, those that were made already left out.
+/// The calls that a question asks for, without those that were made before.
 fn wanted_calls(prompt: &Prompt, from_prompt: &PromptValues<'_>, made: usize) -> Vec<Call> {
     let mut wanted: Vec<(&Tool, PromptValues<'_>)> = Vec::new();
     let tools = wanted_tools(&prompt.tools, from_prompt);
@@ -90,7 +90,7 @@ fn wanted_calls(prompt: &Prompt, from_prompt: &PromptValues<'_>, made: usize) ->
         .collect()
 }
 
-/// The tools a question asks for, in the order in which it names them.
+/// The tools that a question asks for, in the order in which it names them.
 fn wanted_tools<'a>(tools: &'a [Tool], from_prompt: &PromptValues<'_>) -> Vec<&'a Tool> {
     let mut named: Vec<_> = tools
         .iter()
@@ -109,7 +109,7 @@ fn wanted_tools<'a>(tools: &'a [Tool], from_prompt: &PromptValues<'_>) -> Vec<&'
     named.into_iter().map(|(_, tool)| tool).collect()
 }
 
-/// Where a question speaks of a tool's subject: `get_weather` is wanted where the weather is.
+/// Where a question mentions the subject of a tool, as "weather" for `get_weather`.
 fn subject_position(name: &str, from_prompt: &PromptValues<'_>) -> Option<usize> {
     name_words(name)
         .into_iter()
@@ -118,7 +118,7 @@ fn subject_position(name: &str, from_prompt: &PromptValues<'_>) -> Option<usize>
         .min()
 }
 
-/// `get_weather`, `get-weather` and `getWeather` have the same words.
+/// The words of `get_weather`, `get-weather` and `getWeather` are the same.
 fn name_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_lower = false;
@@ -139,7 +139,7 @@ fn call(tool: &Tool, mut from_prompt: PromptValues<'_>) -> Call {
     let (arguments, custom) = match &tool.kind {
         ToolKind::Function { schema } => {
             let arguments = fill(schema, Optional::Named, &mut from_prompt);
-            // A schema that allows anything still gets an object: arguments are one.
+            // Arguments are always an object, even if the schema allows anything.
             let arguments = if arguments.is_object() {
                 arguments.to_string()
             } else {

@@ -1,4 +1,4 @@
-//! A call, from its bytes to the film.
+//! A call, from the request body to the video.
 
 use super::video_spec::{self, VideoSpec};
 use crate::call_context::CallContext;
@@ -16,10 +16,10 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Tokens of a second of film at 720p.
+/// The tokens of one second of video at 720p.
 const TOKENS_PER_SECOND: u64 = 5_792;
 
-/// Whether a call of the Interactions endpoint names a model that makes films.
+/// Whether a call of the Interactions endpoint names a video model.
 pub(crate) fn is_asked(call: &Incoming<'_>) -> bool {
     let request: Option<Value> = serde_json::from_slice(call.body).ok();
     let model = request.as_ref().and_then(|it| it["model"].as_str());
@@ -58,7 +58,7 @@ impl Protocol for Create {
         };
         let mut seed = context.seed.clone();
         let job = Job {
-            // Files are named by small letters and digits.
+            // Names of files have lower-case letters and digits.
             id: seed.letters(24).to_ascii_lowercase(),
             model: context.name.to_owned(),
             prompt: spec.prompt.clone(),

@@ -1,4 +1,4 @@
-//! Reads a request and refuses what the vendor would refuse.
+//! Reads a request, and refuses what the vendor would refuse.
 
 use crate::google::{Field, Names, Refusal};
 use serde_json::Value;
@@ -23,12 +23,12 @@ const TASKS: &[&str] = &[
     "upscale",
 ];
 
-/// What film is asked for.
+/// The requested video.
 #[derive(Debug)]
 pub(super) struct VideoSpec {
     pub(super) prompt: String,
     pub(super) seconds: u64,
-    /// The film is wanted as a file.
+    /// The caller asked for a link to a file.
     pub(super) by_uri: bool,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn read(request: &Value) -> Result<VideoSpec, Refusal> {
     })
 }
 
-/// The text of the one step, and the kinds of its media.
+/// The text of the only step, and the types of its media.
 fn input<'a>(body: &Field<'a>) -> Result<(String, Vec<&'a str>), Refusal> {
     let steps = body.children("input", &["content", "type"])?;
     let [step] = steps.as_slice() else {

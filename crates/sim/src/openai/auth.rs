@@ -1,4 +1,4 @@
-//! Who may call: any key but the known bad ones.
+//! Authentication: accepts any key but the refused ones.
 
 use super::Refusal;
 use crate::settings::Settings;

@@ -1,10 +1,10 @@
-//! Takes a body apart as far as the model it names.
+//! Parses a body as far as its model.
 
 use super::Refusal;
 use super::member::type_name;
 use serde_json::Value;
 
-/// A body must be an object.
+/// Parses a body, which must be an object.
 pub(crate) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     match serde_json::from_slice(body) {
         Ok(value @ Value::Object(_)) => Ok(value),

@@ -1,9 +1,9 @@
-//! Log probabilities in the shape that this family shares.
+//! Log probabilities in the wire format of this family.
 
 use crate::logprob::{self, Logprob};
 use serde::Serialize;
 
-/// One token of the text, with what could have stood there.
+/// One token and its alternatives.
 #[derive(Debug, Serialize)]
 pub(crate) struct TokenLogprob {
     token: String,
@@ -19,7 +19,7 @@ struct Alternative {
     bytes: Vec<u8>,
 }
 
-/// Of a text, with so many alternatives for each token.
+/// The log probabilities of a text, with this many alternatives for each token.
 pub(crate) fn logprobs(text: &str, alternatives: usize) -> Vec<TokenLogprob> {
     logprob::tokens(text)
         .map(|token| place_of(token, alternatives))

@@ -1,9 +1,9 @@
-//! Reads the members of a request, with the vendor's errors for those of the wrong kind.
+//! Reads the members of a request, with the vendor's errors for wrong types.
 
 use super::Refusal;
 use serde_json::{Map, Value};
 
-/// A JSON object with the path by which errors name it; the top level has an empty path.
+/// A JSON object and its path for error messages. The path of the top level is empty.
 #[derive(Debug, Clone)]
 pub(crate) struct Member<'a> {
     map: &'a Map<String, Value>,
@@ -11,7 +11,7 @@ pub(crate) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// Takes a value as an object.
+    /// Reads a value as an object.
     pub(crate) fn object(value: &'a Value, path: impl Into<String>) -> Result<Self, Refusal> {
         let path = path.into();
         match value {
@@ -20,7 +20,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// The path of one of the members.
+    /// The path of a member.
     pub(crate) fn path(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -33,7 +33,7 @@ impl<'a> Member<'a> {
         self.map.keys().map(String::as_str)
     }
 
-    /// The value of a member; an explicit null is an absent one.
+    /// The value of a member. Null counts as absent.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
         self.map.get(name).filter(|value| !value.is_null())
     }
@@ -133,7 +133,7 @@ impl<'a> Member<'a> {
         .code(code))
     }
 
-    /// A text out of a fixed set.
+    /// A string of a fixed set.
     pub(crate) fn one_of(&self, name: &str, allowed: &[&str]) -> Result<Option<&'a str>, Refusal> {
         match self.text(name)? {
             Some(text) if !allowed.contains(&text) => {
@@ -143,7 +143,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Refuses members outside a set: only strict models ask.
+    /// Refuses unknown members. Only strict models do so.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         match self.names().find(|name| !known.contains(name)) {
             None => Ok(()),
@@ -176,7 +176,7 @@ fn bad_value(path: &str, value: &str, allowed: &[&str]) -> Refusal {
     .code("invalid_value")
 }
 
-/// The vendor's word for the kind of a value.
+/// The vendor's name for the type of a value.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

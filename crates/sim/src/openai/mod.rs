@@ -1,4 +1,4 @@
-//! What the endpoints of the `OpenAI` family share: refusals, credentials, member checks.
+//! Shared by the endpoints of the `OpenAI` family: refusals, credentials, member checks.
 
 mod auth;
 mod body;

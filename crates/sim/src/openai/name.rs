@@ -4,7 +4,7 @@ use super::{Member, Refusal};
 
 const NAME_LENGTH_MAX: usize = 64;
 
-/// A name of letters, digits, `_` and `-`.
+/// Reads a name of letters, digits, `_` and `-`.
 pub(crate) fn read_name(owner: &Member<'_>) -> Result<String, Refusal> {
     let name = owner.required_text("name")?;
     let legal = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '-';

@@ -1,7 +1,7 @@
 //! Refusals of the `OpenAI` family, in the vendor's words.
 //!
-//! The words name the upstream's model, key and address, as a real vendor's do: a gateway has to
-//! clean them.
+//! As with the vendor, the texts contain the upstream's model, key and address, which a gateway
+//! must remove.
 
 use crate::fault::{ScriptError, Status};
 use crate::media::MediaError;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 const INVALID_REQUEST: &str = "invalid_request_error";
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -22,7 +22,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// A request that is not as it should be.
+    /// An invalid request.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -100,7 +100,7 @@ impl Refusal {
         .with_status(StatusCode::NOT_FOUND)
     }
 
-    /// A prompt that the vendor's safety system stops.
+    /// A prompt that the vendor's safety system blocks.
     pub(crate) fn blocked_prompt() -> Self {
         Self::invalid(
             "Invalid prompt: your prompt was flagged as potentially violating our usage policy. \
@@ -110,14 +110,14 @@ impl Refusal {
         .code("invalid_prompt")
     }
 
-    /// The one refusal no vendor has: the script behind the model's name cannot be read.
+    /// The refusal of a script that cannot be parsed. No vendor has such an error.
     pub(crate) fn bad_script(error: &ScriptError) -> Self {
         Self::invalid(format!("The simulator's script is wrong: {error}."))
             .param("model")
             .code("sim_bad_script")
     }
 
-    /// The error that a vendor would give with a status.
+    /// A vendor's error for a status.
     pub(crate) fn of_status(status: StatusCode, model: &str) -> Self {
         let (kind, code, message) = match status.as_u16() {
             400 => (
@@ -179,7 +179,7 @@ impl Refusal {
     }
 }
 
-/// An image that cannot be taken.
+/// The refusal of an image.
 pub(crate) fn bad_image(error: MediaError, path: impl Into<String>) -> Refusal {
     match error {
         MediaError::NoUrl => Refusal::invalid(
@@ -197,7 +197,7 @@ pub(crate) fn bad_image(error: MediaError, path: impl Into<String>) -> Refusal {
     .param(path)
 }
 
-/// The error object as it stands in a body and in a stream.
+/// The error object, for bodies and streams.
 pub(crate) fn error_json(refusal: &Refusal) -> Vec<u8> {
     #[derive(Serialize)]
     struct Envelope<'a> {
@@ -226,7 +226,7 @@ pub(crate) fn failure(refusal: &Refusal) -> Reply {
     Reply::json(refusal.status, error_json(refusal))
 }
 
-/// The reply that a script asks for by its status.
+/// The reply for the status of a script.
 pub(crate) fn of_status(status: &Status, model: &str) -> Reply {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     failure(&Refusal::of_status(code, model)).with_status_headers(status.retry_after_s)

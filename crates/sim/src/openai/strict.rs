@@ -1,10 +1,10 @@
-//! The vendor's demands on schemas that are to be followed strictly.
+//! The vendor's rules for schemas in strict mode.
 
 use serde_json::Value;
 
 const DEPTH_MAX: usize = 64;
 
-/// Every object names all its properties as required and allows no others.
+/// Checks that every object requires all its properties and allows no others.
 pub(crate) fn check(schema: &Value) -> Result<(), String> {
     check_at(schema, &mut Vec::new())
 }
@@ -52,7 +52,7 @@ fn check_object(schema: &Value, path: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The schemas inside a schema, each with the word that leads to it.
+/// The nested schemas of a schema, each with the path segment that leads to it.
 fn children(schema: &Value) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
     for word in ["properties", "$defs", "definitions"] {

@@ -1,4 +1,4 @@
-//! A creation, from its bytes to the operation's name.
+//! Creates an operation.
 
 use crate::call_context::CallContext;
 use crate::catalog;
@@ -26,7 +26,7 @@ const PARAMETERS: &[&str] = &[
     "seed",
 ];
 const IMAGE: &[&str] = &["bytes_base64_encoded", "mime_type"];
-/// What the vendor makes without being told a length.
+/// The default length of a video in seconds.
 const SECONDS: i64 = 8;
 
 /// Whether a path creates an operation.
@@ -70,7 +70,7 @@ impl Protocol for Create {
             Err(refusal) => return failure(&refusal),
         };
         let mut seed = context.seed.clone();
-        // Files are named by small letters and digits.
+        // Names of files have lower-case letters and digits.
         let id = seed.letters(24).to_ascii_lowercase();
         let name = format!("models/{}/operations/{id}", context.name);
         self.jobs.add(Job {
@@ -102,7 +102,7 @@ impl Protocol for Create {
 }
 
 impl Create {
-    /// What the vendor refuses at once; else the prompt and the length.
+    /// Checks the request. Returns the prompt and the length in seconds.
     fn check(&self, model: &str) -> Result<(String, u64), Refusal> {
         if !catalog::exists(model) {
             return Err(Refusal::no_such_model(model));

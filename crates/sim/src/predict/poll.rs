@@ -1,4 +1,4 @@
-//! A poll.
+//! Polls an operation.
 
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
@@ -24,7 +24,7 @@ pub(crate) fn is_operation(path: &str) -> bool {
 #[derive(Debug)]
 pub(crate) struct Poll {
     job: Job,
-    /// Of the operation, as it was told.
+    /// The name of the operation in the answer to its creation.
     name: String,
     model: String,
     host: String,
@@ -60,7 +60,7 @@ impl Protocol for Poll {
         let operation = if job.polls > pending {
             self.end()
         } else if job.polls == 1 {
-            // `done` is absent while it runs, and so is progress at first.
+            // `done` is absent while the operation runs.
             json!({ "name": self.name })
         } else {
             let percent = job.polls * 100 / (pending + 1);

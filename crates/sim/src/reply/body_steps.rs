@@ -1,45 +1,45 @@
-//! Turns a reply and a script into the steps of its body.
+//! Turns the content of a reply and a script into the steps of sending the body.
 //!
-//! A pure machine: it knows neither clock nor socket, so tables can test every fault. The body
-//! that owns the socket does what the steps say, in order.
+//! It has no clock and no socket, so table tests can cover every fault. `serve/body.rs` executes
+//! the steps.
 
 use super::message::{Content, Event, EventKind};
 use crate::fault::{BreakKind, BreakOff, BreakPoint, Script, Substitute};
 use bytes::{Bytes, BytesMut};
 use std::time::Duration;
 
-/// The sign that stands in a text for bytes that are no UTF-8: one private-use character, which
-/// the play replaces on the way out by as many bytes, so that lengths stay true.
+/// Marks invalid UTF-8 in a text. It is a private-use character, which is replaced by the same
+/// number of invalid bytes when it is sent, so that lengths stay correct.
 pub(crate) const INVALID_UTF8_MARK: char = '\u{F8FF}';
 const BROKEN_BYTES: &[u8] = &[0xff, 0xfe, 0xc0];
 
 const NOISE_BYTES: usize = 512;
 const ENDLESS_BLOCK_BYTES: usize = 64 * 1024;
-/// Even an endless line ends, so that a peer without any limit does not run for ever.
+/// Limits even an endless line, because the peer may have no limit of its own.
 const ENDLESS_BYTES_MAX: usize = 1 << 30;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     Send(Bytes),
-    /// Everything sent so far has to be on the wire before the next step.
+    /// Everything sent so far must reach the socket before the next step.
     Flush,
     Wait(Duration),
-    /// Silence until the peer goes away.
+    /// Sends nothing until the peer closes the connection.
     Hang,
-    /// The connection is closed, or reset, and the message stays unfinished.
+    /// Closes the connection in the middle of the message.
     Cut,
     Reset,
 }
 
-/// The steps of one body; `next` gives `None` when the message ends in order.
+/// The steps of one body. `next` returns `None` at the regular end of the message.
 #[derive(Debug)]
 pub(crate) struct BodySteps {
     source: Source,
     script: Script,
     pace: Option<Duration>,
-    /// What is left of the event being sent.
+    /// The rest of the current event.
     rest: Bytes,
-    /// Steps that come before anything else.
+    /// Steps that come before everything else.
     due: Vec<Step>,
     sent: u64,
     stop: Option<BreakOff>,
@@ -56,7 +56,7 @@ enum Source {
 }
 
 impl BodySteps {
-    /// `pace` is the time between content events where the script names none.
+    /// `pace` is the delay between content events if the script has none.
     pub(crate) fn new(content: Content, script: &Script, pace: Option<Duration>) -> Self {
         let source = match script.substitute {
             Some(Substitute::Garbage) => Source::Content(Content::Whole(noise())),
@@ -67,7 +67,7 @@ impl BodySteps {
             _ => Source::Content(content),
         };
         let mut stop = script.stop.filter(|stop| stop.place != BreakPoint::Head);
-        // An unstreamed body has no events: its content is reached half way.
+        // An unstreamed body has no events, so `content` means half of it.
         if let (Source::Content(Content::Whole(bytes)), Some(stop)) = (&source, &mut stop)
             && stop.place == BreakPoint::Content
         {
@@ -87,7 +87,7 @@ impl BodySteps {
         }
     }
 
-    /// The length that the head announces: that of the whole message, though a fault may cut it.
+    /// The `content-length` of the whole message, even if a fault will cut it.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.source {
             Source::Content(Content::Whole(bytes)) => {
@@ -136,7 +136,7 @@ impl BodySteps {
         }
     }
 
-    /// Sets up the breaking off when its place is reached.
+    /// Queues the steps of the break when its position is reached.
     fn stop_is_due(&mut self) -> bool {
         let Some(BreakOff {
             how,
@@ -156,7 +156,7 @@ impl BodySteps {
             BreakKind::Truncate => self.ended = true,
         }
         if how != BreakKind::Truncate {
-            // What came before the break must arrive.
+            // Everything before the break must arrive.
             self.due.push(Step::Flush);
         }
         true
@@ -184,7 +184,7 @@ impl BodySteps {
         }
     }
 
-    /// Takes an event in hand, after the wait that stands before it.
+    /// Makes an event the current one, and queues the delay before it.
     fn open(&mut self, event: Event) {
         let wait = match event.kind {
             EventKind::Content if self.content_seen => self.pace,
@@ -241,7 +241,7 @@ fn with_broken_bytes(bytes: Bytes) -> Bytes {
     broken.freeze()
 }
 
-/// Bytes without a line end, of which most are no text.
+/// Bytes without line ends, most of which are not valid text.
 fn noise() -> Bytes {
     let mut seed = crate::seed::Seed::new(4711);
     (0..NOISE_BYTES)
@@ -281,7 +281,7 @@ mod tests {
         })))
     }
 
-    /// The steps as words, which tables can show.
+    /// The steps as text, for table tests.
     fn steps(content: Content, text: &str) -> Vec<String> {
         let mut steps = BodySteps::new(content, &script(text), None);
         std::iter::from_fn(|| steps.next())

@@ -1,12 +1,12 @@
-//! Headers by which an upstream can be recognised.
+//! Headers that identify an upstream.
 //!
-//! A gateway must not let any of them through. They are sent with every reply, so that a test
-//! which looks for leaks has something to find.
+//! A gateway must not pass any of them on. They are sent with every reply, so that tests for leaks
+//! can find them.
 
 use crate::seed::Seed;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// Whose habits an endpoint has.
+/// The vendor of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vendor {
     OpenAi,
@@ -72,12 +72,12 @@ const GOOGLE: &[(&str, &str)] = &[
     ("x-xss-protection", "0"),
 ];
 
-/// The id under which a vendor files the call of a number.
+/// The vendor's id of the call with this number.
 pub(crate) fn request_id(seq: u64) -> String {
     format!("req_sim{}", Seed::new(seq).letters(24))
 }
 
-/// Headers of the vendor's edge and account, with the request's id.
+/// Headers of the vendor's edge servers and account, and the request id.
 pub(crate) fn identity_headers(vendor: Vendor, seq: u64) -> HeaderMap {
     let (own, id_name) = match vendor {
         Vendor::OpenAi => (OPENAI, "x-request-id"),

@@ -1,4 +1,4 @@
-//! A reply before faults: its status, its headers and its content.
+//! A reply before faults are applied: status, headers and content.
 
 use bytes::Bytes;
 use http::header::{LOCATION, RETRY_AFTER};
@@ -8,7 +8,7 @@ use std::fmt;
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const EVENT_STREAM: &str = "text/event-stream; charset=utf-8";
 
-/// An answer or an error, as a protocol made it.
+/// An answer or an error of a protocol.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -19,24 +19,24 @@ pub(crate) struct Reply {
 
 pub(crate) enum Content {
     Whole(Bytes),
-    /// Made while it is sent, so that a long stream needs no memory.
+    /// Created while it is sent, so that a long stream needs little memory.
     Events(Box<dyn Iterator<Item = Event> + Send>),
 }
 
-/// One event of a stream, in the bytes of its protocol.
+/// One event of a stream, in wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
     pub(crate) bytes: Bytes,
 }
 
-/// What an event means to those who time and break streams.
+/// The kind of an event, for delays and faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventKind {
     /// Carries a part of the answer.
     Content,
     Usage,
-    /// Opens, finishes or ends.
+    /// Opens or closes something, or ends the stream.
     Frame,
 }
 
@@ -74,7 +74,7 @@ impl Reply {
         Self::events_as(EVENT_STREAM, events)
     }
 
-    /// A stream that is framed in another way.
+    /// A stream with another content type.
     pub(crate) fn events_as(
         content_type: &'static str,
         events: impl Iterator<Item = Event> + Send + 'static,
@@ -88,7 +88,7 @@ impl Reply {
     }
 }
 
-/// The page of a proxy that stands before the vendor and has trouble of its own.
+/// The error page of a proxy in front of the vendor.
 pub(crate) fn html_page() -> Reply {
     Reply::whole(
         StatusCode::OK,

@@ -1,4 +1,5 @@
-//! What goes back to the caller, whatever the protocol: a reply, and the play of its bytes.
+//! The reply to a call, in any protocol: status, headers, content, and the steps in which its body
+//! is sent.
 
 mod body_steps;
 mod identity;

@@ -1,4 +1,4 @@
-//! What is answered, item by item, and the response object around it.
+//! The items of an answer, and the response object around them.
 
 use super::echo::Echo;
 use super::item::{HostedKind, Item, WireItem};
@@ -15,10 +15,10 @@ use crate::seed::Seed;
 use http::StatusCode;
 use serde::Serialize;
 
-/// Sentences in one part of a summary.
+/// How many sentences one part of a summary has.
 const PART_SENTENCES: usize = 2;
 
-/// An answer, ready to be written.
+/// A complete answer that can be written.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) id: String,
@@ -47,7 +47,7 @@ impl Answer {
         }
     }
 
-    /// An answer that was refused when it had begun.
+    /// Turns the answer into one that was refused after its beginning.
     pub(super) fn refused(self, refusal: Refusal) -> Self {
         Self {
             items: Vec::new(),
@@ -59,7 +59,8 @@ impl Answer {
         }
     }
 
-    /// The status of an item of a finished answer: the last one bears the cut.
+    /// The status of an item in a finished answer. If the answer was cut, the last item is
+    /// incomplete.
     pub(super) fn status_of(&self, index: usize) -> &'static str {
         if matches!(self.end, Ending::Incomplete { .. }) && index + 1 == self.items.len() {
             "incomplete"
@@ -69,7 +70,7 @@ impl Answer {
     }
 }
 
-/// How an answer ends.
+/// How the answer ends.
 #[derive(Debug)]
 pub(super) enum Ending {
     Completed,
@@ -99,7 +100,7 @@ impl Ending {
         }
     }
 
-    /// The event that tells it.
+    /// The name of the final event.
     pub(super) fn event_name(&self) -> &'static str {
         match self {
             Self::Completed => "response.completed",
@@ -171,7 +172,7 @@ fn items(
     items
 }
 
-/// The reasoning that came last, to which the items after it are bound.
+/// The last reasoning, to which the items after it are bound.
 #[derive(Default)]
 struct PrecedingReasoning {
     id: Option<String>,
@@ -201,7 +202,7 @@ impl PrecedingReasoning {
     }
 }
 
-/// What is shown of the reasoning, in parts.
+/// The visible summary of the reasoning, in parts.
 fn summary(thought: &str, wanted: Summary) -> Vec<ChunkedText> {
     let sentences: Vec<_> = thought.split_inclusive(". ").collect();
     let parts = match wanted {
@@ -216,7 +217,7 @@ fn summary(thought: &str, wanted: Summary) -> Vec<ChunkedText> {
         .collect()
 }
 
-/// The response object, at some point of its life.
+/// The response object at the beginning or the end of an answer.
 #[derive(Serialize)]
 pub(super) struct Response<'a> {
     id: &'a str,
@@ -246,7 +247,7 @@ struct Details<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// Before anything was said.
+    /// The response before its first item.
     pub(super) fn begun(answer: &'a Answer) -> Self {
         Self {
             id: &answer.id,
@@ -297,7 +298,7 @@ impl<'a> Response<'a> {
 
 pub(super) fn whole(answer: &Answer, context: &CallContext<'_>) -> Reply {
     let response = Response::ended(answer, answer.counts.reported(context.script.usage));
-    // Texts, numbers and checked raw values always serialize.
+    // Strings, numbers and checked raw values always serialize.
     let body = serde_json::to_vec(&response).unwrap_or_default();
     Reply::json(StatusCode::OK, body)
 }

@@ -1,4 +1,4 @@
-//! A call of this protocol, from its bytes to its answer.
+//! A call of this protocol, from the request body to the answer.
 
 use super::answer::{Answer, whole};
 use super::request;
@@ -11,7 +11,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::Value;
 
-/// A call, not yet checked beyond its model.
+/// A call of which only the credential and the model have been checked.
 #[derive(Debug)]
 pub(crate) struct Responses {
     request: Value,
@@ -41,7 +41,7 @@ impl Protocol for Responses {
             (true, false) => whole(&answer, context),
             (false, false) => stream(answer, obfuscation, context),
             (true, true) => openai::failure(&Refusal::blocked_prompt()),
-            // A stream has begun before the vendor sees it.
+            // A stream has already begun when the vendor blocks the prompt.
             (false, true) => stream(
                 answer.refused(Refusal::blocked_prompt()),
                 obfuscation,

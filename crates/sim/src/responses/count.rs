@@ -1,4 +1,4 @@
-//! `POST /v1/responses/input_tokens`: takes what a prompt is made of, and nothing that only an answer needs.
+//! `POST /v1/responses/input_tokens`. Accepts only the members that belong to a prompt.
 
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
@@ -23,7 +23,7 @@ const KNOWN: [&str; 11] = [
     "truncation",
 ];
 
-/// A call, not yet checked beyond its model.
+/// A call of which only the credential and the model have been checked.
 #[derive(Debug)]
 pub(crate) struct Count {
     request: Value,

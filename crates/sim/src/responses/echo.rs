@@ -1,10 +1,10 @@
-//! The members of a request that its response repeats.
+//! The members of a request that the response repeats.
 
 use crate::catalog;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Written as members of the response.
+/// Serialized as members of the response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub(super) struct Echo {
@@ -12,7 +12,7 @@ pub(super) struct Echo {
 }
 
 impl Echo {
-    /// `tools` come as they were understood.
+    /// `tools` are the tools as the simulator has read them.
     pub(super) fn of(request: &Value, tools: Vec<Value>, name: &str) -> Self {
         let reasons = catalog::reasons(name);
         let defaults = [
@@ -62,7 +62,7 @@ impl Echo {
     }
 }
 
-/// What was given stands over the defaults.
+/// Replaces defaults by the given members.
 fn laid_over(mut defaults: Value, given: Option<Value>) -> Value {
     if let (Value::Object(defaults), Some(Value::Object(given))) = (&mut defaults, given) {
         defaults.extend(given.into_iter().filter(|(_, value)| !value.is_null()));

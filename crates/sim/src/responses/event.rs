@@ -1,4 +1,4 @@
-//! The events of a stream, as they stand on the wire.
+//! The wire format of events.
 
 use super::answer::Response;
 use super::item::{Annotation, Part, WireItem};
@@ -6,7 +6,7 @@ use crate::openai::TokenLogprob;
 use crate::reply::{Event, EventKind};
 use serde::Serialize;
 
-/// What an event carries besides its type and number.
+/// The members of an event besides its type and number.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Data<'a> {
@@ -66,7 +66,7 @@ pub(super) enum Data<'a> {
     },
 }
 
-/// Where in the output something is said.
+/// A position in the output.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct ContentPosition<'a> {
     item_id: &'a str,
@@ -108,9 +108,9 @@ impl Data<'_> {
             format!("event: {name}\ndata: {{\"type\":\"{name}\",\"sequence_number\":{number}");
         let mut bytes = head.into_bytes();
         let at = bytes.len();
-        // Texts, numbers and checked raw values always serialize into memory.
+        // Strings, numbers and checked raw values always serialize into memory.
         let _ = serde_json::to_writer(&mut bytes, self);
-        // The object of the data goes on where that of the head has begun.
+        // The members of the data follow those of the head, in one object.
         if let Some(brace) = bytes.get_mut(at) {
             *brace = b',';
         }
@@ -122,7 +122,7 @@ impl Data<'_> {
     }
 }
 
-/// An event of any name and data.
+/// An event with any name and data.
 pub(super) fn named(kind: EventKind, name: &str, data: &[u8]) -> Event {
     let bytes = [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat();
     Event {

@@ -1,12 +1,12 @@
-//! Ids of items. Those of calls and messages tell which reasoning came before them, so that a
-//! history without it can be refused, as the vendor does.
+//! Ids of items. Those of calls and messages encode the reasoning before them, so that the
+//! simulator can refuse a history without it, as the vendor does.
 
 use crate::seed::Seed;
 
 const REASONING: &str = "rs_Sim";
 const REASONING_LENGTH: usize = 20;
 const TAIL_LENGTH: usize = 8;
-/// Follows the prefix of an item that came after reasoning, and of one that did not.
+/// Follows the prefix: whether reasoning came before the item.
 const AFTER: char = 'R';
 const ALONE: char = 'N';
 
@@ -18,7 +18,7 @@ pub(super) fn reasoning(seed: &mut Seed) -> String {
     format!("{REASONING}{}", seed.letters(REASONING_LENGTH))
 }
 
-/// The id of an item, with the prefix of its kind.
+/// A new id of an item, with the prefix of its type.
 pub(super) fn item(prefix: &str, reasoning: Option<&str>, seed: &mut Seed) -> String {
     match reasoning.and_then(|id| id.strip_prefix(REASONING)) {
         Some(bound) => format!("{prefix}_Sim{AFTER}{bound}{}", seed.letters(TAIL_LENGTH)),
@@ -29,7 +29,7 @@ pub(super) fn item(prefix: &str, reasoning: Option<&str>, seed: &mut Seed) -> St
     }
 }
 
-/// The id of the reasoning that came before an item, where the item's id tells one.
+/// The id of the reasoning before an item, if the item's id contains one.
 pub(super) fn reasoning_of(prefix: &str, id: &str) -> Option<String> {
     let bound = id
         .strip_prefix(prefix)?

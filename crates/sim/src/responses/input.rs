@@ -1,4 +1,4 @@
-//! Reads `input`: messages, calls and their outputs, reasoning, and the order among them.
+//! Reads `input`: messages, calls, outputs and reasoning, and checks their order.
 
 use super::part::{self, Author};
 use super::{id, reasoning};
@@ -20,11 +20,11 @@ const TYPES: &[&str] = &[
     "item_reference",
 ];
 const TAG_LENGTH: usize = 6;
-/// Ids of calls that came after reasoning begin so, and go on with the tag of its content.
+/// The prefix of the ids of calls after reasoning. The tag of its content follows it.
 const THOUGHTFUL_CALL: &str = "call_SimR";
 const THOUGHTLESS_CALL: &str = "call_SimN";
 
-/// The id of a new call; it tells whether encrypted reasoning came before it, and which.
+/// The id of a new call. It encodes whether encrypted reasoning came before it, and which.
 pub(super) fn call_id(content: Option<&str>, seed: &mut Seed) -> String {
     match content {
         Some(content) => format!("{THOUGHTFUL_CALL}{}{}", tag(content), seed.letters(13)),
@@ -36,12 +36,12 @@ fn tag(content: &str) -> String {
     Seed::of(&[content.as_bytes()]).letters(TAG_LENGTH)
 }
 
-/// What the input is checked against.
+/// The rules for the input.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) model: &'a str,
     pub(super) strict: bool,
-    /// Calls that came after reasoning must come back with it, even without the ids of items.
+    /// The client must send calls back with the reasoning before them, even without item ids.
     pub(super) demands_reasoning: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Rules<'a> {
 pub(super) struct Input {
     pub(super) system: Vec<String>,
     pub(super) turns: Vec<Turn>,
-    /// All that was said, for rules about words.
+    /// The text of all messages, for rules about words.
     pub(super) all_text: String,
 }
 
@@ -93,12 +93,12 @@ pub(super) fn read(body: &Member<'_>, rules: Rules<'_>) -> Result<Input, Refusal
 struct Reader<'a> {
     rules: Rules<'a>,
     input: Input,
-    /// Calls that have no output yet.
+    /// Calls without an output so far.
     open_calls: Vec<String>,
-    /// The reasoning that came so far: the ids of its items, the tags of its contents.
+    /// The ids and content tags of the reasoning so far.
     reasoning_ids: HashSet<String>,
     tags: HashSet<String>,
-    /// Reasoning that nothing has followed yet.
+    /// Reasoning without an item after it so far.
     waiting: Option<String>,
 }
 
@@ -214,7 +214,7 @@ impl Reader<'_> {
             .param("input"));
         }
         self.open_calls.push(call.id.clone());
-        // Calls in a row were made together.
+        // Consecutive calls belong to one turn.
         if let Some(Turn::Assistant { calls, .. }) = self.input.turns.last_mut() {
             calls.push(call);
         } else {
@@ -252,7 +252,7 @@ impl Reader<'_> {
         item.list("summary")?;
         item.list("content")?;
         let Some(content) = item.text("encrypted_content")? else {
-            // Reasoning that was shown can come back as it is.
+            // Visible reasoning can be sent back in plain text.
             if catalog::shows_reasoning(self.rules.model) && item.get("content").is_some() {
                 self.reasoning_ids.extend(id.map(str::to_owned));
                 return Ok(());
@@ -271,7 +271,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// An item that names itself must come with the reasoning that the vendor gave before it.
+    /// An item with an id must come with the reasoning that the vendor sent before it.
     fn check_reasoning(&self, item: &Member<'_>, kind: &str, prefix: &str) -> Result<(), Refusal> {
         let Some(own) = item.text("id")? else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Items of an output: what they are, and how they stand on the wire.
+//! Items of an output and their wire format.
 
 use crate::model::{ChunkedText, Citation};
 use crate::openai::{TokenLogprob, logprobs};
@@ -9,7 +9,7 @@ pub(super) enum Item {
     Reasoning {
         id: String,
         summary: Vec<ChunkedText>,
-        /// The reasoning itself, of models that show it.
+        /// The reasoning in plain text, for models that show it.
         visible: Option<ChunkedText>,
         encrypted: Option<String>,
     },
@@ -17,9 +17,9 @@ pub(super) enum Item {
         id: String,
         said: ChunkedText,
         refused: bool,
-        /// Newer models say whether more is to come.
+        /// Newer models report whether more will follow.
         phase: Option<&'static str>,
-        /// How many alternatives of each token are told.
+        /// How many alternatives of each token are reported.
         logprobs: Option<usize>,
         citation: Option<Citation>,
     },
@@ -30,11 +30,11 @@ pub(super) enum Item {
         arguments: ChunkedText,
         custom: bool,
     },
-    /// A tool that the vendor ran itself.
+    /// A call of one of the vendor's own tools.
     Hosted { id: String, kind: HostedKind },
 }
 
-/// Which of the vendor's tools ran.
+/// One of the vendor's own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostedKind {
     WebSearch,
@@ -43,7 +43,7 @@ pub(super) enum HostedKind {
 }
 
 impl HostedKind {
-    /// What ids of its calls begin with.
+    /// The prefix of the ids of its calls.
     pub(super) fn prefix(self) -> &'static str {
         match self {
             Self::WebSearch => "ws",
@@ -64,7 +64,7 @@ impl Item {
     }
 }
 
-/// An item on the wire.
+/// The wire format of an item.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum WireItem<'a> {
@@ -118,14 +118,14 @@ pub(super) enum WireItem<'a> {
     },
 }
 
-/// What a web search did.
+/// The action of a web search.
 #[derive(Serialize)]
 pub(super) struct SearchAction {
     r#type: &'static str,
     query: &'static str,
 }
 
-/// A part of an item's content or summary on the wire.
+/// The wire format of a part of a content or summary.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Part<'a> {
@@ -145,13 +145,13 @@ pub(super) enum Part<'a> {
     },
 }
 
-/// The source of a message's whole text.
+/// The source of the whole text of a message.
 #[derive(Serialize)]
 pub(super) struct Annotation<'a> {
     r#type: &'static str,
     url: &'a str,
     title: &'a str,
-    /// In characters.
+    /// In characters, not bytes.
     start_index: usize,
     end_index: usize,
 }
@@ -169,7 +169,7 @@ impl<'a> Annotation<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// The part of a message when nothing of it has been said.
+    /// The part of a message without its text.
     pub(super) fn begun(refused: bool) -> Self {
         if refused {
             return Self::Refusal { refusal: "" };
@@ -181,7 +181,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The whole part of an item that is a message.
+    /// The complete part, if the item is a message.
     pub(super) fn whole(item: &'a Item) -> Option<Self> {
         let Item::Message {
             said,
@@ -209,7 +209,7 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> WireItem<'a> {
-    /// The item when nothing of it has been said.
+    /// The item without its content.
     pub(super) fn begun(item: &'a Item) -> Self {
         match item {
             Item::Reasoning {
@@ -221,7 +221,7 @@ impl<'a> WireItem<'a> {
                 id,
                 summary: Vec::new(),
                 content: visible.as_ref().map(|_| Vec::new()),
-                // As with the vendor, only the finished item has the whole of it.
+                // As with the vendor, only the finished item has all of it.
                 encrypted_content: encrypted.as_deref().map(half),
             },
             Item::Message { id, phase, .. } => Self::Message {

@@ -1,10 +1,9 @@
 //! `POST /v1/responses`.
 //!
-//! Beside what prompts and scripts steer everywhere, reasoning comes as items whose encrypted
-//! content is checked when it comes back (`reasoning.rs`), and the input's items are held to the
-//! vendor's rules (`input.rs`). Nothing is stored, whatever the request says. Models named
-//! `sim-reason...` reason by themselves and take no sampling parameters; those named `sim-open...`
-//! show their reasoning as it is.
+//! Reasoning is sent as items whose encrypted content is checked when a client sends it back
+//! (`reasoning.rs`). Input items must obey the vendor's rules (`input.rs`). Nothing is stored,
+//! whatever the request says. Models named `sim-reason...` always reason and refuse sampling
+//! parameters; those named `sim-open...` show their reasoning in plain text.
 
 mod answer;
 mod call;

@@ -1,4 +1,4 @@
-//! Reads the single parameters of a request.
+//! Reads the scalar parameters of a request.
 
 use crate::catalog;
 use crate::model::{Effort, Shape};
@@ -19,7 +19,7 @@ const INCLUDES: &[&str] = &[
     "web_search_call.results",
 ];
 
-/// What is to be told beside the answer.
+/// What the caller wants besides the answer.
 #[derive(Debug, Default)]
 pub(super) struct Include {
     pub(super) encrypted_content: bool,
@@ -94,7 +94,7 @@ pub(super) fn tokens_max(body: &Member<'_>) -> Result<Option<u64>, Refusal> {
     Ok(max.and_then(|max| u64::try_from(max).ok()))
 }
 
-/// Members that the simulator does not act upon still have to be what they should be.
+/// Checks members that have no effect in the simulator.
 pub(super) fn check(body: &Member<'_>, name: &str) -> Result<(), Refusal> {
     let temperature = body.decimal("temperature", 0, 2)?;
     let top_p = body.decimal("top_p", 0, 1)?;
@@ -143,7 +143,7 @@ pub(super) fn check(body: &Member<'_>, name: &str) -> Result<(), Refusal> {
     check_state(body)
 }
 
-/// What refers to stored state finds nothing: nothing is ever stored.
+/// Refuses references to stored state, because nothing is stored.
 fn check_state(body: &Member<'_>) -> Result<(), Refusal> {
     if let Some(id) = body.text("previous_response_id")? {
         return Err(
@@ -163,7 +163,7 @@ fn check_state(body: &Member<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The form of the text that is asked for.
+/// The requested format of the text.
 pub(super) fn shape(body: &Member<'_>) -> Result<Shape, Refusal> {
     let Some(text) = body.child("text")? else {
         return Ok(Shape::Text);
@@ -197,7 +197,8 @@ pub(super) fn shape(body: &Member<'_>) -> Result<Shape, Refusal> {
     }
 }
 
-/// JSON mode without a word of it in the input is a known way to an endless answer.
+/// JSON mode requires the word JSON in the input, because models otherwise tend to produce endless
+/// whitespace.
 pub(super) fn check_json_is_asked_for(shape: &Shape, all_text: &str) -> Result<(), Refusal> {
     if *shape == Shape::Json && !all_text.to_ascii_lowercase().contains("json") {
         return Err(Refusal::invalid(

@@ -5,7 +5,7 @@ use crate::model::{Media, MediaKind};
 use crate::openai::{Member, Refusal, bad_image};
 use serde_json::Value;
 
-/// Who says it.
+/// Who wrote a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Author {
     User,
@@ -20,7 +20,7 @@ pub(super) struct Contents {
     pub(super) media: Vec<Media>,
 }
 
-/// A string, or a list of the parts that a speaker may use.
+/// Reads a string, or a list of the parts that the author may use.
 pub(super) fn read(owner: &Member<'_>, name: &str, of: Author) -> Result<Contents, Refusal> {
     let mut contents = Contents::default();
     if let Value::String(text) = owner.required(name)? {
@@ -97,7 +97,7 @@ fn audio(part: &Member<'_>) -> Result<Media, Refusal> {
     })
 }
 
-/// Files are never stored, so none can be referred to.
+/// Refuses file ids, because no files are stored.
 fn no_file_id(part: &Member<'_>) -> Result<(), Refusal> {
     match part.text("file_id")? {
         None => Ok(()),

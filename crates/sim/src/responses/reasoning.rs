@@ -1,4 +1,5 @@
-//! Encrypted reasoning: made for a model and an item, checked when it comes back.
+//! Encrypted reasoning. It is bound to a model and an item, and checked when a client sends it
+//! back.
 
 use crate::openai::Refusal;
 use crate::seal::{open, seal};
@@ -6,7 +7,7 @@ use http::StatusCode;
 
 const KIND: &str = "responses reasoning";
 const BETWEEN: char = '|';
-/// How many signs of a value errors show at either end.
+/// How many characters at each end of a value error messages show.
 const SHOWN: usize = 4;
 
 /// Seals the reasoning of an item.
@@ -14,7 +15,7 @@ pub(super) fn encrypt(model: &str, id: &str, reasoning: &str) -> String {
     seal(KIND, model, &format!("{id}{BETWEEN}{reasoning}"))
 }
 
-/// The id of the item for which this model made the content.
+/// Checks encrypted content, and returns the id of its item.
 pub(super) fn check(model: &str, id: Option<&str>, content: &str) -> Result<String, Refusal> {
     let made_for = open(KIND, model, content)
         .filter(|text| seal(KIND, model, text) == content)
@@ -35,7 +36,7 @@ pub(super) fn check(model: &str, id: Option<&str>, content: &str) -> Result<Stri
     }
 }
 
-/// Reasoning without its content refers to what was never stored.
+/// The refusal of reasoning without its content, which would have to be stored.
 pub(super) fn not_stored(id: &str) -> Refusal {
     Refusal {
         status: StatusCode::NOT_FOUND,

@@ -1,4 +1,4 @@
-//! Reads a request and refuses what the vendor would refuse.
+//! Reads a request, and refuses what the vendor would refuse.
 
 use super::echo::Echo;
 use super::input::{self, Rules};
@@ -10,7 +10,7 @@ use crate::model::Prompt;
 use crate::openai::{Member, Refusal};
 use serde_json::Value;
 
-/// The members of the protocol; strict models refuse others.
+/// The members that the protocol defines. A strict model refuses others.
 const KNOWN: &[&str] = &[
     "access_programs",
     "background",
@@ -47,16 +47,16 @@ const KNOWN: &[&str] = &[
     "user",
 ];
 
-/// A request that can be answered.
+/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,
     pub(super) summary: Summary,
-    /// Reasoning comes with what the next call needs to go on from it.
+    /// The caller asked for encrypted reasoning.
     pub(super) encrypted: bool,
-    /// How many alternatives of each token are told; `None`: no log probabilities at all.
+    /// How many alternatives of each token are reported; `None` means no log probabilities.
     pub(super) logprobs: Option<usize>,
-    /// Deltas carry a string that hides their length.
+    /// Deltas have a padding string that hides their length.
     pub(super) obfuscation: bool,
     pub(super) echo: Echo,
 }

@@ -1,4 +1,4 @@
-//! The streamed answer: events, made one at a time while they are sent.
+//! The streamed answer. Events are created while they are sent.
 
 use super::answer::{Answer, Response};
 use super::event::{ContentPosition, Data, named};
@@ -24,13 +24,13 @@ pub(super) fn stream(answer: Answer, obfuscation: bool, context: &CallContext<'_
     })
 }
 
-/// The event by which a stream fails that has not begun.
+/// The error event of a stream without other events.
 pub(super) fn error_event(model: &str) -> Event {
     let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
     Writer::new(None).error(&refusal)
 }
 
-/// Events without members.
+/// Events with empty objects.
 pub(super) fn empty_objects() -> impl Iterator<Item = Event> {
     [
         "response.created",
@@ -47,23 +47,23 @@ struct Events {
     answer: Answer,
     model: String,
     script: Script,
-    /// Content events so far.
+    /// The number of content events so far.
     content_sent: u64,
     /// Events that come before anything else.
     due: VecDeque<Event>,
     stage: Stage,
 }
 
-/// What comes next.
+/// What comes next in the stream.
 enum Stage {
     Start,
     Open(usize),
-    /// A part of a summary.
+    /// A part of a summary: item and part.
     Summary(usize, usize),
     SpeakSummary(usize, usize, Pieces),
-    /// Reasoning as it is.
+    /// Visible reasoning of an item.
     Visible(usize),
-    /// The text of a message, the arguments of a call, reasoning as it is.
+    /// The text of a message, the arguments of a call, or visible reasoning.
     Speak(usize, Pieces),
     Close(usize),
     Finish,
@@ -158,7 +158,7 @@ impl Events {
         };
     }
 
-    /// Closes the part of a summary before this one, and opens this one where there is one.
+    /// Closes the previous part of a summary, and opens this one if it exists.
     fn open_summary(&mut self, index: usize, part: usize) {
         let Some(Item::Reasoning { id, summary, .. }) = self.answer.items.get(index) else {
             return;
@@ -233,7 +233,7 @@ impl Events {
                 logprobs,
                 ..
             } => {
-                // Text always has the list, if only an empty one.
+                // Text always has the list, even if it is empty.
                 let places = logprobs.map_or_else(Vec::new, |count| openai::logprobs(piece, count));
                 let spot = ContentPosition::content(id, index);
                 let name = "response.output_text.delta";
@@ -355,7 +355,7 @@ impl Events {
             .push_back(self.writer.write(EventKind::Usage, name, &data));
     }
 
-    /// The event that a script puts in here.
+    /// The event that a script inserts at this point.
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
         let is_due = |after: Option<u64>| after.is_some_and(|after| self.content_sent >= after);

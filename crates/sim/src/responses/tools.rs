@@ -5,7 +5,7 @@ use crate::openai::{Member, Refusal, read_name, strict};
 use serde_json::{Value, json};
 
 const TOOLS_MAX: usize = 128;
-/// Tools that the vendor runs itself. The simulator takes them and never uses them.
+/// Tools that the vendor runs. The simulator accepts them and does not use them.
 const HOSTED: &[&str] = &[
     "apply_patch",
     "code_interpreter",
@@ -25,7 +25,7 @@ const HOSTED: &[&str] = &[
 pub(super) struct Tooling {
     pub(super) tools: Vec<Tool>,
     pub(super) tool_use: ToolUse,
-    /// The tools as the answer shows them.
+    /// The tools as the response repeats them.
     pub(super) shown: Vec<Value>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
             if let (ToolKind::Function { schema }, Value::Object(members)) =
                 (&read.kind, &mut value)
             {
-                // Who says nothing gets strict mode where the schema allows it.
+                // The default is strict mode if the schema allows it.
                 let strict = tool
                     .flag("strict")?
                     .unwrap_or_else(|| strict::check(schema).is_ok());

@@ -1,4 +1,4 @@
-//! The `usage` object, true or bent by a script.
+//! The `usage` object, true or changed by a fault.
 
 use super::request::Request;
 use crate::fault::{Script, UsageFault};
@@ -7,7 +7,7 @@ use crate::true_usage::{HostedTools, TrueUsage};
 use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
-/// True figures of a call.
+/// The true token counts of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TokenCounts {
     input: u64,
@@ -38,7 +38,6 @@ impl TokenCounts {
         }
     }
 
-    /// What the call used, for the log.
     pub(super) fn true_usage(self) -> TrueUsage {
         TrueUsage {
             fresh_input: self.input - self.cached - self.cache_write,
@@ -50,7 +49,7 @@ impl TokenCounts {
         }
     }
 
-    /// The figures as a script wants them; `None`: they are not told.
+    /// The usage under a fault; `None` if it is not reported.
     pub(super) fn reported(self, fault: UsageFault) -> Option<Usage> {
         if fault == UsageFault::Missing {
             return None;

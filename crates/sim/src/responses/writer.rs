@@ -1,4 +1,4 @@
-//! Numbers the events of a stream, and hides their lengths.
+//! Writes events: numbers them, and hides the lengths of deltas.
 
 use super::event::{ContentPosition, Data};
 use crate::model::ChunkedText;
@@ -15,7 +15,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// With a seed, deltas carry a string of changing length.
+    /// With a seed, deltas have a padding string of random length.
     pub(super) fn new(obfuscation: Option<Seed>) -> Self {
         Self {
             number: 0,
@@ -53,7 +53,7 @@ impl Writer {
         self.write(EventKind::Content, name, &data)
     }
 
-    /// The end of a message's text.
+    /// The event that ends the text of a message.
     pub(super) fn said(
         &mut self,
         spot: ContentPosition<'_>,

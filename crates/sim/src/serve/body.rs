@@ -1,4 +1,4 @@
-//! The body of an answer: does what the play says.
+//! The body of an answer. Executes the steps of `reply/body_steps.rs`.
 
 use super::wire::Wire;
 use crate::call_log::{CallEnd, CallRecord};
@@ -16,10 +16,10 @@ use tokio::time::Sleep;
 pub(crate) struct Body {
     steps: BodySteps,
     wire: Arc<Wire>,
-    /// Calls of the control endpoint are not noted.
+    /// `None` for the control endpoint, whose calls are not logged.
     record: Option<CallRecord>,
     state: BodyState,
-    /// Bytes still to come, where the head told the length.
+    /// The remaining bytes, if the head has a length.
     left: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ enum BodyState {
     Hanging,
 }
 
-/// The answer was broken off by its script.
+/// A script broke off the answer.
 #[derive(Debug)]
 pub(crate) struct BrokenOff;
 
@@ -53,7 +53,7 @@ impl Body {
             state: BodyState::Playing,
             left,
         };
-        // hyper does not ask an empty body for anything.
+        // hyper does not poll an empty body.
         if left == Some(0) {
             body.will_end(CallEnd::Completed);
         }
@@ -73,7 +73,7 @@ impl Body {
         }
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(len);
-            // After the last byte of a known length hyper drops the body without asking again.
+            // After the last byte of a known length, hyper drops the body without polling it again.
             if *left == 0 {
                 self.will_end(CallEnd::Completed);
             }

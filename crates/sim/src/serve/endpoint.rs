@@ -1,10 +1,9 @@
-//! Which path belongs to which protocol.
+//! Finds the endpoint of a request by method and path.
 
 use crate::content_task::{self, TaskPath};
 use crate::{embed, generate, google, predict};
 use http::Method;
 
-/// What a path and method lead to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
     Chat,
@@ -16,7 +15,7 @@ pub(super) enum Endpoint<'a> {
     Interactions,
     Responses,
     Messages,
-    /// The tokens of a request, in each of three protocols.
+    /// Counts the tokens of a request, in each of three protocols.
     ResponseCount,
     MessageCount,
     GenerateCount,
@@ -26,26 +25,26 @@ pub(super) enum Endpoint<'a> {
     Voice(&'a str),
     Models,
     Model(&'a str),
-    /// A new film.
+    /// Creates a video task.
     Videos,
-    /// How one stands.
+    /// Polls it.
     Video,
-    /// The film itself.
+    /// The video file.
     Film,
-    /// An operation that makes a film.
+    /// Creates an operation.
     Predict,
-    /// How one stands.
+    /// Polls it.
     Operation,
-    /// A film as a file.
+    /// A video file of the Google protocols.
     File,
-    /// A new content task.
+    /// Creates a content task.
     ContentTasks,
-    /// Those there are.
+    /// Lists the content tasks.
     ContentTaskList,
-    /// How one stands.
+    /// Polls it.
     ContentTask,
     ContentTaskDeletion,
-    /// What a content task has made.
+    /// A result of a content task.
     ContentFile,
 }
 
@@ -102,7 +101,7 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
     }
 }
 
-/// Content tasks, which have several methods on one path, and files behind it.
+/// Paths of content tasks, on which several methods are allowed.
 fn content_task(method: &Method, path: &str) -> Option<Result<Endpoint<'static>, NoEndpoint>> {
     let place = content_task::task_path(path)?;
     let found = match (place, method) {

@@ -1,4 +1,4 @@
-//! The life of one exchange: read, note, decide, wait, answer.
+//! One request and its response: read, log, decide, wait, answer.
 
 use super::body::Body;
 use super::endpoint::{self, Endpoint, NoEndpoint};
@@ -40,10 +40,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A peer that sends its request slower than this is let go.
+/// The time in which a request must arrive.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// The connection ends without an answer.
+/// The connection is closed without an answer.
 #[derive(Debug)]
 pub(crate) struct ClosedUnanswered;
 
@@ -104,7 +104,7 @@ pub(super) async fn exchange(
     }) = script.stop
     {
         match how {
-            // hyper drops this future when the peer goes away.
+            // hyper drops this future when the peer closes the connection.
             BreakKind::Hang => std::future::pending::<()>().await,
             BreakKind::Reset => {
                 wire.reset_on_close();
@@ -118,7 +118,7 @@ pub(super) async fn exchange(
     Ok(respond(reply, vendor, &script, &state, wire, record))
 }
 
-/// A wish for a session: refused like any call, or taken.
+/// Refuses a session like any call, or accepts it.
 fn session(
     path: socket::Path,
     mut request: Request<Incoming>,
@@ -176,7 +176,7 @@ async fn read(incoming: Incoming, bytes_max: usize) -> Result<Bytes, ReadError> 
     }
 }
 
-/// What is answered, and with which faults.
+/// The reply, and the script with its faults.
 fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (Reply, Script) {
     let call = Call {
         parts,
@@ -226,7 +226,7 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (R
     }
 }
 
-/// What a vendor says to a path or method that it does not have.
+/// A vendor's refusal of an unknown path or method.
 fn no_endpoint(call: &Call<'_>, why: NoEndpoint) -> Reply {
     let (method, path) = (&call.parts.method, call.parts.uri.path());
     match (Vendor::of_path(path), why) {
@@ -252,12 +252,12 @@ fn too_large(path: &str, request_id: &str) -> Reply {
     }
 }
 
-/// A reply to which no script belongs.
+/// A reply without faults.
 fn without_script(reply: Reply) -> (Reply, Script) {
     (reply, Script::default())
 }
 
-/// A call of a model: its script, then the answer or what stands in its place.
+/// Answers the call of a model, or sends what its script says instead.
 fn answer_call<P: Protocol>(
     call: &Call<'_>,
     state: &State,
@@ -289,7 +289,7 @@ fn answer_call<P: Protocol>(
         Some(Substitute::HtmlPage) => html_page(),
         Some(Substitute::EmptyObject) => request.empty_object(),
         Some(Substitute::Refusal(refusal)) => refusal.reply(name),
-        // The play replaces the bytes; the head is that of the true answer.
+        // The head is that of the true answer; `BodySteps` replaces the body.
         Some(Substitute::Swapped | Substitute::Garbage | Substitute::EndlessLine) | None => {
             let used = Cell::new(None);
             let reply = request.answer(&CallContext {

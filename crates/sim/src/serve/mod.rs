@@ -1,4 +1,4 @@
-//! Sockets: the accept loop, the connections, and the life of one exchange.
+//! The server: accept loop, connections and exchanges.
 
 mod body;
 mod endpoint;

@@ -21,7 +21,7 @@ use tokio::task::{JoinHandle, JoinSet};
 const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
 const HEADERS_MAX: usize = 200;
 const HEADER_BYTES_MAX: usize = 256 * 1024;
-/// After a failed accept (mostly: no file descriptors left) the loop rests.
+/// The pause after a failed accept, which mostly means that no file descriptors are left.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
 /// A simulator on the current runtime. It ends when it is stopped or dropped.
@@ -30,13 +30,13 @@ const ACCEPT_REST: Duration = Duration::from_millis(50);
 pub struct Sim {
     address: SocketAddr,
     state: Arc<State>,
-    /// Dropping it is the order to stop.
+    /// Dropping the sender stops the simulator.
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
 
 impl Sim {
-    /// Starts a simulator with default settings; port 0 takes a free port.
+    /// Starts a simulator with default settings. Port 0 takes a free port.
     pub async fn start(address: impl ToSocketAddrs) -> io::Result<Self> {
         Self::start_with(address, Settings::default()).await
     }
@@ -47,7 +47,7 @@ impl Sim {
         let state = Arc::new(State::new(settings));
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(accept(listener, Arc::clone(&state), async {
-            // Told or dropped: both mean the end.
+            // A message and a dropped sender both mean stop.
             let _ = stopped.await;
         }));
         Ok(Self {
@@ -67,34 +67,35 @@ impl Sim {
         format!("http://{}", self.address)
     }
 
-    /// Closes the listener and all connections, and returns when they are closed.
+    /// Closes the listener and all connections, and waits until they are closed.
     pub async fn stop(mut self) {
         self.stop = None;
-        // The task ends without a value; a panic in it has been shown by its runtime.
+        // The runtime has already reported a panic of the task.
         let _ = (&mut self.task).await;
     }
 
-    /// How many calls came and how they ended, since the start.
+    /// Counts of calls since the start, by how they ended.
     pub fn stats(&self) -> Counts {
         self.state.calls.counts()
     }
 
-    /// The kept calls, oldest first.
+    /// The logged calls, oldest first.
     pub fn calls(&self) -> Vec<Call> {
         self.state.calls.rows(None)
     }
 
-    /// The kept calls that came after the one of this number, oldest first.
+    /// The logged calls after the one with this number, oldest first.
     pub fn calls_after(&self, seq: u64) -> Vec<Call> {
         self.state.calls.after(seq)
     }
 
-    /// The kept calls of one model, named without its script.
+    /// The logged calls of one model. The name has no script.
     pub fn calls_of(&self, model: &str) -> Vec<Call> {
         self.state.calls.rows(Some(model))
     }
 
-    /// Waits until the kept calls are as wanted, and gives them. Bound it with a timeout.
+    /// Waits until the logged calls satisfy a condition, and returns them. The caller should add a
+    /// timeout.
     pub async fn calls_until(&self, wanted: impl Fn(&[Call]) -> bool) -> Vec<Call> {
         let mut changes = self.state.calls.changes();
         loop {
@@ -109,7 +110,7 @@ impl Sim {
         }
     }
 
-    /// The content tasks, oldest first: how each stands, and what was billed for it.
+    /// The content tasks with their state and billing, oldest first.
     pub fn content_tasks(&self) -> Vec<TaskRecord> {
         self.state.content_tasks.records()
     }
@@ -118,7 +119,7 @@ impl Sim {
         self.state.calls.forget();
     }
 
-    /// Queues faults for the next calls of a model (`*`: of any).
+    /// Queues faults for the next calls of a model, or of any model (`*`).
     pub fn queue_faults(&self, model: &str, faults: &str, times: u32) -> Result<(), ScriptError> {
         let row = Queued {
             model: model.to_owned(),
@@ -129,7 +130,7 @@ impl Sim {
     }
 }
 
-/// Serves until the future is dropped; its connections end with it.
+/// Serves until the future is dropped, which also closes its connections.
 pub async fn serve(listener: TcpListener, settings: Settings) {
     let never = std::future::pending();
     accept(listener, Arc::new(State::new(settings)), never).await;
@@ -166,7 +167,7 @@ async fn accept(listener: TcpListener, state: Arc<State>, stop: impl Future<Outp
 }
 
 async fn connection(stream: TcpStream, state: Arc<State>) {
-    // Without this small events wait for the peer's delayed acknowledgements.
+    // Otherwise small events wait for the peer's delayed acknowledgements.
     if stream.set_nodelay(true).is_err() {
         return;
     }
@@ -174,8 +175,7 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
     let socket = Socket::new(stream, Arc::clone(&wire));
     let service =
         service_fn(move |request| exchange(request, Arc::clone(&state), Arc::clone(&wire)));
-    // A connection that ends with an error was broken by the peer or by a script: both are noted
-    // with their calls.
+    // If a connection ends with an error, the peer or a script broke it. The log of calls has it.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME_MAX)

@@ -15,7 +15,7 @@ pub(crate) struct State {
     pub(crate) calls: Arc<CallLog>,
     pub(crate) queue: Queue,
     pub(crate) jobs: Arc<Jobs>,
-    /// Sessions that have left their connections.
+    /// WebSocket sessions, which outlive the HTTP exchange.
     pub(crate) sessions: Mutex<JoinSet<()>>,
     pub(crate) content_tasks: Arc<Tasks>,
 }

@@ -1,5 +1,5 @@
-//! The accepted socket, with the two things hyper does not tell: when all that was written has
-//! gone out, and that the close shall be a reset.
+//! The accepted socket, with two features that hyper does not have: it reports when all written
+//! bytes were flushed, and it can close with a TCP reset.
 
 use parking_lot::Mutex;
 use std::io;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What the body of an answer shares with the socket beneath it.
+/// Shared by the body of an answer and the socket below it.
 #[derive(Debug, Default)]
 pub(crate) struct Wire {
     state: Mutex<WireState>,
@@ -23,12 +23,12 @@ struct WireState {
 }
 
 impl Wire {
-    /// How often everything written had gone out.
+    /// How many flushes were completed.
     pub(crate) fn flushes(&self) -> u64 {
         self.state.lock().flushes
     }
 
-    /// Ready once a flush has been completed after the one numbered `since`.
+    /// Ready once a flush after the one numbered `since` was completed.
     pub(crate) fn poll_flushed(&self, since: u64, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.lock();
         if state.flushes != since {
@@ -38,7 +38,7 @@ impl Wire {
         Poll::Pending
     }
 
-    /// The close of this connection will be a reset.
+    /// Makes the connection close with a TCP reset.
     pub(crate) fn reset_on_close(&self) {
         self.state.lock().reset = true;
     }
@@ -67,7 +67,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.wire.state.lock().reset {
-            // A socket that cannot be told so is closed in order; nobody is left to hear of it.
+            // If this fails, the socket is closed normally, and nobody is left who could be told.
             let _ = self.stream.set_zero_linger();
         }
     }
@@ -105,7 +105,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // hyper comes here only when its own buffer is empty.
+        // hyper calls this only when its own buffer is empty.
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         if matches!(flushed, Poll::Ready(Ok(()))) {
             self.wire.note_flush();

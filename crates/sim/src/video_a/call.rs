@@ -1,4 +1,4 @@
-//! A creation, from its bytes to the task's id.
+//! Creates a task.
 
 use super::jobs::{Job, Jobs};
 use crate::call_context::CallContext;
@@ -10,7 +10,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a vendor makes without being told a length.
+/// The default length of a video in seconds.
 const SECONDS: u64 = 8;
 
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Protocol for Create {
 }
 
 impl Create {
-    /// What the vendor refuses at once. Members that only a gateway knows are among it.
+    /// Refuses what the vendor refuses. Members that only a gateway defines are among it.
     fn check(&self) -> Result<(), Refusal> {
         for name in ["callback_url", "seconds"] {
             if self.request.get(name).is_some() {

@@ -1,9 +1,9 @@
-//! The tasks that the simulator has.
+//! The tasks of the simulator.
 
 use crate::bounded_map::BoundedMap;
 use parking_lot::Mutex;
 
-/// Tasks that are kept; the oldest go first.
+/// How many tasks are stored; the oldest are dropped first.
 const JOBS_MAX: usize = 20_000;
 
 /// One task.
@@ -17,12 +17,12 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Whether the prompt holds a word in brackets.
+    /// Whether the prompt contains the word in brackets.
     pub(crate) fn is(&self, word: &str) -> bool {
         self.prompt.contains(&format!("[{word}]"))
     }
 
-    /// How many polls it is shown as running.
+    /// For how many polls the task is shown as running.
     pub(crate) fn polls_pending(&self) -> u64 {
         let given = self.prompt.split_once("[polls=");
         let given = given.and_then(|(_, rest)| rest.split_once(']')?.0.parse().ok());
@@ -49,7 +49,7 @@ impl Jobs {
         self.0.lock().get(id).cloned()
     }
 
-    /// The task as it stands at this poll, which is counted.
+    /// Counts a poll and returns the task.
     pub(crate) fn poll(&self, id: &str) -> Option<Job> {
         let mut jobs = self.0.lock();
         let job = jobs.get_mut(id)?;

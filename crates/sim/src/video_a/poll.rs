@@ -1,4 +1,4 @@
-//! A poll, and the film at the end.
+//! Polls a task, and serves its video.
 
 use super::jobs::Job;
 use crate::call_context::CallContext;
@@ -11,7 +11,7 @@ use http::StatusCode;
 use http::header::HOST;
 use serde_json::{Value, json};
 
-/// What a second costs, in ticks of 1e-10 US dollar.
+/// The price of one second, in ticks of 1e-10 US dollar.
 const TICKS_PER_SECOND: u64 = 500_000_000;
 const PREFIX: &str = "/v1/videos/";
 const FILMS: &str = "/v1/videos/films/";
@@ -50,7 +50,7 @@ impl Protocol for Poll {
         let job = &self.job;
         let pending = job.polls_pending();
         if job.polls <= pending {
-            // The first answer of a running task may be without a body.
+            // The answer to the first poll of a running task has no body.
             let progress = job.polls * 100 / (pending + 1);
             let body = match job.polls {
                 1 => String::new(),
@@ -117,7 +117,7 @@ impl Poll {
     }
 }
 
-/// The film of a task; no key is needed.
+/// The video of a task. It needs no key.
 pub(crate) fn video(call: &Incoming<'_>) -> Reply {
     let name = call.parts.uri.path().strip_prefix(FILMS);
     let id = name.and_then(|name| name.strip_suffix(".mp4"));

@@ -1,16 +1,15 @@
-//! A form in the order of its parts, which this vendor looks at.
+//! Parses a multipart form and keeps the order of its parts, because this vendor checks it.
 
 use crate::protocol::Incoming;
 use http::header::CONTENT_TYPE;
 
-/// One part.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) name: String,
     pub(super) data: Vec<u8>,
 }
 
-/// Takes a form apart; `None` when it is none.
+/// Parses a form; `None` if the body is not one.
 pub(super) fn read(call: &Incoming<'_>) -> Option<Vec<Part>> {
     let content_type = call.parts.headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let boundary = content_type

@@ -1,4 +1,4 @@
-//! Voice: speech made of tones, transcripts of it, and the voices that speak.
+//! Voice: speech made of tones, transcripts, and voices.
 
 mod form;
 mod refusal;

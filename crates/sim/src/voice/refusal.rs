@@ -1,10 +1,10 @@
-//! Refusals of the voice vendor: half of its endpoints write them in one line.
+//! Refusals of the voice vendor. Half of its endpoints use a short form.
 
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::json;
 
-/// `{"code","error"}`, the short form.
+/// The short form, `{"code","error"}`.
 pub(super) fn short(status: StatusCode, code: &str, message: &str) -> Reply {
     let body = json!({"code": code, "error": message});
     Reply::json(status, body.to_string())

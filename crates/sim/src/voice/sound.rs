@@ -1,8 +1,8 @@
-//! Tones in the forms that speech is sent in.
+//! Tones in the audio formats of speech.
 
 use std::fmt;
 
-/// How sound is written.
+/// An audio format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Codec {
     Mp3 { bit_rate: u32 },
@@ -30,7 +30,7 @@ impl fmt::Display for Codec {
     }
 }
 
-/// A tone of `millis` in one piece.
+/// A tone of `millis` milliseconds.
 pub(super) fn tone(codec: Codec, rate: u32, pitch: u32, millis: u64) -> Vec<u8> {
     let samples = u64::from(rate) * millis / 1000;
     match codec {
@@ -47,7 +47,7 @@ pub(super) fn tone(codec: Codec, rate: u32, pitch: u32, millis: u64) -> Vec<u8> 
     }
 }
 
-/// A triangle: as good to hear as a sine, and whole numbers alone.
+/// A triangle wave, which needs only integers.
 fn wave(rate: u32, pitch: u32, samples: u64) -> impl Iterator<Item = i16> {
     const PEAK: i64 = 8000;
     (0..samples).map(move |at| {
@@ -68,7 +68,7 @@ fn pcm(rate: u32, pitch: u32, samples: u64) -> Vec<u8> {
         .collect()
 }
 
-/// The head of a WAV file with one channel of 16 bits.
+/// The header of a WAV file with one channel of 16 bits.
 pub(super) fn header(rate: u32, data_bytes: usize) -> Vec<u8> {
     let data = u32::try_from(data_bytes).unwrap_or(u32::MAX);
     let mut out = Vec::with_capacity(44);
@@ -87,13 +87,13 @@ pub(super) fn header(rate: u32, data_bytes: usize) -> Vec<u8> {
     out
 }
 
-/// Frames of silence; each is whole by itself, so that players take them.
+/// Frames of silence. Each frame is complete, so that players accept the file.
 fn mp3(rate: u32, bit_rate: u32, millis: u64) -> Vec<u8> {
     const FIRST: [u32; 14] = [
         32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320,
     ];
     const SECOND: [u32; 14] = [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
-    // Which generation of the format has this rate, and under which number.
+    // The version of the format that has this rate, and the index of the rate.
     let (version, table, index, samples) = match rate {
         44_100 => (0xfb, FIRST, 0, 1152),
         48_000 => (0xfb, FIRST, 1, 1152),

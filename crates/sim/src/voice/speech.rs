@@ -1,4 +1,4 @@
-//! `POST /v1/tts`: a text, spoken in tones.
+//! `POST /v1/tts`: speaks a text, in tones.
 
 use super::refusal::{invalid, no_such_voice};
 use super::sound::{Codec, tone};
@@ -13,16 +13,16 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// The name under which faults are queued: this endpoint knows no models.
+/// The model name for queued faults, because this endpoint has no models.
 const NAME: &str = "sim-tts";
 const TEXT_CHARS_MAX: usize = 15_000;
-/// How long one character sounds.
+/// The playing time of one character.
 pub(super) const CHAR_MS: u64 = 60;
 const PIECE_BYTES: usize = 4096;
 const RATES: [u64; 6] = [8000, 16_000, 22_050, 24_000, 44_100, 48_000];
 const BIT_RATES: [u64; 5] = [32_000, 64_000, 96_000, 128_000, 192_000];
 
-/// A call, not yet checked.
+/// A call that has not been checked.
 #[derive(Debug)]
 pub(crate) struct SpeechCall(Value);
 
@@ -63,7 +63,7 @@ impl Protocol for SpeechCall {
     }
 }
 
-/// A call that was found good.
+/// A valid call.
 struct SpeechRequest {
     text: String,
     codec: Codec,
@@ -147,7 +147,7 @@ impl SpeechRequest {
     }
 }
 
-/// Milliseconds as seconds with their decimals.
+/// Milliseconds as seconds with decimals.
 fn stamp(millis: u64) -> Value {
     let text = format!("{}.{:03}", millis / 1000, millis % 1000);
     serde_json::from_str(&text).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `POST /v1/stt`: a form with audio, and what was heard.
+//! `POST /v1/stt`: transcribes the audio of a form.
 
 use super::form::{self, Part};
 use super::refusal::invalid;
@@ -10,10 +10,10 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// What audio behind a URL is taken for.
+/// The assumed length of audio behind a URL.
 const URL_MS: u64 = 90_000;
 
-/// A call, its form taken apart.
+/// A call with its parsed form.
 #[derive(Debug)]
 pub(crate) struct TranscriptCall {
     model: String,
@@ -43,8 +43,8 @@ impl TranscriptCall {
         }
     }
 
-    /// The true length of the audio: of a WAV file from its header, of headerless audio from its
-    /// rate. Everything else is taken for speech of 32 kbit/s.
+    /// The length of the audio: from the header of a WAV file, or from the rate of raw audio. Other
+    /// formats count as speech of 32 kbit/s.
     fn duration_ms(&self, data: &[u8]) -> Option<u64> {
         let bytes = u64::try_from(data.len()).ok()?;
         if data.starts_with(b"RIFF") {

@@ -1,4 +1,4 @@
-//! The voices: `GET /v1/tts/voices` and one of them.
+//! `GET /v1/tts/voices`, and one voice.
 
 use super::refusal::no_such_voice;
 use crate::openai::{authorise, failure};
@@ -8,7 +8,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// Name, language, and the pitch of its tones in hertz.
+/// Name, language, and pitch in hertz.
 const VOICES: [(&str, Option<&str>, u32); 4] = [
     ("Eve", Some("en"), 440),
     ("Ara", None, 523),
@@ -16,7 +16,7 @@ const VOICES: [(&str, Option<&str>, u32); 4] = [
     ("Sal", Some("de"), 330),
 ];
 
-/// The pitch of a voice; names are compared without case.
+/// The pitch of a voice. Names are case-insensitive.
 pub(super) fn pitch(voice: &str) -> Option<u32> {
     let mut voices = VOICES.iter();
     voices

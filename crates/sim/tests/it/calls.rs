@@ -1,4 +1,4 @@
-//! The log of calls, and the end of the simulator itself.
+//! The log of calls, and stopping the simulator.
 
 use crate::client::{KEY, chat, get, post, send};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A tiny HTTP client that shows the bytes and how the connection ended.
+//! A small HTTP client that returns the bytes and how the connection ended.
 
 use serde_json::Value;
 use sim::Sim;
@@ -12,18 +12,18 @@ pub(crate) const KEY: &str = "sim-good-key";
 pub(crate) enum Ended {
     /// The message was complete.
     Whole,
-    /// The connection was closed before that.
+    /// The connection was closed before the end of the message.
     Closed,
     Reset,
 }
 
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// 0 when no head came.
+    /// 0 if there was no head.
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
-    /// HTTP chunks, where the body came in such.
+    /// The number of HTTP chunks, if the body was chunked.
     pub(crate) chunks: usize,
     pub(crate) ended: Ended,
 }
@@ -44,7 +44,7 @@ impl Answer {
         })
     }
 
-    /// The data of each event; panics on anything that is no `data:` event.
+    /// The data of each event. Panics if one has no `data:` line.
     pub(crate) fn events(&self) -> Vec<String> {
         let text = self.text();
         let events: Vec<_> = text
@@ -60,7 +60,7 @@ impl Answer {
         events
     }
 
-    /// The name and data of each event; panics on anything that is no event of a name and JSON.
+    /// The name and data of each event. Panics if one has no name or no JSON.
     pub(crate) fn named_events(&self) -> Vec<(String, Value)> {
         let text = self.text();
         assert!(text.is_empty() || text.ends_with("\n\n"));
@@ -115,7 +115,7 @@ pub(crate) async fn call(sim: &Sim, method: &str, path: &str, head: &str, body: 
     let mut stream = send(sim, method, path, head, body).await;
     let mut bytes = Vec::new();
     let ended = loop {
-        // Parsing is worth while only where the end may be: after a last chunk, or without chunks.
+        // Parse only if this could be the end: after a last chunk, or without chunks.
         let chunked = bytes.windows(7).take(4096).any(|seven| seven == b"chunked");
         if (!chunked || bytes.ends_with(b"0\r\n\r\n"))
             && let Some(answer) = read_answer(&bytes)
@@ -133,7 +133,7 @@ pub(crate) async fn call(sim: &Sim, method: &str, path: &str, head: &str, body: 
     unfinished(&bytes, ended)
 }
 
-/// Sends a request and gives the connection, on which nothing has been read.
+/// Sends a request and returns the connection without reading from it.
 pub(crate) async fn send(
     sim: &Sim,
     method: &str,
@@ -153,7 +153,7 @@ pub(crate) async fn send(
     stream
 }
 
-/// The answer, once all of it is there.
+/// The answer, if it is complete.
 fn read_answer(bytes: &[u8]) -> Option<Answer> {
     let mut answer = unfinished(bytes, Ended::Whole);
     if answer.head.is_empty() {
@@ -192,7 +192,7 @@ fn unfinished(bytes: &[u8], ended: Ended) -> Answer {
     answer
 }
 
-/// The content of a chunked body, how many chunks it had, and whether its end is there.
+/// The content of a chunked body, the number of chunks, and whether it is complete.
 fn unchunked(mut raw: &[u8]) -> (Vec<u8>, usize, bool) {
     let mut body = Vec::new();
     let mut chunks = 0;

@@ -1,4 +1,4 @@
-//! Scripts over real sockets: times, breaks, substitutes, bent events.
+//! Scripts over real sockets: delays, breaks, substitutes, changed events.
 
 use crate::client::{Answer, Ended, chat, get, post};
 use serde_json::{Value, json};

@@ -25,7 +25,7 @@ async fn google(sim: &Sim, path: &str, request: &Value) -> Answer {
     call(sim, "POST", path, &head, request.to_string().as_bytes()).await
 }
 
-/// The events of a stream; they end with CRLF.
+/// The events of a stream, which end with CRLF.
 pub(crate) fn events(answer: &Answer) -> Vec<Value> {
     let text = answer.text();
     assert!(text.is_empty() || text.ends_with("\r\n\r\n"), "{text}");
@@ -250,7 +250,7 @@ async fn thoughts_are_counted_and_shown_when_asked_for() {
     );
 }
 
-/// A conversation that goes on with the model's content and the results of its calls.
+/// Continues a conversation with the model's content and the results of its calls.
 fn answered(mut request: Value, content: &Value, results: &[Value]) -> Value {
     let contents = request["contents"].as_array_mut().unwrap();
     contents.push(content.clone());
@@ -289,7 +289,7 @@ async fn parallel_calls_are_signed_once_and_answered_together() {
             result("get_weather", &calls[0]["id"], "18 degrees"),
             result("get_time", &calls[1]["id"], "noon"),
         ],
-        // Without ids the names pair them.
+        // Without ids, results are matched by name.
         [
             result("get_weather", &Value::Null, "18 degrees"),
             result("get_time", &Value::Null, "noon"),
@@ -305,7 +305,7 @@ async fn parallel_calls_are_signed_once_and_answered_together() {
     assert_eq!(streamed.len(), 3, "a call each, and the end");
     let mut history = request.clone();
     for event in &streamed {
-        // Clients replay one content for each event.
+        // Clients send one content for each event back.
         let content = event["candidates"][0]["content"].clone();
         history["contents"].as_array_mut().unwrap().push(content);
     }
@@ -368,7 +368,7 @@ async fn signatures_of_open_calls_must_come_back_unaltered() {
         assert_eq!(streamed.status, status, "{model} {signature}");
     }
 
-    // Of what the user has gone on from, nothing is missed, but nothing altered is taken either.
+    // In earlier turns a signature may be missing, but not altered.
     for (signature, status) in [(Value::Null, 200), (json!(altered), 400)] {
         let mut content = content.clone();
         content["parts"][0]["thoughtSignature"] = signature;
@@ -379,7 +379,7 @@ async fn signatures_of_open_calls_must_come_back_unaltered() {
             .push(json!({"role": "user", "parts": [{"text": "hi"}]}));
         assert_eq!(generate(&sim, "sim-chat", &next).await.status, status);
     }
-    // The signature belongs to its call.
+    // The signature is bound to its call.
     let mut moved = content.clone();
     moved["parts"][0]["functionCall"]["name"] = json!("get_time");
     let result = [json!({"functionResponse": {"name": "get_time", "response": {}}})];
@@ -409,7 +409,7 @@ async fn every_step_of_a_loop_is_signed() {
     }
     assert_eq!(names, ["get_weather", "get_time"]);
     assert_eq!(generate(&sim, "sim-reason", &request).await.status, 200);
-    // The first step's signature is still demanded.
+    // The signature of the first step is still required.
     request["contents"][1]["parts"][0]["thoughtSignature"] = Value::Null;
     assert_eq!(generate(&sim, "sim-reason", &request).await.status, 400);
 }

@@ -1,4 +1,4 @@
-//! Laws of the two Google protocols over generated requests, and what they do with hostile ones.
+//! Properties of the two Google protocols for generated requests, including hostile ones.
 
 use crate::client::{KEY, call, get};
 use crate::{generate, interactions};
@@ -9,7 +9,7 @@ use sim::Sim;
 
 const CASES: u32 = 48;
 
-/// What a call asks for, apart from the shapes of its protocol.
+/// A request, independent of its protocol.
 #[derive(Debug, Clone)]
 struct GeneratedRequest {
     question: String,
@@ -88,8 +88,8 @@ impl GeneratedRequest {
     }
 }
 
-/// Joins neighbouring texts of a kind; ids and signatures differ between calls, so only their
-/// presence counts.
+/// Joins neighbouring texts of one kind. Ids and signatures differ between calls, so only their
+/// presence is compared.
 fn joined(parts: &[Value]) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     for part in parts {
@@ -108,7 +108,7 @@ fn joined(parts: &[Value]) -> Vec<Value> {
         if last["text"].is_string() && last["thought"] == part["thought"] {
             last["text"] = json!(last["text"].as_str().unwrap().to_owned() + text);
         } else if text.is_empty() {
-            // The end of a stream is an empty text; its signature belongs to what came before.
+            // The empty text at the end of a stream carries the signature of the part before it.
         } else {
             all.push(part);
             continue;
@@ -149,7 +149,7 @@ fn a_folded_generate_stream_is_the_whole_answer() {
         let told = candidate["content"]["parts"].as_array();
         let expected = joined(told.map_or(&[], Vec::as_slice));
         let mut folded = joined(&parts);
-        // An answer of thoughts alone, or of nothing, streams one empty text more.
+        // If an answer has only thoughts or nothing, the stream has one more empty text.
         folded.retain(|part| part["text"] != "");
         let bare = expected.iter().all(|part| part["thought"] == true);
         if bare && let Some(last) = folded.last_mut() {
@@ -173,7 +173,7 @@ fn a_folded_generate_stream_is_the_whole_answer() {
     runner.run(&any_asked(), law).unwrap();
 }
 
-/// Ids and signatures differ between calls, so only their presence counts.
+/// Ids and signatures differ between calls, so only their presence is compared.
 fn blinded(steps: &[Value]) -> Vec<Value> {
     let mut steps = steps.to_vec();
     for step in &mut steps {

@@ -1,4 +1,4 @@
-//! Habits of real upstreams: correct answers in a form that the documents do not show.
+//! Habits of real upstreams: correct answers in a form that the documentation does not show.
 
 use crate::client::{Answer, chat, post, responses};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ async fn respond(sim: &Sim, habits: &str) -> Answer {
     responses(sim, &request).await
 }
 
-/// The data of each event, whether it has a name or not.
+/// The data of each event, with or without a name.
 fn data(answer: &Answer) -> Vec<Value> {
     let lines = answer.text().lines();
     lines

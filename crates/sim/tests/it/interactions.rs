@@ -32,7 +32,7 @@ fn with(mut request: Value, members: Value) -> Value {
     request
 }
 
-/// The data of each event without the end mark; every name is repeated inside.
+/// The data of each event, without the end mark. Checks that the data repeats the name.
 pub(crate) fn events(answer: &Answer) -> Vec<Value> {
     let text = answer.text();
     assert!(text.is_empty() || text.ends_with("\n\n"), "{text}");
@@ -48,7 +48,7 @@ pub(crate) fn events(answer: &Answer) -> Vec<Value> {
         .collect()
 }
 
-/// Joins the steps of a stream as a client would, and gives the interaction at its end.
+/// Joins the steps of a stream as a client would. Also returns the final interaction.
 pub(crate) fn folded(events: &[Value]) -> (Vec<Value>, Value) {
     let mut steps: Vec<Value> = Vec::new();
     let mut texts: Vec<String> = Vec::new();
@@ -244,7 +244,7 @@ async fn thoughts_calls_and_results_go_round() {
             .json();
         assert_eq!(body["status"], "completed");
         assert!(body["usage"]["total_thought_tokens"].as_u64().unwrap() > 5);
-        // The thought of the first step is still demanded.
+        // The thought of the first step is still required.
         steps.remove(1);
         let answer = interact(&sim, &with(request.clone(), json!({"input": steps}))).await;
         assert_eq!(answer.status, 400);
@@ -332,7 +332,7 @@ async fn signed_thoughts_must_come_back_unaltered() {
         let answer = interact(&sim, &next).await;
         assert_eq!(answer.status, status, "{model} {signature}");
         assert!(answer.text().contains(part), "{}", answer.text());
-        // What the model finds is told as an event, under the status.
+        // An error that the model detects is an event, under the status of the error.
         let streamed = stream(&sim, &next).await;
         assert_eq!(streamed.status, status, "{model} {signature}");
         if status == 400 {
@@ -343,7 +343,7 @@ async fn signed_thoughts_must_come_back_unaltered() {
             assert_eq!(events(&streamed)[0]["error"]["message"], part);
         }
     }
-    // What the user has gone on from is not missed.
+    // Earlier turns need no thoughts.
     let next = json!({"model": "sim-chat", "input": [user("a"), made, result, user("b")]});
     assert_eq!(interact(&sim, &next).await.status, 200);
 }

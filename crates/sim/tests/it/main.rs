@@ -1,4 +1,4 @@
-//! The simulator over real sockets, seen by a client that shares no code with it.
+//! Tests of the simulator over real sockets, by a client that shares no code with it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

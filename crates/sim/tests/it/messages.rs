@@ -1,4 +1,4 @@
-//! The Messages protocol: answers, streams, thinking that comes back, refusals.
+//! The Messages protocol: answers, streams, thinking in histories, refusals.
 
 use crate::client::{KEY, call, messages};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ async fn start() -> Sim {
     Sim::start("127.0.0.1:0").await.unwrap()
 }
 
-/// A request with a question, and other members laid over it.
+/// A request with a question, with some members replaced.
 pub(crate) fn request(question: &str, changes: Value) -> Value {
     let mut request = json!({"model": "sim-chat", "max_tokens": 3000,
         "messages": [{"role": "user", "content": question}]});
@@ -27,7 +27,7 @@ pub(crate) fn weather_tools() -> Value {
     json!([tool("get_weather"), tool("get_time"), {"name": "ring_bell", "input_schema": {"type": "object"}}])
 }
 
-/// Folds a stream into the message that an unstreamed call would give, as a client does.
+/// Joins a stream to the message that an unstreamed call would return, as a client does.
 pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     let mut message = Value::Null;
     let mut input = String::new();
@@ -79,7 +79,7 @@ pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     message
 }
 
-/// Ids differ between two calls; everything else must not.
+/// Removes ids, which differ between two calls. Everything else must be equal.
 pub(crate) fn without_ids(message: &Value) -> Value {
     let mut message = message.clone();
     message["id"] = Value::Null;
@@ -242,7 +242,7 @@ async fn a_credential_and_a_version_are_needed() {
     );
 }
 
-/// The question, an answer and the results of its calls.
+/// A history of a question, an answer and the results of its calls.
 fn continued(question: &str, content: &Value, results: &[Value]) -> Value {
     json!([
         {"role": "user", "content": question},
@@ -298,14 +298,14 @@ async fn a_thinking_tool_loop_goes_on_only_with_its_thoughts() {
         let refused = messages(&sim, &go_on(vec![altered, call.clone()])).await;
         assert_eq!(refused.status, 400, "{mode}{script}");
 
-        // A true thought of another turn is not the one that led to the call.
+        // A valid thought of another turn is not the thought before the call.
         let other = request("What is the weather in Rome?", changes.clone());
         let other = messages(&sim, &other).await.json();
         let strange = go_on(vec![other["content"][0].clone(), call.clone()]);
         let said = messages(&sim, &strange).await;
         assert!(said.status == 400 && said.text().contains("cannot be modified"));
 
-        // Another model did not make it.
+        // The thought was made by another model.
         let mut elsewhere = whole;
         elsewhere["model"] = json!("sim-mini");
         let said = messages(&sim, &elsewhere).await;

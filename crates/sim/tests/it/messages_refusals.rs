@@ -1,4 +1,4 @@
-//! What the Messages protocol refuses, in the vendor's words.
+//! Refusals of the Messages protocol, in the vendor's words.
 
 use crate::client::messages;
 use crate::messages::{request, weather_tools};
@@ -25,7 +25,7 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// Messages, and the words by which they are refused.
+/// Invalid messages, and the text of the refusal.
 fn wrong_histories() -> Vec<(Value, &'static str)> {
     let unanswered = "messages.1: `tool_use` ids were found without `tool_result` blocks \
                       immediately after: a. Each `tool_use` block must have a corresponding \
@@ -129,7 +129,7 @@ async fn wrong_histories_are_refused() {
         assert_eq!(answer.status, 400, "{asked}");
         assert_eq!(answer.json()["error"]["message"], message);
     }
-    // Two messages of one role in a row are one, and so a result may be followed by words.
+    // Neighbouring messages of one role are merged, so text may follow a result.
     let mut asked = request("", json!({"tools": weather_tools()}));
     asked["messages"] = json!([
         user(json!("x")),
@@ -148,7 +148,7 @@ async fn wrong_histories_are_refused() {
     );
 }
 
-/// Members laid over a good request, and a part of the refusal.
+/// Invalid members, and a part of the refusal.
 fn wrong_members() -> Vec<(Value, &'static str)> {
     let forced = json!({"tools": weather_tools(), "tool_choice": {"type": "any"}, "thinking": {"type": "adaptive"}});
     vec![

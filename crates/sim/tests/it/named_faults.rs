@@ -1,4 +1,4 @@
-//! Scripts on the protocols whose events have names: Responses and Messages.
+//! Scripts in the protocols with named events: Responses and Messages.
 
 use crate::client::{Answer, Ended, messages, responses};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ impl Protocol {
         }
     }
 
-    /// The text that the content events of a stream carry.
+    /// The text of the content events of a stream.
     fn said(self, events: &[(String, Value)]) -> String {
         let content = events.iter().filter(|(name, _)| name == self.content());
         let piece = |data: &Value| match self {
@@ -53,7 +53,7 @@ impl Protocol {
         content.map(|(_, data)| piece(data)).collect()
     }
 
-    /// The usage that a whole answer tells, or the last event that has one.
+    /// The usage of an unstreamed answer, or of the last event that has one.
     fn usage(self, events: &[(String, Value)]) -> Value {
         let place = match self {
             Responses => "/response/usage",

@@ -1,4 +1,4 @@
-//! Laws of Responses and Messages over generated requests.
+//! Properties of Responses and Messages for generated requests.
 
 use crate::client::{messages, responses};
 use crate::messages as ms;
@@ -85,7 +85,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
 
-/// Runs a law with a simulator of its own.
+/// Checks a property with its own simulator.
 fn holds(law: &impl AsyncFn(&Sim, &GeneratedRequest) -> Result<(), TestCaseError>) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let sim = runtime.block_on(Sim::start("127.0.0.1:0")).unwrap();
@@ -117,7 +117,7 @@ fn a_responses_stream_is_its_answer_and_goes_on() {
             number(&usage["input_tokens"]) + output
         );
 
-        // What was given can be given back as it is.
+        // The output can be sent back unchanged.
         let items = whole["output"].as_array().unwrap();
         if whole["status"] == "completed" {
             let input = request["input"].as_array_mut().unwrap();

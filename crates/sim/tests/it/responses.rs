@@ -1,4 +1,4 @@
-//! The Responses protocol: answers, streams, reasoning that comes back, refusals.
+//! The Responses protocol: answers, streams, reasoning in histories, refusals.
 
 use crate::client::responses;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ async fn start() -> Sim {
     Sim::start("127.0.0.1:0").await.unwrap()
 }
 
-/// A request with other members laid over it.
+/// A request with some members replaced.
 pub(crate) fn request(input: impl Into<Value>, changes: Value) -> Value {
     let mut request = json!({"model": "sim-chat", "input": input.into(), "store": false});
     let (Value::Object(members), Value::Object(changes)) = (&mut request, changes) else {
@@ -27,7 +27,7 @@ pub(crate) fn tools() -> Value {
     json!([tool("get_weather"), tool("get_time"), {"type": "custom", "name": "run_code"}])
 }
 
-/// Folds a stream into its response as a client does, and checks what clients rely on.
+/// Joins a stream to its response as a client does, and checks what clients rely on.
 pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     let mut output: Vec<Value> = Vec::new();
     let mut said = String::new();
@@ -47,7 +47,7 @@ pub(crate) fn folded(events: &[(String, Value)]) -> Value {
                 assert_eq!((index, done), (output.len(), index), "one item at a time");
                 output.push(data["item"].clone());
                 said.clear();
-                // Arguments may stand in the opening event already.
+                // The opening event may already contain the arguments.
                 let early = ["arguments", "input"]
                     .iter()
                     .find_map(|name| data["item"][*name].as_str());
@@ -84,7 +84,7 @@ pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     response
 }
 
-/// Ids and what is sealed with them differ between two calls; everything else must not.
+/// Removes ids and sealed values, which differ between two calls. Everything else must be equal.
 pub(crate) fn without_ids(response: &Value) -> Value {
     let mut response = response.clone();
     for member in ["id", "created_at", "completed_at"] {
@@ -274,7 +274,7 @@ async fn interleaved_reasoning_stands_before_its_calls() {
     }
 }
 
-/// Members laid over a good request, the param and the code of the refusal.
+/// Invalid members, and the param and code of the refusal.
 #[expect(clippy::too_many_lines, reason = "one table")]
 fn wrong_members() -> Vec<(Value, Value, Value)> {
     let tool = |strict: bool| {

@@ -15,7 +15,7 @@ async fn stream(question: &str, members: Value) -> Answer {
     chat(&sim, &request).await
 }
 
-/// Joins a member of the deltas of one choice.
+/// Joins one member of the deltas of a choice.
 fn joined(chunks: &[Value], index: u64, pointer: &str) -> String {
     chunks
         .iter()

@@ -1,26 +1,26 @@
-//! Makes an instance of a schema.
+//! Creates an instance of a schema.
 
 use super::check::{bound, resolve, satisfies, types};
 use super::{number, text};
 use crate::model::prompt_values::PromptValues;
 use serde_json::{Map, Value};
 
-/// Below this depth only what a schema demands is filled, so that recursive schemas end.
+/// Below this depth only required members are filled, so that recursive schemas end.
 const EAGER_DEPTH_MAX: usize = 6;
 const DEPTH_MAX: usize = 40;
-/// Values of one instance.
+/// The maximum number of values in an instance.
 const VALUES_MAX: usize = 2000;
-/// Parts of one `allOf`, nested ones counted.
+/// The maximum number of `allOf` parts, including nested ones.
 const PARTS_MAX: usize = 200;
 const ITEMS_MAX: u64 = 1000;
-/// Items of a list that may be of any length.
+/// The length of a list without limits.
 const ITEMS_USUAL: u64 = 2;
 
 /// Which optional members are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::model) enum Optional {
     All,
-    /// Those that the prompt names.
+    /// Only those that the prompt mentions.
     Named,
 }
 
@@ -59,7 +59,7 @@ impl Filler<'_, '_, '_> {
         let Some(rules) = schema.as_object() else {
             return Value::String(format!("example {name}"));
         };
-        // A value that the prompt gives in JSON wins where it fits.
+        // A value of the JSON object in the prompt is preferred if it fits.
         if let Some(given) = self.from_prompt.value_of(name)
             && satisfies(given, schema, root)
         {
@@ -85,7 +85,7 @@ impl Filler<'_, '_, '_> {
         self.of_type(name, schema, rules, depth)
     }
 
-    /// A value that the prompt mentions, else the first.
+    /// The value that the prompt mentions, or else the first.
     fn one_of(&mut self, all: &[Value]) -> Value {
         let mentioned = all
             .iter()
@@ -95,7 +95,8 @@ impl Filler<'_, '_, '_> {
         mentioned.or(all.first()).cloned().unwrap_or_default()
     }
 
-    /// The first branch that can be filled; the deeper, the plainer.
+    /// The first branch that can be filled. Deep inside a schema, branches without nesting are
+    /// preferred.
     fn branch(
         &mut self,
         name: &str,
@@ -115,7 +116,7 @@ impl Filler<'_, '_, '_> {
         };
         let mut order: Vec<_> = branches.iter().collect();
         order.sort_by_key(plainness);
-        // What stands beside the branches holds for each of them.
+        // Keywords beside `anyOf` or `oneOf` apply to every branch.
         let mut beside = rules.clone();
         beside.remove("anyOf");
         beside.remove("oneOf");
@@ -231,7 +232,7 @@ impl Filler<'_, '_, '_> {
         Value::Array(items)
     }
 
-    /// The item, or one like it that is not in the list yet.
+    /// The item, or a variation of it that the list does not contain yet.
     fn distinct(&self, item: &Value, items: &[Value], schema: &Value) -> Option<Value> {
         let resolved = resolve(schema, self.root)?;
         let others = resolved.get("enum").and_then(Value::as_array).cloned();
@@ -264,7 +265,7 @@ impl Filler<'_, '_, '_> {
             .cloned()
             .unwrap_or_default();
         let mut members = Map::new();
-        // Required members first: they have the first choice of what the prompt gives.
+        // Required members come first, so that they get the first values of the prompt.
         for name in &required {
             let schema = known.get(*name).unwrap_or(&more);
             let value = self.value(name, schema, depth + 1);
@@ -293,7 +294,7 @@ impl Filler<'_, '_, '_> {
         Value::Object(members)
     }
 
-    /// Whether the prompt says something about an optional member.
+    /// Whether the prompt mentions an optional member.
     fn is_named(&self, name: &str, schema: &Value) -> bool {
         let values = resolve(schema, self.root)
             .and_then(|schema| schema.get("enum"))
@@ -309,7 +310,7 @@ impl Filler<'_, '_, '_> {
     }
 }
 
-/// The kind of a schema that names none.
+/// The type of a schema without `type`, derived from its other keywords.
 fn kind_by_rules(rules: &Map<String, Value>) -> &'static str {
     for (rule, kind) in [
         ("properties", "object"),
@@ -327,7 +328,7 @@ fn kind_by_rules(rules: &Map<String, Value>) -> &'static str {
     "string"
 }
 
-/// One schema out of a schema and all that its `allOf` adds.
+/// Merges a schema with the parts of its `allOf`.
 fn merged(rules: &Map<String, Value>, root: &Value, left: &mut usize) -> Map<String, Value> {
     let mut whole = rules.clone();
     let Some(Value::Array(parts)) = whole.remove("allOf") else {

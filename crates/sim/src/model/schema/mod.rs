@@ -1,4 +1,4 @@
-//! JSON schemas: an instance that satisfies one, filled from the prompt where it fits.
+//! Creates instances of JSON schemas, with values from the prompt where they fit.
 
 mod check;
 mod fill;

@@ -4,7 +4,7 @@ use super::check::fits_number;
 use crate::model::prompt_values::PromptValues;
 use serde_json::{Map, Number, Value};
 
-/// How far a bound or a step is followed in search of a number.
+/// How many multiples are tried in search of a number.
 const TRIES_MAX: i64 = 64;
 
 pub(super) fn integer(rules: &Map<String, Value>, from_prompt: &mut PromptValues<'_>) -> Value {
@@ -31,7 +31,7 @@ pub(super) fn integer(rules: &Map<String, Value>, from_prompt: &mut PromptValues
             .map(move |times| base.saturating_add(step.saturating_mul(times)))
             .chain([start])
     });
-    // The smallest distance from the start comes first in what reads best: 1, then the bounds.
+    // 1 is preferred, then numbers close to the bounds.
     std::iter::once(1)
         .chain(candidates)
         .map(Value::from)
@@ -67,7 +67,7 @@ pub(super) fn number(rules: &Map<String, Value>, from_prompt: &mut PromptValues<
         .unwrap_or_else(|| Value::from(1))
 }
 
-/// Numbers close to a bound, on both sides of it, and its middle ground to zero.
+/// Numbers close to a bound, on both sides, and half of it.
 #[expect(clippy::float_arithmetic, reason = "a schema's numbers are floats")]
 fn neighbours(bound: &Value) -> Vec<Value> {
     let Some(bound) = bound.as_f64() else {
@@ -82,7 +82,7 @@ fn neighbours(bound: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// A bound as an integer; bounds with a fraction are cut.
+/// A bound as an integer, without its fraction.
 fn whole_number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| {
         let number = value.as_f64()?;

@@ -1,7 +1,7 @@
-//! An example of a regular expression, for the simple ones that schemas use.
+//! A text that matches a simple regular expression.
 //!
-//! Known are literals, classes, escapes, groups, alternatives and counts; anchors match by
-//! themselves. An expression with more than that gives a text that may not match.
+//! Supports literals, classes, escapes, groups, alternatives and counts. Other expressions may give
+//! a text that does not match.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -10,7 +10,6 @@ const LENGTH_MAX: usize = 4096;
 const DEPTH_MAX: usize = 32;
 const REPEAT_MAX: usize = 256;
 
-/// A text that matches the pattern.
 pub(super) fn example(pattern: &str) -> String {
     let mut reader = Reader {
         rest: pattern.chars().peekable(),
@@ -27,7 +26,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The first alternative is taken, the others are read over.
+    /// Uses the first alternative and skips the others.
     fn alternatives(&mut self, depth: usize) -> String {
         let first = self.sequence(depth);
         while self.rest.next_if_eq(&'|').is_some() {
@@ -60,7 +59,7 @@ impl Reader<'_> {
     }
 
     fn group(&mut self, depth: usize) -> String {
-        // `(?:` and its kin; what looks ahead or behind has no text of its own.
+        // `(?:` and similar. Lookarounds match no text.
         let mut silent = false;
         if self.rest.next_if_eq(&'?').is_some() {
             match self.rest.next() {
@@ -88,7 +87,7 @@ impl Reader<'_> {
                 ']' if !members.is_empty() => break,
                 '\\' => members.extend(self.escape().chars()),
                 '-' if !members.is_empty() && self.rest.peek() != Some(&']') => {
-                    // The end of a range; its beginning is a member already.
+                    // The end of a range. Its beginning is already a member.
                     if let Some('\\') = self.rest.next() {
                         self.escape();
                     }
@@ -119,7 +118,7 @@ impl Reader<'_> {
         }
     }
 
-    /// How often the atom before is repeated: the fewest times, but at least once where allowed.
+    /// How often the previous atom is repeated: as rarely as allowed, but at least once.
     fn times(&mut self) -> usize {
         let times = match self.rest.peek() {
             Some('*' | '+' | '?') => {
@@ -136,7 +135,7 @@ impl Reader<'_> {
             }
             _ => return 1,
         };
-        // The lazy and possessive signs change nothing here.
+        // Lazy and possessive quantifiers make no difference here.
         if self.rest.next_if_eq(&'?').is_none() {
             self.rest.next_if_eq(&'+');
         }

@@ -1,4 +1,4 @@
-//! Texts that satisfy a schema.
+//! Strings that satisfy a schema.
 
 use super::check::bound;
 use super::pattern;
@@ -6,9 +6,9 @@ use crate::model::prompt_values::{PromptValues, clipped};
 use serde_json::{Map, Value};
 
 const LENGTH_MAX: u64 = 100_000;
-/// How much of a prompt stands in for a text of which nothing is known.
+/// How much of the prompt is used for a text without other hints.
 const QUOTE_BYTES_MAX: usize = 80;
-/// Names of properties that want the whole request rather than a name out of it.
+/// Names of properties for which the whole question fits better than a name in it.
 const WHOLE: [&str; 9] = [
     "query", "question", "prompt", "text", "message", "input", "content", "summary", "answer",
 ];
@@ -47,7 +47,7 @@ pub(super) fn text(
     of_length(said, rules)
 }
 
-/// Lengthens or shortens a text until its length fits.
+/// Pads or cuts a text to the required length.
 fn of_length(text: String, rules: &Map<String, Value>) -> String {
     let length = text.chars().count() as u64;
     let min = bound(rules, "minLength").unwrap_or(0).min(LENGTH_MAX);

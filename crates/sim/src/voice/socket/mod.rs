@@ -1,4 +1,4 @@
-//! The three sockets: the handshake, and the sessions behind it.
+//! The three kinds of WebSocket sessions, and their handshake.
 
 mod realtime;
 mod session_socket;
@@ -22,7 +22,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use session_socket::SessionSocket;
 
-/// Which session a path leads to.
+/// A kind of session, by its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path {
     Realtime,
@@ -31,7 +31,7 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// The session of a path, if the request wants to switch.
+    /// The kind of session, if the request asks for an upgrade.
     pub(crate) fn of(path: &str, headers: &HeaderMap) -> Option<Self> {
         let wants = headers.get(UPGRADE)?.as_bytes();
         if !wants.eq_ignore_ascii_case(b"websocket") {
@@ -46,7 +46,7 @@ impl Path {
     }
 }
 
-/// A session that was taken.
+/// An accepted session.
 #[derive(Debug)]
 pub(crate) struct Session {
     path: Path,
@@ -58,7 +58,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Checks credential, query and script; `queued` gives the faults of a model.
+    /// Checks credential, query and script. `queued` returns the queued faults of a model.
     pub(crate) fn read(
         path: Path,
         call: &Incoming<'_>,
@@ -107,7 +107,7 @@ impl Session {
         })
     }
 
-    /// Holds the session until one side ends it, and tells what it used.
+    /// Runs the session until one side ends it, and returns its true usage.
     pub(crate) async fn run<S>(self, io: S) -> SessionUsage
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send,
@@ -122,7 +122,7 @@ impl Session {
     }
 }
 
-/// The headers that switch.
+/// The headers of the upgrade response.
 pub(crate) fn switching(headers: &HeaderMap) -> HeaderMap {
     let key = headers.get("sec-websocket-key");
     let proof = derive_accept_key(key.map(HeaderValue::as_bytes).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! A realtime session: listens, decides when it is spoken to, and answers in tones and words.
+//! A realtime session: receives audio, detects turns, and answers in tones and text.
 
 use super::super::sound::{Codec, tone};
 use super::super::speech::CHAR_MS;
@@ -9,7 +9,7 @@ use crate::true_usage::SessionUsage;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// With voice activity, so many bytes of audio are a turn: a second of 16 bits at 24 kHz.
+/// With voice activity detection, a turn has this many bytes: one second of 16 bits at 24 kHz.
 const TURN_BYTES: usize = 48_000;
 const PITCH: u32 = 440;
 
@@ -73,7 +73,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         !self.session["turn_detection"].is_null()
     }
 
-    /// Settings that are named change. Turns are told in one place, wherever they were named.
+    /// Changes the given settings. Turn detection is always reported in the same place, wherever
+    /// the client set it.
     fn update(&mut self, changes: &Value) {
         merge(&mut self.session, changes);
         let input = self.session["audio"]["input"].as_object_mut();
@@ -82,7 +83,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         }
     }
 
-    /// The codec and rate of a direction.
+    /// The codec and sample rate of a direction.
     fn format(&self, direction: &str) -> (Codec, u32) {
         let format = &self.session["audio"][direction]["format"];
         let rate = format["rate"].as_u64().and_then(|it| it.try_into().ok());
@@ -147,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         }
     }
 
-    /// Items of text are told in the bill; results of functions and audio are not.
+    /// Counts text items, which are billed. Function results and audio are not.
     fn note(&mut self, item: &Value) {
         let parts = item["content"].as_array();
         let has_audio = parts.is_some_and(|parts| {
@@ -180,7 +181,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         Ok(())
     }
 
-    /// The text tokens of a response; audio is told to be none.
+    /// The text tokens of a response. Audio tokens are reported as 0.
     fn usage(&self, asked: &str, output: &Value) -> Value {
         let instructions = self.session["instructions"].as_str().unwrap_or_default();
         let read = [instructions, asked, &self.last_text];
@@ -296,14 +297,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
     }
 }
 
-/// How long so many bytes sound.
+/// The playing time of this many bytes.
 fn sound_us((codec, rate): (Codec, u32), bytes: usize) -> u64 {
     let sample_bytes = if codec == Codec::Pcm { 2 } else { 1 };
     let per_second = u64::from(rate).max(1) * sample_bytes;
     u64::try_from(bytes).unwrap_or_default() * 1_000_000 / per_second
 }
 
-/// Settings that are named change, the others stay.
+/// Changes the given settings and leaves the others.
 fn merge(settings: &mut Value, changes: &Value) {
     match (settings, changes) {
         (Value::Object(settings), Value::Object(changes)) => {

@@ -1,4 +1,4 @@
-//! A session's socket, with the faults of its script.
+//! The socket of a session, with the faults of its script.
 
 use crate::fault::{BreakKind, BreakOff};
 use crate::true_usage::SessionUsage;
@@ -10,14 +10,14 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-/// What the peer said.
+/// A message of the peer.
 pub(super) enum PeerMessage {
     Event(Value),
-    /// So many bytes.
+    /// The number of bytes.
     Audio(usize),
 }
 
-/// The session is over.
+/// The session has ended.
 pub(super) struct SessionOver;
 
 pub(super) struct SessionSocket<S> {
@@ -35,12 +35,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SessionSocket<S> {
         }
     }
 
-    /// The next event or audio of the peer.
+    /// The next message of the peer.
     pub(super) async fn next(&mut self) -> Result<PeerMessage, SessionOver> {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    // A script cuts the session off at the first thing that is said.
+                    // A script breaks the session off at its first message.
                     match self.stop.map(|stop| stop.how) {
                         Some(BreakKind::Hang) => std::future::pending().await,
                         Some(_) => return Err(SessionOver),

@@ -1,4 +1,4 @@
-//! Streaming speech: texts in, tones out.
+//! Streaming speech: receives text, sends tones.
 
 use super::super::sound::{Codec, tone};
 use super::super::speech::CHAR_MS;

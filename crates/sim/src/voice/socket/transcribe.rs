@@ -1,4 +1,4 @@
-//! Streaming transcripts: audio in, words out.
+//! Streaming transcription: receives audio, sends text.
 
 use super::session_socket::{PeerMessage, SessionOver, SessionSocket};
 use crate::true_usage::SessionUsage;
@@ -21,7 +21,7 @@ where
         Some("mulaw" | "alaw") => 1,
         _ => 2,
     };
-    // Without the word the number says nothing.
+    // The number of channels counts only with `multichannel`.
     let channels = match query.get("multichannel").map(String::as_str) {
         Some("true") => number("channels", 2),
         _ => 1,

@@ -1,26 +1,26 @@
-//! Admission: one step that decides everything, and takes all or nothing.
+//! Admission: one decision over all limits, which reserves everything or nothing.
 
 use crate::bucket::{Rate, Wait};
 use crate::key::Key;
 use crate::micro::{Micro, Overflow};
 use crate::rate_clock::AdmitTime;
 use crate::time::UnixMs;
-use crate::wallet::{Wallet, WalletStatus, lowered, raised, wide};
+use crate::wallet::{Wallet, WalletStatus, add_amount, subtract_amount, to_i128};
 
-/// What a request asks for, and what its hold then keeps until it is closed.
+/// What a call asks for, and what its hold reserves until it is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ask {
+pub struct Reservation {
     /// Credits to hold.
     pub hold: Micro,
-    /// What the call may cost at most beyond its hold.
+    /// The most that the call may cost beyond its hold.
     pub exposure: Micro,
     /// Tokens to take from the tokens-per-minute bucket.
     pub tokens: u64,
-    /// Whether the hold counts as a request in flight; a task's does not.
+    /// Whether the hold counts as a request in flight. The hold of a task does not.
     pub counts: bool,
 }
 
-/// Where the key's limits per minute stand; none where none is set.
+/// The state of the key's limits per minute; `None` if there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
     /// Requests per minute.
@@ -38,13 +38,13 @@ pub enum Refusal {
     /// The key is disabled.
     #[error("the key is disabled")]
     KeyDisabled,
-    /// The key's time is over.
+    /// The key has expired.
     #[error("the key has expired")]
     KeyExpired,
     /// The wallet cannot cover the hold.
     #[error("the wallet does not cover the request")]
     InsufficientQuota,
-    /// The wallet covers the hold, but not what this call and the open ones may cost at most.
+    /// The wallet covers the hold, but not the most that this call and the open ones may cost.
     #[error(
         "the wallet covers the request's estimate, but not what the open requests may cost at most"
     )]
@@ -55,14 +55,14 @@ pub enum Refusal {
     /// Too many requests per minute.
     #[error("too many requests per minute")]
     RequestRate {
-        /// Milliseconds after which the request would pass.
+        /// Milliseconds after which the request would be admitted.
         retry_after_ms: u64,
     },
     /// Too many tokens per minute.
     #[error("too many tokens per minute")]
     TokenRate {
-        /// Milliseconds after which the request would pass; none when it is larger than the
-        /// whole bucket and never will.
+        /// Milliseconds after which the request would be admitted; `None` if it exceeds the whole
+        /// bucket.
         retry_after_ms: Option<u64>,
     },
     /// Too many requests in flight.
@@ -70,11 +70,11 @@ pub enum Refusal {
     Concurrency,
 }
 
-/// What to wait before asking again under a limit of zero requests.
+/// The wait that is reported under a limit of zero requests.
 const MINUTE_MS: u64 = 60_000;
 
-impl Ask {
-    /// What a call holds before it is admitted.
+impl Reservation {
+    /// The reservation before admission.
     const NOTHING: Self = Self {
         hold: Micro::ZERO,
         exposure: Micro::ZERO,
@@ -82,17 +82,17 @@ impl Ask {
         counts: false,
     };
 
-    /// What the call may cost at most.
+    /// The most that the call may cost.
     fn worst_case(&self) -> i128 {
-        wide(self.hold) + wide(self.exposure)
+        to_i128(self.hold) + to_i128(self.exposure)
     }
 
-    /// The hold after it was extended by `more`: what is held now is no longer exposed.
+    /// The reservation extended by `more`. What the hold now covers is no longer exposed.
     pub fn extended(&self, more: &Self) -> Option<Self> {
         let exposed = self.exposure.checked_add(more.exposure)?;
         Some(Self {
             hold: self.hold.checked_add(more.hold)?,
-            exposure: lowered(exposed, more.hold).unwrap_or(Micro::ZERO),
+            exposure: subtract_amount(exposed, more.hold).unwrap_or(Micro::ZERO),
             tokens: self.tokens.saturating_add(more.tokens),
             counts: self.counts,
         })
@@ -109,21 +109,22 @@ impl Rates {
     }
 }
 
-/// Admits a request: wallet, key, spending limit, rates and concurrency, decided together.
+/// Admits a request. Wallet, key, spending limit, rates and concurrency are decided together.
 ///
-/// With every open call at the most it may cost, the wallet falls no further than `debt_limit`
-/// below its credit line. On a refusal nothing has changed. The rates in the answer are those after
-/// this request.
+/// Even if every open call costs the most that it may, the wallet falls no further than
+/// `debt_limit` below its credit line. A refusal changes nothing. The returned rates include this
+/// request.
 pub fn admit(
     wallet: &mut Wallet,
     key: &mut Key,
-    ask: &Ask,
+    reservation: &Reservation,
     debt_limit: Micro,
     now: impl Into<AdmitTime>,
 ) -> Result<Rates, Refusal> {
     let AdmitTime { wall, rates: now } = now.into();
-    usable(wallet, key, wall)?;
-    let (next_wallet, mut next_key) = reserved(wallet, key, &Ask::NOTHING, ask, debt_limit)?;
+    check_usable(wallet, key, wall)?;
+    let (next_wallet, mut next_key) =
+        with_reservation(wallet, key, &Reservation::NOTHING, reservation, debt_limit)?;
     if let Some(limit) = key.rpm_limit {
         next_key
             .rpm
@@ -138,7 +139,7 @@ pub fn admit(
     if let Some(limit) = key.tpm_limit {
         next_key
             .tpm
-            .take(ask.tokens, limit, now)
+            .take(reservation.tokens, limit, now)
             .map_err(|wait| Refusal::TokenRate {
                 retry_after_ms: match wait {
                     Wait::Ms(ms) => Some(ms),
@@ -146,7 +147,7 @@ pub fn admit(
                 },
             })?;
     }
-    if ask.counts {
+    if reservation.counts {
         let limit = key.concurrency_limit.unwrap_or(u32::MAX);
         if key.open_holds >= limit {
             return Err(Refusal::Concurrency);
@@ -157,8 +158,8 @@ pub fn admit(
     Ok(Rates::of(key, now))
 }
 
-/// Whether a key and its wallet let anything in at all.
-pub(crate) fn usable(wallet: &Wallet, key: &Key, now: UnixMs) -> Result<(), Refusal> {
+/// Refuses disabled and expired keys, and disabled wallets.
+pub(crate) fn check_usable(wallet: &Wallet, key: &Key, now: UnixMs) -> Result<(), Refusal> {
     if !key.enabled {
         return Err(Refusal::KeyDisabled);
     }
@@ -171,39 +172,38 @@ pub(crate) fn usable(wallet: &Wallet, key: &Key, now: UnixMs) -> Result<(), Refu
     Ok(())
 }
 
-/// Grows an open hold by `more`, if wallet, debt limit and spending limit cover it, and returns what
-/// it keeps then.
+/// Grows an open hold by `more`, if wallet, debt limit and spending limit cover it, and returns the
+/// new reservation.
 ///
-/// Nothing else is asked: a disabled wallet or a dead key stops admission only, and output that
-/// is already flowing takes its tokens from the bucket even if that leaves it in debt. On a
-/// refusal nothing has changed.
+/// Nothing else is checked: a disabled wallet or key stops only admission, and running output takes
+/// its tokens from the bucket even if that leaves it in debt. A refusal changes nothing.
 pub fn extend(
     wallet: &mut Wallet,
     key: &mut Key,
-    held: &Ask,
-    more: &Ask,
+    held: &Reservation,
+    more: &Reservation,
     debt_limit: Micro,
     now: UnixMs,
-) -> Result<Ask, Refusal> {
+) -> Result<Reservation, Refusal> {
     let grown = held.extended(more).ok_or(Refusal::InsufficientQuota)?;
-    (*wallet, *key) = reserved(wallet, key, held, &grown, debt_limit)?;
+    (*wallet, *key) = with_reservation(wallet, key, held, &grown, debt_limit)?;
     if let Some(limit) = key.tpm_limit {
         key.tpm.force(more.tokens, limit, now);
     }
     Ok(grown)
 }
 
-/// Wallet and key with `after` reserved in place of `before`, if both cover it.
-fn reserved(
+/// Wallet and key with `after` reserved instead of `before`, if both cover it.
+fn with_reservation(
     wallet: &Wallet,
     key: &Key,
-    before: &Ask,
-    after: &Ask,
+    before: &Reservation,
+    after: &Reservation,
     debt_limit: Micro,
 ) -> Result<(Wallet, Key), Refusal> {
     let (mut wallet, mut key) = (*wallet, *key);
-    // A hold below zero, which no estimate gives, ends here and not in someone's credits.
-    let hold = lowered(after.hold, before.hold).map_err(|_| Refusal::InsufficientQuota)?;
+    // Refuse a negative hold, which would add credits. Estimates never produce one.
+    let hold = subtract_amount(after.hold, before.hold).map_err(|_| Refusal::InsufficientQuota)?;
     if !wallet.covers(hold) {
         return Err(Refusal::InsufficientQuota);
     }
@@ -218,7 +218,7 @@ fn reserved(
     wallet.freeze(hold).map_err(broken)?;
     wallet.unexpose(before.exposure).map_err(broken)?;
     wallet.expose(after.exposure).map_err(broken)?;
-    key.frozen = raised(key.frozen, hold).map_err(|_| Refusal::KeyLimitReached)?;
+    key.frozen = add_amount(key.frozen, hold).map_err(|_| Refusal::KeyLimitReached)?;
     Ok((wallet, key))
 }
 
@@ -228,7 +228,7 @@ mod tests {
 
     const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
 
-    /// No call of these tests is exposed.
+    /// The calls of these tests have no exposure.
     const NO_DEBT: Micro = Micro::ZERO;
 
     fn wallet(balance: i64) -> Wallet {
@@ -245,8 +245,8 @@ mod tests {
         }
     }
 
-    fn ask(hold: i64, tokens: u64) -> Ask {
-        Ask {
+    fn reservation(hold: i64, tokens: u64) -> Reservation {
+        Reservation {
             hold: Micro::new(hold),
             exposure: Micro::ZERO,
             tokens,
@@ -256,17 +256,17 @@ mod tests {
 
     #[test]
     fn a_hold_that_grows_takes_over_what_was_exposed() {
-        // Hold and exposure before, those that are added, those afterwards.
+        // Hold and exposure before, added, and after.
         for (before, more, after) in [
             ((100, 900), (400, 0), (500, 500)),
             ((100, 900), (1_000, 0), (1_100, 0)),
-            // A tool that nobody knew of costs more at worst, and is held for at once.
+            // An unexpected tool call raises the worst case and is held at once.
             ((100, 900), (10_400, 10_000), (10_500, 500)),
             ((100, 0), (10_000, 10_000), (10_100, 0)),
         ] {
-            let of = |(hold, exposure): (i64, i64)| Ask {
+            let of = |(hold, exposure): (i64, i64)| Reservation {
                 exposure: Micro::new(exposure),
-                ..ask(hold, 0)
+                ..reservation(hold, 0)
             };
             let grown = of(before).extended(&of(more)).unwrap();
             assert_eq!(
@@ -289,7 +289,7 @@ mod tests {
                 ..key()
             },
         );
-        let rates = admit(&mut wallet, &mut key, &ask(60, 100), NO_DEBT, NOON).unwrap();
+        let rates = admit(&mut wallet, &mut key, &reservation(60, 100), NO_DEBT, NOON).unwrap();
         let requests = Rate {
             limit: 10,
             remaining: 9,
@@ -390,7 +390,7 @@ mod tests {
             let (mut wallet, mut key) = (wallet(100), key());
             set(&mut wallet, &mut key);
             let before = (wallet, key);
-            let refused = admit(&mut wallet, &mut key, &ask(60, 100), NO_DEBT, NOON);
+            let refused = admit(&mut wallet, &mut key, &reservation(60, 100), NO_DEBT, NOON);
             assert_eq!(refused, Err(refusal));
             assert_eq!((wallet, key), before, "{refusal}");
         }
@@ -418,14 +418,14 @@ mod tests {
             exposed: Micro::ZERO,
             status: WalletStatus::Active,
         };
-        assert!(admit(&mut wallet, &mut key, &ask(60, 100), NO_DEBT, NOON).is_ok());
+        assert!(admit(&mut wallet, &mut key, &reservation(60, 100), NO_DEBT, NOON).is_ok());
     }
 
     #[test]
     fn a_wallet_funded_for_seven_admits_seven() {
         let (mut wallet, mut key) = (wallet(7 * 60 + 59), key());
         let admitted = (0..200)
-            .filter(|_| admit(&mut wallet, &mut key, &ask(60, 100), NO_DEBT, NOON).is_ok())
+            .filter(|_| admit(&mut wallet, &mut key, &reservation(60, 100), NO_DEBT, NOON).is_ok())
             .count();
         assert_eq!(admitted, 7);
         assert_eq!(wallet.total_available(), Micro::new(59));
@@ -435,7 +435,7 @@ mod tests {
     fn a_key_that_cannot_be_used_is_told_before_its_wallet() {
         let (mut wallet, mut key) = (wallet(0), Key::default());
         wallet.status = WalletStatus::Disabled;
-        let refused = admit(&mut wallet, &mut key, &ask(1, 1), NO_DEBT, NOON);
+        let refused = admit(&mut wallet, &mut key, &reservation(1, 1), NO_DEBT, NOON);
         assert_eq!(refused, Err(Refusal::KeyDisabled));
     }
 
@@ -448,9 +448,9 @@ mod tests {
                 ..key()
             },
         );
-        let task = Ask {
+        let task = Reservation {
             counts: false,
-            ..ask(60, 0)
+            ..reservation(60, 0)
         };
         assert!(admit(&mut wallet, &mut key, &task, NO_DEBT, NOON).is_ok());
         assert_eq!((key.open_holds, key.frozen), (0, Micro::new(60)));
@@ -459,10 +459,10 @@ mod tests {
     #[test]
     fn a_free_request_needs_no_credits_but_a_limit_that_is_not_overdrawn() {
         let (mut wallet, mut key) = (wallet(0), key());
-        assert!(admit(&mut wallet, &mut key, &ask(0, 0), NO_DEBT, NOON).is_ok());
+        assert!(admit(&mut wallet, &mut key, &reservation(0, 0), NO_DEBT, NOON).is_ok());
         key.limit = Some(Micro::new(5));
         key.usage = Micro::new(6);
-        let refused = admit(&mut wallet, &mut key, &ask(0, 0), NO_DEBT, NOON);
+        let refused = admit(&mut wallet, &mut key, &reservation(0, 0), NO_DEBT, NOON);
         assert_eq!(refused, Err(Refusal::KeyLimitReached));
     }
 
@@ -470,7 +470,7 @@ mod tests {
     fn a_hold_below_zero_is_refused() {
         for hold in [-1, i64::MIN] {
             let (mut wallet, mut key) = (wallet(100), key());
-            let refused = admit(&mut wallet, &mut key, &ask(hold, 0), NO_DEBT, NOON);
+            let refused = admit(&mut wallet, &mut key, &reservation(hold, 0), NO_DEBT, NOON);
             assert_eq!(refused, Err(Refusal::InsufficientQuota));
             assert_eq!(wallet.frozen, Micro::ZERO);
         }
@@ -490,12 +490,12 @@ mod tests {
             concurrency_limit: Some(0),
             ..Key::default()
         };
-        let nothing = Ask::NOTHING;
+        let nothing = Reservation::NOTHING;
         extend(
             &mut wallet,
             &mut key,
             &nothing,
-            &ask(60, 150),
+            &reservation(60, 150),
             NO_DEBT,
             NOON,
         )
@@ -520,7 +520,7 @@ mod tests {
                 &mut wallet,
                 &mut key,
                 &nothing,
-                &ask(hold, 1),
+                &reservation(hold, 1),
                 NO_DEBT,
                 NOON,
             );

@@ -6,7 +6,7 @@ use crate::key::Key;
 use crate::micro::Micro;
 use crate::wallet::{Wallet, WalletStatus};
 
-/// What `GET /v1/balance` answers: a wallet and one of its keys at one instant.
+/// The answer of `GET /v1/balance`: a wallet and one of its keys at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Balance {
     wallet: Wallet,
@@ -22,8 +22,8 @@ impl Balance {
         }
     }
 
-    /// What the key can spend: nothing when the wallet is disabled, else what is left of the
-    /// wallet and of the key's limit, whichever is less.
+    /// What the key can spend: nothing if the wallet is disabled, otherwise the rest of the wallet
+    /// or of the key's limit, whichever is less.
     pub fn available(&self) -> Micro {
         if self.wallet.status == WalletStatus::Disabled {
             return Micro::ZERO;
@@ -44,15 +44,15 @@ impl Serialize for Balance {
             ["available", "available_micro"],
             self.available(),
         )?;
-        members.serialize_entry("key", &KeyView(&self.key))?;
-        members.serialize_entry("wallet", &WalletView(&self.wallet))?;
+        members.serialize_entry("key", &KeyBalance(&self.key))?;
+        members.serialize_entry("wallet", &WalletBalance(&self.wallet))?;
         members.end()
     }
 }
 
-struct KeyView<'a>(&'a Key);
+struct KeyBalance<'a>(&'a Key);
 
-impl Serialize for KeyView<'_> {
+impl Serialize for KeyBalance<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let key = self.0;
         let mut members = serializer.serialize_map(None)?;
@@ -68,9 +68,9 @@ impl Serialize for KeyView<'_> {
     }
 }
 
-struct WalletView<'a>(&'a Wallet);
+struct WalletBalance<'a>(&'a Wallet);
 
-impl Serialize for WalletView<'_> {
+impl Serialize for WalletBalance<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let wallet = self.0;
         let mut members = serializer.serialize_map(None)?;
@@ -97,14 +97,14 @@ impl Serialize for WalletView<'_> {
     }
 }
 
-/// Every amount is told twice: in decimal credits and in whole micro-credits.
+/// Every amount is written twice: in decimal credits and in whole micro-credits.
 fn amount<M: SerializeMap>(
     members: &mut M,
     [credits, micro]: [&str; 2],
     value: Micro,
 ) -> Result<(), M::Error> {
-    members.serialize_entry(credits, &Shown(value))?;
-    members.serialize_entry(micro, &Shown(value.get()))
+    members.serialize_entry(credits, &AsText(value))?;
+    members.serialize_entry(micro, &AsText(value.get()))
 }
 
 fn amount_or_null<M: SerializeMap>(
@@ -120,9 +120,9 @@ fn amount_or_null<M: SerializeMap>(
     }
 }
 
-struct Shown<T>(T);
+struct AsText<T>(T);
 
-impl<T: std::fmt::Display> Serialize for Shown<T> {
+impl<T: std::fmt::Display> Serialize for AsText<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }

@@ -1,24 +1,23 @@
 //! A token bucket whose whole state is one timestamp.
 //!
-//! A bucket of N holds N tokens and is refilled with N per minute. Its state is the moment at
-//! which it will be full again; the part of a minute that lies ahead is the part of the bucket
-//! that is used. So a change of the limit between two calls keeps the used part, and a bucket
-//! nobody touches needs no refilling.
+//! A bucket of N holds N tokens and is refilled with N per minute. Its state is the time at which
+//! it will be full again. If that is half a minute ahead, half of the bucket is used. So a changed
+//! limit keeps the used fraction, and an unused bucket needs no refilling.
 
 use crate::time::UnixMs;
 
-/// How far a limit per minute is used: the moment it is whole again, in Unix nanoseconds.
+/// The state of a limit per minute: when it is full again, in Unix nanoseconds.
 ///
-/// The default, long ago, is a full bucket.
+/// The default is in the past: a full bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Bucket(i64);
 
-/// Where a limit stands after a request, for the rate-limit headers.
+/// The state of a limit after a request, for the rate-limit headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// The limit per minute.
     pub limit: u32,
-    /// What could be taken at once now.
+    /// What could be taken now.
     pub remaining: u32,
     /// Milliseconds until the bucket is full.
     pub reset_ms: u64,
@@ -27,21 +26,21 @@ pub struct Rate {
 /// Why nothing was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// There will be enough in so many milliseconds, if nobody else takes.
+    /// There will be enough after this many milliseconds, if nobody else takes any.
     Ms(u64),
-    /// There will never be enough: more was asked for than the whole bucket holds.
+    /// There will never be enough: the request exceeds the whole bucket.
     Never,
 }
 
 const MINUTE_NS: i128 = 60_000_000_000;
 const MS_NS: i128 = 1_000_000;
 
-/// How far ahead a correction may push a bucket: a nonsensical report locks a key for an hour.
+/// How far ahead a correction may push a bucket, so that a nonsensical report locks a key for at
+/// most an hour.
 const AHEAD_NS_MAX: i128 = 60 * MINUTE_NS;
 
-/// A state further ahead than this was written under a clock that has since been set back, and
-/// counts for nothing. Twice the bound above, so that requests which arrive a little out of order
-/// never wipe out a debt.
+/// A state further ahead than this was written before the clock was set back, and is ignored. It is
+/// twice the bound above, so that requests that arrive slightly out of order never erase a debt.
 const CREDIBLE_NS_MAX: i128 = 2 * AHEAD_NS_MAX;
 
 impl Bucket {
@@ -55,7 +54,7 @@ impl Bucket {
         self.0
     }
 
-    /// Takes `count` tokens of `limit` per minute, all of them or none.
+    /// Takes `count` tokens of `limit` per minute, all or none.
     pub fn take(&mut self, count: u64, limit: u32, now: UnixMs) -> Result<(), Wait> {
         if count == 0 {
             return Ok(());
@@ -72,7 +71,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Takes `count` tokens even if they are not there: what was used beyond the estimate.
+    /// Takes `count` tokens even if the bucket does not have them, for usage beyond the estimate.
     pub fn force(&mut self, count: u64, limit: u32, now: UnixMs) {
         if count == 0 || limit == 0 {
             return;
@@ -81,7 +80,7 @@ impl Bucket {
         self.set_ahead(div_up(wanted, limit), now);
     }
 
-    /// Gives `count` tokens back; a full bucket stays full.
+    /// Returns `count` tokens. A full bucket stays full.
     pub fn give_back(&mut self, count: u64, limit: u32, now: UnixMs) {
         if count == 0 || limit == 0 {
             return;
@@ -90,7 +89,7 @@ impl Bucket {
         self.set_ahead(div_up(kept.max(0), limit), now);
     }
 
-    /// Corrects an estimate to what was really used.
+    /// Replaces an estimate by the actual usage.
     pub fn correct(&mut self, estimated: u64, actual: u64, limit: u32, now: UnixMs) {
         if actual > estimated {
             self.force(actual - estimated, limit, now);
@@ -99,7 +98,7 @@ impl Bucket {
         }
     }
 
-    /// Where the limit stands.
+    /// The state of the limit.
     pub fn rate(self, limit: u32, now: UnixMs) -> Rate {
         let free = i128::from(limit) * MINUTE_NS - self.used(limit, now);
         Rate {
@@ -109,7 +108,7 @@ impl Bucket {
         }
     }
 
-    /// How far ahead the bucket is full, in nanoseconds.
+    /// The time until the bucket is full, in nanoseconds.
     fn ahead(self, now: UnixMs) -> i128 {
         let ahead = i128::from(self.0) - i128::from(now.get()) * MS_NS;
         if ahead > CREDIBLE_NS_MAX {
@@ -119,13 +118,13 @@ impl Bucket {
         }
     }
 
-    /// What is used of the bucket, in tokens times a minute of nanoseconds.
+    /// The used part of the bucket, in tokens times nanoseconds per minute.
     ///
     /// The state was rounded up to a whole nanosecond, which adds less than `limit` here. Time
-    /// passes in whole milliseconds, so what is used is a multiple of [`MS_NS`], and as long as a
-    /// grid is wider than the rounding, the exact value is found again: nothing adds up over any
-    /// number of calls. Limits above that still find whole tokens again, so that a burst of N is
-    /// exactly N for every N.
+    /// passes in whole milliseconds, so the exact value is a multiple of [`MS_NS`]. As long as that
+    /// grid is wider than the rounding, the exact value can be recovered, and rounding errors do
+    /// not accumulate over calls. For larger limits whole tokens are recovered, so that a burst of
+    /// N is exactly N for every N.
     fn used(self, limit: u32, now: UnixMs) -> i128 {
         let limit = i128::from(limit);
         let used = self.ahead(now) * limit;

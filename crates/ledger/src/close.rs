@@ -1,26 +1,28 @@
-//! The ends of a hold. They read no status: what was admitted closes as usual.
+//! Closing a hold. The status of key and wallet does not matter: whatever was admitted can be
+//! closed.
 
-use crate::admit::Ask;
+use crate::admit::Reservation;
 use crate::key::Key;
 use crate::micro::{Micro, Overflow};
 use crate::time::UnixMs;
-use crate::wallet::{Delta, Wallet, lowered, raised};
+use crate::wallet::{Delta, Wallet, add_amount, subtract_amount};
 
-/// Ends a hold with a charge, which may be above it: what was delivered is booked in full.
+/// Closes a hold with a charge. The charge may exceed the hold: what was delivered is booked in
+/// full.
 ///
-/// `tokens` are those really used, when known; the tokens-per-minute bucket is corrected to them.
-/// On an error nothing has changed.
+/// `tokens` is the actual usage, if known; the tokens-per-minute bucket is corrected to it. An
+/// error changes nothing.
 pub fn settle(
     wallet: &mut Wallet,
     key: &mut Key,
-    held: &Ask,
+    held: &Reservation,
     charge: Micro,
     tokens: Option<u64>,
     now: UnixMs,
 ) -> Result<Delta, Overflow> {
-    let (mut next_wallet, mut next_key) = thawed(wallet, key, held)?;
+    let (mut next_wallet, mut next_key) = without_reservation(wallet, key, held)?;
     let delta = next_wallet.debit(charge)?;
-    next_key.usage = raised(key.usage, charge)?;
+    next_key.usage = add_amount(key.usage, charge)?;
     if let (Some(limit), Some(tokens)) = (key.tpm_limit, tokens) {
         next_key.tpm.correct(held.tokens, tokens, limit, now);
     }
@@ -28,28 +30,33 @@ pub fn settle(
     Ok(delta)
 }
 
-/// Ends a hold without a charge: credits, tokens and the place in flight go back. The request
-/// itself stays counted, since it was made.
+/// Closes a hold without a charge: credits, tokens and the place in flight are returned. The
+/// request still counts against the requests per minute.
 pub fn release(
     wallet: &mut Wallet,
     key: &mut Key,
-    held: &Ask,
+    held: &Reservation,
     now: UnixMs,
 ) -> Result<(), Overflow> {
-    (*wallet, *key) = thawed(wallet, key, held)?;
+    (*wallet, *key) = without_reservation(wallet, key, held)?;
     if let Some(limit) = key.tpm_limit {
         key.tpm.give_back(held.tokens, limit, now);
     }
     Ok(())
 }
 
-/// Reserves again what a hold reserved, for a call that was admitted and whose hold was lost before it
-/// was stored. It asks for nothing: the call was answered and is about to be closed.
-pub fn reopen(wallet: &mut Wallet, key: &mut Key, held: &Ask, now: UnixMs) -> Result<(), Overflow> {
+/// Restores the reservation of an admitted call whose hold was lost before it was stored. Nothing
+/// is checked, because the call has been answered and is about to be closed.
+pub fn reopen(
+    wallet: &mut Wallet,
+    key: &mut Key,
+    held: &Reservation,
+    now: UnixMs,
+) -> Result<(), Overflow> {
     let (mut next_wallet, mut next_key) = (*wallet, *key);
     next_wallet.freeze(held.hold)?;
     next_wallet.expose(held.exposure)?;
-    next_key.frozen = raised(key.frozen, held.hold)?;
+    next_key.frozen = add_amount(key.frozen, held.hold)?;
     if held.counts {
         next_key.open_holds = key.open_holds.checked_add(1).ok_or(Overflow)?;
     }
@@ -63,27 +70,28 @@ pub fn reopen(wallet: &mut Wallet, key: &mut Key, held: &Ask, now: UnixMs) -> Re
     Ok(())
 }
 
-/// Has a hold keep `amount` again, after the growth to that was lost before it was stored. It asks for
-/// nothing: the call was told that it has so much. On an error nothing has changed.
+/// Grows a hold to `amount` again, after that growth was lost before it was stored. Nothing is
+/// checked, because the call was told that it has this much. An error changes nothing.
 pub fn regrow(
     wallet: &mut Wallet,
     key: &mut Key,
-    held: &Ask,
+    held: &Reservation,
     amount: Micro,
-) -> Result<Ask, Overflow> {
+) -> Result<Reservation, Overflow> {
     let more = amount.checked_sub(held.hold).ok_or(Overflow)?;
     let mut next = *wallet;
     next.freeze(more)?;
-    key.frozen = raised(key.frozen, more)?;
+    key.frozen = add_amount(key.frozen, more)?;
     *wallet = next;
-    Ok(Ask {
+    Ok(Reservation {
         hold: amount,
         ..*held
     })
 }
 
-/// Stops counting an open hold as a request in flight: its caller has gone, and it only drains.
-pub fn stop_counting(key: &mut Key, held: &mut Ask) -> Result<(), Overflow> {
+/// Stops counting an open hold as a request in flight, because its client has gone and only the
+/// upstream is still read.
+pub fn stop_counting(key: &mut Key, held: &mut Reservation) -> Result<(), Overflow> {
     if held.counts {
         key.open_holds = key.open_holds.checked_sub(1).ok_or(Overflow)?;
         held.counts = false;
@@ -91,12 +99,16 @@ pub fn stop_counting(key: &mut Key, held: &mut Ask) -> Result<(), Overflow> {
     Ok(())
 }
 
-/// Wallet and key without what the hold reserved.
-fn thawed(wallet: &Wallet, key: &Key, held: &Ask) -> Result<(Wallet, Key), Overflow> {
+/// Wallet and key without the reservation of the hold.
+fn without_reservation(
+    wallet: &Wallet,
+    key: &Key,
+    held: &Reservation,
+) -> Result<(Wallet, Key), Overflow> {
     let (mut wallet, mut key) = (*wallet, *key);
     wallet.unfreeze(held.hold)?;
     wallet.unexpose(held.exposure)?;
-    key.frozen = lowered(key.frozen, held.hold)?;
+    key.frozen = subtract_amount(key.frozen, held.hold)?;
     if held.counts {
         key.open_holds = key.open_holds.checked_sub(1).ok_or(Overflow)?;
     }
@@ -111,8 +123,8 @@ mod tests {
 
     const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
 
-    /// A wallet of 100 with a hold of 60 credits and 500 tokens, exposed by another 40.
-    fn held() -> (Wallet, Key, Ask) {
+    /// A wallet of 100 with a hold of 60 credits and 500 tokens, and an exposure of 40.
+    fn held() -> (Wallet, Key, Reservation) {
         let mut wallet = Wallet {
             balance: Micro::new(100),
             ..Wallet::default()
@@ -123,14 +135,14 @@ mod tests {
             tpm_limit: Some(1_000),
             ..Key::default()
         };
-        let ask = Ask {
+        let reservation = Reservation {
             hold: Micro::new(60),
             exposure: Micro::new(40),
             tokens: 500,
             counts: true,
         };
-        admit(&mut wallet, &mut key, &ask, Micro::ZERO, NOON).unwrap();
-        (wallet, key, ask)
+        admit(&mut wallet, &mut key, &reservation, Micro::ZERO, NOON).unwrap();
+        (wallet, key, reservation)
     }
 
     #[test]
@@ -138,9 +150,9 @@ mod tests {
         // Below the hold, above it, and above everything.
         for (charge, balance, credit_used) in [(0, 100, 0), (25, 75, 0), (90, 10, 0), (130, 0, 30)]
         {
-            let (mut wallet, mut key, ask) = held();
+            let (mut wallet, mut key, reservation) = held();
             let charge = Micro::new(charge);
-            let delta = settle(&mut wallet, &mut key, &ask, charge, None, NOON).unwrap();
+            let delta = settle(&mut wallet, &mut key, &reservation, charge, None, NOON).unwrap();
             assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
             assert_eq!(wallet.exposed, Micro::ZERO);
             assert_eq!(
@@ -157,16 +169,24 @@ mod tests {
 
     #[test]
     fn a_hold_that_is_reopened_is_the_hold_that_was_admitted() {
-        let (wallet, key, ask) = held();
+        let (wallet, key, reservation) = held();
         let (mut again_wallet, mut again_key) = (wallet, key);
-        release(&mut again_wallet, &mut again_key, &ask, NOON).unwrap();
+        release(&mut again_wallet, &mut again_key, &reservation, NOON).unwrap();
         again_key.rpm = Key::default().rpm;
-        reopen(&mut again_wallet, &mut again_key, &ask, NOON).unwrap();
+        reopen(&mut again_wallet, &mut again_key, &reservation, NOON).unwrap();
         assert_eq!((again_wallet, again_key), (wallet, key));
-        // Neither an empty wallet nor a disabled key keeps a call from being paid for.
+        // Neither an empty wallet nor a disabled key prevents the charge.
         let (mut empty, mut dead) = (Wallet::default(), Key::default());
-        reopen(&mut empty, &mut dead, &ask, NOON).unwrap();
-        settle(&mut empty, &mut dead, &ask, Micro::new(7), None, NOON).unwrap();
+        reopen(&mut empty, &mut dead, &reservation, NOON).unwrap();
+        settle(
+            &mut empty,
+            &mut dead,
+            &reservation,
+            Micro::new(7),
+            None,
+            NOON,
+        )
+        .unwrap();
         assert_eq!(
             (empty.credit_used, dead.usage),
             (Micro::new(7), Micro::new(7))
@@ -176,13 +196,13 @@ mod tests {
 
     #[test]
     fn a_hold_that_grows_again_asks_for_nothing() {
-        let (mut wallet, mut key, ask) = held();
+        let (mut wallet, mut key, reservation) = held();
         // More than the wallet has.
-        let grown = regrow(&mut wallet, &mut key, &ask, Micro::new(500)).unwrap();
+        let grown = regrow(&mut wallet, &mut key, &reservation, Micro::new(500)).unwrap();
         assert_eq!((wallet.frozen, key.frozen), (grown.hold, grown.hold));
         assert_eq!(
             (grown.hold, grown.exposure),
-            (Micro::new(500), ask.exposure)
+            (Micro::new(500), reservation.exposure)
         );
         settle(&mut wallet, &mut key, &grown, Micro::new(90), None, NOON).unwrap();
         assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
@@ -190,11 +210,11 @@ mod tests {
 
     #[test]
     fn a_hold_that_cannot_grow_again_stays_as_it_is() {
-        let (mut wallet, mut key, ask) = held();
+        let (mut wallet, mut key, reservation) = held();
         key.frozen = Micro::MAX;
         let before = (wallet, key);
         for hold in [59, 61, i64::MAX] {
-            let grown = regrow(&mut wallet, &mut key, &ask, Micro::new(hold));
+            let grown = regrow(&mut wallet, &mut key, &reservation, Micro::new(hold));
             assert_eq!(grown, Err(Overflow), "{hold}");
             assert_eq!((wallet, key), before, "{hold}");
         }
@@ -209,16 +229,24 @@ mod tests {
             (Some(800), 200),
             (Some(9_000), 0),
         ] {
-            let (mut wallet, mut key, ask) = held();
-            settle(&mut wallet, &mut key, &ask, Micro::ZERO, tokens, NOON).unwrap();
+            let (mut wallet, mut key, reservation) = held();
+            settle(
+                &mut wallet,
+                &mut key,
+                &reservation,
+                Micro::ZERO,
+                tokens,
+                NOON,
+            )
+            .unwrap();
             assert_eq!(key.tpm.rate(1_000, NOON).remaining, remaining, "{tokens:?}");
         }
     }
 
     #[test]
     fn a_release_gives_back_all_but_the_request_itself() {
-        let (mut wallet, mut key, ask) = held();
-        release(&mut wallet, &mut key, &ask, NOON).unwrap();
+        let (mut wallet, mut key, reservation) = held();
+        release(&mut wallet, &mut key, &reservation, NOON).unwrap();
         assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
         assert_eq!(wallet.exposed, Micro::ZERO);
         assert_eq!((wallet.balance, key.usage), (Micro::new(100), Micro::ZERO));
@@ -230,7 +258,7 @@ mod tests {
     /// W11.
     #[test]
     fn what_was_admitted_settles_whatever_became_of_wallet_and_key() {
-        let (mut wallet, mut key, ask) = held();
+        let (mut wallet, mut key, reservation) = held();
         wallet.status = WalletStatus::Disabled;
         key = Key {
             enabled: false,
@@ -241,7 +269,15 @@ mod tests {
             concurrency_limit: Some(0),
             ..key
         };
-        settle(&mut wallet, &mut key, &ask, Micro::new(70), Some(10), NOON).unwrap();
+        settle(
+            &mut wallet,
+            &mut key,
+            &reservation,
+            Micro::new(70),
+            Some(10),
+            NOON,
+        )
+        .unwrap();
         assert_eq!(
             (wallet.balance, key.usage),
             (Micro::new(30), Micro::new(70))
@@ -250,12 +286,12 @@ mod tests {
 
     #[test]
     fn a_caller_that_is_gone_is_not_in_flight() {
-        let (mut wallet, mut key, mut ask) = held();
-        stop_counting(&mut key, &mut ask).unwrap();
+        let (mut wallet, mut key, mut reservation) = held();
+        stop_counting(&mut key, &mut reservation).unwrap();
         assert_eq!(key.open_holds, 0);
         // A second time changes nothing, and neither does the end.
-        stop_counting(&mut key, &mut ask).unwrap();
-        release(&mut wallet, &mut key, &ask, NOON).unwrap();
+        stop_counting(&mut key, &mut reservation).unwrap();
+        release(&mut wallet, &mut key, &reservation, NOON).unwrap();
         assert_eq!(key.open_holds, 0);
     }
 
@@ -269,22 +305,32 @@ mod tests {
             |_, key| key.open_holds = 0,
         ];
         for break_books in breaks {
-            let (mut wallet, mut key, ask) = held();
+            let (mut wallet, mut key, reservation) = held();
             break_books(&mut wallet, &mut key);
             let before = (wallet, key);
-            assert_eq!(release(&mut wallet, &mut key, &ask, NOON), Err(Overflow));
-            let settled = settle(&mut wallet, &mut key, &ask, Micro::ZERO, Some(1), NOON);
+            assert_eq!(
+                release(&mut wallet, &mut key, &reservation, NOON),
+                Err(Overflow)
+            );
+            let settled = settle(
+                &mut wallet,
+                &mut key,
+                &reservation,
+                Micro::ZERO,
+                Some(1),
+                NOON,
+            );
             assert_eq!(settled, Err(Overflow));
             assert_eq!((wallet, key), before);
         }
-        let (mut wallet, mut key, ask) = held();
+        let (mut wallet, mut key, reservation) = held();
         key.usage = Micro::new(i64::MAX);
         let before = (wallet, key);
         for charge in [1, -1, i64::MAX] {
             let settled = settle(
                 &mut wallet,
                 &mut key,
-                &ask,
+                &reservation,
                 Micro::new(charge),
                 Some(1),
                 NOON,

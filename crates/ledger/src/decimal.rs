@@ -1,22 +1,22 @@
-//! Exact decimal text: whole numbers of a power of ten, read and shown without a float.
+//! Exact decimal text: multiples of a power of ten, parsed and formatted without floats.
 
 use std::fmt;
 
-/// Why a text is not the decimal number that was asked for.
+/// Why a text is not a decimal number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
-    /// Anything but digits with at most one point between them and a sign before them.
+    /// Not digits with at most one point between them and an optional minus sign.
     #[error("is not a decimal number such as \"1.25\"")]
     Malformed,
-    /// More digits after the point than the unit has: they could only be kept by rounding.
+    /// More digits after the point than the unit has. Only rounding could fit them.
     #[error("has more than {0} digits after the point")]
     TooFine(usize),
-    /// More than the type holds.
+    /// The number does not fit the type.
     #[error("is too large")]
     TooLarge,
 }
 
-/// Reads `text` as a whole number of 10^-`scale`, exactly or not at all.
+/// Parses `text` as a multiple of 10^-`scale`, exactly.
 pub(crate) fn parse(text: &str, scale: usize) -> Result<i64, DecimalError> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -49,7 +49,7 @@ pub(crate) fn parse(text: &str, scale: usize) -> Result<i64, DecimalError> {
     i64::try_from(value).map_err(|_| DecimalError::TooLarge)
 }
 
-/// Shows a whole number of 10^-`scale` without trailing zeros.
+/// Formats a multiple of 10^-`scale` without trailing zeros.
 pub(crate) fn show(value: i64, scale: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let unit = 10_u64.pow(scale);
     let (whole, mut fraction) = (value.unsigned_abs() / unit, value.unsigned_abs() % unit);

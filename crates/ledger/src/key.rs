@@ -1,18 +1,18 @@
-//! The key: who may spend of a wallet, how much and how fast.
+//! An API key: how much of a wallet it may spend, and how fast.
 
 use crate::bucket::Bucket;
 use crate::micro::Micro;
 use crate::time::UnixMs;
-use crate::wallet::{shown, wide};
+use crate::wallet::{not_negative, to_i128};
 
-/// An API key's limits and how far they are used.
+/// An API key's limits and their use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Key {
     /// Whether the key admits requests.
     pub enabled: bool,
-    /// From when on it does not.
+    /// When it expires.
     pub expires_at: Option<UnixMs>,
-    /// What it may spend in all.
+    /// The most that it may spend in total.
     pub limit: Option<Micro>,
     /// What it has spent: the sum of its settled charges.
     pub usage: Micro,
@@ -33,26 +33,26 @@ pub struct Key {
 }
 
 impl Key {
-    /// What is left of the spending limit: `max(limit - usage, 0)`; none when unlimited.
+    /// What is left of the spending limit: `max(limit - usage, 0)`; `None` without a limit.
     pub fn limit_remaining(&self) -> Option<Micro> {
         self.limit
-            .map(|limit| shown(wide(limit) - wide(self.usage)))
+            .map(|limit| not_negative(to_i128(limit) - to_i128(self.usage)))
     }
 
-    /// Whether the key's time is over.
+    /// Whether the key has expired.
     pub fn is_expired(&self, now: UnixMs) -> bool {
         self.expires_at.is_some_and(|end| now >= end)
     }
 
     /// Whether `amount` more can be held under the spending limit.
     pub(crate) fn covers(&self, amount: Micro) -> bool {
-        self.left().is_none_or(|left| left >= wide(amount))
+        self.left().is_none_or(|left| left >= to_i128(amount))
     }
 
-    /// What can still be held under the spending limit. Not cut off at zero: a limit that was
-    /// overdrawn refuses even what costs nothing.
+    /// What can still be held under the spending limit. It may be negative: an exceeded limit
+    /// refuses even a call that costs nothing.
     pub(crate) fn left(&self) -> Option<i128> {
-        let spent = wide(self.usage) + wide(self.frozen);
-        self.limit.map(|limit| wide(limit) - spent)
+        let spent = to_i128(self.usage) + to_i128(self.frozen);
+        self.limit.map(|limit| to_i128(limit) - spent)
     }
 }

@@ -1,4 +1,4 @@
-//! What one call used, in the classes that prices know.
+//! The usage of one call, in the classes that have prices.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::price::PriceKey;
 
 /// The quantities of one call, one member for each price key.
 ///
-/// The classes are disjoint: a cached token stands in `cached_input` and not in `input` too, and
-/// reasoning is inside `output`. A meter holds what is to be billed and nothing else; a call that
-/// is settled by the upstream's cost does not carry its images or seconds beside it.
+/// The classes are disjoint: a cached token counts in `cached_input` and not in `input`; reasoning
+/// counts in `output`. A meter contains only what is billed: a call that is settled by the
+/// upstream's cost does not also list its images or seconds.
 ///
-/// Stored with each settled entry, so that pricing it again gives the same number for ever:
-/// members that are zero are left out, unknown ones are refused.
+/// It is stored with each settled entry, so that pricing it again always gives the same number.
+/// Members that are zero are omitted, and unknown members are an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Meter {
@@ -47,19 +47,19 @@ pub struct Meter {
     /// Images delivered.
     #[serde(skip_serializing_if = "is_zero")]
     pub images: u64,
-    /// The quality, resolution or size tier of the images; none is the card's default.
+    /// The quality, resolution or size tier of the images; the card's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_tier: Option<Box<str>>,
     /// Seconds of video, rounded up.
     #[serde(skip_serializing_if = "is_zero")]
     pub video_seconds: u64,
-    /// Video tokens the upstream reported at the end.
+    /// Video tokens that the upstream reported at the end.
     #[serde(skip_serializing_if = "is_zero")]
     pub video_tokens: u64,
-    /// The resolution of the video, for its seconds and its tokens; none is the card's default.
+    /// The resolution of the video, for its seconds and its tokens; the card's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_tier: Option<Box<str>>,
-    /// What the upstream says it cost, in ticks of 1e-10 US dollar.
+    /// The cost that the upstream reports, in ticks of 1e-10 US dollar.
     #[serde(skip_serializing_if = "is_zero")]
     pub usd_ticks: u64,
     /// Characters of text to speech.
@@ -86,13 +86,13 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Whether nothing was used at all.
+    /// Whether nothing was used.
     pub fn is_zero(&self) -> bool {
         PriceKey::ALL.iter().all(|key| self.quantity(*key) == 0)
             && self.tools.values().all(|calls| *calls == 0)
     }
 
-    /// Input tokens of every class; this is what `long_context` looks at.
+    /// Input tokens of every class. `long_context` depends on this sum.
     pub fn input_total(&self) -> u64 {
         self.total(&PriceKey::INPUTS)
     }
@@ -136,7 +136,7 @@ impl Meter {
         }
     }
 
-    // Saturating: a total beyond u64 prices each of its classes beyond any amount anyway.
+    // Saturating, because usage beyond u64 overflows the price anyway.
     fn total(&self, keys: &[PriceKey]) -> u64 {
         keys.iter()
             .fold(0, |sum: u64, key| sum.saturating_add(self.quantity(*key)))
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_stored_meter_is_read_back() {
-        // Every member, each with a value of its own, so that none can stand for another.
+        // Every member has a different value, so that a mix-up is found.
         let members: Vec<String> = METERED
             .iter()
             .zip(1..)

@@ -7,12 +7,13 @@ use crate::decimal::{self, DecimalError};
 
 /// An amount of credits in whole micro-credits; 1 credit = 1,000,000 micro.
 ///
-/// There is no operator arithmetic on purpose: every sum is checked, and what does not fit is an
-/// error of the caller's.
+/// There are no arithmetic operators on purpose: every sum is checked, and the caller handles
+/// overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Micro(i64);
 
-/// An amount that a ledger cannot hold: beyond an `i64`, or below zero where that has no meaning.
+/// An amount that the ledger cannot represent: beyond an `i64`, or negative where that has no
+/// meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the amount is beyond what the ledger can hold")]
 pub struct Overflow;
@@ -20,7 +21,7 @@ pub struct Overflow;
 impl Micro {
     /// Nothing.
     pub const ZERO: Self = Self(0);
-    /// The largest amount there is.
+    /// The largest amount.
     pub const MAX: Self = Self(i64::MAX);
 
     /// An amount of `micro` micro-credits.
@@ -38,7 +39,7 @@ impl Micro {
         self.0 < 0
     }
 
-    /// The sum, unless it does not fit.
+    /// The sum, or `None` if it does not fit.
     pub const fn checked_add(self, other: Self) -> Option<Self> {
         match self.0.checked_add(other.0) {
             Some(sum) => Some(Self(sum)),
@@ -46,7 +47,7 @@ impl Micro {
         }
     }
 
-    /// The difference, unless it does not fit.
+    /// The difference, or `None` if it does not fit.
     pub const fn checked_sub(self, other: Self) -> Option<Self> {
         match self.0.checked_sub(other.0) {
             Some(difference) => Some(Self(difference)),
@@ -55,7 +56,7 @@ impl Micro {
     }
 }
 
-/// Decimal credits, trailing zeros trimmed, as the contract shows amounts.
+/// Decimal credits without trailing zeros, as the contract writes amounts.
 impl fmt::Display for Micro {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         decimal::show(self.0, 6, f)

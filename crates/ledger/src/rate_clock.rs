@@ -1,25 +1,26 @@
-//! The time that limits per minute are counted by: wall time that is never set back.
+//! A clock for limits per minute: wall time that never goes back.
 //!
-//! A bucket's state is a moment in the future. If the wall clock is set back by an hour, that moment is an
-//! hour further away, and the key would be refused for as long. This clock adds what the wall clock was
-//! set back by. A clock that is set ahead only fills buckets, as the passing of that time would.
+//! The state of a bucket is a time in the future. If the wall clock is set back by an hour, that
+//! time is an hour further away, and the key would be refused for an hour. This clock adds the time
+//! by which the wall clock was set back. A clock that is set forward only refills buckets, as if
+//! that time had passed.
 
 use crate::time::UnixMs;
 
-/// Requests are decided a little out of order; an earlier time within this bound is no jump.
+/// Requests are decided slightly out of order. An earlier time within this bound is not a jump.
 const DISORDER_MS: i64 = 5_000;
 
-/// Follows the times of admissions and notices when the wall clock is set back.
+/// Follows the times of admissions and detects when the wall clock is set back.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateClock {
     /// The latest wall time since the last jump.
     latest: Option<UnixMs>,
-    /// What the wall clock was set back by in all.
+    /// The total time by which the wall clock was set back.
     set_back_ms: i64,
 }
 
 impl RateClock {
-    /// Notes the wall time of an admission, which has just come.
+    /// Records the wall time of an admission.
     pub fn note(&mut self, wall: UnixMs) {
         let latest = self.latest.unwrap_or(wall);
         let back_ms = latest.ms_since(wall);
@@ -31,7 +32,7 @@ impl RateClock {
         }
     }
 
-    /// The time for limits at this wall time.
+    /// The time to use for limits at this wall time.
     pub fn at(&self, wall: UnixMs) -> UnixMs {
         wall.plus_ms(self.set_back_ms)
     }
@@ -40,9 +41,9 @@ impl RateClock {
 /// The times of an admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdmitTime {
-    /// What a key's end is compared with.
+    /// The time for the expiry of keys.
     pub wall: UnixMs,
-    /// What limits per minute are counted by.
+    /// The time for limits per minute.
     pub rates: UnixMs,
 }
 
@@ -83,8 +84,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the wall clock does, a key gets its limit per minute: it is never locked out by a clock that
-        /// was set back, and what it gets beyond that is a full bucket for each time the clock was set ahead.
+        /// Whatever the wall clock does, a key gets its limit per minute. A clock that is set back
+        /// never locks it out, and each time the clock is set forward, it gets at most one more
+        /// full bucket.
         #[test]
         fn a_limit_holds_under_any_jumps(
             steps in prop::collection::vec((0_i64..2_000, prop_oneof![
@@ -105,7 +107,7 @@ mod tests {
                 let result = bucket.take(1, LIMIT, clock.at(wall));
                 match result {
                     Ok(()) => taken += 1,
-                    // One comes back each second, however the clock was set.
+                    // One token returns each second, however the clock was set.
                     Err(wait) => {
                         prop_assert_eq!(before, bucket);
                         prop_assert!(matches!(wait, crate::bucket::Wait::Ms(ms) if ms <= 1_000), "{:?}", wait);

@@ -1,61 +1,61 @@
-//! The steps of a session: what was used is booked, and the hold goes ahead of it.
+//! The steps of a session: each books what was used and extends the hold.
 //!
-//! Amounts count from the session's beginning, so that a session rounds once and a step that was
-//! lost or taken twice does no harm.
+//! Amounts count from the start of the session, so that a session is rounded once, and a lost or
+//! repeated step does no harm.
 
-use crate::admit::{Ask, Refusal, usable};
+use crate::admit::{Refusal, Reservation, check_usable};
 use crate::key::Key;
 use crate::micro::{Micro, Overflow};
 use crate::time::UnixMs;
-use crate::wallet::{Delta, Wallet, lowered, raised, shown, wide};
+use crate::wallet::{Delta, Wallet, add_amount, not_negative, subtract_amount, to_i128};
 
 /// A step that a session asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// What was used so far costs this.
+    /// The price of all usage so far.
     pub used: Micro,
-    /// So far the hold should reach,
+    /// The amount that the hold should cover, from the start of the session.
     pub wanted: Micro,
-    /// and with less than this the step is refused.
+    /// The step is refused if less than this can be covered.
     pub least: Micro,
 }
 
-/// A step that was taken.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stepped {
+pub struct BookedStep {
     /// What is charged now.
     pub charge: Micro,
-    /// How that moved the wallet.
+    /// How the charge changed the wallet.
     pub delta: Delta,
-    /// What the hold keeps now.
+    /// The new amount of the hold.
     pub hold: Micro,
 }
 
-/// Books what a session has used beyond `booked`, and moves its hold ahead: as far as is wanted, or
-/// as is affordable.
+/// Books what a session has used beyond `booked`, and extends its hold as far as wanted, or as far
+/// as the wallet can pay.
 ///
-/// A dead key and a disabled wallet refuse it: a session ends at its next step (K2).
-/// A session pays before it uses, so it is exposed to nothing; its steps leave room for what other
-/// calls are exposed to. On a refusal nothing has changed.
+/// A disabled or expired key and a disabled wallet refuse it, so the session ends at its next step
+/// (K2). A session pays before it uses, so it has no exposure; its steps leave room for the
+/// exposure of other calls. A refusal changes nothing.
 pub fn step(
     wallet: &mut Wallet,
     key: &mut Key,
-    held: &Ask,
+    held: &Reservation,
     booked: Micro,
     step: &Step,
     debt_limit: Micro,
     now: UnixMs,
-) -> Result<Stepped, Refusal> {
-    usable(wallet, key, now)?;
+) -> Result<BookedStep, Refusal> {
+    check_usable(wallet, key, now)?;
     let broken = |_: Overflow| Refusal::InsufficientQuota;
     let (mut next_wallet, mut next_key) = (*wallet, *key);
     next_wallet.unfreeze(held.hold).map_err(broken)?;
-    next_key.frozen = lowered(key.frozen, held.hold).map_err(broken)?;
-    let charge = shown(wide(step.used) - wide(booked));
-    // What must be there, now and in the hold, and what is.
-    let least = wide(step.least).max(wide(step.used)) - wide(booked);
-    let wanted = (wide(step.wanted) - wide(booked)).max(least);
-    if wide(next_wallet.total_available()) < least {
+    next_key.frozen = subtract_amount(key.frozen, held.hold).map_err(broken)?;
+    let charge = not_negative(to_i128(step.used) - to_i128(booked));
+    // The least and the wanted amount, for the charge and the new hold together.
+    let least = to_i128(step.least).max(to_i128(step.used)) - to_i128(booked);
+    let wanted = (to_i128(step.wanted) - to_i128(booked)).max(least);
+    if to_i128(next_wallet.total_available()) < least {
         return Err(Refusal::InsufficientQuota);
     }
     if next_key.left().is_some_and(|left| left < least) {
@@ -66,14 +66,16 @@ pub fn step(
         return Err(Refusal::DebtLimitReached);
     }
     let most = next_key.left().map_or(wanted, |left| wanted.min(left));
-    let most = most.min(wide(next_wallet.total_available())).min(headroom);
-    let ahead = shown(most - wide(charge));
+    let most = most
+        .min(to_i128(next_wallet.total_available()))
+        .min(headroom);
+    let ahead = not_negative(most - to_i128(charge));
     let delta = next_wallet.debit(charge).map_err(broken)?;
-    next_key.usage = raised(key.usage, charge).map_err(broken)?;
+    next_key.usage = add_amount(key.usage, charge).map_err(broken)?;
     next_wallet.freeze(ahead).map_err(broken)?;
-    next_key.frozen = raised(next_key.frozen, ahead).map_err(broken)?;
+    next_key.frozen = add_amount(next_key.frozen, ahead).map_err(broken)?;
     (*wallet, *key) = (next_wallet, next_key);
-    Ok(Stepped {
+    Ok(BookedStep {
         charge,
         delta,
         hold: ahead,
@@ -90,7 +92,7 @@ mod tests {
     const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
 
     /// A wallet of 100 with a session that holds 30 of it.
-    fn held() -> (Wallet, Key, Ask) {
+    fn held() -> (Wallet, Key, Reservation) {
         let mut wallet = Wallet {
             balance: Micro::new(90),
             gift_balance: Micro::new(10),
@@ -100,14 +102,14 @@ mod tests {
             enabled: true,
             ..Key::default()
         };
-        let ask = Ask {
+        let reservation = Reservation {
             hold: Micro::new(30),
             exposure: Micro::ZERO,
             tokens: 0,
             counts: true,
         };
-        admit(&mut wallet, &mut key, &ask, Micro::ZERO, NOON).unwrap();
-        (wallet, key, ask)
+        admit(&mut wallet, &mut key, &reservation, Micro::ZERO, NOON).unwrap();
+        (wallet, key, reservation)
     }
 
     fn asked(used: i64, wanted: i64, least: i64) -> Step {
@@ -130,14 +132,14 @@ mod tests {
             ("nothing is used twice", 20, None, 15, 45, 16, 0, 25),
             ("less than the hold has", 0, None, 5, 6, 6, 5, 1),
         ] {
-            let (mut wallet, mut key, ask) = held();
+            let (mut wallet, mut key, reservation) = held();
             key.limit = limit.map(Micro::new);
             let asked = asked(used, wanted, least);
             let booked = Micro::new(booked);
             let stepped = step(
                 &mut wallet,
                 &mut key,
-                &ask,
+                &reservation,
                 booked,
                 &asked,
                 Micro::ZERO,
@@ -152,9 +154,9 @@ mod tests {
             assert_eq!(spent, charge, "{name}");
             assert_eq!(key.open_holds, 1);
             // The hold that is left closes as any other.
-            let held = Ask {
+            let held = Reservation {
                 hold: stepped.hold,
-                ..ask
+                ..reservation
             };
             settle(&mut wallet, &mut key, &held, Micro::ZERO, None, NOON).unwrap();
             assert_eq!((wallet.frozen, key.open_holds), (Micro::ZERO, 0), "{name}");
@@ -163,11 +165,20 @@ mod tests {
 
     #[test]
     fn a_step_leaves_room_for_what_other_calls_may_cost() {
-        let (mut wallet, mut key, ask) = held();
+        let (mut wallet, mut key, reservation) = held();
         wallet.exposed = Micro::new(75);
         let asked = asked(15, 45, 16);
         let (booked, limit) = (Micro::ZERO, Micro::new(5));
-        let stepped = step(&mut wallet, &mut key, &ask, booked, &asked, limit, NOON).unwrap();
+        let stepped = step(
+            &mut wallet,
+            &mut key,
+            &reservation,
+            booked,
+            &asked,
+            limit,
+            NOON,
+        )
+        .unwrap();
         // 100 and 5 of debt, less 75 of others: 15 are charged and 15 are held.
         assert_eq!(stepped.charge, Micro::new(15));
         assert_eq!(stepped.hold, Micro::new(15));
@@ -213,13 +224,13 @@ mod tests {
             ),
         ];
         for (set, asked, refusal) in cases {
-            let (mut wallet, mut key, ask) = held();
+            let (mut wallet, mut key, reservation) = held();
             set(&mut wallet, &mut key);
             let before = (wallet, key);
             let refused = step(
                 &mut wallet,
                 &mut key,
-                &ask,
+                &reservation,
                 Micro::ZERO,
                 &asked,
                 Micro::ZERO,

@@ -20,19 +20,19 @@ impl UnixMs {
         self.0
     }
 
-    /// The point `ms` later; the end of time stands for what lies beyond it.
+    /// The point `ms` later, saturating.
     #[must_use]
     pub const fn plus_ms(self, ms: i64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 
-    /// The point `ms` earlier; the start of time stands for what lies before it.
+    /// The point `ms` earlier, saturating.
     #[must_use]
     pub const fn minus_ms(self, ms: i64) -> Self {
         Self(self.0.saturating_sub(ms))
     }
 
-    /// Milliseconds from `earlier` to this point, negative when it lies before.
+    /// Milliseconds from `earlier` to this point; negative if this point is earlier.
     pub const fn ms_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }

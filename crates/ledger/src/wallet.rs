@@ -1,40 +1,40 @@
-//! The wallet: who owns credits, and the only ways to move them.
+//! The wallet: an account's credits, and the only operations that change them.
 
 use std::str::FromStr;
 
 use crate::micro::{Micro, Overflow};
 
-/// An account's credits. Amounts are never negative, and a wallet that uses credit has no
-/// balance: every transition here keeps both.
+/// An account's credits. Every operation keeps two invariants: no amount is negative, and a wallet
+/// that uses its credit line has no balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wallet {
     /// Whether the wallet admits requests.
     pub status: WalletStatus,
     /// Credits topped up.
     pub balance: Micro,
-    /// Promotional credits; spent first.
+    /// Promotional credits, which are spent first.
     pub gift_balance: Micro,
     /// Credits that open holds reserve.
     pub frozen: Micro,
-    /// What the calls of open holds may cost at most beyond what is reserved for them.
+    /// The most that the calls of open holds may cost beyond their holds.
     pub exposed: Micro,
     /// The approved credit line.
     pub credit_limit: Micro,
-    /// The used part of the credit line; may exceed it after an overdraft.
+    /// The used part of the credit line. It may exceed the line after an overdraft.
     pub credit_used: Micro,
 }
 
 /// Whether a wallet admits requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WalletStatus {
-    /// It does.
+    /// It admits requests.
     #[default]
     Active,
-    /// It does not; what was admitted before still settles.
+    /// It does not. Calls that were admitted before still settle.
     Disabled,
 }
 
-/// How an entry moves a wallet, in micro-credits with their signs.
+/// How an entry changes a wallet, in signed micro-credits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Delta {
     /// Change of the balance.
@@ -48,74 +48,75 @@ pub struct Delta {
 impl Wallet {
     /// What can be spent without the credit line: `max(balance + gift_balance - frozen, 0)`.
     pub fn available(&self) -> Micro {
-        shown(self.own())
+        not_negative(self.own())
     }
 
     /// What can be spent: `max(balance + gift_balance + credit_remaining - frozen, 0)`.
     pub fn total_available(&self) -> Micro {
-        shown(self.spendable())
+        not_negative(self.spendable())
     }
 
     /// What is left of the credit line: `max(credit_limit - credit_used, 0)`.
     pub fn credit_remaining(&self) -> Micro {
-        shown(wide(self.credit_limit) - wide(self.credit_used))
+        not_negative(to_i128(self.credit_limit) - to_i128(self.credit_used))
     }
 
     /// Whether `amount` more can be held.
     pub(crate) fn covers(&self, amount: Micro) -> bool {
-        self.spendable().max(0) >= wide(amount)
+        self.spendable().max(0) >= to_i128(amount)
     }
 
-    /// How much more open calls may cost at most before the wallet could fall further than
-    /// `debt_limit` below its credit line, when each of them costs what it may cost at most.
+    /// How much the worst case of a new call may be. If it were more, and every open call cost the
+    /// most that it may, the wallet would fall further than `debt_limit` below its credit line.
     ///
-    /// What the wallet's own credits cover adds no debt: it passes even when a line that was
-    /// lowered has left the wallet further below it.
+    /// What the wallet's own credits cover adds no debt. It is admitted even if the operator has
+    /// lowered the credit line below the debt.
     pub(crate) fn headroom(&self, debt_limit: Micro) -> i128 {
-        let line = wide(self.credit_limit) - wide(self.credit_used);
-        self.own() - wide(self.exposed) + (line + wide(debt_limit)).max(0)
+        let line = to_i128(self.credit_limit) - to_i128(self.credit_used);
+        self.own() - to_i128(self.exposed) + (line + to_i128(debt_limit)).max(0)
     }
 
-    /// Reserves credits for a hold; whether they are there is asked before.
+    /// Reserves credits for a hold. The caller has checked that they are available.
     pub fn freeze(&mut self, amount: Micro) -> Result<(), Overflow> {
-        self.frozen = raised(self.frozen, amount)?;
+        self.frozen = add_amount(self.frozen, amount)?;
         Ok(())
     }
 
-    /// Gives back what a hold reserved.
+    /// Returns the credits of a hold.
     pub fn unfreeze(&mut self, amount: Micro) -> Result<(), Overflow> {
-        self.frozen = lowered(self.frozen, amount)?;
+        self.frozen = subtract_amount(self.frozen, amount)?;
         Ok(())
     }
 
-    /// Notes what a call may cost beyond its hold; whether that is bearable is asked before.
+    /// Adds the exposure of a call. The caller has checked the debt limit.
     pub fn expose(&mut self, amount: Micro) -> Result<(), Overflow> {
-        self.exposed = raised(self.exposed, amount)?;
+        self.exposed = add_amount(self.exposed, amount)?;
         Ok(())
     }
 
-    /// Takes back what a call might have cost beyond its hold.
+    /// Removes the exposure of a call.
     pub fn unexpose(&mut self, amount: Micro) -> Result<(), Overflow> {
-        self.exposed = lowered(self.exposed, amount)?;
+        self.exposed = subtract_amount(self.exposed, amount)?;
         Ok(())
     }
 
-    /// Takes a charge: gift first, then balance, then the credit line, past its limit if need be.
+    /// Books a charge: gift first, then balance, then the credit line, beyond its limit if
+    /// necessary.
     ///
-    /// It cannot refuse: what was delivered is booked in full, and admission fails until there is
-    /// credit again. On an error nothing has changed.
+    /// It never refuses: what was delivered is booked in full, and admission fails until there is
+    /// credit again. An error changes nothing.
     pub fn debit(&mut self, amount: Micro) -> Result<Delta, Overflow> {
         if amount.is_negative() {
             return Err(Overflow);
         }
         let from_gift = amount.min(self.gift_balance);
-        let rest = lowered(amount, from_gift)?;
+        let rest = subtract_amount(amount, from_gift)?;
         let from_balance = rest.min(self.balance);
-        let to_credit = lowered(rest, from_balance)?;
+        let to_credit = subtract_amount(rest, from_balance)?;
         *self = Self {
-            gift_balance: lowered(self.gift_balance, from_gift)?,
-            balance: lowered(self.balance, from_balance)?,
-            credit_used: raised(self.credit_used, to_credit)?,
+            gift_balance: subtract_amount(self.gift_balance, from_gift)?,
+            balance: subtract_amount(self.balance, from_balance)?,
+            credit_used: add_amount(self.credit_used, to_credit)?,
             ..*self
         };
         Ok(Delta {
@@ -125,16 +126,16 @@ impl Wallet {
         })
     }
 
-    /// Takes in credits: repays the credit line first, the rest is balance.
+    /// Adds credits: they repay the credit line first, and the rest becomes balance.
     pub fn top_up(&mut self, amount: Micro) -> Result<Delta, Overflow> {
         if amount.is_negative() {
             return Err(Overflow);
         }
         let to_credit = amount.min(self.credit_used);
-        let to_balance = lowered(amount, to_credit)?;
+        let to_balance = subtract_amount(amount, to_credit)?;
         self.change(Self {
-            credit_used: lowered(self.credit_used, to_credit)?,
-            balance: raised(self.balance, to_balance)?,
+            credit_used: subtract_amount(self.credit_used, to_credit)?,
+            balance: add_amount(self.balance, to_balance)?,
             ..*self
         })?;
         Ok(Delta {
@@ -144,10 +145,10 @@ impl Wallet {
         })
     }
 
-    /// Takes in promotional credits, which never repay debt.
+    /// Adds promotional credits, which never repay debt.
     pub fn gift(&mut self, amount: Micro) -> Result<Delta, Overflow> {
         self.change(Self {
-            gift_balance: raised(self.gift_balance, amount)?,
+            gift_balance: add_amount(self.gift_balance, amount)?,
             ..*self
         })?;
         Ok(Delta {
@@ -156,7 +157,7 @@ impl Wallet {
         })
     }
 
-    /// Changes the credit line; debt beyond the new one stays.
+    /// Changes the credit line. Debt beyond the new line remains.
     pub fn set_credit_limit(&mut self, limit: Micro) -> Result<(), Overflow> {
         if limit.is_negative() {
             return Err(Overflow);
@@ -167,11 +168,11 @@ impl Wallet {
         })
     }
 
-    // All that can ever be spent at once fits one amount, so that no sum of a wallet's parts
-    // has to be clamped when it is shown.
+    // Balance, gift and credit line together must fit one amount, so that no sum of them has to be
+    // clamped.
     fn change(&mut self, next: Self) -> Result<(), Overflow> {
-        let all = wide(next.balance) + wide(next.gift_balance) + wide(next.credit_limit);
-        if all > wide(Micro::MAX) {
+        let all = to_i128(next.balance) + to_i128(next.gift_balance) + to_i128(next.credit_limit);
+        if all > to_i128(Micro::MAX) {
             return Err(Overflow);
         }
         *self = next;
@@ -179,11 +180,11 @@ impl Wallet {
     }
 
     fn own(&self) -> i128 {
-        wide(self.balance) + wide(self.gift_balance) - wide(self.frozen)
+        to_i128(self.balance) + to_i128(self.gift_balance) - to_i128(self.frozen)
     }
 
     fn spendable(&self) -> i128 {
-        self.own() + wide(self.credit_remaining())
+        self.own() + to_i128(self.credit_remaining())
     }
 }
 
@@ -197,7 +198,7 @@ impl WalletStatus {
     }
 }
 
-/// A text that is no wallet status.
+/// A text that is not a wallet status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a wallet is `active` or `disabled`")]
 pub struct UnknownStatus;
@@ -214,18 +215,18 @@ impl FromStr for WalletStatus {
     }
 }
 
-pub(crate) fn wide(amount: Micro) -> i128 {
+pub(crate) fn to_i128(amount: Micro) -> i128 {
     i128::from(amount.get())
 }
 
-/// The amount as the contract shows it: not below zero.
-pub(crate) fn shown(amount: i128) -> Micro {
-    // A wallet made by its transitions never exceeds an amount; one put together by hand may.
+/// The amount, or zero if it is negative.
+pub(crate) fn not_negative(amount: i128) -> Micro {
+    // The operations above never exceed an amount, but a wallet built by hand may.
     i64::try_from(amount.max(0)).map_or(Micro::MAX, Micro::new)
 }
 
 /// `amount + more`, for amounts that never go below zero.
-pub(crate) fn raised(amount: Micro, more: Micro) -> Result<Micro, Overflow> {
+pub(crate) fn add_amount(amount: Micro, more: Micro) -> Result<Micro, Overflow> {
     if more.is_negative() {
         return Err(Overflow);
     }
@@ -233,7 +234,7 @@ pub(crate) fn raised(amount: Micro, more: Micro) -> Result<Micro, Overflow> {
 }
 
 /// `amount - less`, for amounts that never go below zero.
-pub(crate) fn lowered(amount: Micro, less: Micro) -> Result<Micro, Overflow> {
+pub(crate) fn subtract_amount(amount: Micro, less: Micro) -> Result<Micro, Overflow> {
     if less.is_negative() {
         return Err(Overflow);
     }
@@ -269,7 +270,7 @@ mod tests {
             (15, 0, 0, 0),
             (16, 0, 0, 1),
             (35, 0, 0, 20),
-            // Past the credit line: booked all the same.
+            // Beyond the credit line, but booked.
             (36, 0, 0, 21),
             (1_000, 0, 0, 985),
         ] {

@@ -12,7 +12,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ledger::{Ask, Meter, Micro, UnixMs};
+use ledger::{Meter, Micro, Reservation, UnixMs};
 use store::{
     Admit, Close, Digest, End, IfLost, JournalQuery, JournalRow, KeyId, KeyLimits, KeyRow,
     MeterText, NewKey, NewWallet, Settings, Store, Timings, WalletId,
@@ -163,7 +163,7 @@ async fn admissions(store: &Store, key: &KeyRow) -> Duration {
             .admit(Admit {
                 wallet: key.wallet,
                 key: key.id,
-                ask: Ask {
+                ask: Reservation {
                     hold: Micro::new(10),
                     exposure: Micro::ZERO,
                     tokens: 1,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ledger::{Ask, Meter, Micro, UnixMs};
+use ledger::{Meter, Micro, Reservation, UnixMs};
 use store::{
     Admit, AdmitError, Basis, Close, Digest, End, IfLost, JournalRow, KeyId, KeyLimits, KeyRow,
     MeterText, NewKey, NewWallet, PriceVersion, Server, Settings, Store, Timings,
@@ -238,7 +238,7 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
     let now =
         UnixMs::new(i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap());
     let begun = Instant::now();
-    let ask = Ask {
+    let ask = Reservation {
         hold: Micro::new(4_000),
         exposure: Micro::ZERO,
         tokens: 4_000,

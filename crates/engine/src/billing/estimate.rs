@@ -1,6 +1,6 @@
 //! What a call may use, as it is held before the call is made.
 
-use ledger::{Ask, Bound, Meter, Micro, PriceCard, PriceError, PriceKey};
+use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey, Reservation, TextBound};
 use protocol::count::InputCount;
 use protocol::images::Grade;
 use protocol::native::Head;
@@ -42,7 +42,7 @@ impl Estimate {
         let input_tokens = held_input(&head.input, profile);
         let choices = u64::from(head.choices.max(1));
         let output_possible = most_output(profile).map(|most| most.saturating_mul(choices));
-        let bound = Bound {
+        let bound = TextBound {
             input_tokens,
             // A caller may ask for more than the model can give, never get it.
             output_tokens_max: [head.output_tokens_max, most_output(profile)]
@@ -194,7 +194,7 @@ impl Estimate {
     }
 
     /// What the ledger is asked for.
-    pub(crate) fn ask(&self, price: &PriceCard) -> Result<Ask, PriceError> {
+    pub(crate) fn ask(&self, price: &PriceCard) -> Result<Reservation, PriceError> {
         let tokens = self.reserved.input_total();
         let tokens = tokens.saturating_sub(self.context_fill);
         let without_tools = ledger::hold_of(price, &self.reserved)?;
@@ -205,7 +205,7 @@ impl Estimate {
             reserve_tools(&mut reserved, price, &self.tools);
             ledger::hold_of(price, &reserved)?
         };
-        Ok(Ask {
+        Ok(Reservation {
             hold,
             exposure: self.exposure(price, without_tools)?,
             tokens: tokens.saturating_add(self.reserved.output_total()),
@@ -287,7 +287,7 @@ mod tests {
     const CARD: &str = r#"{"input":"1","output":"10"}"#;
     const LONG: &str = r#"{"input":"1","output":"10","long_context":{"above_tokens":800,"input":"2","output":"30"}}"#;
 
-    fn ask(card: &str, profile: &Value, more: &Value, keeps_output_limit: bool) -> Ask {
+    fn ask(card: &str, profile: &Value, more: &Value, keeps_output_limit: bool) -> Reservation {
         let mut body =
             json!({ "model": "m", "messages": [{ "role": "user", "content": "hello" }] });
         let members = more.as_object().unwrap().clone();

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::{Ask, Meter, Micro, PriceError, Rates, Refusal, Step};
+use ledger::{Meter, Micro, PriceError, Rates, Refusal, Reservation, Step};
 use protocol::native::Seen;
 use protocol::{Failure, ToolCalls};
 use store::{
@@ -35,7 +35,7 @@ pub(crate) struct Admission {
     model: Arc<Model>,
     hold: HoldId,
     /// What is held; of a session with what its steps have booked.
-    held: Ask,
+    held: Reservation,
     limits: UsageLimits,
     /// What the hold has been asked to grow by, and may already have.
     growing: Option<PendingGrowth>,
@@ -246,7 +246,7 @@ impl Admission {
         let hold = price(output, &tools)?.checked_sub(now)?;
         // What the hold grows by was among what the call is exposed to, but for the tools.
         let of_output = price(output, &self.reserved_tools)?.checked_sub(now)?;
-        let more = Ask {
+        let more = Reservation {
             hold,
             exposure: hold.checked_sub(of_output)?,
             tokens,
@@ -287,7 +287,7 @@ impl Admission {
             wanted: price(wanted)?.max(least),
             least,
         };
-        let more = Ask {
+        let more = Reservation {
             hold: step.wanted.checked_sub(self.held.hold)?,
             exposure: Micro::ZERO,
             tokens: 0,
@@ -563,7 +563,7 @@ const OUTPUT_STEP_TOKENS: u64 = 4_096;
 /// A hold that was asked to grow.
 #[derive(Debug)]
 struct PendingGrowth {
-    more: Ask,
+    more: Reservation,
     /// The calls of built-in tools that it covers then.
     tools: ToolCalls,
 }

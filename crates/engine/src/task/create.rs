@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use ledger::{Ask, Meter, Micro, PriceError, Rates};
+use ledger::{Meter, Micro, PriceError, Rates, Reservation};
 use protocol::video::{Creation, Draft, Task};
 use protocol::{ByteQueue, Failure, Kind};
 use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
@@ -56,7 +56,7 @@ struct Prepared {
     /// The upstream's name for the task it goes on from.
     draft: Option<Box<str>>,
     bound: Meter,
-    ask: Ask,
+    ask: Reservation,
 }
 
 async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCall> {
@@ -168,7 +168,7 @@ async fn prepare(
         }
     })?;
     // A task's hold is the task's, and counts for no key's concurrency.
-    let ask = Ask {
+    let ask = Reservation {
         hold,
         // A task is billed within what it is held for.
         exposure: Micro::ZERO,

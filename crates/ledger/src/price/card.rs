@@ -2,125 +2,110 @@
 
 use std::collections::BTreeMap;
 
-use super::read::CardFault;
+use super::error::PriceError;
 use super::{Exact, Price, PriceKey};
 use crate::meter::Meter;
 use crate::micro::{Micro, Overflow};
 
-/// What a model's usage costs.
+/// The prices of a model.
 ///
-/// A card is read from configuration ([`PriceCard::parse`], or serde), written back in one
-/// canonical form to be kept as a price version, and applied with [`PriceCard::price`].
+/// A card is parsed from the configuration ([`PriceCard::parse`], or serde), stored in a canonical
+/// form as a price version, and applied with [`PriceCard::price`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PriceCard {
-    pub(super) tokens: Tokens,
+    pub(super) tokens: TokenPrices,
     /// Ascending by `above_tokens`.
-    pub(super) long_context: Vec<Step>,
-    /// The other keys, at their places in [`PriceKey::ALL`]; of tiered ones the default.
+    pub(super) long_context: Vec<LongContextStep>,
+    /// The other keys, in the order of [`PriceKey::ALL`]. For tiered keys this is the default.
     pub(super) plain: [Option<Price>; PriceKey::ALL.len()],
-    /// Tiers beside the default, by key; names in lower case, sorted.
+    /// The tiers of each key except the default, with lower-case names, sorted.
     pub(super) tiers: BTreeMap<PriceKey, Vec<(Box<str>, Price)>>,
     pub(super) tools: BTreeMap<String, Price>,
 }
 
-/// Why a card cannot be read or a call cannot be priced.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PriceError {
-    /// A member of the card is wrong; `key` is its path.
-    #[error("`{key}` {fault}")]
-    Card {
-        /// The path of the member: `input`, `image.high`, `long_context[1].output`.
-        key: String,
-        /// What is wrong with it.
-        fault: CardFault,
-    },
-    /// The call used what the card has no price for.
-    #[error("the card has no price for `{0}`")]
-    Unpriced(PriceKey),
-    /// The amount does not fit.
-    #[error(transparent)]
-    Overflow(#[from] Overflow),
-}
-
-/// One component of a price, for explaining it.
+/// One component of a price, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The price key, with its tier or tool: `input`, `image.high`, `tools.web_search`.
     pub component: String,
-    /// What was used, in metered units.
+    /// The usage in metered units.
     pub quantity: u64,
-    /// How many metered units the price is for.
+    /// The number of metered units that the price applies to.
     pub per: u64,
-    /// The price; none when the card has none.
+    /// The price, if the card has one.
     pub price: Option<Price>,
-    /// The exact amount; none when there is no price or the amount does not fit.
+    /// The exact amount, unless there is no price or the amount does not fit.
     pub amount: Option<Exact>,
 }
 
-/// The prices of the token classes: the card's own, or those of a long-context step.
+/// The prices of the token classes, of the card or of a long-context step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Tokens([Option<Price>; 9]);
+pub(crate) struct TokenPrices([Option<Price>; 9]);
 
-/// Prices of the whole call when its input exceeds a bound.
+/// The prices of a call whose input exceeds a number of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct LongContextStep {
     pub(super) above_tokens: u64,
-    pub(super) tokens: Tokens,
+    pub(super) tokens: TokenPrices,
 }
 
-/// What is priced: a quantity of one thing, and its price if there is one.
-struct Part<'a> {
-    thing: Thing<'a>,
+/// One component of a call's price: a quantity, and its price if there is one.
+struct Component<'a> {
+    name: ComponentName<'a>,
     quantity: u64,
     price: Option<Price>,
 }
 
 #[derive(Clone, Copy)]
-enum Thing<'a> {
+enum ComponentName<'a> {
     Key(PriceKey, Option<&'a str>),
     Tool(&'a str),
 }
 
 impl PriceCard {
-    /// The price of what a call used: every component exactly, one sum, rounded up once.
+    /// The price of a call: the exact sum of all components, rounded up once.
     ///
-    /// Tools that have no price cost nothing ([`PriceCard::unpriced_tools`] names them);
-    /// anything else without a price is an error.
+    /// Tools that have no price cost nothing ([`PriceCard::unpriced_tools`] names them); anything
+    /// else without a price is an error.
     pub fn price(&self, meter: &Meter) -> Result<Micro, PriceError> {
         self.price_with(self.tokens_at(meter.input_total()), meter)
     }
 
-    /// The same sum and the same rounding, with the given prices of the token classes.
-    pub(crate) fn price_with(&self, tokens: &Tokens, meter: &Meter) -> Result<Micro, PriceError> {
+    /// The same, with the given prices of the token classes.
+    pub(crate) fn price_with(
+        &self,
+        tokens: &TokenPrices,
+        meter: &Meter,
+    ) -> Result<Micro, PriceError> {
         let mut sum = Exact::ZERO;
         for part in self.parts(tokens, meter) {
-            match (part.price, part.thing) {
-                (Some(price), thing) => {
-                    let amount = Exact::of(part.quantity, price, thing.per())?;
+            match (part.price, part.name) {
+                (Some(price), name) => {
+                    let amount = Exact::of(part.quantity, price, name.per())?;
                     sum = sum.checked_add(amount).ok_or(Overflow)?;
                 }
-                (None, Thing::Tool(_)) => {}
-                (None, Thing::Key(key, _)) => return Err(PriceError::Unpriced(key)),
+                (None, ComponentName::Tool(_)) => {}
+                (None, ComponentName::Key(key, _)) => return Err(PriceError::Unpriced(key)),
             }
         }
         Ok(sum.round_up()?)
     }
 
-    /// The components of a price, for people. Their exact amounts add up to what
-    /// [`PriceCard::price`] rounds.
+    /// The components of a price, for display. [`PriceCard::price`] rounds the sum of their exact
+    /// amounts.
     pub fn lines(&self, meter: &Meter) -> Vec<Line> {
         self.parts(self.tokens_at(meter.input_total()), meter)
             .map(
-                |Part {
-                     thing,
+                |Component {
+                     name,
                      quantity,
                      price,
                  }| Line {
-                    component: thing.name(),
+                    component: name.name(),
                     quantity,
-                    per: thing.per(),
+                    per: name.per(),
                     price,
-                    amount: price.and_then(|price| Exact::of(quantity, price, thing.per()).ok()),
+                    amount: price.and_then(|price| Exact::of(quantity, price, name.per()).ok()),
                 },
             )
             .collect()
@@ -134,8 +119,8 @@ impl PriceCard {
             .filter(|name| !self.tools.contains_key(*name))
     }
 
-    /// Whether writes to a one-hour cache would be billed at the lower price of shorter ones,
-    /// because the card has a price for those alone.
+    /// Whether writes to a one-hour cache would be billed at the lower price of five-minute writes,
+    /// because the card has a price for those only.
     pub fn underprices_long_cache_writes(&self) -> bool {
         self.tokens.named(PriceKey::CacheWrite).is_some()
             && self.tokens.named(PriceKey::CacheWrite1h).is_none()
@@ -157,7 +142,7 @@ impl PriceCard {
         keys.iter().all(|key| self.unit_price(*key).is_some())
     }
 
-    /// The price under `key`, its default where it has tiers; token classes fall back to `input`
+    /// The price of `key`, the default price if it has tiers. Token classes fall back to `input`
     /// and `output`.
     pub fn unit_price(&self, key: PriceKey) -> Option<Price> {
         if key.is_token_class() {
@@ -167,14 +152,14 @@ impl PriceCard {
         }
     }
 
-    /// The tiers of `key` beside its default: their names in lower case, and their prices.
+    /// The tiers of `key` except the default, with lower-case names.
     pub fn tiers(&self, key: PriceKey) -> impl Iterator<Item = (&str, Price)> {
         let tiers = self.tiers.get(&key).into_iter().flatten();
         tiers.map(|(name, price)| (&**name, *price))
     }
 
-    /// The dearest tier of `key`, when one is dearer than the default: the bound for a request
-    /// that leaves the choice to the upstream.
+    /// The most expensive tier of `key`, if it costs more than the default. It bounds the price of
+    /// a request that lets the upstream choose.
     pub fn dearest_tier(&self, key: PriceKey) -> Option<&str> {
         let (name, price) = self
             .tiers
@@ -184,10 +169,9 @@ impl PriceCard {
         (Some(*price) > self.plain[key as usize]).then_some(name)
     }
 
-    /// The dearest price of any input class and of any output class that a call with at most
-    /// `input` tokens may meet, as far as this counts: a step of `long_context` that the count
-    /// comes near is among them.
-    pub(crate) fn dearest_tokens(&self, input: u64) -> Tokens {
+    /// The highest price of any input class and of any output class for a call of about `input`
+    /// tokens, including `long_context` steps that the count comes near.
+    pub(crate) fn dearest_tokens(&self, input: u64) -> TokenPrices {
         // The count at admission may be a fifth too low.
         let reach = input.saturating_add(input / 4);
         let steps = self
@@ -195,9 +179,9 @@ impl PriceCard {
             .iter()
             .take_while(|step| step.above_tokens < reach);
         let tables = std::iter::once(&self.tokens).chain(steps.map(|step| &step.tokens));
-        let mut dearest = Tokens::default();
+        let mut dearest = TokenPrices::default();
         for table in tables {
-            // One-hour writes happen only where they are asked for, and stand in their own class then.
+            // One-hour writes occur only on request, and then count in their own class.
             let usual = PriceKey::INPUTS.map(|key| match key {
                 PriceKey::CacheWrite1h => PriceKey::Input,
                 key => key,
@@ -209,7 +193,7 @@ impl PriceCard {
         dearest
     }
 
-    fn tokens_at(&self, input: u64) -> &Tokens {
+    fn tokens_at(&self, input: u64) -> &TokenPrices {
         let step = self
             .long_context
             .iter()
@@ -226,7 +210,11 @@ impl PriceCard {
         Some(tier.1)
     }
 
-    fn parts<'a>(&'a self, tokens: &'a Tokens, meter: &'a Meter) -> impl Iterator<Item = Part<'a>> {
+    fn parts<'a>(
+        &'a self,
+        tokens: &'a TokenPrices,
+        meter: &'a Meter,
+    ) -> impl Iterator<Item = Component<'a>> {
         let used = PriceKey::ALL
             .into_iter()
             .map(|key| (key, meter.quantity(key)))
@@ -240,15 +228,15 @@ impl PriceCard {
                 None if key.is_token_class() => tokens.get(key),
                 None => self.plain[key as usize],
             };
-            Part {
-                thing: Thing::Key(key, tier.map(|(name, _)| name)),
+            Component {
+                name: ComponentName::Key(key, tier.map(|(name, _)| name)),
                 quantity,
                 price,
             }
         });
         let called = meter.tools.iter().filter(|(_, calls)| **calls > 0);
-        let tools = called.map(|(name, calls)| Part {
-            thing: Thing::Tool(name),
+        let tools = called.map(|(name, calls)| Component {
+            name: ComponentName::Tool(name),
             quantity: *calls,
             price: self.tools.get(name).copied(),
         });
@@ -256,18 +244,18 @@ impl PriceCard {
     }
 }
 
-impl Tokens {
-    /// The price of a token class, by its own name or by that of its next fallback.
+impl TokenPrices {
+    /// The price of a token class, or of its fallback.
     pub(super) fn get(&self, key: PriceKey) -> Option<Price> {
         self.named(key).or_else(|| self.get(key.fallback()?))
     }
 
-    /// The price that stands under this very name.
+    /// The price of exactly this class, without fallback.
     pub(super) fn named(&self, key: PriceKey) -> Option<Price> {
         self.0.get(key as usize).copied().flatten()
     }
 
-    /// Puts a price under a name; keys that are no token classes have no place here.
+    /// Sets the price of a token class. Other keys are ignored.
     pub(super) fn set(&mut self, key: PriceKey, price: Option<Price>) {
         if let Some(place) = self.0.get_mut(key as usize) {
             *place = price;
@@ -283,7 +271,7 @@ impl Tokens {
     }
 }
 
-impl Thing<'_> {
+impl ComponentName<'_> {
     fn name(self) -> String {
         match self {
             Self::Key(key, None) => key.to_string(),
@@ -292,7 +280,7 @@ impl Thing<'_> {
         }
     }
 
-    /// How many metered units the price is for.
+    /// The number of metered units that the price applies to.
     fn per(self) -> u64 {
         match self {
             Self::Key(key, _) => key.per(),

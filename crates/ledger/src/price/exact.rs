@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::decimal::{self, DecimalError};
 use crate::micro::{Micro, Overflow};
 
-/// A price: whole 1e-12 credits per unit of its key (a million tokens, a minute, a dollar).
+/// A price in 1e-12 credits per unit of its key (a million tokens, a minute, a dollar).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Price(i64);
 
@@ -17,12 +17,12 @@ impl Price {
     }
 }
 
-/// Decimal credits, at most twelve digits after the point, never below zero.
+/// Decimal credits with at most twelve digits after the point, not negative.
 impl FromStr for Price {
     type Err = DecimalError;
 
     fn from_str(text: &str) -> Result<Self, DecimalError> {
-        // A sign has no place in a price, not even before a zero.
+        // A price has no sign, not even before a zero.
         if text.starts_with('-') {
             return Err(DecimalError::Malformed);
         }
@@ -36,14 +36,14 @@ impl fmt::Display for Price {
     }
 }
 
-/// An exact amount, before the rounding.
+/// An exact amount before rounding.
 ///
-/// Every unit divides 3e10 (a million, sixty, 1e10), so all components of a call add up over
-/// this one denominator and no division happens before [`Exact::round_up`].
+/// Every unit (a million, sixty, 1e10) divides 3e10, so all components of a call share this
+/// denominator, and the only division is in [`Exact::round_up`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Exact(i128);
 
-/// Parts of 1e-12 credit in which amounts are counted: the least common multiple of all units.
+/// The denominator, in parts of 1e-12 credit: the least common multiple of all units.
 const PARTS: i128 = 30_000_000_000;
 const PARTS_PER_MICRO: i128 = PARTS * 1_000_000;
 const PARTS_PER_CREDIT: i128 = PARTS_PER_MICRO * 1_000_000;
@@ -52,9 +52,10 @@ impl Exact {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// `quantity` at `price`, which is for `per` of them; `per` is a unit of [`PriceKey::per`](super::PriceKey::per).
+    /// `quantity` at `price`, which is for `per` of them; `per` is a unit of
+    /// [`PriceKey::per`](super::PriceKey::per).
     ///
-    /// Amounts are never below zero, so a part that does not fit is no part of a sum that does.
+    /// Amounts are not negative, so if a part does not fit, neither does the sum.
     pub(crate) fn of(quantity: u64, price: Price, per: u64) -> Result<Self, Overflow> {
         i128::from(quantity)
             .checked_mul(i128::from(price.0))
@@ -63,12 +64,12 @@ impl Exact {
             .ok_or(Overflow)
     }
 
-    /// The exact sum, unless it does not fit.
+    /// The exact sum, or `None` if it does not fit.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).map(Self)
     }
 
-    /// The one rounding: up to the next whole micro-credit.
+    /// Rounds up to the next whole micro-credit. This is the only rounding.
     pub fn round_up(self) -> Result<Micro, Overflow> {
         let whole = self.0 / PARTS_PER_MICRO;
         let rest = i128::from(self.0 % PARTS_PER_MICRO > 0);
@@ -78,7 +79,7 @@ impl Exact {
     }
 }
 
-/// Decimal credits with every digit; `…` marks a fraction without end (a third of a second).
+/// Decimal credits with all digits; `…` marks a recurring fraction (thirds).
 impl fmt::Display for Exact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0 / PARTS_PER_CREDIT)?;

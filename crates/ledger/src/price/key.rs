@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a price card can put a price on.
+/// What a price card can have a price for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PriceKey {
     /// Fresh input tokens.
@@ -46,7 +46,7 @@ pub enum PriceKey {
 }
 
 impl PriceKey {
-    /// Every key, in the order cards are written; the token classes come first.
+    /// Every key, in the order in which cards are written. The token classes come first.
     pub const ALL: [Self; 19] = [
         Self::Input,
         Self::CachedInput,
@@ -69,7 +69,7 @@ impl PriceKey {
         Self::RealtimeTextInput,
     ];
 
-    /// The token classes of what a call reads.
+    /// The token classes of input.
     pub const INPUTS: [Self; 6] = [
         Self::Input,
         Self::CachedInput,
@@ -79,10 +79,10 @@ impl PriceKey {
         Self::AudioInput,
     ];
 
-    /// The token classes of what a call writes.
+    /// The token classes of output.
     pub const OUTPUTS: [Self; 3] = [Self::Output, Self::ImageOutput, Self::AudioOutput];
 
-    /// The key as cards spell it.
+    /// The name of the key in a card.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -107,13 +107,13 @@ impl PriceKey {
         }
     }
 
-    /// The key that cards spell `name`.
+    /// The key of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|key| key.as_str() == name)
     }
 
-    /// How many metered quantities make one unit of the price: a million tokens or characters,
-    /// the 60 seconds of a minute, the 1e10 ticks of a dollar.
+    /// The number of metered units in one unit of the price: a million tokens or characters, the 60
+    /// seconds of a minute, the 1e10 ticks of a dollar.
     pub const fn per(self) -> u64 {
         match self {
             Self::Input
@@ -138,7 +138,7 @@ impl PriceKey {
         }
     }
 
-    /// The class whose price stands in when a special token class has none of its own.
+    /// The class whose price applies to a special token class without its own price.
     pub(crate) const fn fallback(self) -> Option<Self> {
         match self {
             Self::CachedInput | Self::CacheWrite | Self::ImageInput | Self::AudioInput => {
@@ -150,7 +150,7 @@ impl PriceKey {
         }
     }
 
-    /// Whether the key may be a table by tier: those whose quantity carries a tier in the meter.
+    /// Whether the key may have tiers, as the meter records a tier for it.
     pub(crate) const fn has_tiers(self) -> bool {
         matches!(self, Self::Image | Self::VideoSecond | Self::VideoTokens)
     }

@@ -12,8 +12,8 @@ const VOICE: [PriceKey; 6] = [
 ];
 
 impl PriceCard {
-    /// Whether the card holds the prices that a model of this kind is billed and held by; else
-    /// everything that is missing.
+    /// Checks that the card has the prices that models of this kind need for holds and bills. The
+    /// error lists everything that is missing.
     pub fn billable_as(&self, kind: &str) -> Result<(), Vec<String>> {
         let has = |key| self.unit_price(key).is_some();
         let missing: Vec<String> = match kind {
@@ -31,7 +31,8 @@ impl PriceCard {
             "image" if !has(PriceKey::Image) && !has(PriceKey::Input) => {
                 vec!["an image model billed by tokens needs `input`".to_owned()]
             }
-            // The upstream's cost is known at the end only: it settles, but it cannot hold.
+            // The upstream's cost is known only at the end, so it can settle a call but not
+            // determine a hold.
             "video" if !has(PriceKey::VideoSecond) && !has(PriceKey::VideoTokens) => {
                 vec!["a video model needs `video_second` or `video_tokens`".to_owned()]
             }

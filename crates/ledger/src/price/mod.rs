@@ -1,6 +1,7 @@
-//! Price cards: what a model's usage costs, exactly.
+//! Price cards: the exact price of a model's usage.
 
 mod card;
+mod error;
 mod exact;
 mod key;
 mod kind;
@@ -8,8 +9,8 @@ mod read;
 mod value;
 mod write;
 
-pub use card::{Line, PriceCard, PriceError};
+pub use card::{Line, PriceCard};
+pub use error::{CardFault, PriceError};
 pub use exact::{Exact, Price};
 pub use key::PriceKey;
-pub use read::CardFault;
 pub use value::PriceValue;

@@ -1,40 +1,15 @@
-//! Reads a price card and tells everything that is wrong with it.
+//! Parses a price card and reports all its errors.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::card::{PriceCard, PriceError, Step, Tokens};
+use super::card::{LongContextStep, PriceCard, TokenPrices};
+use super::error::{CardFault, PriceError};
 use super::{Price, PriceKey, PriceValue};
-use crate::decimal::DecimalError;
-
-/// What is wrong with a member of a price card.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CardFault {
-    /// No price goes by this name.
-    #[error("is not a price key")]
-    Unknown,
-    /// The text is not a price.
-    #[error("{0}")]
-    Decimal(DecimalError),
-    /// The member has another shape than it must have.
-    #[error("must be {wanted}, not {found}")]
-    Shape {
-        /// What it must be.
-        wanted: &'static str,
-        /// What it is.
-        found: &'static str,
-    },
-    /// A member that must be there is not.
-    #[error("is missing")]
-    Missing,
-    /// Two members that mean the same.
-    #[error("stands twice")]
-    Twice,
-}
 
 impl PriceCard {
-    /// Reads a card; every error of it is told, not the first only.
+    /// Parses a card and reports all its errors, not only the first.
     pub fn parse(members: &BTreeMap<String, PriceValue>) -> Result<Self, Vec<PriceError>> {
         let mut card = Self::default();
         let mut faults = Faults(Vec::new());
@@ -50,7 +25,7 @@ impl PriceCard {
                     }
                 }
                 (None, "tools") => card.read_tools(value, &mut faults),
-                // Read last: a step takes what it does not name from the card.
+                // Parsed last, because a step inherits prices from the card.
                 (None, "long_context") => {}
                 (None, _) => faults.add(name, CardFault::Unknown),
             }
@@ -79,7 +54,7 @@ impl PriceCard {
             let Some(price) = faults.price(&path, value) else {
                 continue;
             };
-            // Upstreams write `2K` and `2k` for one thing; a second spelling is a second price.
+            // `2K` and `2k` are the same tier, so a card with both is an error.
             let tier = name.to_ascii_lowercase().into_boxed_str();
             if name == "default" {
                 self.plain[key as usize] = Some(price);
@@ -125,7 +100,7 @@ impl PriceCard {
 
     fn read_step(&mut self, path: &str, table: &BTreeMap<String, PriceValue>, faults: &mut Faults) {
         let mut above_tokens = None;
-        let mut tokens = Tokens::default();
+        let mut tokens = TokenPrices::default();
         for (name, value) in table {
             let path = format!("{path}.{name}");
             match (name.as_str(), PriceKey::from_name(name)) {
@@ -139,9 +114,8 @@ impl PriceCard {
                 _ => faults.add(&path, CardFault::Unknown),
             }
         }
-        // A step is the whole table of the call's prices: a special class it does not name falls
-        // back to the step's own `input` or `output`, as everywhere. These two alone come from
-        // the card when the step has none.
+        // A step replaces all token prices of the call: a special class that it does not name falls
+        // back to the step's own `input` or `output`. Only these two are inherited from the card.
         for key in [PriceKey::Input, PriceKey::Output] {
             tokens.set(key, tokens.named(key).or(self.tokens.named(key)));
         }
@@ -159,7 +133,7 @@ impl PriceCard {
             {
                 faults.add(&bound_path, CardFault::Twice);
             }
-            Some(above_tokens) => self.long_context.push(Step {
+            Some(above_tokens) => self.long_context.push(LongContextStep {
                 above_tokens,
                 tokens,
             }),
@@ -167,7 +141,7 @@ impl PriceCard {
     }
 }
 
-/// Reading a card from configuration; the message tells all errors.
+/// Parses a card from the configuration. The message lists all errors.
 impl<'de> Deserialize<'de> for PriceCard {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let members = BTreeMap::deserialize(deserializer)?;

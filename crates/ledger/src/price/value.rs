@@ -1,4 +1,4 @@
-//! A price card as configuration spells it, before it is understood.
+//! The values of a price card as the configuration writes them, before they are checked.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// One value of a price card in TOML or JSON.
 ///
-/// Reading takes any shape, so that a card's errors can be told all at once and by name.
+/// Any shape is accepted, so that all errors of a card can be reported at once and by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PriceValue {
     /// A text: a decimal price.
@@ -18,8 +18,7 @@ pub enum PriceValue {
     Table(BTreeMap<String, PriceValue>),
     /// A list: `long_context` steps.
     List(Vec<PriceValue>),
-    /// What no member of a card can be, by its kind. The value itself is not kept: a float has
-    /// already lost what was written.
+    /// Another type, by its name. The value is not kept, because a float has already lost digits.
     Unfit(&'static str),
 }
 

@@ -1,14 +1,14 @@
-//! Writes a price card in its one canonical form.
+//! Writes a price card in its canonical form.
 //!
-//! The form is kept with the entries it priced and compared as text, so equal cards give equal
-//! bytes: keys in a fixed order, decimals trimmed, a lone default without its table, steps
-//! ascending and always as a list.
+//! The form is stored with the entries that it priced and compared as text, so equal cards must
+//! give equal bytes: keys in a fixed order, trimmed decimals, a single default without a table,
+//! steps ascending and always as a list.
 
 use std::fmt::Display;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::card::{PriceCard, Step};
+use super::card::{LongContextStep, PriceCard};
 use super::{Price, PriceKey};
 
 impl Serialize for PriceCard {
@@ -22,7 +22,7 @@ impl Serialize for PriceCard {
             };
             let Some(price) = named else { continue };
             match self.tiers.get(&key) {
-                None => members.serialize_entry(key.as_str(), &Shown(price))?,
+                None => members.serialize_entry(key.as_str(), &AsText(price))?,
                 Some(tiers) => {
                     members.serialize_entry(
                         key.as_str(),
@@ -44,13 +44,13 @@ impl Serialize for PriceCard {
     }
 }
 
-impl Serialize for Step {
+impl Serialize for LongContextStep {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut members = serializer.serialize_map(None)?;
         members.serialize_entry("above_tokens", &self.above_tokens)?;
         for key in PriceKey::ALL {
             if let Some(price) = self.tokens.named(key) {
-                members.serialize_entry(key.as_str(), &Shown(price))?;
+                members.serialize_entry(key.as_str(), &AsText(price))?;
             }
         }
         members.end()
@@ -64,11 +64,11 @@ struct Tiers<'a> {
 
 impl Serialize for Tiers<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let default = std::iter::once(("default", Shown(self.default)));
+        let default = std::iter::once(("default", AsText(self.default)));
         let tiers = self
             .tiers
             .iter()
-            .map(|(name, price)| (&**name, Shown(*price)));
+            .map(|(name, price)| (&**name, AsText(*price)));
         serializer.collect_map(default.chain(tiers))
     }
 }
@@ -81,14 +81,14 @@ impl Serialize for Tools<'_> {
             self.0
                 .tools
                 .iter()
-                .map(|(name, price)| (name, Shown(*price))),
+                .map(|(name, price)| (name, AsText(*price))),
         )
     }
 }
 
-struct Shown<T>(T);
+struct AsText<T>(T);
 
-impl<T: Display> Serialize for Shown<T> {
+impl<T: Display> Serialize for AsText<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }

@@ -1,8 +1,8 @@
 //! The books balance after any interleaving of admissions, ends, payments and changes.
 
 use ledger::{
-    Ask, Balance, Delta, Key, Micro, Refusal, UnixMs, Wait, Wallet, WalletStatus, admit, extend,
-    release, settle, stop_counting,
+    Balance, Delta, Key, Micro, Refusal, Reservation, UnixMs, Wait, Wallet, WalletStatus, admit,
+    extend, release, settle, stop_counting,
 };
 use proptest::prelude::*;
 
@@ -13,11 +13,11 @@ const DEBT_LIMIT: Micro = Micro::new(150);
 enum Event {
     Admit {
         key: usize,
-        ask: Ask,
+        reservation: Reservation,
     },
     Extend {
         which: usize,
-        more: Ask,
+        more: Reservation,
     },
     CallerGone {
         which: usize,
@@ -56,7 +56,7 @@ struct Books {
     keys: [Key; 2],
     now: UnixMs,
     /// Each open hold with its key.
-    open: Vec<(usize, Ask)>,
+    open: Vec<(usize, Reservation)>,
     /// Each charge with its key.
     charges: Vec<(usize, i64)>,
     deltas: Vec<Delta>,
@@ -82,7 +82,7 @@ impl Books {
 
     fn happen(&mut self, event: Event) -> Result<(), TestCaseError> {
         match event {
-            Event::Admit { key, ask } => return self.admit(key, ask),
+            Event::Admit { key, reservation } => return self.admit(key, reservation),
             Event::Extend { which, more } => return self.extend(which, more),
             Event::CallerGone { which } => {
                 if let Some((key, held)) = self.open.get_mut(which) {
@@ -122,19 +122,19 @@ impl Books {
     }
 
     /// W7: admitted when nothing is against it, else refused for a true reason and untouched.
-    fn admit(&mut self, key: usize, ask: Ask) -> Result<(), TestCaseError> {
-        let refusals = self.refusals(key, &ask);
+    fn admit(&mut self, key: usize, reservation: Reservation) -> Result<(), TestCaseError> {
+        let refusals = self.refusals(key, &reservation);
         let before = (self.wallet, self.keys);
         match admit(
             &mut self.wallet,
             &mut self.keys[key],
-            &ask,
+            &reservation,
             DEBT_LIMIT,
             self.now,
         ) {
             Ok(_) => {
                 prop_assert_eq!(refusals, []);
-                self.open.push((key, ask));
+                self.open.push((key, reservation));
             }
             Err(refusal) => {
                 prop_assert!(
@@ -149,7 +149,7 @@ impl Books {
         Ok(())
     }
 
-    fn extend(&mut self, which: usize, more: Ask) -> Result<(), TestCaseError> {
+    fn extend(&mut self, which: usize, more: Reservation) -> Result<(), TestCaseError> {
         let Some((key, held)) = self.open.get(which).copied() else {
             return Ok(());
         };
@@ -174,7 +174,7 @@ impl Books {
     }
 
     /// Every reason there is against a request, by the diary.
-    fn refusals(&self, of: usize, ask: &Ask) -> Vec<Refusal> {
+    fn refusals(&self, of: usize, reservation: &Reservation) -> Vec<Refusal> {
         let key = &self.keys[of];
         let full = |limit: u32| self.in_flight(of) >= limit as usize;
         // The buckets have laws of their own; here it only matters that they are asked.
@@ -182,7 +182,7 @@ impl Books {
         let requests = key.rpm_limit.map(|limit| rpm.take(1, limit, self.now));
         let tokens = key
             .tpm_limit
-            .map(|limit| tpm.take(ask.tokens, limit, self.now));
+            .map(|limit| tpm.take(reservation.tokens, limit, self.now));
         let rates = [
             match requests {
                 Some(Err(Wait::Ms(retry_after_ms))) => {
@@ -206,17 +206,20 @@ impl Books {
                 Refusal::WalletDisabled,
             ),
             (!key.enabled, Refusal::KeyDisabled),
-            (!self.covered(ask.hold.get()), Refusal::InsufficientQuota),
             (
-                !self.within_limit(of, ask.hold.get()),
+                !self.covered(reservation.hold.get()),
+                Refusal::InsufficientQuota,
+            ),
+            (
+                !self.within_limit(of, reservation.hold.get()),
                 Refusal::KeyLimitReached,
             ),
             (
-                !self.within_debt(ask.hold.get() + ask.exposure.get()),
+                !self.within_debt(reservation.hold.get() + reservation.exposure.get()),
                 Refusal::DebtLimitReached,
             ),
             (
-                ask.counts && key.concurrency_limit.is_some_and(full),
+                reservation.counts && key.concurrency_limit.is_some_and(full),
                 Refusal::Concurrency,
             ),
         ];
@@ -238,7 +241,7 @@ impl Books {
         let most: i64 = self
             .open
             .iter()
-            .map(|(_, ask)| ask.hold.get() + ask.exposure.get())
+            .map(|(_, reservation)| reservation.hold.get() + reservation.exposure.get())
             .sum();
         let unpaid = (most + more - own).max(0);
         let debt = self.sum(|delta| delta.credit_used) + unpaid - self.wallet.credit_limit.get();
@@ -258,13 +261,13 @@ impl Books {
 
     fn frozen(&self, of: impl Fn(usize) -> bool) -> i64 {
         let holds = self.open.iter().filter(|(key, _)| of(*key));
-        holds.map(|(_, ask)| ask.hold.get()).sum()
+        holds.map(|(_, reservation)| reservation.hold.get()).sum()
     }
 
     fn in_flight(&self, of: usize) -> usize {
         self.open
             .iter()
-            .filter(|(key, ask)| *key == of && ask.counts)
+            .filter(|(key, reservation)| *key == of && reservation.counts)
             .count()
     }
 
@@ -298,7 +301,11 @@ impl Books {
         prop_assert!(wallet.credit_used == Micro::ZERO || wallet.balance == Micro::ZERO);
         // W1, and W9 for each key.
         prop_assert_eq!(wallet.frozen.get(), self.frozen(|_| true));
-        let exposed: i64 = self.open.iter().map(|(_, ask)| ask.exposure.get()).sum();
+        let exposed: i64 = self
+            .open
+            .iter()
+            .map(|(_, reservation)| reservation.exposure.get())
+            .sum();
         prop_assert_eq!(wallet.exposed.get(), exposed);
         for (of, key) in self.keys.iter().enumerate() {
             prop_assert_eq!(key.frozen.get(), self.frozen(|key| key == of));
@@ -323,10 +330,10 @@ impl Books {
     }
 }
 
-fn any_ask() -> impl Strategy<Value = Ask> {
+fn any_ask() -> impl Strategy<Value = Reservation> {
     let exposure = prop_oneof![Just(0), 0_i64..200];
     (0_i64..200, exposure, 0_u64..120, prop::bool::ANY).prop_map(
-        |(hold, exposure, tokens, counts)| Ask {
+        |(hold, exposure, tokens, counts)| Reservation {
             hold: Micro::new(hold),
             exposure: Micro::new(exposure),
             tokens,
@@ -341,7 +348,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     let status = prop_oneof![3 => Just(WalletStatus::Active), 1 => Just(WalletStatus::Disabled)];
     let enabled = prop_oneof![3 => Just(true), 1 => Just(false)];
     prop_oneof![
-        8 => (key(), any_ask()).prop_map(|(key, ask)| Event::Admit { key, ask }),
+        8 => (key(), any_ask()).prop_map(|(key, reservation)| Event::Admit { key, reservation }),
         2 => (which(), any_ask()).prop_map(|(which, more)| Event::Extend { which, more }),
         1 => which().prop_map(|which| Event::CallerGone { which }),
         3 => (which(), 0_i64..300, prop::option::of(0_u64..200))

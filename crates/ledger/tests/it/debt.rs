@@ -3,14 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 use ledger::{
-    Ask, Key, Micro, Refusal, Step, UnixMs, Wallet, admit, extend, release, settle, step,
+    Key, Micro, Refusal, Reservation, Step, UnixMs, Wallet, admit, extend, release, settle, step,
 };
 use proptest::prelude::*;
 
 const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
 
-fn ask(hold: i64, exposure: i64) -> Ask {
-    Ask {
+fn reservation(hold: i64, exposure: i64) -> Reservation {
+    Reservation {
         hold: Micro::new(hold),
         exposure: Micro::new(exposure),
         tokens: 0,
@@ -55,14 +55,17 @@ fn the_hold_and_the_worst_case_are_checked_apart() {
     ] {
         let (mut wallet, mut key) = opened(balance, line);
         let before = (wallet, key);
-        let ask = ask(hold, exposure);
+        let reservation = reservation(hold, exposure);
         let limit = Micro::new(debt_limit);
-        let refusal = admit(&mut wallet, &mut key, &ask, limit, NOON).err();
-        assert_eq!(refusal, expected, "{balance} {line} {ask:?} {debt_limit}");
+        let refusal = admit(&mut wallet, &mut key, &reservation, limit, NOON).err();
+        assert_eq!(
+            refusal, expected,
+            "{balance} {line} {reservation:?} {debt_limit}"
+        );
         if refusal.is_some() {
             assert_eq!((wallet, key), before);
         } else {
-            assert_eq!(wallet.exposed, ask.exposure);
+            assert_eq!(wallet.exposed, reservation.exposure);
         }
     }
 }
@@ -70,16 +73,24 @@ fn the_hold_and_the_worst_case_are_checked_apart() {
 #[test]
 fn growth_within_the_worst_case_asks_for_the_hold_alone() {
     let (mut wallet, mut key) = opened(100, 0);
-    let (limit, mut held) = (Micro::new(20), ask(10, 110));
+    let (limit, mut held) = (Micro::new(20), reservation(10, 110));
     admit(&mut wallet, &mut key, &held, limit, NOON).unwrap();
     // The wallet is at its limit, yet the call may come to cost what it said.
-    held = extend(&mut wallet, &mut key, &held, &ask(60, 0), limit, NOON).unwrap();
+    held = extend(
+        &mut wallet,
+        &mut key,
+        &held,
+        &reservation(60, 0),
+        limit,
+        NOON,
+    )
+    .unwrap();
     assert_eq!((held.hold, held.exposure), (Micro::new(70), Micro::new(50)));
     assert_eq!((wallet.frozen, wallet.exposed), (held.hold, held.exposure));
     let before = (wallet, key);
     for (more, refusal) in [
-        (ask(31, 0), Refusal::InsufficientQuota),
-        (ask(10, 1), Refusal::DebtLimitReached),
+        (reservation(31, 0), Refusal::InsufficientQuota),
+        (reservation(10, 1), Refusal::DebtLimitReached),
     ] {
         let refused = extend(&mut wallet, &mut key, &held, &more, limit, NOON);
         assert_eq!(refused, Err(refusal));
@@ -92,21 +103,36 @@ fn growth_within_the_worst_case_asks_for_the_hold_alone() {
 #[test]
 fn an_upstream_that_exceeds_the_worst_case_is_followed_as_far_as_the_limit() {
     let (mut wallet, mut key) = opened(100, 0);
-    let (limit, mut held) = (Micro::new(30), ask(10, 20));
+    let (limit, mut held) = (Micro::new(30), reservation(10, 20));
     admit(&mut wallet, &mut key, &held, limit, NOON).unwrap();
-    let other = ask(0, 90);
+    let other = reservation(0, 90);
     admit(&mut wallet, &mut key, &other, limit, NOON).unwrap();
     // 130 in all may be spent: 90 are another call's, so this one may reach 40.
-    held = extend(&mut wallet, &mut key, &held, &ask(30, 0), limit, NOON).unwrap();
+    held = extend(
+        &mut wallet,
+        &mut key,
+        &held,
+        &reservation(30, 0),
+        limit,
+        NOON,
+    )
+    .unwrap();
     assert_eq!((held.hold, held.exposure), (Micro::new(40), Micro::ZERO));
-    let refused = extend(&mut wallet, &mut key, &held, &ask(1, 0), limit, NOON);
+    let refused = extend(
+        &mut wallet,
+        &mut key,
+        &held,
+        &reservation(1, 0),
+        limit,
+        NOON,
+    );
     assert_eq!(refused, Err(Refusal::DebtLimitReached));
 }
 
 #[test]
 fn two_hundred_calls_at_once_stay_within_the_limit() {
     let (mut wallet, mut key) = opened(1_000, 0);
-    let (call, limit) = (ask(40, 1_240), Micro::new(10_000));
+    let (call, limit) = (reservation(40, 1_240), Micro::new(10_000));
     let admitted = (0..200)
         .filter(|_| admit(&mut wallet, &mut key, &call, limit, NOON).is_ok())
         .count();
@@ -120,8 +146,8 @@ fn two_hundred_calls_at_once_stay_within_the_limit() {
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
-    Admit(Ask),
-    Extend(usize, Ask),
+    Admit(Reservation),
+    Extend(usize, Reservation),
     Step(usize, i64),
     /// Ends a call at so many percent of the most it may cost.
     Settle(usize, i64),
@@ -131,8 +157,9 @@ enum Event {
     RaiseLine(i64),
 }
 
-fn any_ask() -> impl Strategy<Value = Ask> {
-    (0_i64..200, prop_oneof![Just(0), 0_i64..1_000]).prop_map(|(hold, more)| ask(hold, more))
+fn any_ask() -> impl Strategy<Value = Reservation> {
+    (0_i64..200, prop_oneof![Just(0), 0_i64..1_000])
+        .prop_map(|(hold, more)| reservation(hold, more))
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -151,13 +178,13 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 /// Open calls, with what the steps of a session have booked.
-type Open = Vec<(Ask, Micro)>;
+type Open = Vec<(Reservation, Micro)>;
 
 fn happen(event: Event, wallet: &mut Wallet, key: &mut Key, open: &mut Open, limit: Micro) {
     match event {
-        Event::Admit(ask) => {
-            if admit(wallet, key, &ask, limit, NOON).is_ok() {
-                open.push((ask, Micro::ZERO));
+        Event::Admit(reservation) => {
+            if admit(wallet, key, &reservation, limit, NOON).is_ok() {
+                open.push((reservation, Micro::ZERO));
             }
         }
         Event::Extend(which, more) => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Bound, Exact, Meter, PriceCard, PriceValue, bound_meter, hold, hold_of};
+use ledger::{Exact, Meter, PriceCard, PriceValue, TextBound, bound_meter, hold, hold_of};
 use proptest::prelude::*;
 
 /// Name, metered units per price, and the quantity of a meter.
@@ -332,7 +332,7 @@ proptest! {
         outputs in prop::array::uniform3(0_u64..=100),
     ) {
         let card = PriceCard::parse(&members).unwrap();
-        let bound = Bound { input_tokens: input, output_tokens_max: Some(output), choices: 1 };
+        let bound = TextBound { input_tokens: input, output_tokens_max: Some(output), choices: 1 };
         let held = hold(&card, &bound, 0).unwrap();
         let inputs = pieces(input, inputs);
         let outputs = pieces(output, outputs);
@@ -372,7 +372,7 @@ proptest! {
         members in any_card(), input in 0_u64..4_000, output in 0_u64..4_000, choices in 0_u32..4, reserve in 1_u64..9_000,
     ) {
         let card = PriceCard::parse(&members).unwrap();
-        let bound = Bound { input_tokens: input, output_tokens_max: Some(output), choices };
+        let bound = TextBound { input_tokens: input, output_tokens_max: Some(output), choices };
         let (some, whole) = (bound_meter(&bound, reserve), bound_meter(&bound, 0));
         prop_assert_eq!(some.input, whole.input);
         prop_assert_eq!(some.output, whole.output.min(reserve));

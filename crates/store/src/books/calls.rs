@@ -1,6 +1,6 @@
 //! Calls: admission, extension and close.
 
-use ledger::{AdmitTime, Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
+use ledger::{AdmitTime, Delta, Key, Micro, Rates, Refusal, Reservation, UnixMs};
 
 use super::pending::{Posting, Source, SteppedHold};
 use super::rows::{HoldRow, OpenHold};
@@ -76,7 +76,7 @@ impl Books {
             return false;
         };
         // What its steps had booked was lost with it.
-        let ask = Ask {
+        let ask = Reservation {
             hold: hold.reach(),
             ..hold.held
         };
@@ -186,7 +186,7 @@ impl Books {
         }
         // Both were covered by the wallet, so their sum does not overflow.
         let booked = before.checked_add(stepped.charge).unwrap_or(before);
-        let ask = Ask {
+        let ask = Reservation {
             hold: stepped.hold,
             ..ask
         };
@@ -250,11 +250,11 @@ impl Books {
         Closed::Booked
     }
 
-    fn held(&self, id: HoldId) -> Option<(KeyId, Ask)> {
+    fn held(&self, id: HoldId) -> Option<(KeyId, Reservation)> {
         self.holds.get(&id).map(|hold| (hold.key, hold.held))
     }
 
-    fn set_held(&mut self, id: HoldId, held: Ask) {
+    fn set_held(&mut self, id: HoldId, held: Reservation) {
         if let Some(hold) = self.holds.get_mut(&id) {
             hold.held = held;
             if hold.row == HoldRow::Same {
@@ -284,7 +284,7 @@ struct Booking {
 fn book(
     wallet: &mut ledger::Wallet,
     key: &mut ledger::Key,
-    held: &Ask,
+    held: &Reservation,
     before: Micro,
     end: &End,
     now: UnixMs,

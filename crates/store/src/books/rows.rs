@@ -1,6 +1,6 @@
 //! Rows of the ledger in memory.
 
-use ledger::{Ask, Key, Micro, UnixMs, Wallet};
+use ledger::{Key, Micro, Reservation, UnixMs, Wallet};
 
 use super::pending::{Pending, Posting};
 use crate::chain::Head;
@@ -55,7 +55,7 @@ pub(crate) struct BookKey {
 pub(crate) struct OpenHold {
     pub(crate) wallet: i64,
     pub(crate) key: KeyId,
-    pub(crate) held: Ask,
+    pub(crate) held: Reservation,
     /// What the steps of a session have charged so far.
     pub(crate) booked: Micro,
     pub(crate) request_id: RequestId,

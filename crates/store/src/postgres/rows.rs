@@ -1,6 +1,6 @@
 //! Reads rows of the ledger.
 
-use ledger::{Ask, Bucket, Delta, Key, Micro, UnixMs, Wallet, WalletStatus};
+use ledger::{Bucket, Delta, Key, Micro, Reservation, UnixMs, Wallet, WalletStatus};
 use tokio_postgres::Row;
 
 use crate::books::BookWallet;
@@ -80,8 +80,8 @@ pub(super) fn key_row(row: &Row) -> Read<KeyRow> {
 }
 
 /// The amounts of a hold: amount, tokens, whether it counts, and its exposure, starting at its second column.
-pub(super) fn held(row: &Row) -> Read<Ask> {
-    Ok(Ask {
+pub(super) fn held(row: &Row) -> Read<Reservation> {
+    Ok(Reservation {
         hold: micro(row, 1)?,
         tokens: u64::try_from(row.try_get::<_, i64>(2)?).unwrap_or(0),
         counts: row.try_get(3)?,

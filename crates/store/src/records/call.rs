@@ -1,6 +1,6 @@
 //! The ledger's side of a call: admission, extension and close.
 
-use ledger::{Ask, Micro, Rates, Step, UnixMs};
+use ledger::{Micro, Rates, Reservation, Step, UnixMs};
 
 use super::ids::{HoldId, KeyId, PriceVersion, RequestId, WalletId};
 use super::meter::MeterText;
@@ -11,7 +11,7 @@ use crate::queue::durable::Durable;
 pub struct Admit {
     pub wallet: WalletId,
     pub key: KeyId,
-    pub ask: Ask,
+    pub ask: Reservation,
     /// Stored with the hold and its close.
     pub request_id: RequestId,
     pub now: UnixMs,
@@ -34,7 +34,7 @@ pub struct Admitted {
 #[derive(Debug, Clone)]
 pub struct Extend {
     pub hold: HoldId,
-    pub more: Ask,
+    pub more: Reservation,
     pub now: UnixMs,
 }
 

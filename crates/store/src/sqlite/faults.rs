@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use ledger::{Ask, Meter, Micro, UnixMs};
+use ledger::{Meter, Micro, Reservation, UnixMs};
 use rusqlite::Connection;
 
 use super::backend::Sqlite;
@@ -88,7 +88,7 @@ impl Rig {
     }
 
     async fn admit_as(&self, request_id: &str) -> Result<Admitted, AdmitError> {
-        let ask = Ask {
+        let ask = Reservation {
             hold: CREDIT,
             exposure: Micro::ZERO,
             tokens: 0,
@@ -497,7 +497,7 @@ async fn below_the_floor_nobody_is_admitted_and_the_admitted_settle() {
         ..settings(folder.path())
     };
     let (store, _) = Store::open(&floor).unwrap();
-    let ask = Ask {
+    let ask = Reservation {
         hold: CREDIT,
         exposure: Micro::ZERO,
         tokens: 0,

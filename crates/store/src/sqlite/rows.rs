@@ -1,6 +1,6 @@
 //! Reads rows of the ledger.
 
-use ledger::{Ask, Bucket, Delta, Key, Micro, UnixMs, Wallet, WalletStatus};
+use ledger::{Bucket, Delta, Key, Micro, Reservation, UnixMs, Wallet, WalletStatus};
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
@@ -92,7 +92,7 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
     Ok(OpenHold {
         wallet: row.get(0)?,
         key: row.get(1)?,
-        held: Ask {
+        held: Reservation {
             hold: micro(row, 2)?,
             exposure: micro(row, 8)?,
             tokens: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ledger::{Ask, Meter, Micro};
+use ledger::{Meter, Micro, Reservation};
 use store::{
     Admit, AdmitError, Admitted, Basis, Close, End, IfLost, KeyRow, MeterText, Settings, Store,
 };
@@ -115,7 +115,7 @@ async fn on_a_small_disk() {
 }
 
 async fn admit(store: &Store, key: &KeyRow) -> Result<Admitted, AdmitError> {
-    let ask = Ask {
+    let ask = Reservation {
         hold: HOLD,
         exposure: Micro::ZERO,
         tokens: 10,

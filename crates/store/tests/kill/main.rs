@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ledger::{Ask, Meter, Micro, UnixMs};
+use ledger::{Meter, Micro, Reservation, UnixMs};
 use store::{
     Admit, Basis, Close, Digest, End, IfLost, KeyId, KeyLimits, KeyRow, MeterText, NewKey,
     NewWallet, PriceVersion, Server, Settings, Store, WalletId,
@@ -281,7 +281,7 @@ async fn the_victim() {
 
 async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
     for n in 0.. {
-        let ask = Ask {
+        let ask = Reservation {
             hold: Micro::new(1_000),
             exposure: Micro::new(500),
             tokens: 10,

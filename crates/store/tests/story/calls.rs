@@ -1,6 +1,6 @@
 //! Calls: admitted, extended, closed.
 
-use ledger::{Ask, Micro, Refusal};
+use ledger::{Micro, Refusal, Reservation};
 use store::{
     Admit, AdmitError, Admitted, Basis, Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow,
     PriceVersion, Settings, Store,
@@ -64,7 +64,7 @@ pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
     let with = |hold, tokens| {
         admission(
             &key,
-            Ask {
+            Reservation {
                 hold,
                 exposure: Micro::ZERO,
                 tokens,
@@ -276,7 +276,7 @@ pub(crate) async fn a_release_gives_everything_back(place: &Place) {
     let admitted = store
         .admit(admission(
             &key,
-            Ask {
+            Reservation {
                 hold: credits(4),
                 exposure: Micro::ZERO,
                 tokens: 900,
@@ -296,7 +296,7 @@ pub(crate) async fn a_release_gives_everything_back(place: &Place) {
     let again = store
         .admit(admission(
             &key,
-            Ask {
+            Reservation {
                 hold: credits(4),
                 exposure: Micro::ZERO,
                 tokens: 1_000,
@@ -355,7 +355,7 @@ pub(crate) async fn concurrency_counts_open_holds(place: &Place) {
     let task = store
         .admit(admission(
             &key,
-            Ask {
+            Reservation {
                 hold: credits(1),
                 exposure: Micro::ZERO,
                 tokens: 0,

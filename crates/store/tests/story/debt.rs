@@ -1,6 +1,6 @@
 //! The bound on debt: what open calls may cost at most beyond their holds.
 
-use ledger::{Ask, Micro, Refusal};
+use ledger::{Micro, Refusal, Reservation};
 use store::{
     AdmitError, Admitted, EntryKind, EntryQuery, Extend, KeyRow, PriceVersion, Settings, Store,
 };
@@ -13,8 +13,8 @@ use crate::place::{
 const HOLD: Micro = Micro::new(100_000);
 const MOST: Micro = Micro::new(2_000_000);
 
-fn dear() -> Ask {
-    Ask {
+fn dear() -> Reservation {
+    Reservation {
         exposure: MOST.checked_sub(HOLD).unwrap(),
         ..ask(HOLD)
     }

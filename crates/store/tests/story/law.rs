@@ -1,6 +1,6 @@
 //! The law: whatever happens in whatever order, the ledger balances.
 
-use ledger::{Ask, Meter, Micro};
+use ledger::{Meter, Micro, Reservation};
 use proptest::prelude::*;
 use store::{
     Close, End, Extend, HoldId, IfLost, KeyChange, KeyLimits, KeyRow, MeterText, PriceVersion,
@@ -158,7 +158,7 @@ impl Tale {
                 tokens,
                 counts,
             } => {
-                let ask = Ask {
+                let ask = Reservation {
                     hold: Micro::new(hold),
                     exposure: Micro::new(hold / 2),
                     tokens,
@@ -170,7 +170,7 @@ impl Tale {
             }
             Step::Extend { hold, more } => {
                 if let Some(hold) = self.hold(hold) {
-                    let more = Ask {
+                    let more = Reservation {
                         hold: Micro::new(more),
                         exposure: Micro::new(more / 2),
                         tokens: 10,

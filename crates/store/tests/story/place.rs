@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ledger::{Ask, Meter, Micro, UnixMs};
+use ledger::{Meter, Micro, Reservation, UnixMs};
 use store::{
     Admit, AdmitError, Admitted, Basis, Close, Digest, End, HoldId, IfLost, KeyId, KeyLimits,
     KeyRow, NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId, WalletRow,
@@ -155,8 +155,8 @@ pub(crate) async fn funded(store: &Store, balance: Micro) -> KeyRow {
     key(store, wallet.id, KeyLimits::default()).await
 }
 
-pub(crate) fn ask(hold: Micro) -> Ask {
-    Ask {
+pub(crate) fn ask(hold: Micro) -> Reservation {
+    Reservation {
         hold,
         exposure: Micro::ZERO,
         tokens: 0,
@@ -164,7 +164,7 @@ pub(crate) fn ask(hold: Micro) -> Ask {
     }
 }
 
-pub(crate) fn admission(key: &KeyRow, ask: Ask) -> Admit {
+pub(crate) fn admission(key: &KeyRow, ask: Reservation) -> Admit {
     Admit {
         wallet: key.wallet,
         key: key.id,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ledger::{Ask, Meter, Micro};
+use ledger::{Meter, Micro, Reservation};
 use store::{
     CallbackNote, CallbackOutcome, Claim, End, KeyRow, NewTask, OpenedTask, PriceVersion, Rule,
     Store, TaskAccepted, TaskEnd, TaskId, TaskKept, TaskNote, TaskQuery, TaskRow, TaskStanding,
@@ -29,7 +29,7 @@ fn standing(status: &str, progress: u8) -> TaskStanding {
 }
 
 fn new_task(key: &KeyRow, price_version: PriceVersion, lease: Duration) -> NewTask {
-    let ask = Ask {
+    let ask = Reservation {
         hold: credits(2),
         exposure: Micro::ZERO,
         tokens: 0,

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use ledger::{Ask, Micro, UnixMs};
+use ledger::{Micro, Reservation, UnixMs};
 use tokio::sync::oneshot;
 
 use super::*;
@@ -23,7 +23,7 @@ fn queue(waiting_max: usize, call_wait_max: Duration) -> CommandQueue {
 
 fn admission() -> (Command, Answer) {
     let (reply, answer) = oneshot::channel();
-    let ask = Ask {
+    let ask = Reservation {
         hold: Micro::ZERO,
         exposure: Micro::ZERO,
         tokens: 0,

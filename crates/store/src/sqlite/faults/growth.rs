@@ -33,7 +33,7 @@ impl Rig {
         let (hold, now) = (admitted.hold, NOW);
         match how {
             Grows::ByExtension => {
-                let more = Ask {
+                let more = Reservation {
                     hold: CREDIT,
                     exposure: Micro::ZERO,
                     tokens: 0,

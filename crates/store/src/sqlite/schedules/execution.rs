@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ledger::{Ask, Meter, Micro};
+use ledger::{Meter, Micro, Reservation};
 use shuttle::future::block_on;
 use shuttle::thread;
 use tokio::sync::oneshot;
@@ -169,7 +169,7 @@ impl Node {
         let admit = Admit {
             wallet: template.wallet,
             key: template.key,
-            ask: Ask {
+            ask: Reservation {
                 hold: HOLD,
                 exposure: Micro::ZERO,
                 tokens: 0,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::{Ask, Key, Micro, Wallet};
+use ledger::{Key, Micro, Reservation, Wallet};
 use shuttle::future::block_on;
 use shuttle::scheduler::{DfsScheduler, RandomScheduler};
 use shuttle::{Runner, thread};
@@ -151,7 +151,7 @@ fn a_call_belongs_to_the_batch_that_it_was_told() {
                 let admit = Admit {
                     wallet,
                     key,
-                    ask: Ask {
+                    ask: Reservation {
                         hold: Micro::new(5),
                         exposure: Micro::ZERO,
                         tokens: 0,

@@ -171,7 +171,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;
 
-    use ledger::{Ask, Key, Micro, UnixMs, Wallet};
+    use ledger::{Key, Micro, Reservation, UnixMs, Wallet};
 
     use super::*;
     use crate::books::{BookKey, BookWallet};
@@ -188,7 +188,7 @@ mod tests {
         Admit {
             wallet,
             key,
-            ask: Ask {
+            ask: Reservation {
                 hold: Micro::new(5),
                 exposure: Micro::ZERO,
                 tokens: 0,

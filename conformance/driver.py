@@ -1,4 +1,4 @@
-"""A process that runs the cells of one SDK, and what it tells."""
+"""A process that runs the cells of one SDK, and its results."""
 
 import json
 import os
@@ -8,21 +8,21 @@ import time
 
 from grid import Outcome
 
-# Far above what it takes, for machines that are busy with other things.
+# Far more than needed, for busy machines.
 DRIVER_SECONDS_MAX = 600
 
 
 class Driver:
-    """Runs from its making until it has told everything, or is stopped."""
+    """Starts when created, and runs until all results are in or it is stopped."""
 
     def __init__(self, language, command, dialects, upstreams, environment):
         self.language = language
         self.dialects = dialects
         self.upstreams = upstreams
         self.deadline = time.monotonic() + DRIVER_SECONDS_MAX
-        # Files, since nobody reads while others are waited for.
+        # Files instead of pipes, because nobody reads while other drivers are awaited.
         self.output, self.complaints = (tempfile.TemporaryFile("w+") for _ in range(2))
-        # Only what a driver is told may reach the gateway, not a proxy of the surroundings.
+        # The driver must call the gateway directly, so proxy variables are removed.
         clean = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
         self.process = subprocess.Popen(
             [*command, *dialects, ",".join(upstreams)],
@@ -32,7 +32,7 @@ class Driver:
         )
 
     def outcomes(self, cells) -> list[Outcome]:
-        """What the driver tells; one of the cells of a pair that it does not tell of has failed."""
+        """The reported results. If the driver did not report a cell, that cell has failed."""
         end = self.ended()
         lines = written(self.output).splitlines()
         told = [Outcome(self.language, **json.loads(line)) for line in lines if line.endswith("}")]
@@ -47,7 +47,7 @@ class Driver:
         return told + lost
 
     def ended(self) -> str:
-        """Waits for the end of the process, and says how it was."""
+        """Waits for the process to end and returns how it ended."""
         try:
             status = self.process.wait(timeout=max(0, self.deadline - time.monotonic()))
         except subprocess.TimeoutExpired:

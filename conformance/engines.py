@@ -10,7 +10,7 @@ from stage import BASE, START_SECONDS_MAX, Stage
 # The dialects that the engine serves.
 UPSTREAMS = ["chat", "responses", "messages"]
 REQUEST_SECONDS_MAX = 10
-# A stream counts as in progress when the engine has generated so many tokens of it.
+# A stream counts as in progress when the engine has generated this many tokens.
 PROGRESS_TOKENS = 20
 
 CHANNEL = """

@@ -1,4 +1,4 @@
-"""Outcomes as a table: what callers speak down, what upstreams speak across."""
+"""Outcomes as a table: a row for each client dialect, a column for each upstream dialect."""
 
 from dataclasses import dataclass
 from typing import Optional
@@ -10,7 +10,7 @@ COLUMN_WIDTH = 14
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one cell of one pair, in one language."""
+    """The result of one cell for one pair of dialects, in one language."""
 
     language: str
     dialect: str

@@ -11,7 +11,7 @@ INSTALL_SECONDS_MAX = 600
 
 
 def python(workspace: Path, lock: str = "requirements.txt", driver: str = "drive.py") -> list:
-    """The command that runs a driver in Python; a dialect's name and more follow."""
+    """The command that runs a driver in Python. Its arguments, such as the dialect, are appended."""
     lock = HERE / "python" / lock
     home = workspace / f"python-{digest(lock.read_bytes(), sys.version.encode())}"
     interpreter = home / "bin/python"
@@ -26,7 +26,7 @@ def python(workspace: Path, lock: str = "requirements.txt", driver: str = "drive
 
 
 def node(workspace: Path) -> list:
-    """The same in JavaScript. Modules are found from where a source lies, so the sources lie there."""
+    """The same in JavaScript. Node resolves modules relative to the source, so the sources are copied there."""
     names = ["package.json", "package-lock.json"]
     version = subprocess.run(["node", "--version"], check=True, stdout=subprocess.PIPE).stdout
     locks = [(HERE / "node" / name).read_bytes() for name in names]
@@ -51,7 +51,7 @@ def digest(*parts: bytes) -> str:
 
 
 def once(home: Path, install):
-    # Written last, so that a broken installation is made anew.
+    # Written last, so that a broken installation is repeated.
     complete = home / "complete"
     if not complete.exists():
         print(f"installing {home.name}", flush=True)

@@ -1,4 +1,4 @@
-"""The grid in the main README, between its marks."""
+"""The grid in the main README, between its markers."""
 
 from pathlib import Path
 

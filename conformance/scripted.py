@@ -183,7 +183,7 @@ def weights(vocabulary: list, successors: dict) -> dict:
 
 
 def width_of(vocabulary: list) -> int:
-    """One dimension for each token, rounded up to a multiple that the engine's kernels like."""
+    """One dimension for each token, rounded up to a multiple that the engine's kernels need."""
     return -(-len(vocabulary) // WIDTH_STEP) * WIDTH_STEP
 
 

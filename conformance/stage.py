@@ -10,7 +10,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-# The dialects there are: each is spoken by callers, and by one upstream.
+# The dialects. Clients use all of them, and each has one upstream.
 DIALECTS = ["chat", "responses", "messages", "generate", "interactions"]
 
 START_SECONDS_MAX = 20
@@ -33,7 +33,7 @@ shutdown_notice_ms = 0
 shutdown_drain_ms = 1000
 """
 
-# An upstream that speaks one dialect and nothing else.
+# An upstream that speaks one dialect only.
 UPSTREAM = """
 [[channel]]
 name = "{dialect}"
@@ -72,14 +72,14 @@ def configuration(url: str) -> str:
 
 
 class Pictures(SimpleHTTPRequestHandler):
-    """Serves a folder, without a word."""
+    """Serves a folder without logging."""
 
     def log_message(self, *_):
         pass
 
 
 class Stage:
-    """Used as a context; `environment` is what a driver is told."""
+    """A context manager. `environment` holds the variables for drivers."""
 
     def __init__(self, program: Path, png: str, configuration=configuration):
         self.program = program
@@ -125,12 +125,12 @@ class Stage:
             self.environment[name] = self.command("key", "create", *options)["secret"]
 
     def stop_gateway(self):
-        """Ends the gateway; what it has written is then complete."""
+        """Stops the gateway. Its records are then complete."""
         self.gateway.terminate()
         ended(self.gateway)
 
     def start_upstream(self):
-        """Starts what the gateway calls; the configuration is made with the answer."""
+        """Starts the upstreams, and returns what the configuration needs to know of them."""
         sim = self.spawn(self.program, "sim", "--listen", "127.0.0.1:0", "--json", output="sim")
         return "http://" + self.told("sim", sim, '"address"')["address"]
 
@@ -144,7 +144,7 @@ class Stage:
         return f"http://127.0.0.1:{self.pictures.server_port}/pixel.png"
 
     def told(self, name: str, process: subprocess.Popen, mark: str) -> dict:
-        """The first line with the mark that a process wrote."""
+        """The first line with the marker that a process wrote."""
         deadline = time.monotonic() + START_SECONDS_MAX
         with (self.path / name).open() as output:
             while time.monotonic() < deadline:
@@ -180,7 +180,7 @@ class Stage:
 
 
 def ended(process: subprocess.Popen):
-    """Waits for the end of a process that was told to end."""
+    """Waits for a process that was asked to stop."""
     try:
         process.wait(timeout=STOP_SECONDS_MAX)
     except subprocess.TimeoutExpired:

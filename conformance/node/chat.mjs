@@ -11,7 +11,7 @@ const clientOf = (apiKey = KEY, options = {}) =>
   new OpenAI({ baseURL: `${URL}/v1`, apiKey, timeout: TIMEOUT_MS, ...options });
 
 const client = clientOf();
-// Errors that a client would try again on are to be seen.
+// No retries, so that errors which a client would retry become visible.
 const hasty = clientOf(KEY, { maxRetries: 0 });
 
 const user = (content) => ({ role: "user", content });
@@ -85,7 +85,7 @@ export const cells = {
     const { first, second, answer } = TALK.history;
     const messages = [user(first)];
     const body = { model: `${upstream}/plain`, messages };
-    // As people write it: the whole message object goes back.
+    // As applications do: the whole message object is sent back.
     messages.push((await client.chat.completions.create(body)).choices[0].message, user(second));
     same((await client.chat.completions.create(body)).choices[0].message.content, answer);
   },
@@ -168,7 +168,7 @@ export const cells = {
     const more = { reasoning_effort: "high" };
     const answer = await ask(`${upstream}/thinker`, TALK.reasoning.prompt, more);
     const { content, reasoning_content } = answer.choices[0].message;
-    // No member of the protocol, but what clients of open models read.
+    // Not a member of the protocol, but clients of open models read it.
     if (TALK.reasoning.shown_in_chat) has(reasoning_content, TALK.reasoning.thought);
     check(content, answer);
     isReasoned(answer.usage.completion_tokens_details?.reasoning_tokens);
@@ -211,7 +211,7 @@ export const cells = {
   },
 
   async empty_wallet(upstream) {
-    // With the client's own retries: this is no error to try again on.
+    // With the client's default retries: it must not retry this error.
     const call = () => ask(`${upstream}/plain`, "hello", {}, clientOf(KEY_POOR));
     const error = await raised(OpenAI.APIError, call);
     same([error.status, error.code], [402, "insufficient_quota"]);

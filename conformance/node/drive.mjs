@@ -16,7 +16,7 @@ async function main() {
   for (const dialect of dialects) wanted.push(...(await runs(dialect, upstreams)));
   if (TALK.at_once) await Promise.all(wanted.map((run) => tell(...run)));
   else for (const run of wanted) await tell(...run);
-  // Idle connections of the clients would keep the process.
+  // Idle connections of the clients would keep the process alive.
   process.exit(0);
 }
 
@@ -39,7 +39,7 @@ async function tell(dialect, upstream, cell, run) {
   process.stdout.write(`${JSON.stringify(outcome)}\n`);
 }
 
-// Why a cell failed; nothing when it passed.
+// Why a cell failed; nothing if it passed.
 async function reason(run, upstream) {
   let timer;
   const late = new Promise((_, reject) => {
@@ -56,7 +56,7 @@ async function reason(run, upstream) {
   }
 }
 
-// The innermost line of a dialect that led to an error.
+// The innermost line of our own code in a stack trace.
 function place(error) {
   const lines = String(error?.stack).match(/drivers\/\w+\.mjs:\d+/g) ?? [];
   const line = lines.find((line) => !line.includes("talk.mjs")) ?? "drive.mjs";

@@ -13,7 +13,7 @@ const clientOf = (apiKey = KEY, options = {}) =>
   new GoogleGenAI({ apiKey, httpOptions: { baseUrl: URL, timeout: TIMEOUT_MS, ...options } });
 
 const client = clientOf();
-// Errors that a client would try again on are to be seen.
+// No retries, so that errors which a client would retry become visible.
 const hasty = clientOf(KEY, { retryOptions: { attempts: 1 } });
 
 const user = (text) => ({ role: "user", parts: [{ text }] });
@@ -82,7 +82,7 @@ export const cells = {
   },
 
   async stream(upstream) {
-    // The chat keeps what it streamed as its history, if every chunk was sound.
+    // The chat keeps the streamed answer as its history if every chunk was valid.
     const chat = client.chats.create({ model: `${upstream}/plain` });
     const chunks = await all(await chat.sendMessageStream({ message: TALK.stream.prompt }));
     const text = chunks.map((chunk) => chunk.text ?? "").join("");
@@ -216,7 +216,7 @@ export const cells = {
   },
 
   async empty_wallet(upstream) {
-    // With the client's own retries: this is no error to try again on.
+    // With the client's default retries: it must not retry this error.
     const by = clientOf(KEY_POOR);
     await refused(() => ask(`${upstream}/plain`, "hello", {}, by), 402, "RESOURCE_EXHAUSTED");
   },

@@ -11,7 +11,7 @@ const clientOf = (apiKey = KEY) =>
   new GoogleGenAI({ apiKey, httpOptions: { baseUrl: URL, timeout: TIMEOUT_MS } });
 
 const client = clientOf();
-// For errors that a client would try again on: they are to be seen.
+// Without retries, so that errors which a client would retry become visible.
 const HASTY = { retries: { strategy: "none" } };
 
 const text = (text) => ({ type: "text", text });
@@ -31,7 +31,7 @@ const resultsOf = (steps, results) =>
 
 const THINKING = { generation_config: { thinking_level: "high", thinking_summaries: "auto" } };
 
-// A stream as the interaction it tells; the client leaves that to its users.
+// Builds the interaction from its stream, which the client does not do.
 async function gathered(stream) {
   const [kinds, steps] = [[], []];
   let last;
@@ -91,7 +91,7 @@ async function goesRound(upstream, ask) {
   for (const result of Object.values(results)) has(answer, result);
 }
 
-// The client does not export its error classes; they are known by their names.
+// The client does not export its error classes, so they are compared by name.
 async function refused(call, name, status) {
   const error = await raised(Error, call);
   same([error.constructor.name, error.status], [name, status], error.message);
@@ -241,7 +241,7 @@ export const cells = {
   },
 
   async empty_wallet(upstream) {
-    // With the client's own retries: this is no error to try again on.
+    // With the client's default retries: it must not retry this error.
     const by = clientOf(KEY_POOR);
     await refused(() => ask(`${upstream}/plain`, "hello", {}, { by }), "APIError", 402);
   },
@@ -252,7 +252,7 @@ export const cells = {
   },
 
   async broken_stream(upstream) {
-    // The client tells a stream that failed by its last event.
+    // The client recognises a failed stream by its last event.
     const more = { stream: true };
     const events = await all(await ask(`${upstream}/broken`, TALK.broken_stream.prompt, more));
     same(events.at(-1).event_type, "error", "last event");

@@ -13,7 +13,7 @@ const clientOf = (apiKey = KEY, options = {}) =>
   new Anthropic({ baseURL: URL, apiKey, timeout: TIMEOUT_MS, ...options });
 
 const client = clientOf();
-// Errors that a client would try again on are to be seen.
+// No retries, so that errors which a client would retry become visible.
 const hasty = clientOf(KEY, { maxRetries: 0 });
 
 const user = (content) => ({ role: "user", content });
@@ -53,7 +53,7 @@ async function sees(model, source) {
   has(textOf(await ask(model, content)), answer);
 }
 
-// The runner first asks the server to keep the thread, and goes on without when it is refused.
+// The runner first asks the server to store the thread, and continues without it if that is refused.
 async function goesRound(upstream, more) {
   const { prompt, calls, results } = TALK.loop;
   const made = [];
@@ -162,7 +162,7 @@ export const cells = {
   },
 
   async usage(upstream) {
-    // The protocol counts the cached part of a prompt apart, and tells no total.
+    // The protocol reports cached input separately, without a total.
     const figures = ({ input_tokens, cache_read_input_tokens, output_tokens: output }) => {
       const input = input_tokens + (cache_read_input_tokens ?? 0);
       return [input, output, input + output];
@@ -216,7 +216,7 @@ export const cells = {
   },
 
   async empty_wallet(upstream) {
-    // With the client's own retries: this is no error to try again on.
+    // With the client's default retries: it must not retry this error.
     const call = () => ask(`${upstream}/plain`, "hello", {}, clientOf(KEY_POOR));
     const error = await raised(Anthropic.APIError, call);
     same([error.status, error.type], [402, "billing_error"]);

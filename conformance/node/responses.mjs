@@ -11,7 +11,7 @@ const clientOf = (apiKey = KEY, options = {}) =>
   new OpenAI({ baseURL: `${URL}/v1`, apiKey, timeout: TIMEOUT_MS, ...options });
 
 const client = clientOf();
-// Errors that a client would try again on are to be seen.
+// No retries, so that errors which a client would retry become visible.
 const hasty = clientOf(KEY, { maxRetries: 0 });
 
 const user = (content) => ({ role: "user", content });
@@ -27,7 +27,7 @@ const resultsOf = (response, results) =>
     output: results[index],
   }));
 
-// Helpers add what they parsed, which no upstream takes back.
+// SDK helpers add parsed members, which no upstream accepts.
 const sent = ({ parsed_arguments, ...item }) => item;
 
 function calledInParallel(response) {
@@ -83,7 +83,7 @@ export const cells = {
   async history(upstream) {
     const { first, second, answer } = TALK.history;
     const input = [user(first)];
-    // As people write it: all items go back.
+    // As applications do: all items are sent back.
     input.push(...(await ask(`${upstream}/plain`, input)).output, user(second));
     same((await ask(`${upstream}/plain`, input)).output_text, answer);
   },
@@ -167,7 +167,7 @@ export const cells = {
     const streamed = await client.responses.stream(body).finalResponse();
     for (const answer of [whole, streamed]) {
       const thoughts = answer.output.filter((item) => item.type === "reasoning");
-      // Open models show their thoughts themselves, and no summary of them.
+      // Open models return their thoughts instead of a summary.
       const parts = thoughts.flatMap((item) => (item.summary.length ? item.summary : item.content ?? []));
       has(parts.map((part) => part.text).join(""), TALK.reasoning.thought);
       check(answer.output_text, answer);
@@ -206,7 +206,7 @@ export const cells = {
   },
 
   async empty_wallet(upstream) {
-    // With the client's own retries: this is no error to try again on.
+    // With the client's default retries: it must not retry this error.
     const call = () => ask(`${upstream}/plain`, "hello", {}, clientOf(KEY_POOR));
     const error = await raised(OpenAI.APIError, call);
     same([error.status, error.code], [402, "insufficient_quota"]);
@@ -219,7 +219,7 @@ export const cells = {
   },
 
   async broken_stream(upstream) {
-    // The client tells a stream that failed by its last event.
+    // The client recognises a failed stream by its last event.
     const body = { stream: true };
     const events = await all(await ask(`${upstream}/broken`, TALK.broken_stream.prompt, body));
     const last = events.at(-1);

@@ -1,4 +1,4 @@
-// What every dialect says and expects, and the checks they share.
+// The prompts and expected answers of all dialects, and shared checks.
 
 import { readFileSync } from "node:fs";
 import * as z from "zod";
@@ -16,12 +16,12 @@ export const KEY_POOR = env("TOLLGATE_KEY_POOR");
 export const KEY_SLOW = env("TOLLGATE_KEY_SLOW");
 export const KEY_WRONG = "sk-tg-wrong";
 
-// A client waits no longer for one answer.
+// The timeout of a client for one answer.
 export const TIMEOUT_MS = 60_000;
-// A key of two requests per minute is used up by so many, whenever the minute turns.
+// This many requests exceed two per minute, wherever the minute starts.
 const CALLS_UNTIL_LIMITED = 5;
 
-// Nested, listed, chosen from a few, and perhaps absent: what schemas differ in.
+// A schema with a nested object, a list, an enumeration and an optional member.
 export const Place = z.object({
   city: z.string(),
   people: z.int(),
@@ -50,7 +50,7 @@ export function has(got, part) {
   check(got?.includes(part), `${shown(part)} is not in ${shown(got)}`);
 }
 
-// The error of that class that a call ends with.
+// The error of a call, which must be of that class.
 export async function raised(kind, call) {
   let answer;
   try {
@@ -62,7 +62,7 @@ export async function raised(kind, call) {
   throw new Error(`${kind.name} was expected, not ${shown(answer)}`);
 }
 
-// The error of a call that is repeated until the key's minute is used up.
+// Repeats a call until the key's rate limit refuses it, and returns that error.
 export function limited(kind, call) {
   return raised(kind, async () => {
     for (let count = 0; count < CALLS_UNTIL_LIMITED; count += 1) await call();
@@ -75,12 +75,12 @@ export async function all(stream) {
   return items;
 }
 
-// Upstreams that count the tokens of their thoughts report some.
+// Upstreams that count reasoning tokens must report some.
 export function isReasoned(tokens) {
   check(!TALK.reasoning.tokens_reported || tokens > 0, `${tokens} tokens of thoughts`);
 }
 
-// Input, output and total of the same call, whole and streamed.
+// Checks input, output and total of the same call, buffered and streamed.
 export function isUsage(whole, streamed) {
   same(streamed, whole, "streamed usage");
   const [input, output, total] = whole;

@@ -32,7 +32,7 @@ export const cells = {
   },
 
   async base64(upstream) {
-    // The client asks for base64 and decodes it, unless it is told otherwise.
+    // By default, the client requests base64 and decodes it.
     await areEmbedded(upstream, {});
   },
 

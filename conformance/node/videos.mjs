@@ -12,7 +12,7 @@ const client = new GoogleGenAI({
   httpOptions: { baseUrl: URL, timeout: 60_000 },
 });
 
-// Asks until it is over.
+// Polls until the operation is done.
 const waited = async (ask, isOver) => {
   const deadline = Date.now() + 60_000;
   while (Date.now() < deadline) {
@@ -22,7 +22,7 @@ const waited = async (ask, isOver) => {
   }
   throw new Error("it does not end");
 };
-// The length that the head of an MP4 tells.
+// The duration from the header of an MP4.
 const secondsOf = (film) => {
   assert.equal(film.toString("latin1", 4, 8), "ftyp");
   const at = film.indexOf("mvhd") + 4;

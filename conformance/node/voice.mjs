@@ -14,8 +14,8 @@ const client = new OpenAI({
   maxRetries: 0,
 });
 
-// The SDK speaks TLS alone, whatever its base URL says. In its place stands what a proxy that ends
-// TLS leaves of it: the same bytes on a plain connection.
+// The SDK always uses TLS, whatever its base URL says. This replaces its socket by a plain
+// connection with the same bytes, as behind a proxy that terminates TLS.
 const plain = () => connect({ host: url.hostname, port: Number(url.port) });
 
 class Talk {
@@ -25,7 +25,7 @@ class Talk {
   constructor() {
     this.session = new OpenAIRealtimeWS({ model, options: { createConnection: plain } }, client);
     this.session.on("event", (event) => this.#take(event));
-    // An error of the session is an event too, and one of the connection ends it.
+    // An error of the session is an event. An error of the connection ends the session.
     this.session.on("error", (error) => error.error || this.#take({ type: "lost", message: error.message }));
   }
 
@@ -33,7 +33,7 @@ class Talk {
     this.session.send(event);
   }
 
-  // All events up to the first of a kind.
+  // All events up to the first of a type.
   async until(kind) {
     const events = [];
     for (;;) {
@@ -89,7 +89,7 @@ const cells = {
     }),
   realtime_audio: () =>
     holding(async (talk) => {
-      // Voice activity: a second of it is a turn.
+      // With voice activity detection, a second of speech is a turn.
       const audio = Buffer.alloc(48_000).toString("base64");
       talk.send({ type: "input_audio_buffer.append", audio });
       const events = await talk.until("response.done");
@@ -103,7 +103,7 @@ const cells = {
       talk.send({ type: "session.update", event_id: "mine", session: { tools } });
       const { error } = (await talk.until("error")).at(-1);
       assert.deepEqual([error.code, error.event_id], ["stateful_not_supported", "mine"]);
-      // And the session goes on.
+      // The session continues.
       talk.send({ type: "session.update", session: { type: "realtime" } });
       await talk.until("session.updated");
     }),

@@ -7,7 +7,7 @@ const xai = createXai({
   baseURL: `${process.env.TOLLGATE_URL}/v1`,
   apiKey: process.env.TOLLGATE_KEY,
 });
-// The model itself: what stands above it downloads from public addresses alone.
+// Uses the model object directly, because the SDK's higher-level functions download from public addresses only.
 const filmed = (prompt, options = {}, own = {}) =>
   xai.video("maker/video").doGenerate({
     prompt,

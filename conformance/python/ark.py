@@ -34,7 +34,7 @@ def waited(task, *states):
 
 
 def fetched(url):
-    """What is served under a public address, asked for at the gateway itself."""
+    """Fetches a public address from the gateway itself."""
     path = url.split("/", 3)[3]
     with urllib.request.urlopen(f"{URL}/{path}") as answer:
         return answer.headers["content-type"], answer.read()

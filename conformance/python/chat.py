@@ -13,7 +13,7 @@ def client_of(key=KEY, **options):
 
 
 client = client_of()
-# Errors that a client would try again on are to be seen.
+# No retries, so that errors which a client would retry become visible.
 hasty = client_of(max_retries=0)
 
 
@@ -42,7 +42,7 @@ def results_of(message, results):
 
 
 def turn_of(message):
-    # Helpers add what they parsed, which no upstream takes back.
+    # SDK helpers add parsed members, which no upstream accepts.
     parsed = {"parsed": True, "tool_calls": {"__all__": {"function": {"parsed_arguments"}}}}
     return message.model_dump(exclude=parsed, exclude_unset=True)
 
@@ -73,7 +73,7 @@ def history(upstream):
     told = TALK["history"]
     messages = [user(told["first"])]
     first = client.chat.completions.create(model=f"{upstream}/plain", messages=messages)
-    # As people write it: the whole message object goes back.
+    # As applications do: the whole message object is sent back.
     messages += [first.choices[0].message, user(told["second"])]
     second = client.chat.completions.create(model=f"{upstream}/plain", messages=messages)
     same(second.choices[0].message.content, told["answer"])
@@ -187,7 +187,7 @@ def reasoning(upstream):
     for answer in (whole, streamed):
         message = answer.choices[0].message
         if told["shown_in_chat"]:
-            # No member of the protocol, but what clients of open models read.
+            # Not a member of the protocol, but clients of open models read it.
             has(message.reasoning_content, told["thought"])
         assert message.content
         details = answer.usage.completion_tokens_details
@@ -246,7 +246,7 @@ def rate_limit(upstream):
 
 
 def empty_wallet(upstream):
-    # With the client's own retries: this is no error to try again on.
+    # With the client's default retries: it must not retry this error.
     with client_of(KEY_POOR) as client:
         error = raised(openai.APIStatusError, lambda: ask(f"{upstream}/plain", "hello", client))
     same((error.status_code, error.code), (402, "insufficient_quota"))

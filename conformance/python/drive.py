@@ -55,7 +55,7 @@ def tell(dialect, upstream, cell, run):
 
 
 def reason(run, upstream):
-    """Why a cell failed; nothing when it passed."""
+    """Why a cell failed; nothing if it passed."""
     try:
         run(upstream)
     except Exception as error:
@@ -63,7 +63,7 @@ def reason(run, upstream):
 
 
 def place(error):
-    """The last line of ours that led to an error."""
+    """The last line of our own code in a traceback."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if Path(frame.filename).parent == FOLDER and Path(frame.filename).name != "talk.py":
             return f"{Path(frame.filename).name}:{frame.lineno}"

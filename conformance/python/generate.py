@@ -15,7 +15,7 @@ def client_of(key=KEY, attempts=None):
 
 
 client = client_of()
-# Errors that a client would try again on are to be seen.
+# No retries, so that errors which a client would retry become visible.
 hasty = client_of(attempts=1)
 
 
@@ -68,7 +68,7 @@ def plain(upstream):
 
 
 def stream(upstream):
-    # The chat keeps what it streamed as its history, if every chunk was sound.
+    # The chat keeps the streamed answer as its history if every chunk was valid.
     told = TALK["stream"]
     chat = client.chats.create(model=f"{upstream}/plain")
     text = "".join(chunk.text or "" for chunk in chat.send_message_stream(told["prompt"]))
@@ -229,7 +229,7 @@ def bad_key(upstream):
 
 
 def bad_request(upstream):
-    # No contents at all the client refuses by itself.
+    # The client itself refuses a request without contents.
     empty = [types.Content(role="user", parts=[])]
     refused(lambda: ask(f"{upstream}/plain", empty), 400, "INVALID_ARGUMENT")
 
@@ -245,7 +245,7 @@ def rate_limit(upstream):
 
 
 def empty_wallet(upstream):
-    # With the client's own retries: this is no error to try again on.
+    # With the client's default retries: it must not retry this error.
     client = client_of(KEY_POOR)
     refused(lambda: ask(f"{upstream}/plain", "hello", client), 402, "RESOURCE_EXHAUSTED")
 

@@ -17,7 +17,7 @@ def client_of(key=KEY, attempts=None):
 
 
 client = client_of()
-# Errors that a client would try again on are to be seen.
+# No retries, so that errors which a client would retry become visible.
 hasty = client_of(attempts=1)
 
 
@@ -53,7 +53,7 @@ def results_of(steps, results):
 
 
 def gathered(events):
-    """A stream as the interaction it tells; the client leaves that to its users."""
+    """Builds the interaction from its stream, which the client does not do."""
     kinds, steps, last = [], [], None
     for event in events:
         kinds.append(event.event_type)
@@ -258,7 +258,7 @@ def rate_limit(upstream):
 
 
 def empty_wallet(upstream):
-    # With the client's own retries: this is no error to try again on.
+    # With the client's default retries: it must not retry this error.
     client = client_of(KEY_POOR)
     error = raised(errors.APIStatusError, lambda: ask(f"{upstream}/plain", "hello", client))
     same(error.status_code, 402, "status")
@@ -270,7 +270,7 @@ def busy(upstream):
 
 
 def broken_stream(upstream):
-    # The client tells a stream that failed by its last event.
+    # The client recognises a failed stream by its last event.
     prompt = TALK["broken_stream"]["prompt"]
     *_, last = ask(f"{upstream}/broken", prompt, stream=True)
     same(last.event_type, "error", "last event")

@@ -52,7 +52,7 @@ def size_of(picture):
 
 
 def embeddings_by_default():
-    # The client asks for base64 and decodes it.
+    # The client requests base64 and decodes it.
     texts = ["the cat sleeps", "the cat slept", "stocks fell"]
     answer = client.embeddings.create(model="maker/embed", input=texts)
     assert answer.model == "maker/embed"

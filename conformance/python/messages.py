@@ -13,7 +13,7 @@ def client_of(key=KEY, **options):
 
 
 client = client_of()
-# Errors that a client would try again on are to be seen.
+# No retries, so that errors which a client would retry become visible.
 hasty = client_of(max_retries=0)
 
 
@@ -174,7 +174,7 @@ def usage(upstream):
 
 
 def figures(usage):
-    """The protocol counts the cached part of a prompt apart, and tells no total."""
+    """The protocol reports cached input separately, without a total."""
     input_tokens = usage.input_tokens + (usage.cache_read_input_tokens or 0)
     return input_tokens, usage.output_tokens, input_tokens + usage.output_tokens
 
@@ -218,7 +218,7 @@ def goes_round(upstream, **more):
     def get_time(city: str) -> str:
         return run("get_time")
 
-    # The runner first asks the server to keep the thread, and goes on without when it is refused.
+    # The runner first asks the server to store the thread, and continues without it if that is refused.
     body = asked(f"{upstream}/thinker", told["prompt"], tools=[get_weather, get_time], **THINKING)
     final = client.beta.messages.tool_runner(**body, max_iterations=5, **more).until_done()
     same(made, told["calls"], "calls")
@@ -250,7 +250,7 @@ def rate_limit(upstream):
 
 
 def empty_wallet(upstream):
-    # With the client's own retries: this is no error to try again on.
+    # With the client's default retries: it must not retry this error.
     with client_of(KEY_POOR) as client:
         call = lambda: ask(f"{upstream}/plain", "hello", client)
         error = raised(anthropic.APIStatusError, call)

@@ -12,7 +12,7 @@ def client_of(key=KEY, **options):
 
 
 client = client_of()
-# Errors that a client would try again on are to be seen.
+# No retries, so that errors which a client would retry become visible.
 hasty = client_of(max_retries=0)
 
 
@@ -65,7 +65,7 @@ def history(upstream):
     told = TALK["history"]
     input = [user(told["first"])]
     first = ask(f"{upstream}/plain", input)
-    # As people write it: all items go back.
+    # As applications do: all items are sent back.
     input += [*first.output, user(told["second"])]
     same(ask(f"{upstream}/plain", input).output_text, told["answer"])
 
@@ -165,7 +165,7 @@ def reasoning(upstream):
         streamed = stream.get_final_response()
     for answer in (whole, streamed):
         thoughts = [item for item in answer.output if item.type == "reasoning"]
-        # Open models show their thoughts themselves, and no summary of them.
+        # Open models return their thoughts instead of a summary.
         parts = [part for item in thoughts for part in item.summary or item.content or []]
         has("".join(part.text for part in parts), told["thought"])
         assert answer.output_text
@@ -229,7 +229,7 @@ def rate_limit(upstream):
 
 
 def empty_wallet(upstream):
-    # With the client's own retries: this is no error to try again on.
+    # With the client's default retries: it must not retry this error.
     with client_of(KEY_POOR) as client:
         error = raised(openai.APIStatusError, lambda: ask(f"{upstream}/plain", "hello", client))
     same((error.status_code, error.code), (402, "insufficient_quota"))
@@ -241,7 +241,7 @@ def busy(upstream):
 
 
 def broken_stream(upstream):
-    # The client tells a stream that failed by its last event.
+    # The client recognises a failed stream by its last event.
     prompt = TALK["broken_stream"]["prompt"]
     *_, last = ask(f"{upstream}/broken", prompt, stream=True)
     same(last.type, "response.failed", "last event")

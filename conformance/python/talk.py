@@ -1,4 +1,4 @@
-"""What every dialect says and expects, and the checks they share."""
+"""The prompts and expected answers of all dialects, and shared checks."""
 
 import json
 import os
@@ -15,9 +15,9 @@ KEY_POOR = os.environ["TOLLGATE_KEY_POOR"]
 KEY_SLOW = os.environ["TOLLGATE_KEY_SLOW"]
 KEY_WRONG = "sk-tg-wrong"
 
-# A client waits no longer for one answer.
+# The timeout of a client for one answer.
 TIMEOUT_SECONDS = 60
-# A key of two requests per minute is used up by so many, whenever the minute turns.
+# This many requests exceed two per minute, wherever the minute starts.
 CALLS_UNTIL_LIMITED = 5
 
 
@@ -27,7 +27,7 @@ class River(BaseModel):
 
 
 class Place(BaseModel):
-    """Nested, listed, chosen from a few, and perhaps absent: what schemas differ in."""
+    """A schema with a nested object, a list, an enumeration and an optional member."""
 
     city: str
     people: int
@@ -43,7 +43,7 @@ def is_place(place):
 
 
 def raised(kind, call):
-    """The error of that class that a call ends with."""
+    """The error of a call, which must be of that class."""
     try:
         answer = call()
     except kind as error:
@@ -52,7 +52,7 @@ def raised(kind, call):
 
 
 def limited(kind, call):
-    """The error of a call that is repeated until the key's minute is used up."""
+    """Repeats a call until the key's rate limit refuses it, and returns that error."""
 
     def again():
         return [call() for _ in range(CALLS_UNTIL_LIMITED)]
@@ -69,12 +69,12 @@ def has(got, part):
 
 
 def is_reasoned(tokens):
-    """Upstreams that count the tokens of their thoughts report some."""
+    """Upstreams that count reasoning tokens must report some."""
     assert not TALK["reasoning"]["tokens_reported"] or tokens > 0, f"{tokens} tokens of thoughts"
 
 
 def is_usage(whole, streamed):
-    """Input, output and total of the same call, whole and streamed."""
+    """Checks input, output and total of the same call, buffered and streamed."""
     same(streamed, whole, "streamed usage")
     told = TALK["usage"]
     input_tokens, output_tokens, total_tokens = whole

@@ -28,7 +28,7 @@ def floats(upstream):
 
 
 def base64(upstream):
-    # The client asks for base64 and decodes it, unless it is told otherwise.
+    # By default, the client requests base64 and decodes it.
     are_embedded(upstream)
 
 

@@ -26,7 +26,7 @@ client = genai.Client(api_key=KEY, http_options=types.HttpOptions(base_url=URL))
 
 
 def waited(ask, is_over):
-    """Asks until it is over."""
+    """Polls until the operation is done."""
     deadline = time.monotonic() + SECONDS_MAX
     while time.monotonic() < deadline:
         told = ask()
@@ -37,7 +37,7 @@ def waited(ask, is_over):
 
 
 def seconds_of(film):
-    """The length that the head of an MP4 tells."""
+    """The duration from the header of an MP4."""
     assert film[4:8] == b"ftyp", film[:16]
     at = film.index(b"mvhd") + 4
     scale, length = struct.unpack(">II", film[at + 12 : at + 20])

@@ -29,7 +29,7 @@ def socket(target):
 
 
 def until(events, kind):
-    """All events up to the first of a kind."""
+    """All events up to the first of a type."""
     seen = []
     for event in events:
         seen.append(event)
@@ -40,7 +40,7 @@ def until(events, kind):
 
 
 def told(connection, kind):
-    """The next event of a kind on a bare socket."""
+    """The next event of a type on a plain socket."""
     while True:
         event = json.loads(connection.recv(timeout=TIMEOUT_SECONDS))
         if event["type"] == kind:
@@ -94,7 +94,7 @@ def realtime_text():
 def realtime_audio():
     with client.realtime.connect(model=MODEL) as connection:
         until(connection, "session.created")
-        # Voice activity: a second of it is a turn.
+        # With voice activity detection, a second of speech is a turn.
         connection.input_audio_buffer.append(audio=base64.b64encode(SECOND).decode())
         events = until(connection, "response.done")
         kinds = [event.type for event in events]
@@ -127,7 +127,7 @@ def realtime_refusals():
         connection.send({"type": "session.update", "event_id": "mine", "session": {"tools": tools}})
         error = until(connection, "error")[-1].error
         assert (error.code, error.event_id) == ("stateful_not_supported", "mine"), error
-        # And the session goes on.
+        # The session continues.
         connection.session.update(session={"type": "realtime"})
         until(connection, "session.updated")
     for query in ({"call_id": "c"}, {"provider": "x"}):

@@ -1,4 +1,4 @@
-//! What the upstream answers, written out once before the first request.
+//! The answers of the fixed upstream, built once before the first request.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ const LARGE_ANSWER_BYTES: usize = 1_000_000;
 const ANSWER: &str = "The gate opens for those who have paid the toll, and it opens at once; nobody \
     waits for the clerk, who writes the fare into the book while the cart is already rolling.";
 
-/// Every answer there is, head and framing included.
+/// All answers, with head and framing.
 pub(crate) struct Answers {
     pub(crate) plain: Vec<u8>,
     pub(crate) large: Vec<u8>,
@@ -30,14 +30,14 @@ impl Answers {
     }
 }
 
-/// A streamed answer, and where its events end.
+/// A streamed answer and the positions where its events end.
 pub(crate) struct Stream {
     bytes: Vec<u8>,
     event_ends: Vec<usize>,
 }
 
 impl Stream {
-    /// Each event is an HTTP chunk of its own, as vendors send them.
+    /// Each event is a separate HTTP chunk, as vendors send them.
     fn new(after_finish: &[String]) -> Self {
         let mut bytes = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
             cache-control: no-cache\r\nx-request-id: req_0123456789abcdef\r\n\
@@ -63,7 +63,8 @@ impl Stream {
         Self { bytes, event_ends }
     }
 
-    /// The answer in `count` writes of about as many events each; the head goes with the first.
+    /// The answer in `count` writes with about the same number of events each. The first includes
+    /// the head.
     pub(crate) fn writes(&self, count: usize) -> impl Iterator<Item = &[u8]> {
         let events = self.event_ends.len();
         let count = count.clamp(1, events);

@@ -1,8 +1,9 @@
-//! The yardstick: a proxy that forwards bytes and does nothing else.
+//! The baseline: a proxy that only forwards bytes.
 //!
-//! hyper serves, a pooled hyper-util client calls, both with `TCP_NODELAY`, on tokio's usual runtime;
-//! allocator and number of threads are the gateway's. What the gateway costs is told in multiples of this.
-//! After a handshake the bytes of a session are copied both ways, and no frame is looked at.
+//! hyper serves and a pooled hyper-util client calls, both with `TCP_NODELAY`, on tokio's
+//! multi-threaded runtime. Allocator and number of threads are those of the gateway, whose cost is
+//! stated in multiples of this proxy's. After a handshake, the bytes of a session are copied in
+//! both directions without parsing frames.
 
 use std::convert::Infallible;
 use std::io;
@@ -37,7 +38,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn serve(args: Args) -> io::Result<()> {
     let listener = TcpListener::bind(args.listen).await?;
-    crate::part::announce(listener.local_addr()?, args.until_stdin_closes)?;
+    crate::process::announce(listener.local_addr()?, args.until_stdin_closes)?;
     let proxy = Arc::new(Proxy::new(args.upstream)?);
     loop {
         let (socket, _) = listener.accept().await?;
@@ -108,7 +109,7 @@ impl Proxy {
     }
 }
 
-/// Copies both ways until both sides have ended, or one has broken.
+/// Copies in both directions until both sides have ended or one has failed.
 async fn copy(client: OnUpgrade, upstream: OnUpgrade) {
     if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
         let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));

@@ -1,20 +1,20 @@
-//! The little of WebSocket that the upstream and the load generator speak.
+//! The subset of WebSocket that the upstream and the load generator use.
 //!
-//! Every message is one frame. Pings need no answer, since audio is sign of life enough.
+//! Every message is one frame. Pings are not answered, because audio shows that the connection is
+//! alive.
 
 use std::io;
 use std::ops::Range;
 
-/// The masking that does nothing: frames of clients must be masked, and the load generator saves
-/// its strength.
+/// A mask without effect. Client frames must be masked, and this saves the load generator CPU time.
 const NO_MASK: [u8; 4] = [0; 4];
 const FINAL: u8 = 0x80;
 const MASKED: u8 = 0x80;
-/// In the place of a length: it follows, in two bytes or in eight.
+/// Markers instead of a length: the length follows in two or in eight bytes.
 const IN_TWO: u8 = 0x7e;
 const IN_EIGHT: u8 = 0x7f;
 
-/// What a frame holds.
+/// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Sign,
 }
 
-/// Who sends a frame: the frames of clients are masked.
+/// The sender of a frame. Client frames are masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sender {
     Client,
@@ -62,7 +62,7 @@ pub(crate) fn write(kind: Kind, sender: Sender, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Where a frame stands in the bytes it was read from.
+/// The position of a frame in the bytes it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: Kind,
@@ -71,7 +71,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The frame that `bytes` begin with; `None` until it has come whole.
+    /// The frame at the start of `bytes`; `None` if it is incomplete.
     pub(crate) fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
         let Some((&[first, second], rest)) = bytes.split_first_chunk() else {
             return Ok(None);
@@ -111,7 +111,7 @@ impl Frame {
         }))
     }
 
-    /// A piece of the payload, `at` bytes from its start, without the mask.
+    /// An unmasked piece of the payload, `at` bytes from its start.
     pub(crate) fn piece<const N: usize>(&self, bytes: &[u8], at: usize) -> Option<[u8; N]> {
         let payload = bytes.get(self.payload.clone())?;
         let mut piece: [u8; N] = *payload.get(at..)?.first_chunk()?;

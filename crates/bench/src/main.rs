@@ -1,21 +1,21 @@
 //! Measures what the gateway costs.
 //!
 //! `cargo run --release -p tollgate-bench` starts a fixed upstream, a bare proxy that only forwards
-//! bytes, and the gateway in both commit modes, each as a process of its own, and lets a load
-//! generator ask them in turn. What it prints is told in ratios, because the machine changes and
-//! the ratios hardly do. The parts are subcommands, so that each can be profiled alone. Calls are
-//! measured, and sessions that speak over sockets.
+//! bytes, and the gateway in both commit modes, each as a separate process. A load generator
+//! measures them alternately, with plain calls, streams and WebSocket sessions. The results are
+//! ratios, which hardly depend on the machine. Each process is a subcommand, so that it can be
+//! profiled alone.
 
 mod answer;
 mod bare;
 mod frame;
 mod load;
-mod part;
-mod proc;
+mod process;
+mod process_stats;
 mod run;
-mod session;
-mod topic;
+mod session_frames;
 mod upstream;
+mod upstream_session;
 mod wire;
 
 use std::io::{self, Write as _};
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
-/// The gateway's allocator, so that the bare proxy is compared on equal terms.
+/// The allocator of the gateway, for a fair comparison with the bare proxy.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -35,33 +35,33 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 )]
 struct Cli {
     #[command(subcommand)]
-    part: Option<Part>,
+    command: Option<Command>,
     #[command(flatten)]
     run: run::Args,
 }
 
 #[derive(Subcommand)]
-enum Part {
+enum Command {
     /// The fixed upstream.
     Upstream(upstream::Args),
     /// The bare proxy.
     Bare(bare::Args),
-    /// The load generator; prints what it measured as JSON.
+    /// The load generator; prints its results as JSON.
     Load(load::Args),
-    /// Opens streams or sessions and holds them until it is ended.
+    /// Opens streams or sessions and keeps them open until it is killed.
     Hold(load::HoldArgs),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let done = match cli.part {
-        // The parts around the measured one take one thread each and leave it the rest.
-        Some(Part::Upstream(args)) => {
+    let done = match cli.command {
+        // The processes around the measured one take one thread each and leave it the other cores.
+        Some(Command::Upstream(args)) => {
             one_thread().and_then(|it| it.block_on(upstream::serve(args)))
         }
-        Some(Part::Load(args)) => one_thread().and_then(|it| it.block_on(load::drive(args))),
-        Some(Part::Hold(args)) => one_thread().and_then(|it| it.block_on(load::hold(args))),
-        Some(Part::Bare(args)) => on_all_cores().and_then(|it| it.block_on(bare::serve(args))),
+        Some(Command::Load(args)) => one_thread().and_then(|it| it.block_on(load::drive(args))),
+        Some(Command::Hold(args)) => one_thread().and_then(|it| it.block_on(load::hold(args))),
+        Some(Command::Bare(args)) => on_all_cores().and_then(|it| it.block_on(bare::serve(args))),
         None => one_thread().and_then(|it| it.block_on(run::run(cli.run))),
     };
     match done {
@@ -77,7 +77,8 @@ fn one_thread() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// The number of workers is the runtime's own choice or `TOKIO_WORKER_THREADS`, as of the gateway's gates.
+/// The number of workers is the runtime's default or `TOKIO_WORKER_THREADS`, as for the serving
+/// threads of the gateway.
 fn on_all_cores() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }

@@ -1,10 +1,10 @@
-//! The fixed upstream: chat completions that are always the same, at the least cost.
+//! The fixed upstream: always the same chat completions, at minimal cost.
 //!
-//! How it answers is said in the path, before `/v1`, so that a channel's base URL can choose it
-//! and whatever stands between forwards it unchanged: `/delay-50/v1/chat/completions` waits 50 ms,
-//! `pace-100` rests between the writes of a stream, `writes-102` cuts a stream into that many
-//! writes, `large` answers with a megabyte. Whether to stream stands in the body, as always. A
-//! request that asks for a session gets one (`session.rs`).
+//! The path before `/v1` selects the behaviour, so that the base URL of a channel can choose it and
+//! proxies pass it on: `/delay-50/v1/chat/completions` waits 50 ms, `pace-100` pauses 100 ms
+//! between the writes of a stream, `writes-102` splits a stream into that many writes, and `large`
+//! answers with a megabyte. The body says whether to stream. A WebSocket handshake opens a session
+//! (`upstream_session.rs`).
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,12 +17,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
 use crate::answer::Answers;
-use crate::session::Session;
-use crate::wire::{Head, Inbox, target};
+use crate::upstream_session::UpstreamSession;
+use crate::wire::{Head, ReadBuffer, target};
 
-/// A busy connection brings a stream of a hundred events in about three reads.
+/// A stream of a hundred events usually arrives in about three reads on a busy connection.
 const WRITES: usize = 3;
-/// How much of a request body is looked at for `stream`; the rest is read and forgotten.
+/// How much of a request body is searched for `stream`. The rest is read and discarded.
 const OPENING_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(clap::Args)]
@@ -36,13 +36,13 @@ pub(crate) struct Args {
 
 pub(crate) async fn serve(args: Args) -> io::Result<()> {
     let listener = TcpListener::bind(args.listen).await?;
-    crate::part::announce(listener.local_addr()?, args.until_stdin_closes)?;
+    crate::process::announce(listener.local_addr()?, args.until_stdin_closes)?;
     let answers = Arc::new(Answers::new());
     loop {
         let (socket, _) = listener.accept().await?;
         let answers = Arc::clone(&answers);
         tokio::spawn(async move {
-            // A peer that leaves or breaks the framing ends its own connection only.
+            // An error ends only this connection.
             let _ = converse(socket, &answers).await;
         });
     }
@@ -50,15 +50,15 @@ pub(crate) async fn serve(args: Args) -> io::Result<()> {
 
 async fn converse(mut socket: TcpStream, answers: &Answers) -> io::Result<()> {
     socket.set_nodelay(true)?;
-    let mut inbox = Inbox::new();
+    let mut buffer = ReadBuffer::new();
     let mut opening = Vec::with_capacity(OPENING_BYTES_MAX);
-    while let Some(asked) = read_request(&mut socket, &mut inbox, &mut opening).await? {
-        let manner = match asked {
-            Asked::Answer(manner) => manner,
-            Asked::Session(session) => return session.hold(socket, inbox).await,
+    while let Some(kind) = read_request(&mut socket, &mut buffer, &mut opening).await? {
+        let options = match kind {
+            RequestKind::Answer(options) => options,
+            RequestKind::Session(session) => return session.hold(socket, buffer).await,
         };
-        if !manner.delay.is_zero() {
-            sleep(manner.delay).await;
+        if !options.delay.is_zero() {
+            sleep(options.delay).await;
         }
         if is_true(&opening, b"\"stream\":") {
             let usage = is_true(&opening, b"\"include_usage\":");
@@ -67,14 +67,14 @@ async fn converse(mut socket: TcpStream, answers: &Answers) -> io::Result<()> {
             } else {
                 &answers.stream
             };
-            for (index, write) in stream.writes(manner.writes).enumerate() {
+            for (index, write) in stream.writes(options.writes).enumerate() {
                 if index > 0 {
-                    manner.rest().await;
+                    options.pause().await;
                 }
                 socket.write_all(write).await?;
             }
         } else {
-            let answer = if manner.large {
+            let answer = if options.large {
                 &answers.large
             } else {
                 &answers.plain
@@ -85,57 +85,58 @@ async fn converse(mut socket: TcpStream, answers: &Answers) -> io::Result<()> {
     Ok(())
 }
 
-/// What a request wants.
-enum Asked {
-    Answer(Manner),
-    Session(Session),
+/// What a request asks for.
+enum RequestKind {
+    Answer(AnswerOptions),
+    Session(UpstreamSession),
 }
 
-/// Reads one request and keeps the beginning of its body in `opening`; `None` at the end.
+/// Reads one request and keeps the beginning of its body in `opening`; `None` at the end of the
+/// connection.
 async fn read_request(
     socket: &mut TcpStream,
-    inbox: &mut Inbox,
+    buffer: &mut ReadBuffer,
     opening: &mut Vec<u8>,
-) -> io::Result<Option<Asked>> {
+) -> io::Result<Option<RequestKind>> {
     let mut head = loop {
-        match Head::read(inbox.bytes())? {
+        match Head::read(buffer.bytes())? {
             Some(head) => break head,
-            None if inbox.fill(socket).await? == 0 => return Ok(None),
+            None if buffer.fill(socket).await? == 0 => return Ok(None),
             None => {}
         }
     };
-    let head_bytes = &inbox.bytes()[..head.length];
-    let asked = match Session::asked_for(head_bytes) {
-        Some(session) => Asked::Session(session),
-        None => Asked::Answer(Manner::of(head_bytes)),
+    let head_bytes = &buffer.bytes()[..head.length];
+    let kind = match UpstreamSession::requested_by(head_bytes) {
+        Some(session) => RequestKind::Session(session),
+        None => RequestKind::Answer(AnswerOptions::of(head_bytes)),
     };
-    inbox.consume(head.length);
+    buffer.consume(head.length);
     opening.clear();
     while !head.body.is_done() {
-        if inbox.bytes().is_empty() && inbox.fill(socket).await? == 0 {
+        if buffer.bytes().is_empty() && buffer.fill(socket).await? == 0 {
             return Ok(None);
         }
-        let taken = head.body.take(inbox.bytes(), &mut |content| {
+        let taken = head.body.take(buffer.bytes(), &mut |content| {
             let room = OPENING_BYTES_MAX - opening.len();
             opening.extend_from_slice(&content[..content.len().min(room)]);
         })?;
-        inbox.consume(taken);
+        buffer.consume(taken);
     }
-    Ok(Some(asked))
+    Ok(Some(kind))
 }
 
-/// How to answer, as the path says.
+/// How to answer, according to the path.
 #[derive(Debug, PartialEq, Eq)]
-struct Manner {
+struct AnswerOptions {
     delay: Duration,
     pace: Duration,
     writes: usize,
     large: bool,
 }
 
-impl Manner {
+impl AnswerOptions {
     fn of(head: &[u8]) -> Self {
-        let mut manner = Self {
+        let mut options = Self {
             delay: Duration::ZERO,
             pace: Duration::ZERO,
             writes: WRITES,
@@ -146,19 +147,19 @@ impl Manner {
             let (word, number) = part.split_once('-').unwrap_or((part, ""));
             let number: u32 = number.parse().unwrap_or(0);
             match word {
-                "delay" => manner.delay = Duration::from_millis(number.into()),
-                "pace" => manner.pace = Duration::from_millis(number.into()),
-                "writes" => manner.writes = number as usize,
-                "large" => manner.large = true,
+                "delay" => options.delay = Duration::from_millis(number.into()),
+                "pace" => options.pace = Duration::from_millis(number.into()),
+                "writes" => options.writes = number as usize,
+                "large" => options.large = true,
                 _ => break,
             }
         }
-        manner
+        options
     }
 
-    async fn rest(&self) {
+    async fn pause(&self) {
         if self.pace.is_zero() {
-            // Others have their turn between two writes, as on a busy server.
+            // Let other tasks run between two writes, as on a busy server.
             tokio::task::yield_now().await;
         } else {
             sleep(self.pace).await;
@@ -180,25 +181,25 @@ mod tests {
 
     #[test]
     fn path_says_how_to_answer() {
-        let plain = || Manner {
+        let plain = || AnswerOptions {
             delay: Duration::ZERO,
             pace: Duration::ZERO,
             writes: WRITES,
             large: false,
         };
         let ms = Duration::from_millis;
-        for (target, manner) in [
+        for (target, options) in [
             ("/v1/chat/completions", plain()),
             (
                 "/delay-50/v1/chat/completions",
-                Manner {
+                AnswerOptions {
                     delay: ms(50),
                     ..plain()
                 },
             ),
             (
                 "/pace-100/writes-102/v1/x",
-                Manner {
+                AnswerOptions {
                     pace: ms(100),
                     writes: 102,
                     ..plain()
@@ -206,14 +207,14 @@ mod tests {
             ),
             (
                 "/large/v1/delay-50",
-                Manner {
+                AnswerOptions {
                     large: true,
                     ..plain()
                 },
             ),
         ] {
             let head = format!("POST {target} HTTP/1.1\r\n\r\n");
-            assert_eq!(Manner::of(head.as_bytes()), manner, "{target}");
+            assert_eq!(AnswerOptions::of(head.as_bytes()), options, "{target}");
         }
     }
 

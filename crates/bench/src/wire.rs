@@ -1,7 +1,7 @@
-//! The little of HTTP/1.1 that the upstream and the load generator speak.
+//! The subset of HTTP/1.1 that the upstream and the load generator use.
 //!
-//! Both must cost next to nothing beside what is measured, so nothing is allocated and no
-//! header is looked at but the two that frame the body.
+//! Both must cost very little compared with what is measured, so nothing is allocated, and only the
+//! two headers that frame the body are read.
 
 use std::io;
 
@@ -10,14 +10,14 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// A socket's unread bytes, in one buffer that is used again for every message.
-pub(crate) struct Inbox {
+/// The unread bytes of a socket, in a buffer that is reused for every message.
+pub(crate) struct ReadBuffer {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
 }
 
-impl Inbox {
+impl ReadBuffer {
     pub(crate) fn new() -> Self {
         Self {
             buffer: vec![0; BUFFER_BYTES],
@@ -37,7 +37,7 @@ impl Inbox {
         }
     }
 
-    /// Reads once; the number of bytes that came, 0 at the end of the connection.
+    /// Reads once and returns the number of bytes; 0 at the end of the connection.
     pub(crate) async fn fill(
         &mut self,
         socket: &mut (impl AsyncRead + Unpin),
@@ -56,14 +56,14 @@ impl Inbox {
     }
 }
 
-/// Where a message's head ends, and how its body is framed.
+/// The end of a message's head, and the framing of its body.
 pub(crate) struct Head {
     pub(crate) length: usize,
     pub(crate) body: Body,
 }
 
 impl Head {
-    /// `None` until the whole head has come.
+    /// `None` if the head is incomplete.
     pub(crate) fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
         let Some(end) = memmem::find(bytes, b"\r\n\r\n") else {
             return Ok(None);
@@ -76,7 +76,7 @@ impl Head {
                 if !value.eq_ignore_ascii_case(b"chunked") {
                     return Err(io::Error::other("a transfer encoding other than chunked"));
                 }
-                body = Body::Chunked(At::Size(0));
+                body = Body::Chunked(ChunkState::Size(0));
             }
         }
         Ok(Some(Self {
@@ -86,7 +86,7 @@ impl Head {
     }
 }
 
-/// The value of a header, asked for by its name in small letters with its colon.
+/// The value of a header. `name` is in lower case and ends in a colon.
 pub(crate) fn header<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     lines(head).find_map(|line| value_of(line, name))
 }
@@ -117,16 +117,16 @@ fn decimal(digits: &[u8]) -> io::Result<u64> {
         .ok_or_else(|| io::Error::other("a content length that is no number"))
 }
 
-/// What is still to come of a body.
+/// The rest of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Body {
     Length(u64),
-    Chunked(At),
+    Chunked(ChunkState),
 }
 
-/// The place reached inside a chunked body.
+/// The position in a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum At {
+pub(crate) enum ChunkState {
     Size(u64),
     Extension(u64),
     Data(u64),
@@ -137,11 +137,11 @@ pub(crate) enum At {
 
 impl Body {
     pub(crate) fn is_done(self) -> bool {
-        matches!(self, Self::Length(0) | Self::Chunked(At::Done))
+        matches!(self, Self::Length(0) | Self::Chunked(ChunkState::Done))
     }
 
-    /// Takes from `bytes` what belongs to this body and shows its content to `sink`. Returns how
-    /// many bytes were taken: all of them, unless the body ended before.
+    /// Passes the content of this body in `bytes` to `sink`. Returns how many bytes belong to the
+    /// body: all of them, unless it ends earlier.
     pub(crate) fn take(&mut self, bytes: &[u8], sink: &mut impl FnMut(&[u8])) -> io::Result<usize> {
         match self {
             Self::Length(left) => {
@@ -155,7 +155,7 @@ impl Body {
     }
 }
 
-impl At {
+impl ChunkState {
     fn take(&mut self, bytes: &[u8], sink: &mut impl FnMut(&[u8])) -> io::Result<usize> {
         let mut position = 0;
         while position < bytes.len() && *self != Self::Done {
@@ -175,7 +175,7 @@ impl At {
         Ok(position)
     }
 
-    /// One byte of the framing between two pieces of content.
+    /// Consumes one byte of the framing between two pieces of content.
     fn after(self, byte: u8) -> io::Result<Self> {
         Ok(match (self, byte) {
             (Self::Size(0) | Self::Extension(0), b'\n') => Self::Trailer {
@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// The content, and how many bytes the body took, when it arrives in pieces of `step` bytes.
+    /// The content and the length of the body, if it arrives in pieces of `step` bytes.
     fn content(mut body: Body, bytes: &[u8], step: usize) -> (Vec<u8>, usize) {
         let mut content = Vec::new();
         let mut taken = 0;
@@ -251,8 +251,14 @@ mod tests {
     #[test]
     fn framing_is_known_by_its_header_in_any_case() {
         for (header, body) in [
-            ("transfer-encoding: chunked", Body::Chunked(At::Size(0))),
-            ("Transfer-Encoding: Chunked", Body::Chunked(At::Size(0))),
+            (
+                "transfer-encoding: chunked",
+                Body::Chunked(ChunkState::Size(0)),
+            ),
+            (
+                "Transfer-Encoding: Chunked",
+                Body::Chunked(ChunkState::Size(0)),
+            ),
             ("CONTENT-LENGTH: 7", Body::Length(7)),
             ("x-content-length: 7", Body::Length(0)),
         ] {
@@ -279,12 +285,12 @@ mod tests {
         for (body, bytes, ends_at) in [
             (Body::Length(3), &b"abcHTTP/1.1"[..], 3),
             (
-                Body::Chunked(At::Size(0)),
+                Body::Chunked(ChunkState::Size(0)),
                 b"3\r\nabc\r\n0\r\n\r\nHTTP/1.1",
                 13,
             ),
             (
-                Body::Chunked(At::Size(0)),
+                Body::Chunked(ChunkState::Size(0)),
                 b"3;x=y\r\nabc\r\n0\r\nx-sum: 1\r\n\r\nHTTP/1.1",
                 27,
             ),
@@ -298,7 +304,11 @@ mod tests {
     #[test]
     fn broken_chunks_are_errors() {
         for bytes in [&b"x\r\n"[..], b"3\r\nabcd", b"fffffffffffffffff\r\n"] {
-            assert!(Body::Chunked(At::Size(0)).take(bytes, &mut |_| ()).is_err());
+            assert!(
+                Body::Chunked(ChunkState::Size(0))
+                    .take(bytes, &mut |_| ())
+                    .is_err()
+            );
         }
     }
 
@@ -316,7 +326,7 @@ mod tests {
             }
             bytes.extend_from_slice(b"0\r\n\r\n");
             let all = bytes.len();
-            prop_assert_eq!(content(Body::Chunked(At::Size(0)), &bytes, step), (chunks.concat(), all));
+            prop_assert_eq!(content(Body::Chunked(ChunkState::Size(0)), &bytes, step), (chunks.concat(), all));
         }
     }
 }

@@ -6,19 +6,19 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::request::{Language, Request, Shape};
+use super::request::{Dialect, Request, Shape};
 use crate::answer::{CONTENT_CHUNKS, STREAM_END};
-use crate::wire::{Head, Inbox};
+use crate::wire::{Head, ReadBuffer};
 
-/// Up to this size head and body are copied together and leave in one write.
+/// Up to this size, head and body are copied together and sent in one write.
 const ONE_WRITE_BYTES_MAX: usize = 16 * 1024;
-const COMPLAINT_BYTES_MAX: usize = 300;
+const ERROR_BYTES_MAX: usize = 300;
 /// The last bytes of every complete stream of Messages.
 const MESSAGES_STREAM_END: &[u8; STREAM_END.len()] = b"ssage_stop\"}\n\n";
 
 pub(crate) struct Client {
     socket: TcpStream,
-    inbox: Inbox,
+    buffer: ReadBuffer,
     outgoing: Vec<u8>,
 }
 
@@ -28,12 +28,12 @@ impl Client {
         socket.set_nodelay(true)?;
         Ok(Self {
             socket,
-            inbox: Inbox::new(),
+            buffer: ReadBuffer::new(),
             outgoing: Vec::new(),
         })
     }
 
-    /// Asks once and reads the answer to its end; `sink` sees the content.
+    /// Sends a request and reads the whole answer; `sink` gets the content.
     async fn call(
         &mut self,
         request: &Request,
@@ -42,30 +42,30 @@ impl Client {
     ) -> io::Result<()> {
         self.send(request, key).await?;
         let (ok, mut head) = self.read_head().await?;
-        let mut complaint = Vec::new();
+        let mut error_of = Vec::new();
         while !head.body.is_done() {
-            if self.inbox.bytes().is_empty() {
+            if self.buffer.bytes().is_empty() {
                 self.fill().await?;
             }
-            let taken = head.body.take(self.inbox.bytes(), &mut |content| {
+            let taken = head.body.take(self.buffer.bytes(), &mut |content| {
                 if ok {
                     sink(content);
                 } else {
-                    complaint.extend_from_slice(content);
+                    error_of.extend_from_slice(content);
                 }
             })?;
-            self.inbox.consume(taken);
+            self.buffer.consume(taken);
         }
         if ok {
             return Ok(());
         }
-        complaint.truncate(COMPLAINT_BYTES_MAX);
+        error_of.truncate(ERROR_BYTES_MAX);
         Err(io::Error::other(
-            String::from_utf8_lossy(&complaint).into_owned(),
+            String::from_utf8_lossy(&error_of).into_owned(),
         ))
     }
 
-    /// Asks once and looks at the end of the answer only, which costs nothing.
+    /// Sends a request and checks only the end of the answer, which is cheap.
     pub(crate) async fn call_and_check_end(
         &mut self,
         request: &Request,
@@ -76,8 +76,8 @@ impl Client {
         self.call(request, key, |content| tail.push(content))
             .await?;
         let complete = match (shape.is_stream(), request.language) {
-            (true, Language::Chat) => tail.0 == *STREAM_END,
-            (true, Language::Messages) => tail.0 == *MESSAGES_STREAM_END,
+            (true, Dialect::Chat) => tail.0 == *STREAM_END,
+            (true, Dialect::Messages) => tail.0 == *MESSAGES_STREAM_END,
             (false, _) => tail.0.ends_with(b"}"),
         };
         if complete {
@@ -87,7 +87,7 @@ impl Client {
         }
     }
 
-    /// Asks once and reads the whole answer with care.
+    /// Sends a request and checks the whole answer.
     pub(crate) async fn call_and_check_all(
         &mut self,
         request: &Request,
@@ -98,31 +98,31 @@ impl Client {
         self.call(request, key, |content| answer.extend_from_slice(content))
             .await?;
         match (shape.is_stream(), request.language) {
-            (true, Language::Chat) => check_stream(&answer),
-            (true, Language::Messages) => check_messages_stream(&answer),
-            (false, Language::Chat) => check_answer(&answer),
-            (false, Language::Messages) => check_message(&answer),
+            (true, Dialect::Chat) => check_stream(&answer),
+            (true, Dialect::Messages) => check_messages_stream(&answer),
+            (false, Dialect::Chat) => check_answer(&answer),
+            (false, Dialect::Messages) => check_message(&answer),
         }
     }
 
-    /// Asks for a stream, and returns when its first content has come.
+    /// Opens a stream and returns when its first content has arrived.
     pub(crate) async fn open_stream(&mut self, request: &Request, key: &str) -> io::Result<()> {
         self.send(request, key).await?;
         let (ok, _) = self.read_head().await?;
         if !ok {
             return Err(io::Error::other("a stream was refused"));
         }
-        while self.inbox.bytes().is_empty() {
+        while self.buffer.bytes().is_empty() {
             self.fill().await?;
         }
         Ok(())
     }
 
-    /// Reads and forgets, until the other side closes.
+    /// Reads and discards until the server closes.
     pub(crate) async fn read_on(&mut self) -> io::Result<()> {
         loop {
-            let count = self.inbox.bytes().len();
-            self.inbox.consume(count);
+            let count = self.buffer.bytes().len();
+            self.buffer.consume(count);
             self.fill().await?;
         }
     }
@@ -137,12 +137,12 @@ impl Client {
         }
     }
 
-    /// Whether the status is 200, and how the body is framed.
+    /// Whether the status is 200, and the framing of the body.
     async fn read_head(&mut self) -> io::Result<(bool, Head)> {
         loop {
-            if let Some(head) = Head::read(self.inbox.bytes())? {
-                let ok = self.inbox.bytes().starts_with(b"HTTP/1.1 200");
-                self.inbox.consume(head.length);
+            if let Some(head) = Head::read(self.buffer.bytes())? {
+                let ok = self.buffer.bytes().starts_with(b"HTTP/1.1 200");
+                self.buffer.consume(head.length);
                 return Ok((ok, head));
             }
             self.fill().await?;
@@ -150,7 +150,7 @@ impl Client {
     }
 
     async fn fill(&mut self) -> io::Result<()> {
-        match self.inbox.fill(&mut self.socket).await? {
+        match self.buffer.fill(&mut self.socket).await? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             _ => Ok(()),
         }

@@ -1,9 +1,7 @@
-//! Drives a number of connections for a while and measures them.
+//! Sends requests over a number of connections and measures them.
 
-use std::fs;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -11,71 +9,17 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::args::{Args, TargetArgs};
 use super::client::Client;
 use super::request::{Request, Shape};
-use super::talk;
-use super::tally::{Measured, Tally, Window};
+use super::sessions;
+use super::tally::{ANSWERS_EACH_MIN, LAST_ANSWERS, Measured, Tally};
 
 const FAILURE_REST: Duration = Duration::from_millis(20);
-/// Connections that are served side by side end side by side. So that no window falls between two
-/// such waves, it is prolonged until each has been answered a few times on average.
-pub(super) const ANSWERS_EACH_MIN: u64 = 4;
-/// How long the last requests may take when the time is up.
-pub(super) const LAST_ANSWERS: Duration = Duration::from_secs(20);
-
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    pub(super) ask: AskArgs,
-    #[command(flatten)]
-    pub(super) window: Window,
-    /// The connections start evenly over this time, so that they do not ask in step.
-    #[arg(long, default_value_t = 0)]
-    stagger_ms: u64,
-    /// Asks once with each key, as fast as it goes, and measures that.
-    #[arg(long)]
-    each_key_once: bool,
-}
-
-/// Who is asked what.
-#[derive(clap::Args)]
-pub(crate) struct AskArgs {
-    #[arg(long)]
-    pub(super) address: SocketAddr,
-    #[arg(long, default_value = "/v1/chat/completions")]
-    pub(super) path: String,
-    #[arg(long, default_value = "bench/chat")]
-    pub(super) model: String,
-    #[arg(long, value_enum, default_value = "plain")]
-    pub(super) shape: Shape,
-    #[arg(long, default_value_t = 1)]
-    pub(super) connections: u32,
-    /// A file of API keys, one per line; requests go through them in turn.
-    #[arg(long)]
-    keys: Option<PathBuf>,
-}
-
-impl AskArgs {
-    pub(super) fn request(&self) -> Request {
-        Request::new(
-            self.shape,
-            &self.address.to_string(),
-            &self.path,
-            &self.model,
-        )
-    }
-
-    pub(super) fn keys(&self) -> io::Result<Vec<String>> {
-        self.keys
-            .as_deref()
-            .map_or_else(|| Ok(vec!["sk-none".to_owned()]), read_keys)
-    }
-}
-
-/// Runs the load and prints what it measured as JSON.
+/// Runs the load and prints the results as JSON.
 pub(crate) async fn drive(args: Args) -> io::Result<()> {
-    let measured = match args.ask.shape.topic() {
-        Some(topic) => talk::measure(&args, topic).await?,
+    let measured = match args.ask.shape.kind() {
+        Some(kind) => sessions::measure(&args, kind).await?,
         None if args.each_key_once => once_with_each_key(args).await?,
         None => measure(args).await?,
     };
@@ -98,11 +42,11 @@ async fn measure(args: Args) -> io::Result<Measured> {
     let times = load.tally.measure(&args.window, connections, answers_min);
     let times = times.await?;
 
-    // The last requests are answered to their end: a call that is cut off would be work of
-    // another kind for the one who is measured.
+    // Wait for the last answers, because aborted calls would be a different kind of work for the
+    // measured process.
     if timeout(LAST_ANSWERS, tasks.join_all()).await.is_err() {
         let late = io::Error::other("the last answers did not come");
-        load.tally.note(&late);
+        load.tally.record_failure(&late);
     }
     Ok(load.tally.measured(times))
 }
@@ -121,7 +65,7 @@ async fn once_with_each_key(args: Args) -> io::Result<Measured> {
     Ok(load.tally.measured((started.elapsed(), cpu)))
 }
 
-async fn connect(ask: &AskArgs) -> io::Result<Vec<Client>> {
+async fn connect(ask: &TargetArgs) -> io::Result<Vec<Client>> {
     let mut clients = Vec::new();
     for _ in 0..ask.connections {
         clients.push(Client::connect(ask.address).await?);
@@ -129,7 +73,7 @@ async fn connect(ask: &AskArgs) -> io::Result<Vec<Client>> {
     Ok(clients)
 }
 
-/// What the connections share.
+/// The state that the connections share.
 struct Load {
     address: SocketAddr,
     shape: Shape,
@@ -140,7 +84,7 @@ struct Load {
 }
 
 impl Load {
-    fn new(ask: &AskArgs) -> io::Result<Self> {
+    fn new(ask: &TargetArgs) -> io::Result<Self> {
         Ok(Self {
             address: ask.address,
             shape: ask.shape,
@@ -199,25 +143,13 @@ impl Load {
         &self.keys[used % self.keys.len()]
     }
 
-    /// Counts a failure and connects again, unless there were too many.
+    /// Records a failure and reconnects, unless there were too many failures.
     async fn recover(&self, client: &mut Client, failure: &io::Error) {
-        self.tally.note(failure);
+        self.tally.record_failure(failure);
         sleep(FAILURE_REST).await;
         match Client::connect(self.address).await {
             Ok(connected) => *client = connected,
-            Err(failure) => self.tally.note(&failure),
+            Err(failure) => self.tally.record_failure(&failure),
         }
-    }
-}
-
-fn read_keys(path: &Path) -> io::Result<Vec<String>> {
-    let keys: Vec<String> = fs::read_to_string(path)?
-        .lines()
-        .map(str::to_owned)
-        .collect();
-    if keys.is_empty() {
-        Err(io::Error::other("a file without keys"))
-    } else {
-        Ok(keys)
     }
 }

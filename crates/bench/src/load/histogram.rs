@@ -1,14 +1,14 @@
-//! Latencies in buckets that grow with the value, within one percent.
+//! A histogram of latencies, precise to one percent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Buckets of each power of two.
+/// Buckets per power of two.
 const STEPS: u64 = 128;
 const STEPS_BITS: u32 = STEPS.trailing_zeros();
-/// Longer than a minute is a minute.
+/// Values above about a minute count as this.
 const VALUE_MAX: u64 = (1 << 36) - 1;
 
-/// Counts values of nanoseconds; shared by all connections.
+/// Counts values in nanoseconds. All connections share it.
 pub(crate) struct Histogram {
     buckets: Box<[AtomicU64]>,
 }
@@ -31,14 +31,14 @@ impl Histogram {
             .sum()
     }
 
-    /// Forgets what was recorded.
+    /// Clears all counts.
     pub(crate) fn clear(&self) {
         for bucket in &self.buckets {
             bucket.store(0, Ordering::Relaxed);
         }
     }
 
-    /// The value that `permille` of a thousand do not exceed; `None` when nothing was recorded.
+    /// The value that `permille` out of a thousand do not exceed; `None` if nothing was recorded.
     pub(crate) fn quantile(&self, permille: u64) -> Option<u64> {
         let rank = (self.count() * permille).div_ceil(1000).max(1);
         let mut seen = 0;

@@ -1,4 +1,4 @@
-//! Opens slow streams or sessions and holds them, so that their memory can be measured.
+//! Opens slow streams or sessions and keeps them open, so that their memory can be measured.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -6,28 +6,28 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::args::TargetArgs;
 use super::client::Client;
-use super::drive::AskArgs;
-use super::talk::Talk;
+use super::sessions::RunningSessions;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    ask: AskArgs,
+    ask: TargetArgs,
 }
 
-/// Nobody measures longer; a holder that was forgotten ends by itself.
+/// A forgotten process ends after this time. No measurement takes longer.
 const HELD_MAX: Duration = Duration::from_secs(120);
 
-/// What is printed when every stream or session has brought its first content.
+/// Printed when every stream or session has delivered its first content.
 pub(crate) const OPEN: &str = "open";
 
-/// Opens the streams, says so, and reads on until they end, or the process is ended.
+/// Opens the streams, prints [`OPEN`], and reads until they end or the process is killed.
 pub(crate) async fn hold(args: Args) -> io::Result<()> {
-    if let Some(topic) = args.ask.shape.topic() {
-        let talk = Talk::begin(&args.ask, topic).await?;
+    if let Some(kind) = args.ask.shape.kind() {
+        let sessions = RunningSessions::begin(&args.ask, kind).await?;
         say_open()?;
-        let _ = timeout(HELD_MAX, talk.listeners.join_all()).await;
+        let _ = timeout(HELD_MAX, sessions.listeners.join_all()).await;
         return Ok(());
     }
     let keys = args.ask.keys()?;

@@ -1,17 +1,19 @@
-//! The load generator: many keep-alive connections that ask again as soon as they are answered, or
-//! many sessions that speak as fast as people do.
+//! The load generator: many keep-alive connections that send the next request as soon as the last
+//! one is answered, or many sessions that send audio at the speed of speech.
 
+mod args;
 mod client;
 mod drive;
+mod frame_sender;
 mod histogram;
 mod hold;
 mod request;
 mod session;
-mod speaker;
-mod talk;
+mod sessions;
 mod tally;
 
-pub(crate) use drive::{Args, drive};
+pub(crate) use args::Args;
+pub(crate) use drive::drive;
 pub(crate) use hold::{Args as HoldArgs, OPEN, hold};
 pub(crate) use request::Shape;
 pub(crate) use tally::Measured;

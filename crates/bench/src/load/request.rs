@@ -1,11 +1,11 @@
-//! What the load generator asks.
+//! The requests of the load generator.
 
 use std::fmt;
 
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::topic::Topic;
+use crate::session_frames::SessionKind;
 
 const LARGE_BODY_BYTES: usize = 1_000_000;
 
@@ -19,22 +19,22 @@ pub(crate) enum Shape {
     Stream,
     /// A request of a megabyte, a small answer.
     Body,
-    /// As `Plain`, but the gateway is asked in another dialect than its upstream speaks.
+    /// Like `Plain`, but in a dialect that the upstream does not speak.
     Converted,
-    /// As `Stream`, but the gateway is asked in another dialect than its upstream speaks.
+    /// Like `Stream`, but in a dialect that the upstream does not speak.
     ConvertedStream,
     /// A session with 20 ms of audio in each frame.
     Realtime,
-    /// A session with 20 ms of audio in each binary frame, words back.
+    /// A session with 20 ms of audio in each binary frame; the answers are text.
     Transcript,
 }
 
 impl Shape {
-    /// What a session of this shape is for; `None` for calls.
-    pub(crate) fn topic(self) -> Option<Topic> {
+    /// The kind of session; `None` for calls.
+    pub(crate) fn kind(self) -> Option<SessionKind> {
         match self {
-            Self::Realtime => Some(Topic::Realtime),
-            Self::Transcript => Some(Topic::Transcript),
+            Self::Realtime => Some(SessionKind::Realtime),
+            Self::Transcript => Some(SessionKind::Transcript),
             Self::Plain | Self::Stream | Self::Body | Self::Converted | Self::ConvertedStream => {
                 None
             }
@@ -45,20 +45,20 @@ impl Shape {
         matches!(self, Self::Stream | Self::ConvertedStream)
     }
 
-    /// Whether a gateway has to convert it.
+    /// Whether the gateway has to convert the request.
     pub(crate) fn is_converted(self) -> bool {
         matches!(self, Self::Converted | Self::ConvertedStream)
     }
 }
 
-/// In which dialect is asked.
+/// The dialect of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
+pub(crate) enum Dialect {
     Chat,
     Messages,
 }
 
-impl Language {
+impl Dialect {
     fn of(path: &str) -> Self {
         if path.ends_with("/messages") {
             Self::Messages
@@ -82,20 +82,20 @@ impl fmt::Display for Shape {
     }
 }
 
-/// A request that differs from one time to the next in its key alone.
+/// A request in which only the key changes.
 pub(crate) struct Request {
     before_key: String,
     after_key: String,
     pub(crate) body: Vec<u8>,
-    pub(crate) language: Language,
+    pub(crate) language: Dialect,
 }
 
 impl Request {
     pub(crate) fn new(shape: Shape, host: &str, path: &str, model: &str) -> Self {
-        let language = Language::of(path);
+        let language = Dialect::of(path);
         let (body, credential) = match language {
-            Language::Chat => (chat(shape, model), "authorization: Bearer "),
-            Language::Messages => (messages(shape, model), "x-api-key: "),
+            Dialect::Chat => (chat(shape, model), "authorization: Bearer "),
+            Dialect::Messages => (messages(shape, model), "x-api-key: "),
         };
         Self {
             language,
@@ -121,7 +121,7 @@ const SYSTEM: &str = "You are the keeper of a toll gate. Answer in one sentence.
 const QUESTION: &str = "Who pays the toll at night, and who writes it down?";
 
 fn chat(shape: Shape, model: &str) -> String {
-    // Usage is asked for, so that every target sends the same events.
+    // Ask for usage, so that every target sends the same events.
     let stream = if shape.is_stream() {
         r#""stream":true,"stream_options":{"include_usage":true},"#
     } else {
@@ -136,7 +136,7 @@ fn chat(shape: Shape, model: &str) -> String {
     )
 }
 
-/// The same question in the words of Messages.
+/// The same request in the Messages dialect.
 fn messages(shape: Shape, model: &str) -> String {
     let stream = if shape.is_stream() {
         r#""stream":true,"#
@@ -148,7 +148,8 @@ fn messages(shape: Shape, model: &str) -> String {
     )
 }
 
-/// A long text with the escapes that texts have, since a reader that meets none is flattered.
+/// A long text with a realistic number of escapes, because a text without any would favour the
+/// parser.
 fn document() -> String {
     let line = r#"The clerk said \"one farthing\" and wrote it down; the cart rolled on towards the river.\n"#;
     line.repeat(LARGE_BODY_BYTES.div_ceil(line.len()))

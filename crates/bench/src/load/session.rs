@@ -1,4 +1,4 @@
-//! One session of the load generator: its handshake, and the side of it that listens.
+//! One session of the load generator: the handshake and the reading side.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,12 +12,12 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::tally::Tally;
 use crate::frame::{Frame, Kind};
-use crate::topic::{Stamped, Topic, nanos};
-use crate::wire::{Head, Inbox};
+use crate::session_frames::{SessionKind, Stamped, nanos};
+use crate::wire::{Head, ReadBuffer};
 
-const COMPLAINT_BYTES_MAX: usize = 300;
+const ERROR_BYTES_MAX: usize = 300;
 
-/// How many frames were sent that are answered, and how many answers came.
+/// The number of frames sent that expect an answer, and of answers received.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) asked: AtomicU64,
@@ -25,26 +25,26 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Whether nothing is under way.
-    pub(super) fn is_even(&self) -> bool {
+    /// Whether no answer is outstanding.
+    pub(super) fn are_all_answered(&self) -> bool {
         self.asked.load(Ordering::Relaxed) == self.answered.load(Ordering::Relaxed)
     }
 }
 
 pub(super) struct Session {
     socket: OwnedReadHalf,
-    inbox: Inbox,
+    buffer: ReadBuffer,
     answer: Stamped,
     counts: Arc<Counts>,
 }
 
 impl Session {
-    /// Asks for a session with the head of a handshake, and returns when the upstream has spoken.
-    /// Gives the other half too, to speak with.
+    /// Sends a handshake and returns when the first frame of the upstream has arrived. Also returns
+    /// the writing half.
     pub(super) async fn open(
         address: SocketAddr,
         head: String,
-        topic: Topic,
+        kind: SessionKind,
     ) -> io::Result<(Self, OwnedWriteHalf)> {
         let socket = TcpStream::connect(address).await?;
         socket.set_nodelay(true)?;
@@ -52,27 +52,27 @@ impl Session {
         speaking.write_all(head.as_bytes()).await?;
         let mut session = Self {
             socket,
-            inbox: Inbox::new(),
-            answer: topic.answer(),
+            buffer: ReadBuffer::new(),
+            answer: kind.answer(),
             counts: Arc::default(),
         };
         let head = loop {
-            match Head::read(session.inbox.bytes())? {
+            match Head::read(session.buffer.bytes())? {
                 Some(head) => break head,
                 None => session.fill().await?,
             }
         };
-        if !session.inbox.bytes().starts_with(b"HTTP/1.1 101") {
-            return Err(complaint(session.inbox.bytes()));
+        if !session.buffer.bytes().starts_with(b"HTTP/1.1 101") {
+            return Err(error_of(session.buffer.bytes()));
         }
-        session.inbox.consume(head.length);
+        session.buffer.consume(head.length);
         let first = loop {
-            match Frame::read(session.inbox.bytes())? {
+            match Frame::read(session.buffer.bytes())? {
                 Some(frame) => break frame,
                 None => session.fill().await?,
             }
         };
-        session.inbox.consume(first.payload.end);
+        session.buffer.consume(first.payload.end);
         Ok((session, speaking))
     }
 
@@ -80,31 +80,31 @@ impl Session {
         Arc::clone(&self.counts)
     }
 
-    /// Hears the answers, until the other side closes. Stamps count from `epoch`.
+    /// Reads the answers until the server closes. Stamps count from `epoch`.
     pub(super) async fn listen(mut self, epoch: Instant, tally: Arc<Tally>) {
-        if let Err(failure) = self.hear_out(epoch, &tally).await {
-            tally.note(&failure);
+        if let Err(failure) = self.read_answers(epoch, &tally).await {
+            tally.record_failure(&failure);
         }
     }
 
-    async fn hear_out(&mut self, epoch: Instant, tally: &Tally) -> io::Result<()> {
+    async fn read_answers(&mut self, epoch: Instant, tally: &Tally) -> io::Result<()> {
         loop {
             self.fill().await?;
-            while let Some(frame) = Frame::read(self.inbox.bytes())? {
+            while let Some(frame) = Frame::read(self.buffer.bytes())? {
                 match frame.kind {
                     Kind::Sign => {}
-                    Kind::Close if self.counts.is_even() => return Ok(()),
+                    Kind::Close if self.counts.are_all_answered() => return Ok(()),
                     Kind::Text | Kind::Binary | Kind::Close => self.take(&frame, epoch, tally)?,
                 }
-                self.inbox.consume(frame.payload.end);
+                self.buffer.consume(frame.payload.end);
             }
         }
     }
 
     fn take(&self, frame: &Frame, epoch: Instant, tally: &Tally) -> io::Result<()> {
-        let bytes = self.inbox.bytes();
+        let bytes = self.buffer.bytes();
         let Some(asked) = self.answer.stamp_of(frame, bytes).and_then(nanos) else {
-            return Err(complaint(&bytes[frame.payload.clone()]));
+            return Err(error_of(&bytes[frame.payload.clone()]));
         };
         if tally.is_measured() {
             let took = epoch.elapsed().saturating_sub(Duration::from_nanos(asked));
@@ -117,14 +117,14 @@ impl Session {
     }
 
     async fn fill(&mut self) -> io::Result<()> {
-        match self.inbox.fill(&mut self.socket).await? {
+        match self.buffer.fill(&mut self.socket).await? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             _ => Ok(()),
         }
     }
 }
 
-fn complaint(bytes: &[u8]) -> io::Error {
-    let shown = &bytes[..bytes.len().min(COMPLAINT_BYTES_MAX)];
+fn error_of(bytes: &[u8]) -> io::Error {
+    let shown = &bytes[..bytes.len().min(ERROR_BYTES_MAX)];
     io::Error::other(String::from_utf8_lossy(shown).into_owned())
 }

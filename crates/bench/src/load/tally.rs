@@ -1,4 +1,4 @@
-//! What the connections of a drive share: how far it is, and what they have seen.
+//! The shared state of a measurement: its phase and its results.
 
 use std::convert::Infallible;
 use std::io;
@@ -10,28 +10,33 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::histogram::Histogram;
-use crate::proc;
+use crate::process_stats;
 
-/// A target that fails this often is not asked further.
+/// After this many failures, the measurement stops.
 const FAILURES_MAX: u64 = 100;
 const MEASURE_TIMES_MAX: u32 = 4;
-/// How long all clients may take to be answered once.
+/// How long it may take until all clients have been answered once.
 const ANSWERED_MAX: Duration = Duration::from_secs(5);
+/// Connections that are served together finish together. The measurement is prolonged until each has
+/// been answered a few times on average, so that it does not fall between two such waves.
+pub(super) const ANSWERS_EACH_MIN: u64 = 4;
+/// How long the last requests may take after the measurement.
+pub(super) const LAST_ANSWERS: Duration = Duration::from_secs(20);
 const WAIT_STEP: Duration = Duration::from_millis(20);
-/// Each slice of a measurement has a p99 of its own.
+/// A p99 is taken for each slice of a measurement.
 const SLICE: Duration = Duration::from_millis(100);
 
 const WARM_UP: u8 = 0;
 const MEASURED: u8 = 1;
 const OVER: u8 = 2;
 
-/// When to measure, and whom.
+/// When to measure, and which process.
 #[derive(clap::Args)]
 pub(super) struct Window {
     /// Time before the measurement starts.
     #[arg(long, default_value_t = 200)]
     warm_up_ms: u64,
-    /// Length of the measurement; longer when the answers are few.
+    /// Length of the measurement; longer if there are few answers.
     #[arg(long, default_value_t = 1000)]
     measure_ms: u64,
     /// The process whose CPU time is measured.
@@ -41,22 +46,23 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn cpu_time(&self) -> io::Result<Duration> {
-        self.watch.map_or(Ok(Duration::ZERO), proc::cpu_time)
+        self.watch
+            .map_or(Ok(Duration::ZERO), process_stats::cpu_time)
     }
 }
 
-/// What one drive has shown.
+/// The results of one measurement.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Measured {
-    /// Calls that were answered, or frames of a session.
+    /// Answered calls, or frames of a session.
     pub(crate) requests: u64,
     pub(crate) elapsed_us: u64,
     pub(crate) p50_ns: u64,
     pub(crate) p99_ns: u64,
-    /// The p99 of the median slice. A machine that stands still now and then decides `p99_ns`, for
-    /// whoever is measured; it does not reach this one.
+    /// The p99 of the median slice. Occasional stalls of the machine decide `p99_ns` of any target;
+    /// they do not affect this one.
     pub(crate) slice_p99_ns: u64,
-    /// Of the watched process; 0 when none was.
+    /// Of the measured process; 0 without one.
     pub(crate) cpu_us: u64,
     pub(crate) failures: u64,
     pub(crate) first_failure: Option<String>,
@@ -66,7 +72,7 @@ pub(super) struct Tally {
     phase: AtomicU8,
     pub(super) clients_answered: AtomicU64,
     latencies: Histogram,
-    /// Since the last slice ended.
+    /// The latencies since the end of the last slice.
     slice: Histogram,
     /// The p99 of each slice.
     slices: Histogram,
@@ -95,9 +101,9 @@ impl Tally {
         self.phase.load(Ordering::Relaxed) == OVER
     }
 
-    /// Waits until every client was answered once, lets them warm up, and measures until there are
-    /// `answers_min`: what it takes to open many sessions at once is no part of it.
-    /// Gives the time that was measured, and the CPU time in it.
+    /// Waits until every client has been answered once, warms up, and measures until there are
+    /// `answers_min`. The cost of opening many sessions at once is thus excluded. Returns the
+    /// measured time and the CPU time in it.
     pub(super) async fn measure(
         &self,
         window: &Window,
@@ -142,8 +148,8 @@ impl Tally {
         self.slice.record(nanos);
     }
 
-    /// Counts a failure; too many are the end.
-    pub(super) fn note(&self, failure: &io::Error) {
+    /// Counts a failure. Too many end the measurement.
+    pub(super) fn record_failure(&self, failure: &io::Error) {
         let _ = self.first_failure.set(failure.to_string());
         if self.failures.fetch_add(1, Ordering::Relaxed) >= FAILURES_MAX {
             self.phase.store(OVER, Ordering::Relaxed);
@@ -164,7 +170,7 @@ impl Tally {
     }
 }
 
-/// Waits for `least`, and then until it is enough, but not longer than `most`.
+/// Waits for `least`, and then until `enough` is true, at most for `most`.
 async fn wait(least: Duration, most: Duration, enough: impl Fn() -> bool) {
     let started = Instant::now();
     sleep(least).await;

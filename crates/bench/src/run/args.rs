@@ -1,4 +1,4 @@
-//! What the command can be told.
+//! The arguments of the benchmark.
 
 use std::path::PathBuf;
 
@@ -11,42 +11,42 @@ use super::scenario::{Extent, SESSIONS, Scenario};
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct Args {
-    /// About a minute: the scenarios that decide most.
+    /// About a minute: the most important scenarios.
     #[arg(long, conflicts_with = "full")]
     pub(super) quick: bool,
     /// Every scenario, longer; about a quarter of an hour.
     #[arg(long)]
     pub(super) full: bool,
-    /// Only scenarios whose name holds this text, such as `stream` or `plain-instant-64`.
+    /// Only scenarios whose name contains this text, such as `stream` or `plain-instant-64`.
     #[arg(long, value_name = "NAME")]
     pub(super) only: Vec<String>,
-    /// Seconds of each turn.
+    /// Seconds of each measurement.
     #[arg(long)]
     pub(super) seconds: Option<u64>,
     /// Rounds of each scenario.
     #[arg(long)]
     pub(super) rounds: Option<usize>,
-    /// Sessions at a time, where sessions are held.
+    /// Number of concurrent sessions.
     #[arg(long, default_value_t = SESSIONS)]
     pub(super) sessions: u32,
-    /// Measures the bare proxy against the upstream alone.
+    /// Compares the bare proxy with the upstream, without the gateway.
     #[arg(long)]
     pub(super) no_gateway: bool,
-    /// Leaves out resident memory.
+    /// Does not measure resident memory.
     #[arg(long)]
     pub(super) no_memory: bool,
-    /// The gateway's binary; without it, it is built and taken from beside this one.
+    /// The gateway's binary; by default it is built and taken from beside this one.
     #[arg(long, value_name = "PATH", conflicts_with = "no_gateway")]
     pub(super) gateway: Option<PathBuf>,
     #[command(flatten)]
     pub(super) population: Population,
-    /// Runtime workers of the bare proxy and of the gateway; one for each core without it.
+    /// Runtime workers of the bare proxy and of the gateway; by default one per core.
     #[arg(long)]
     pub(super) workers: Option<usize>,
-    /// Where the gateway's databases lie for the time of the run; beside this binary without it.
+    /// Folder of the gateway's databases during the run; by default beside this binary.
     #[arg(long, value_name = "FOLDER")]
     pub(super) data: Option<PathBuf>,
-    /// Measures the gateway on this `PostgreSQL` server too, in a schema of its own.
+    /// Also measures the gateway on this `PostgreSQL` server, in a schema of its own.
     #[arg(
         long,
         value_name = "URL",
@@ -69,7 +69,7 @@ impl Args {
     }
 
     pub(super) fn scenarios(&self) -> Vec<Scenario> {
-        // Naming a scenario is reason enough to measure it, whatever the extent.
+        // A named scenario is measured, whatever the extent.
         let extent = if self.only.is_empty() {
             self.extent()
         } else {
@@ -77,14 +77,16 @@ impl Args {
         };
         let mut scenarios = extent.scenarios();
         for scenario in &mut scenarios {
-            if scenario.shape.topic().is_some() {
+            if scenario.shape.kind().is_some() {
                 scenario.connections = self.sessions.max(1);
             }
         }
         if !self.only.is_empty() {
             scenarios.retain(|scenario| {
                 let name = scenario.to_string();
-                self.only.iter().any(|part| name.contains(part.as_str()))
+                self.only
+                    .iter()
+                    .any(|process| name.contains(process.as_str()))
             });
         }
         scenarios

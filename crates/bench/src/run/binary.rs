@@ -1,4 +1,4 @@
-//! Finds the gateway's binary, and has it built where cargo is at hand.
+//! Finds the gateway's binary, and builds it if cargo is available.
 
 use std::io;
 use std::path::{Path, PathBuf};

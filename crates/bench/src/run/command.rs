@@ -1,4 +1,4 @@
-//! The command that measures everything.
+//! The benchmark command.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,22 +9,22 @@ use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::Args;
-use super::ask::Asked;
-use super::figures::{Row, Sheet};
+use super::figures::{ScenarioResults, TargetResults};
 use super::floors::{self, Bound};
-use super::gateway::{Gateway, Keys, Kit};
+use super::gateway::{Gateway, GatewayFactory, KeyFiles};
+use super::load_command::MeasuredTarget;
 use super::memory::{self, Memory};
 use super::rounds::Rounds;
 use super::target::Target;
 use super::{binary, disk, table};
-use crate::part::Part;
+use crate::process::ServerProcess;
 
-/// Everything a run has shown.
+/// The results of a run.
 #[derive(Serialize)]
 struct Findings {
     cores: usize,
     sync_us: u128,
-    sheets: Vec<Sheet>,
+    results: Vec<ScenarioResults>,
     bare_memory: Option<Memory>,
     gateway_memory: Option<Memory>,
     bare_session_bytes: Option<u64>,
@@ -32,7 +32,7 @@ struct Findings {
     floors: Vec<Bound>,
 }
 
-/// Runs until done or told to stop; every process it started is ended either way.
+/// Runs until done or interrupted. In both cases every process it started is killed.
 pub(crate) async fn run(args: Args) -> io::Result<()> {
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
@@ -62,10 +62,10 @@ async fn measure_and_report(args: Args) -> io::Result<()> {
         serde_json::to_writer_pretty(File::create(path)?, &findings)?;
     }
     let failures: u64 = findings
-        .sheets
+        .results
         .iter()
-        .flat_map(|sheet| &sheet.rows)
-        .map(Row::failures)
+        .flat_map(|result| &result.rows)
+        .map(TargetResults::failures)
         .sum();
     if failures > 0 {
         return Err(io::Error::other(format!(
@@ -84,20 +84,20 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
         "{cores} cores; a small write is durable after {sync_time:.0?}"
     )?;
 
-    let upstream = Part::start_own(["upstream"], None).await?;
+    let upstream = ServerProcess::start_own(["upstream"], None).await?;
     let prepared = match binary {
         None => None,
         Some(binary) => {
             writeln!(output, "preparing wallets and keys")?;
             let address = upstream.address;
             let server = args.postgres.as_deref();
-            let kit = Kit::new(binary, address, args.workers, folder, server).await?;
+            let kit = GatewayFactory::new(binary, address, args.workers, folder, server).await?;
             let keys = kit.populate(folder, &args.population).await?;
             Some((kit, keys))
         }
     };
 
-    let sheets = take_turns(args, &upstream, prepared.as_ref(), folder, &mut output).await?;
+    let results = take_turns(args, &upstream, prepared.as_ref(), folder, &mut output).await?;
     let mut bare_memory = None;
     let mut gateway_memory = None;
     let mut bare_session_bytes = None;
@@ -125,14 +125,14 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
     if let Some((kit, _)) = prepared {
         kit.clear().await?;
     }
-    let floors = floors::judge(&sheets, gateway_memory.as_ref(), gateway_session_bytes);
+    let floors = floors::judge(&results, gateway_memory.as_ref(), gateway_session_bytes);
     if !floors.is_empty() {
         floors::write(&mut output, &floors)?;
     }
     Ok(Findings {
         cores,
         sync_us: sync_time.as_micros(),
-        sheets,
+        results,
         bare_memory,
         gateway_memory,
         bare_session_bytes,
@@ -141,14 +141,14 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
     })
 }
 
-/// Plays every scenario with all targets, and prints each as soon as it is done.
+/// Runs every scenario with all targets, and prints each as soon as it is done.
 async fn take_turns(
     args: &Args,
-    upstream: &Part,
-    prepared: Option<&(Kit, Keys)>,
+    upstream: &ServerProcess,
+    prepared: Option<&(GatewayFactory, KeyFiles)>,
     folder: &Path,
     output: &mut impl Write,
-) -> io::Result<Vec<Sheet>> {
+) -> io::Result<Vec<ScenarioResults>> {
     let bare = start_bare(upstream, args.workers).await?;
     let mut gateways: Vec<(Target, Gateway)> = Vec::new();
     if let Some((kit, _)) = prepared {
@@ -157,19 +157,19 @@ async fn take_turns(
             gateways.push((target, gateway));
         }
     }
-    let mut asked = vec![
-        Asked {
+    let mut target = vec![
+        MeasuredTarget {
             target: Target::Direct,
-            part: upstream,
+            process: upstream,
         },
-        Asked {
+        MeasuredTarget {
             target: Target::Bare,
-            part: &bare,
+            process: &bare,
         },
     ];
-    asked.extend(gateways.iter().map(|(target, gateway)| Asked {
+    target.extend(gateways.iter().map(|(target, gateway)| MeasuredTarget {
         target: *target,
-        part: &gateway.part,
+        process: &gateway.process,
     }));
 
     let rounds = Rounds {
@@ -184,13 +184,13 @@ async fn take_turns(
         "{} rounds of {} ms for each\n",
         rounds.count, rounds.measure_ms
     )?;
-    let mut sheets = Vec::new();
+    let mut results = Vec::new();
     for scenario in args.scenarios() {
-        let sheet = rounds.play(scenario, &asked).await?;
-        table::write(output, &sheet)?;
-        sheets.push(sheet);
+        let result = rounds.play(scenario, &target).await?;
+        table::write(output, &result)?;
+        results.push(result);
     }
-    drop(asked);
+    drop(target);
 
     bare.end().await?;
     if let Some((kit, _)) = prepared {
@@ -199,23 +199,23 @@ async fn take_turns(
         }
         writeln!(output, "the ledgers balance after kill -9\n")?;
     }
-    Ok(sheets)
+    Ok(results)
 }
 
-async fn start_bare(upstream: &Part, workers: Option<usize>) -> io::Result<Part> {
-    Part::start_own(
+async fn start_bare(upstream: &ServerProcess, workers: Option<usize>) -> io::Result<ServerProcess> {
+    ServerProcess::start_own(
         ["bare", "--upstream", &upstream.address.to_string()],
         workers,
     )
     .await
 }
 
-async fn memory_of_bare(upstream: &Part, workers: Option<usize>) -> io::Result<Memory> {
+async fn memory_of_bare(upstream: &ServerProcess, workers: Option<usize>) -> io::Result<Memory> {
     let bare = start_bare(upstream, workers).await?;
     let memory = memory::measure(
-        &Asked {
+        &MeasuredTarget {
             target: Target::Bare,
-            part: &bare,
+            process: &bare,
         },
         None,
         false,
@@ -225,49 +225,49 @@ async fn memory_of_bare(upstream: &Part, workers: Option<usize>) -> io::Result<M
     Ok(memory)
 }
 
-async fn sessions_of_bare(upstream: &Part, args: &Args) -> io::Result<u64> {
+async fn sessions_of_bare(upstream: &ServerProcess, args: &Args) -> io::Result<u64> {
     let bare = start_bare(upstream, args.workers).await?;
-    let asked = Asked {
+    let target = MeasuredTarget {
         target: Target::Bare,
-        part: &bare,
+        process: &bare,
     };
-    let bytes = memory::of_each_session(&asked, None, args.sessions).await?;
+    let bytes = memory::of_each_session(&target, None, args.sessions).await?;
     bare.end().await?;
     Ok(bytes)
 }
 
 async fn sessions_of_gateway(
-    kit: &Kit,
-    keys: &Keys,
+    kit: &GatewayFactory,
+    keys: &KeyFiles,
     folder: &Path,
     args: &Args,
 ) -> io::Result<u64> {
     let folder = folder.join("sessions");
     let gateway = kit.start(&folder, Target::BeforeAnswer).await?;
-    let asked = Asked {
+    let target = MeasuredTarget {
         target: Target::BeforeAnswer,
-        part: &gateway.part,
+        process: &gateway.process,
     };
-    let bytes = memory::of_each_session(&asked, Some(keys), args.sessions).await?;
-    gateway.part.end().await?;
+    let bytes = memory::of_each_session(&target, Some(keys), args.sessions).await?;
+    gateway.process.end().await?;
     Ok(bytes)
 }
 
 async fn memory_of_gateway(
-    kit: &Kit,
-    keys: &Keys,
+    kit: &GatewayFactory,
+    keys: &KeyFiles,
     folder: &Path,
     every_key: bool,
 ) -> io::Result<Memory> {
     let gateway = kit
         .start(&folder.join("memory"), Target::BeforeAnswer)
         .await?;
-    let asked = Asked {
+    let target = MeasuredTarget {
         target: Target::BeforeAnswer,
-        part: &gateway.part,
+        process: &gateway.process,
     };
-    let memory = memory::measure(&asked, Some(keys), every_key).await?;
-    gateway.part.end().await?;
+    let memory = memory::measure(&target, Some(keys), every_key).await?;
+    gateway.process.end().await?;
     Ok(memory)
 }
 

@@ -1,4 +1,5 @@
-//! How long the disk takes to make a small write durable: without it, commits cannot be judged.
+//! Measures how long the disk takes to make a small write durable, which bounds the speed of
+//! commits.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -1,7 +1,7 @@
-//! What the rounds have shown, and how targets compare.
+//! The results of the rounds, and the comparison of targets.
 //!
-//! A ratio is the median of each round's own ratio: the rounds of one scenario stand close
-//! together, so what disturbs one target disturbs the one beside it.
+//! A ratio is the median of the ratios of each round. The measurements of one round are close
+//! together in time, so a disturbance affects all targets alike.
 
 #![expect(clippy::float_arithmetic, reason = "figures for people; no money here")]
 #![expect(
@@ -15,42 +15,42 @@ use super::scenario::Scenario;
 use super::target::Target;
 use crate::load::Measured;
 
-/// One turn of one target.
+/// The result of one target in one round.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Turn {
+pub(super) struct RoundResult {
     pub(super) measured: Measured,
-    /// Peak resident memory of the measured process during the turn.
+    /// Peak resident memory of the measured process during the round.
     pub(super) peak_bytes: Option<u64>,
 }
 
-/// A number that a turn shows; `None` where it has none, as direct calls have no proxy.
-pub(super) type Figure = fn(&Turn) -> Option<f64>;
+/// A number from a result; `None` if it has none: direct calls have no proxy.
+pub(super) type Figure = fn(&RoundResult) -> Option<f64>;
 
-pub(super) fn requests_per_second(turn: &Turn) -> Option<f64> {
+pub(super) fn requests_per_second(turn: &RoundResult) -> Option<f64> {
     let measured = &turn.measured;
     (measured.elapsed_us > 0).then(|| measured.requests as f64 * 1e6 / measured.elapsed_us as f64)
 }
 
-pub(super) fn p50_us(turn: &Turn) -> Option<f64> {
+pub(super) fn p50_us(turn: &RoundResult) -> Option<f64> {
     (turn.measured.requests > 0).then(|| turn.measured.p50_ns as f64 / 1e3)
 }
 
-pub(super) fn p99_us(turn: &Turn) -> Option<f64> {
+pub(super) fn p99_us(turn: &RoundResult) -> Option<f64> {
     (turn.measured.requests > 0).then(|| turn.measured.p99_ns as f64 / 1e3)
 }
 
 /// Of the median slice.
-pub(super) fn slice_p99_us(turn: &Turn) -> Option<f64> {
+pub(super) fn slice_p99_us(turn: &RoundResult) -> Option<f64> {
     (turn.measured.slice_p99_ns > 0).then(|| turn.measured.slice_p99_ns as f64 / 1e3)
 }
 
-pub(super) fn cpu_us(turn: &Turn) -> Option<f64> {
+pub(super) fn cpu_us(turn: &RoundResult) -> Option<f64> {
     let measured = &turn.measured;
     (measured.requests > 0 && measured.cpu_us > 0)
         .then(|| measured.cpu_us as f64 / measured.requests as f64)
 }
 
-pub(super) fn peak_mb(turn: &Turn) -> Option<f64> {
+pub(super) fn peak_mb(turn: &RoundResult) -> Option<f64> {
     turn.peak_bytes.map(megabytes)
 }
 
@@ -58,14 +58,14 @@ pub(super) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// All turns of one target in one scenario, a turn for each round.
+/// The results of one target in one scenario, one for each round.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct TargetResults {
     pub(super) target: Target,
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<RoundResult>,
 }
 
-impl Row {
+impl TargetResults {
     pub(super) fn median(&self, figure: Figure) -> Option<f64> {
         median(self.turns.iter().filter_map(figure).collect())
     }
@@ -81,20 +81,20 @@ impl Row {
     }
 }
 
-/// All targets in one scenario.
+/// The results of all targets in one scenario.
 #[derive(Debug, Serialize)]
-pub(super) struct Sheet {
+pub(super) struct ScenarioResults {
     pub(super) scenario: Scenario,
     pub(super) name: String,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<TargetResults>,
 }
 
-impl Sheet {
-    pub(super) fn row(&self, target: Target) -> Option<&Row> {
+impl ScenarioResults {
+    pub(super) fn row(&self, target: Target) -> Option<&TargetResults> {
         self.rows.iter().find(|row| row.target == target)
     }
 
-    /// How many times `base` a target's figure is.
+    /// The ratio of a target's figure to that of `base`.
     pub(super) fn ratio(&self, target: Target, base: Target, figure: Figure) -> Option<f64> {
         self.compare(target, base, figure, |value, base| value / base)
     }
@@ -133,8 +133,8 @@ mod tests {
     use crate::load::Shape;
     use crate::run::scenario::Upstream;
 
-    fn row(target: Target, cpu_us: &[u64]) -> Row {
-        let turn = |&cpu_us: &u64| Turn {
+    fn row(target: Target, cpu_us: &[u64]) -> TargetResults {
+        let turn = |&cpu_us: &u64| RoundResult {
             measured: Measured {
                 requests: 10,
                 elapsed_us: 1_000_000,
@@ -143,7 +143,7 @@ mod tests {
             },
             peak_bytes: None,
         };
-        Row {
+        TargetResults {
             target,
             turns: cpu_us.iter().map(turn).collect(),
         }
@@ -163,7 +163,7 @@ mod tests {
             upstream: Upstream::Instant,
             connections: 1,
         };
-        let sheet = Sheet {
+        let result = ScenarioResults {
             scenario,
             name: scenario.to_string(),
             rows: vec![
@@ -172,18 +172,24 @@ mod tests {
                 row(Target::Direct, &[0, 0, 0]),
             ],
         };
-        assert_eq!(sheet.ratio(Target::Behind, Target::Bare, cpu_us), Some(1.5));
         assert_eq!(
-            sheet.excess(Target::Behind, Target::Bare, cpu_us),
+            result.ratio(Target::Behind, Target::Bare, cpu_us),
+            Some(1.5)
+        );
+        assert_eq!(
+            result.excess(Target::Behind, Target::Bare, cpu_us),
             Some(10.0)
         );
-        assert_eq!(sheet.ratio(Target::Behind, Target::Direct, cpu_us), None);
+        assert_eq!(result.ratio(Target::Behind, Target::Direct, cpu_us), None);
         assert_eq!(
-            sheet.ratio(Target::BeforeAnswer, Target::Bare, cpu_us),
+            result.ratio(Target::BeforeAnswer, Target::Bare, cpu_us),
             None
         );
         assert_eq!(
-            sheet.row(Target::Bare).unwrap().median(requests_per_second),
+            result
+                .row(Target::Bare)
+                .unwrap()
+                .median(requests_per_second),
             Some(10.0)
         );
     }

@@ -1,4 +1,4 @@
-//! The bounds that calls must keep, and whether they were kept.
+//! The performance floors, and whether they were met.
 
 #![expect(clippy::float_arithmetic, reason = "figures for people; no money here")]
 
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::figures::{
-    Sheet, cpu_us, megabytes, p50_us, p99_us, peak_mb, requests_per_second, slice_p99_us,
+    ScenarioResults, cpu_us, megabytes, p50_us, p99_us, peak_mb, requests_per_second, slice_p99_us,
 };
 use super::memory::Memory;
 use super::target::Target;
@@ -36,12 +36,12 @@ enum Better {
 enum Verdict {
     /// The goal is met, and the floor with it.
     Goal,
-    /// The floor alone is met.
+    /// Only the floor is met.
     Floor,
     Neither,
 }
 
-/// What calls may cost, by scenario: floor and goal.
+/// The CPU cost of calls by scenario: floor and goal.
 const CPU_BOUNDS: [(&str, &str, (f64, f64)); 5] = [
     (
         "non-stream, 64 connections: CPU",
@@ -70,21 +70,21 @@ const CPU_BOUNDS: [(&str, &str, (f64, f64)); 5] = [
     ),
 ];
 
-/// Judges everything that was measured; what was not is left out.
+/// Compares the results with the floors. What was not measured is left out.
 pub(super) fn judge(
-    sheets: &[Sheet],
+    results: &[ScenarioResults],
     memory: Option<&Memory>,
     session_bytes: Option<u64>,
 ) -> Vec<Bound> {
-    let sheet = |name: &str| sheets.iter().find(|sheet| sheet.name == name);
-    let mut floors = sessions(sheets, session_bytes);
+    let result = |name: &str| results.iter().find(|result| result.name == name);
+    let mut floors = sessions(results, session_bytes);
     let mut add = |what: String, unit, better, (floor, goal), measured: Option<f64>| {
         floors.extend(
             measured.map(|measured| Bound::new(what, unit, better, (floor, goal), measured)),
         );
     };
     for target in Target::GATEWAYS {
-        let times_bare = |name, figure| sheet(name)?.ratio(target, Target::Bare, figure);
+        let times_bare = |name, figure| result(name)?.ratio(target, Target::Bare, figure);
         let what = |text: &str| format!("{text} ({})", target.commit());
         for (text, name, bounds) in CPU_BOUNDS {
             let measured = times_bare(name, cpu_us);
@@ -98,9 +98,9 @@ pub(super) fn judge(
             times_bare("plain-instant-64", requests_per_second),
         );
     }
-    let plain = sheet("plain-instant-64");
+    let plain = result("plain-instant-64");
     let on_postgres =
-        plain.and_then(|sheet| sheet.ratio(Target::Postgres, Target::BeforeAnswer, cpu_us));
+        plain.and_then(|result| result.ratio(Target::Postgres, Target::BeforeAnswer, cpu_us));
     add(
         "non-stream, 64 connections: CPU on PostgreSQL".into(),
         "x file",
@@ -108,7 +108,7 @@ pub(super) fn judge(
         (1.5, 1.5),
         on_postgres,
     );
-    let one = |figure| sheet("plain-instant-1")?.excess(Target::Behind, Target::Direct, figure);
+    let one = |figure| result("plain-instant-1")?.excess(Target::Behind, Target::Direct, figure);
     add(
         "1 connection: p50 over direct (behind)".into(),
         "us",
@@ -123,8 +123,8 @@ pub(super) fn judge(
         (400.0, 200.0),
         one(p99_us),
     );
-    let many = sheet("plain-50ms-512")
-        .and_then(|sheet| sheet.excess(Target::BeforeAnswer, Target::Direct, p99_us))
+    let many = result("plain-50ms-512")
+        .and_then(|result| result.excess(Target::BeforeAnswer, Target::Direct, p99_us))
         .map(|micros| micros / 1e3);
     let what = "50 ms upstream, 512 connections: p99 over direct (before-answer)";
     add(what.into(), "ms", Better::Less, (6.0, 3.0), many);
@@ -143,7 +143,7 @@ pub(super) fn judge(
         "MB",
         Better::Less,
         (128.0, 80.0),
-        peak_at_512(sheets),
+        peak_at_512(results),
     );
     let stream = memory.map(|memory| megabytes(memory.stream_bytes) * 1e3);
     add(
@@ -156,18 +156,18 @@ pub(super) fn judge(
     floors
 }
 
-/// The bounds of sessions that speak.
-fn sessions(sheets: &[Sheet], session_bytes: Option<u64>) -> Vec<Bound> {
+/// The floors of sessions.
+fn sessions(results: &[ScenarioResults], session_bytes: Option<u64>) -> Vec<Bound> {
     let mut bounds = Vec::new();
-    for sheet in sheets
+    for result in results
         .iter()
-        .filter(|it| it.scenario.shape.topic().is_some())
+        .filter(|it| it.scenario.shape.kind().is_some())
     {
         for target in Target::GATEWAYS {
-            let over_bare = sheet.excess(target, Target::Bare, slice_p99_us);
+            let over_bare = result.excess(target, Target::Bare, slice_p99_us);
             let what = format!(
                 "{}: p99 of a slice over bare ({})",
-                sheet.name,
+                result.name,
                 target.commit()
             );
             bounds.extend(
@@ -189,8 +189,8 @@ fn sessions(sheets: &[Sheet], session_bytes: Option<u64>) -> Vec<Bound> {
     bounds
 }
 
-/// The most of either gateway with 512 connections; large bodies are not meant.
-fn peak_at_512(sheets: &[Sheet]) -> Option<f64> {
+/// The peak memory of the gateways with 512 connections, without large bodies.
+fn peak_at_512(results: &[ScenarioResults]) -> Option<f64> {
     [
         "plain-instant-512",
         "plain-50ms-512",
@@ -198,11 +198,11 @@ fn peak_at_512(sheets: &[Sheet]) -> Option<f64> {
         "stream-50ms-512",
     ]
     .iter()
-    .filter_map(|name| sheets.iter().find(|sheet| sheet.name == *name))
-    .flat_map(|sheet| {
+    .filter_map(|name| results.iter().find(|result| result.name == *name))
+    .flat_map(|result| {
         Target::GATEWAYS
             .iter()
-            .filter_map(|&target| sheet.row(target)?.median(peak_mb))
+            .filter_map(|&target| result.row(target)?.median(peak_mb))
     })
     .max_by(f64::total_cmp)
 }

@@ -1,7 +1,7 @@
 //! Prepares and starts the gateway under measurement.
 //!
-//! It is used as an operator would: a configuration file, `tollgate wallet create`, `tollgate key
-//! create`, `tollgate serve`. Only the many further keys take a short cut.
+//! It is set up as an operator would: a configuration file, `tollgate wallet create`, `tollgate key
+//! create`, `tollgate serve`. Only the other keys are copied in the database.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -18,9 +18,9 @@ use tokio::time::{sleep, timeout};
 
 use super::keys;
 use super::postgres::Schema;
-use super::scenario::{SPEAKING_MODEL, Upstream};
+use super::scenario::{SESSION_MODEL, Upstream};
 use super::target::Target;
-use crate::part::{Part, output_of, set_workers};
+use crate::process::{ServerProcess, output_of, set_workers};
 
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 const READY_POLL: Duration = Duration::from_millis(20);
@@ -32,18 +32,18 @@ const DATABASE: &str = "tollgate.db";
 const LOG: &str = "gateway.log";
 const CREDENTIAL: &str = "TOLLGATE_BENCH_CREDENTIAL";
 
-/// What every gateway of a run shares.
-pub(super) struct Kit {
+/// What all gateways of a run share.
+pub(super) struct GatewayFactory {
     pub(super) binary: PathBuf,
     pub(super) upstream: SocketAddr,
     pub(super) workers: Option<usize>,
-    /// A folder with a database that holds the wallet and all keys.
+    /// A folder with a database that contains the wallets and all keys.
     seed: PathBuf,
-    /// The same on a server.
+    /// The same on a PostgreSQL server.
     schema: Option<Schema>,
 }
 
-/// Who may call the gateway.
+/// The wallets and keys of the gateway.
 #[derive(clap::Args)]
 pub(super) struct Population {
     /// Wallets in the gateway's store.
@@ -52,24 +52,24 @@ pub(super) struct Population {
     /// Keys in the gateway's store, spread over the wallets.
     #[arg(long, default_value_t = 100_000)]
     keys: usize,
-    /// Keys that the load uses, drawn from all.
+    /// Keys that the load uses, a sample of all keys.
     #[arg(long, default_value_t = 1000)]
     active_keys: usize,
 }
 
 /// Files of keys for the load generator.
-pub(super) struct Keys {
+pub(super) struct KeyFiles {
     pub(super) active: PathBuf,
     pub(super) all: PathBuf,
 }
 
 /// A running gateway and its folder.
 pub(super) struct Gateway {
-    pub(super) part: Part,
+    pub(super) process: ServerProcess,
     folder: PathBuf,
 }
 
-impl Kit {
+impl GatewayFactory {
     pub(super) async fn new(
         binary: PathBuf,
         upstream: SocketAddr,
@@ -90,18 +90,18 @@ impl Kit {
         })
     }
 
-    /// The gateways that this kit can start.
+    /// The gateways that can be started.
     pub(super) fn targets(&self) -> impl Iterator<Item = Target> {
         let on_server = self.schema.iter().map(|_| Target::Postgres);
         Target::GATEWAYS.into_iter().chain(on_server)
     }
 
-    /// Makes the wallets and keys that every gateway of the run will start with.
+    /// Creates the wallets and keys that every gateway of the run starts with.
     pub(super) async fn populate(
         &self,
         folder: &Path,
         population: &Population,
-    ) -> io::Result<Keys> {
+    ) -> io::Result<KeyFiles> {
         let count = population.keys.max(1);
         self.write_config(&self.seed, Target::BeforeAnswer)?;
         let made = self.make_key(population.wallets).await?;
@@ -113,7 +113,7 @@ impl Kit {
         }
         let secrets = keys::secrets(count);
         let active = population.active_keys.clamp(1, count);
-        let keys = Keys {
+        let keys = KeyFiles {
             active: folder.join("keys-active"),
             all: folder.join("keys-all"),
         };
@@ -122,7 +122,7 @@ impl Kit {
         Ok(keys)
     }
 
-    /// Makes the wallets, and one key of the first, whose id it gives.
+    /// Creates the wallets and one key of the first wallet, and returns the id of the key.
     async fn make_key(&self, wallets: usize) -> io::Result<String> {
         for number in 0..wallets.max(1) {
             let name = format!("bench-{number}");
@@ -173,10 +173,10 @@ impl Kit {
             .stderr(log)
             .kill_on_drop(true)
             .spawn()?;
-        let part = Part::running(child, listen)?;
+        let process = ServerProcess::running(child, listen)?;
         if ready(admin).await {
             return Ok(Gateway {
-                part,
+                process,
                 folder: folder.to_owned(),
             });
         }
@@ -186,10 +186,10 @@ impl Kit {
         )))
     }
 
-    /// Writes a configuration with free ports; gives them as (public, admin).
+    /// Writes a configuration with free ports and returns them as (public, admin).
     fn write_config(&self, folder: &Path, target: Target) -> io::Result<(SocketAddr, SocketAddr)> {
         fs::create_dir_all(folder)?;
-        // Held together, so that they differ.
+        // Both are bound at the same time, so that they differ.
         let public = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let admin = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let addresses = (public.local_addr()?, admin.local_addr()?);
@@ -204,9 +204,9 @@ impl Kit {
         Ok(addresses)
     }
 
-    /// Kills the gateway as it stands and has its ledger recomputed from the entries.
+    /// Kills the gateway and verifies its ledger.
     pub(super) async fn end_and_verify(&self, gateway: Gateway) -> io::Result<()> {
-        gateway.part.end().await?;
+        gateway.process.end().await?;
         let mut command = Command::new(&self.binary);
         command
             .args(["ledger", "verify", "--config"])
@@ -214,7 +214,7 @@ impl Kit {
         output_of(command.env(CREDENTIAL, "bench")).await.map(drop)
     }
 
-    /// Leaves nothing on the server.
+    /// Removes everything from the server.
     pub(super) async fn clear(self) -> io::Result<()> {
         match self.schema {
             Some(schema) => schema.drop().await,
@@ -249,14 +249,14 @@ fn config(
         text,
         "[[channel]]\nname = \"voice\"\npreset = \"openai-compatible\"\nprotocols = [\"voice\"]\n\
          base_url = \"http://{upstream}/v1\"\ncredential = {{ env = \"{CREDENTIAL}\" }}\n\
-         [[model]]\nid = \"{SPEAKING_MODEL}\"\nkind = \"audio\"\n\
+         [[model]]\nid = \"{SESSION_MODEL}\"\nkind = \"audio\"\n\
          routes = [{{ channel = \"voice\", model = \"fixed\" }}]\n\
          price = {{ realtime_minute = \"0.08\", stt_stream_second = \"0.00006\" }}\n"
     );
     text
 }
 
-/// Asks `/readyz` until it says yes.
+/// Polls `/readyz` until the gateway is ready.
 async fn ready(admin: SocketAddr) -> bool {
     let started = Instant::now();
     while started.elapsed() < READY_TIMEOUT {

@@ -1,8 +1,8 @@
-//! A hundred thousand keys in a second or two.
+//! Creates a hundred thousand keys in a second or two.
 //!
-//! The command line makes one key; the others are copies of its row, whatever columns it has, that
-//! differ in id, digest and wallet. A new column of the store therefore needs nothing here. Their
-//! secrets are the same in every store, so that one load can use them all.
+//! The command line creates one key. The others are copies of its row with another id, digest and
+//! wallet, so a new column of the store needs no change here. The secrets are the same in every
+//! store, so that one load can use them all.
 
 use std::io;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn copy_rows(connection: &mut Connection, made: &str, count: usize) -> rusqlite:
     all.commit()
 }
 
-/// All columns come from the made key but the row's number and the three that must differ.
+/// All columns are copied, except the row number and the three that must differ.
 fn copy_statement(connection: &Connection) -> rusqlite::Result<String> {
     let mut columns =
         connection.prepare("SELECT name FROM pragma_table_info('keys') WHERE pk = 0")?;
@@ -84,7 +84,7 @@ fn digest(secret: &str) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// The store's own tables, so that a change of theirs is noticed here.
+    /// The tables of the store, so that a change of theirs is noticed here.
     const TABLES: &str = include_str!("../../../store/migrations/ledger/V1__ledger.sql");
 
     #[test]

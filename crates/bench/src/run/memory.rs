@@ -9,16 +9,17 @@ use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::{sleep, timeout};
 
-use super::ask::Asked;
-use super::gateway::Keys;
+use super::gateway::KeyFiles;
+use super::load_command::MeasuredTarget;
 use super::scenario::{Scenario, Upstream};
 use crate::load::{Measured, OPEN, Shape};
-use crate::part::output_of;
-use crate::proc;
+use crate::process::output_of;
+use crate::process_stats;
 
 const STREAMS: u32 = 500;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// Streams are a few events old when they are measured; idle processes have calmed down.
+/// The pause before a measurement: streams have delivered a few events, and idle processes have
+/// settled.
 const SETTLE: Duration = Duration::from_millis(1500);
 
 const FEW_CALLS: Scenario = Scenario {
@@ -46,25 +47,25 @@ const OPEN_STREAMS: Scenario = Scenario {
 pub(super) struct Memory {
     /// After a few calls.
     pub(super) idle_bytes: u64,
-    /// What each open stream adds.
+    /// The memory that each open stream adds.
     pub(super) stream_bytes: u64,
-    /// After every key there is has been used once.
+    /// After every key has been used once.
     pub(super) keys_used_bytes: Option<u64>,
 }
 
-/// Measures a process that has served nothing yet.
+/// Measures a process that has not served any request yet.
 pub(super) async fn measure(
-    asked: &Asked<'_>,
-    keys: Option<&Keys>,
+    target: &MeasuredTarget<'_>,
+    keys: Option<&KeyFiles>,
     every_key: bool,
 ) -> io::Result<Memory> {
     let active = keys.map(|keys| keys.active.as_path());
-    warm_up(asked, FEW_CALLS, active).await?;
+    warm_up(target, FEW_CALLS, active).await?;
     sleep(SETTLE).await;
-    let idle_bytes = proc::resident_bytes(asked.part.pid)?;
-    let stream_bytes = bytes_of_each(asked, OPEN_STREAMS, active, idle_bytes).await?;
+    let idle_bytes = process_stats::resident_bytes(target.process.pid)?;
+    let stream_bytes = bytes_of_each(target, OPEN_STREAMS, active, idle_bytes).await?;
     let keys_used_bytes = match keys {
-        Some(keys) if every_key => Some(keys_used_bytes(asked, keys).await?),
+        Some(keys) if every_key => Some(keys_used_bytes(target, keys).await?),
         _ => None,
     };
     Ok(Memory {
@@ -74,11 +75,11 @@ pub(super) async fn measure(
     })
 }
 
-/// What each of so many sessions adds while audio flows both ways, to a process that has served
-/// nothing yet: what calls leave behind would be used again.
+/// The memory that each session adds while audio flows in both directions. The process must not
+/// have served anything yet, because sessions would reuse memory that calls left behind.
 pub(super) async fn of_each_session(
-    asked: &Asked<'_>,
-    keys: Option<&Keys>,
+    target: &MeasuredTarget<'_>,
+    keys: Option<&KeyFiles>,
     sessions: u32,
 ) -> io::Result<u64> {
     let active = keys.map(|keys| keys.active.as_path());
@@ -87,22 +88,26 @@ pub(super) async fn of_each_session(
         upstream: Upstream::Instant,
         connections,
     };
-    warm_up(asked, speaking(1), active).await?;
+    warm_up(target, speaking(1), active).await?;
     sleep(SETTLE).await;
-    let idle_bytes = proc::resident_bytes(asked.part.pid)?;
-    bytes_of_each(asked, speaking(sessions), active, idle_bytes).await
+    let idle_bytes = process_stats::resident_bytes(target.process.pid)?;
+    bytes_of_each(target, speaking(sessions), active, idle_bytes).await
 }
 
-async fn warm_up(asked: &Asked<'_>, scenario: Scenario, keys: Option<&Path>) -> io::Result<()> {
-    let mut command = asked.command("load", scenario, keys)?;
+async fn warm_up(
+    target: &MeasuredTarget<'_>,
+    scenario: Scenario,
+    keys: Option<&Path>,
+) -> io::Result<()> {
+    let mut command = target.command("load", scenario, keys)?;
     check(&output_of(command.args(["--warm-up-ms", "0", "--measure-ms", "100"])).await?)
 }
 
-async fn keys_used_bytes(asked: &Asked<'_>, keys: &Keys) -> io::Result<u64> {
-    let mut command = asked.command("load", MANY_CALLS, Some(&keys.all))?;
+async fn keys_used_bytes(target: &MeasuredTarget<'_>, keys: &KeyFiles) -> io::Result<u64> {
+    let mut command = target.command("load", MANY_CALLS, Some(&keys.all))?;
     check(&output_of(command.arg("--each-key-once")).await?)?;
     sleep(SETTLE).await;
-    proc::resident_bytes(asked.part.pid)
+    process_stats::resident_bytes(target.process.pid)
 }
 
 fn check(output: &[u8]) -> io::Result<()> {
@@ -112,14 +117,14 @@ fn check(output: &[u8]) -> io::Result<()> {
         .map_or(Ok(()), |failure| Err(io::Error::other(failure)))
 }
 
-/// What each open stream or session of a scenario adds.
+/// The memory that each open stream or session of a scenario adds.
 async fn bytes_of_each(
-    asked: &Asked<'_>,
+    target: &MeasuredTarget<'_>,
     scenario: Scenario,
     keys: Option<&Path>,
     idle_bytes: u64,
 ) -> io::Result<u64> {
-    let mut command = asked.command("hold", scenario, keys)?;
+    let mut command = target.command("hold", scenario, keys)?;
     let mut holder = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -134,7 +139,7 @@ async fn bytes_of_each(
         return Err(io::Error::other(format!("{scenario} did not open")));
     }
     sleep(SETTLE).await;
-    let bytes = proc::resident_bytes(asked.part.pid)?;
+    let bytes = process_stats::resident_bytes(target.process.pid)?;
     holder.kill().await?;
     Ok(bytes.saturating_sub(idle_bytes) / u64::from(scenario.connections))
 }

@@ -1,7 +1,6 @@
-//! The whole measurement: starts the parts, lets them take turns, and tells the ratios.
+//! The whole measurement: starts the processes, measures them alternately, and prints the ratios.
 
 mod args;
-mod ask;
 mod binary;
 mod command;
 mod disk;
@@ -9,6 +8,7 @@ mod figures;
 mod floors;
 mod gateway;
 mod keys;
+mod load_command;
 mod memory;
 mod postgres;
 mod rounds;

@@ -1,12 +1,12 @@
-//! A schema of its own on a `PostgreSQL` server, for the time of a run.
+//! A temporary schema on a `PostgreSQL` server.
 
 use std::io;
 
 use tokio_postgres::{Client, NoTls};
 
-/// A schema that is not yet there, and the way to it.
+/// A temporary schema and its connection settings.
 pub(super) struct Schema {
-    /// What `store.url` is told.
+    /// The value of `store.url`.
     pub(super) url: String,
     client: Client,
     name: String,
@@ -32,7 +32,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// Copies the one key of a new ledger as `keys::multiply` does it in a file.
+    /// Copies the one key of a new ledger, as `keys::multiply` does for SQLite.
     pub(super) async fn multiply(&self, made: &str, count: usize) -> io::Result<()> {
         let columns = self
             .client
@@ -73,7 +73,7 @@ impl Schema {
         }
     }
 
-    /// Takes the schema and all that is in it away.
+    /// Drops the schema with its contents.
     pub(super) async fn drop(self) -> io::Result<()> {
         self.run(&format!("DROP SCHEMA {} CASCADE", self.name))
             .await

@@ -1,4 +1,4 @@
-//! Lets the targets take turns in one scenario.
+//! Measures the targets alternately in one scenario.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::ask::Asked;
-use super::figures::{Row, Sheet, Turn};
+use super::figures::{RoundResult, ScenarioResults, TargetResults};
+use super::load_command::MeasuredTarget;
 use super::scenario::Scenario;
 use crate::load::Measured;
-use crate::part::output_of;
-use crate::proc;
+use crate::process::output_of;
+use crate::process_stats;
 
 const WARM_UP_MS: u64 = 150;
-/// What a turn leaves to be done behind it should not fall into the next one.
+/// A pause, so that work left over from one measurement does not fall into the next.
 const REST: Duration = Duration::from_millis(60);
 
 pub(super) struct Rounds {
@@ -24,49 +24,57 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) async fn play(&self, scenario: Scenario, asked: &[Asked<'_>]) -> io::Result<Sheet> {
-        let row = |asked: &Asked<'_>| Row {
-            target: asked.target,
+    pub(super) async fn play(
+        &self,
+        scenario: Scenario,
+        target: &[MeasuredTarget<'_>],
+    ) -> io::Result<ScenarioResults> {
+        let row = |target: &MeasuredTarget<'_>| TargetResults {
+            target: target.target,
             turns: Vec::new(),
         };
-        let mut rows: Vec<Row> = asked.iter().map(row).collect();
+        let mut rows: Vec<TargetResults> = target.iter().map(row).collect();
         for round in 0..self.count {
-            // Each round begins with another target, so that none always follows the same one.
-            for position in 0..asked.len() {
-                let index = (position + round) % asked.len();
+            // Each round starts with another target, so that no target always follows the same one.
+            for position in 0..target.len() {
+                let index = (position + round) % target.len();
                 rows[index]
                     .turns
-                    .push(self.turn(scenario, &asked[index]).await?);
+                    .push(self.turn(scenario, &target[index]).await?);
                 sleep(REST).await;
             }
         }
-        Ok(Sheet {
+        Ok(ScenarioResults {
             scenario,
             name: scenario.to_string(),
             rows,
         })
     }
 
-    async fn turn(&self, scenario: Scenario, asked: &Asked<'_>) -> io::Result<Turn> {
-        let watched = asked.watched();
+    async fn turn(
+        &self,
+        scenario: Scenario,
+        target: &MeasuredTarget<'_>,
+    ) -> io::Result<RoundResult> {
+        let watched = target.watched();
         if let Some(pid) = watched {
-            proc::forget_peak(pid);
+            process_stats::forget_peak(pid);
         }
-        let measured = self.load(scenario, asked).await?;
-        Ok(Turn {
+        let measured = self.load(scenario, target).await?;
+        Ok(RoundResult {
             measured,
-            peak_bytes: watched.map(proc::peak_bytes).transpose()?,
+            peak_bytes: watched.map(process_stats::peak_bytes).transpose()?,
         })
     }
 
-    async fn load(&self, scenario: Scenario, asked: &Asked<'_>) -> io::Result<Measured> {
+    async fn load(&self, scenario: Scenario, target: &MeasuredTarget<'_>) -> io::Result<Measured> {
         let delay_ms = scenario.upstream.delay_ms();
-        let mut command = asked.command("load", scenario, self.keys.as_deref())?;
+        let mut command = target.command("load", scenario, self.keys.as_deref())?;
         command
             .args(["--warm-up-ms", &(WARM_UP_MS + 2 * delay_ms).to_string()])
             .args(["--stagger-ms", &delay_ms.to_string()])
             .args(["--measure-ms", &self.measure_ms.to_string()]);
-        if let Some(pid) = asked.watched() {
+        if let Some(pid) = target.watched() {
             command.args(["--watch", &pid.to_string()]);
         }
         Ok(serde_json::from_slice(&output_of(&mut command).await?)?)

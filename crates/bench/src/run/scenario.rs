@@ -1,4 +1,4 @@
-//! What is measured: a shape of call, an upstream's delay, a number of connections.
+//! The scenarios: a kind of request, a delay of the upstream, a number of connections.
 
 use std::fmt;
 
@@ -23,15 +23,15 @@ pub(super) enum Upstream {
     Paced,
 }
 
-/// The gateway's name of the model that sessions are held with.
-pub(super) const SPEAKING_MODEL: &str = "bench/voice";
-/// Sessions at a time, unless the command says otherwise.
+/// The gateway's name of the model for sessions.
+pub(super) const SESSION_MODEL: &str = "bench/voice";
+/// The default number of concurrent sessions.
 pub(super) const SESSIONS: u32 = 500;
 
 impl Upstream {
     pub(super) const ALL: [Self; 3] = [Self::Instant, Self::Delayed, Self::Paced];
 
-    /// The name of its channel and of its model behind `bench/`.
+    /// The name of its channel and, after `bench/`, of its model.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Instant => "instant",
@@ -44,7 +44,7 @@ impl Upstream {
         format!("bench/{}", self.name())
     }
 
-    /// The path a base URL ends with.
+    /// The path at the end of its base URL.
     pub(super) fn base_path(self) -> &'static str {
         match self {
             Self::Instant => "/v1",
@@ -62,10 +62,10 @@ impl Upstream {
 }
 
 impl Scenario {
-    /// The gateway's name of the model that is asked.
+    /// The gateway's name of the requested model.
     pub(super) fn model(self) -> String {
-        match self.shape.topic() {
-            Some(_) => SPEAKING_MODEL.to_owned(),
+        match self.shape.kind() {
+            Some(_) => SESSION_MODEL.to_owned(),
             None => self.upstream.model(),
         }
     }
@@ -109,7 +109,7 @@ impl Extent {
         }
     }
 
-    /// Large bodies come last, since what they leave resident would be counted to the others.
+    /// Large bodies come last, because the memory they leave resident would count for the others.
     pub(super) fn scenarios(self) -> Vec<Scenario> {
         use Upstream::{Delayed, Instant};
         let rows: &[(Shape, Upstream, &[u32])] = match self {

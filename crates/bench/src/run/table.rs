@@ -5,12 +5,13 @@
 use std::io::{self, Write};
 
 use super::figures::{
-    Figure, Row, Sheet, cpu_us, p50_us, p99_us, peak_mb, requests_per_second, slice_p99_us,
+    Figure, ScenarioResults, TargetResults, cpu_us, p50_us, p99_us, peak_mb, requests_per_second,
+    slice_p99_us,
 };
 use super::target::Target;
 
-pub(super) fn write(output: &mut impl Write, sheet: &Sheet) -> io::Result<()> {
-    let title = sheet.name.as_str();
+pub(super) fn write(output: &mut impl Write, result: &ScenarioResults) -> io::Result<()> {
+    let title = result.name.as_str();
     line(
         output,
         [
@@ -33,8 +34,8 @@ pub(super) fn write(output: &mut impl Write, sheet: &Sheet) -> io::Result<()> {
             "", "req/s", "p50", "p99", "p99", "CPU/req", "peak MB", "req/s", "CPU", "p50", "p99",
         ],
     )?;
-    for row in &sheet.rows {
-        let cells = cells(sheet, row);
+    for row in &result.rows {
+        let cells = cells(result, row);
         line(output, cells.each_ref().map(String::as_str))?;
         if let Some(failure) = row.first_failure() {
             writeln!(
@@ -47,11 +48,11 @@ pub(super) fn write(output: &mut impl Write, sheet: &Sheet) -> io::Result<()> {
     writeln!(output)
 }
 
-fn cells(sheet: &Sheet, row: &Row) -> [String; 11] {
-    let times_bare = |figure: Figure| shown(sheet.ratio(row.target, Target::Bare, figure), times);
+fn cells(result: &ScenarioResults, row: &TargetResults) -> [String; 11] {
+    let times_bare = |figure: Figure| shown(result.ratio(row.target, Target::Bare, figure), times);
     let over_direct = |figure: Figure| match row.target {
         Target::Direct => String::new(),
-        _ => shown(sheet.excess(row.target, Target::Direct, figure), time),
+        _ => shown(result.excess(row.target, Target::Direct, figure), time),
     };
     [
         row.target.to_string(),

@@ -1,25 +1,25 @@
-//! Who is asked: the upstream itself, or something before it.
+//! The targets: the upstream itself, or a proxy in front of it.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Everything that takes turns, in the order of the tables.
+/// The measured targets, in the order of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Target {
     Direct,
     Bare,
-    /// The gateway; an answer waits until its hold is durable.
+    /// The gateway; answers wait until their holds are durable.
     BeforeAnswer,
-    /// The gateway; holds become durable behind the answer.
+    /// The gateway; answers do not wait for the disk.
     Behind,
-    /// The gateway on `PostgreSQL`, which gives its answers when their holds are durable.
+    /// The gateway on `PostgreSQL`; answers wait until their holds are durable.
     Postgres,
 }
 
 impl Target {
-    /// The gateway on a file, by its modes.
+    /// The gateway on SQLite, in its two modes.
     pub(super) const GATEWAYS: [Self; 2] = [Self::BeforeAnswer, Self::Behind];
 
     /// The value of `ledger.commit`.

@@ -1,4 +1,4 @@
-//! Starts the load generator against a target.
+//! The command line of the load generator for a target.
 
 use std::io;
 use std::path::Path;
@@ -7,21 +7,22 @@ use tokio::process::Command;
 
 use super::scenario::Scenario;
 use super::target::Target;
-use crate::part::Part;
+use crate::process::ServerProcess;
 
-/// A target, and the process that stands for it.
-pub(super) struct Asked<'p> {
+/// A target and its process.
+pub(super) struct MeasuredTarget<'p> {
     pub(super) target: Target,
-    pub(super) part: &'p Part,
+    pub(super) process: &'p ServerProcess,
 }
 
-impl Asked<'_> {
-    /// The process whose cost is measured; the upstream's own is no proxy's.
+impl MeasuredTarget<'_> {
+    /// The process whose cost is measured. Direct calls have none, because the upstream is not a
+    /// proxy.
     pub(super) fn watched(&self) -> Option<u32> {
-        (self.target != Target::Direct).then_some(self.part.pid)
+        (self.target != Target::Direct).then_some(self.process.pid)
     }
 
-    /// The command `load` or `hold` with everything that says who is asked what.
+    /// The command `load` or `hold` with the arguments for target and request.
     pub(super) fn command(
         &self,
         name: &str,
@@ -31,7 +32,7 @@ impl Asked<'_> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .arg(name)
-            .args(["--address", &self.part.address.to_string()])
+            .args(["--address", &self.process.address.to_string()])
             .args(["--path", &self.path(scenario)])
             .args(["--model", &scenario.model()])
             .args(["--shape", &scenario.shape.to_string()])
@@ -43,14 +44,14 @@ impl Asked<'_> {
     }
 
     fn path(&self, scenario: Scenario) -> String {
-        if let Some(topic) = scenario.shape.topic() {
-            return format!("/v1{}", topic.path());
+        if let Some(kind) = scenario.shape.kind() {
+            return format!("/v1{}", kind.path());
         }
         match self.target {
             Target::Direct | Target::Bare => {
                 format!("{}/chat/completions", scenario.upstream.base_path())
             }
-            // The gateway finds the way by the model, and may be asked in other words.
+            // The gateway finds the route by the model, and the request may be in another dialect.
             _ if scenario.shape.is_converted() => "/v1/messages".to_owned(),
             _ => "/v1/chat/completions".to_owned(),
         }

@@ -1,22 +1,24 @@
-//! What is said in sessions, written out once before the first of them.
+//! The frames of sessions, built once before the first session.
 //!
-//! The load generator sends audio, 20 ms in each frame, and stamps every fifth of them. The upstream answers
-//! those that are stamped with a frame of its own and the same stamp, which tells when it was asked.
+//! The load generator sends frames with 20 ms of audio each, and puts a timestamp into every fifth.
+//! The upstream answers a stamped frame with one that has the same stamp, which gives the
+//! round-trip time.
 
 use std::io::Write as _;
 use std::time::Duration;
 
 use crate::frame::{self, Frame, Kind, Sender};
 
-/// How much audio is in a frame, and how often one is sent.
+/// The audio in one frame, and the interval between frames.
 pub(crate) const FRAME_TIME: Duration = Duration::from_millis(20);
-/// Who listens answers every so many frames: while one side of a session speaks, the other says little.
+/// Every how many frames the upstream answers. While one side of a session speaks, the other sends
+/// little.
 const ANSWERED_EVERY: u64 = 5;
 /// PCM with 16 bits at 24 kHz.
 const AUDIO_BYTES: usize = 960;
 const STAMP_BYTES: usize = 16;
 const STAMP: &str = "0000000000000000";
-/// Stands where a frame has no stamp, and is not answered.
+/// Marks a frame without a stamp, which is not answered.
 pub(crate) const UNSTAMPED: Stamp = [b'0'; STAMP_BYTES];
 
 /// Nanoseconds on the load generator's clock, in decimal digits.
@@ -24,7 +26,7 @@ pub(crate) type Stamp = [u8; STAMP_BYTES];
 
 pub(crate) fn stamp(nanos: u64) -> Stamp {
     let mut stamp = UNSTAMPED;
-    // A drive of a hundred days does not fit, and is not meant.
+    // Runs of more than a hundred days would not fit.
     let _ = write!(&mut stamp[..], "{nanos:0STAMP_BYTES$}");
     stamp
 }
@@ -33,25 +35,25 @@ pub(crate) fn nanos(stamp: Stamp) -> Option<u64> {
     str::from_utf8(&stamp).ok()?.parse().ok()
 }
 
-/// What a session is for.
+/// The kind of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Topic {
+pub(crate) enum SessionKind {
     /// Audio both ways, in JSON.
     Realtime,
-    /// Audio in binary frames, words back.
+    /// Audio in binary frames; the answers are text.
     Transcript,
 }
 
-impl Topic {
-    /// The topic that a request target asks for.
+impl SessionKind {
+    /// The kind that a request target names.
     pub(crate) fn of_target(target: &str) -> Option<Self> {
         let path = target.split('?').next()?;
         [Self::Realtime, Self::Transcript]
             .into_iter()
-            .find(|topic| path.ends_with(topic.path()))
+            .find(|kind| path.ends_with(kind.path()))
     }
 
-    /// What follows the base URL.
+    /// The path after the base URL.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Realtime => "/realtime",
@@ -59,7 +61,7 @@ impl Topic {
         }
     }
 
-    /// What the query says besides the model.
+    /// The query parameters besides the model.
     pub(crate) fn query(self) -> &'static str {
         match self {
             Self::Realtime => "",
@@ -67,7 +69,7 @@ impl Topic {
         }
     }
 
-    /// The first frame of the upstream. Turns are pushed, so that every frame of audio counts.
+    /// The first frame of the upstream. It sets manual turns, so that every audio frame is metered.
     pub(crate) fn opening(self) -> Vec<u8> {
         let event = match self {
             Self::Realtime => {
@@ -78,7 +80,7 @@ impl Topic {
         frame::write(Kind::Text, Sender::Server, event.as_bytes())
     }
 
-    /// A frame of the client's audio.
+    /// An audio frame of the client.
     pub(crate) fn audio(self) -> Stamped {
         match self {
             Self::Realtime => Stamped::text(
@@ -96,7 +98,7 @@ impl Topic {
         }
     }
 
-    /// The upstream's answer to such a frame.
+    /// The upstream's answer to an audio frame.
     pub(crate) fn answer(self) -> Stamped {
         let event = match self {
             Self::Realtime => format!(
@@ -111,18 +113,18 @@ impl Topic {
     }
 }
 
-/// Any letters do, since nobody decodes them.
+/// Any base64 letters, because nobody decodes them.
 fn base64_audio() -> String {
     let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     letters.chars().cycle().take(AUDIO_BYTES / 3 * 4).collect()
 }
 
-/// A frame that differs from one time to the next in its stamp alone.
+/// A frame in which only the stamp changes.
 #[derive(Debug, Clone)]
 pub(crate) struct Stamped {
     bytes: Vec<u8>,
     payload_bytes: usize,
-    /// Where the stamp stands in the payload.
+    /// The position of the stamp in the payload.
     stamp_at: usize,
 }
 
@@ -147,7 +149,7 @@ impl Stamped {
         &self.bytes
     }
 
-    /// The stamp of a frame of this kind; `None` if it is another one, or has none.
+    /// The stamp of a frame; `None` if the frame is of another kind or has no stamp.
     pub(crate) fn stamp_of(&self, frame: &Frame, bytes: &[u8]) -> Option<Stamp> {
         if frame.payload.len() != self.payload_bytes {
             return None;
@@ -157,8 +159,8 @@ impl Stamped {
     }
 }
 
-/// Whether the frame of this number is answered, in the session of this index: they do not all hear their
-/// answers at the same time.
+/// Whether the frame of this number is answered in the session of this index. The index spreads the
+/// answers of the sessions over time.
 pub(crate) fn is_answered(number: u64, session: u64) -> bool {
     (number + session).is_multiple_of(ANSWERED_EVERY)
 }
@@ -169,8 +171,8 @@ mod tests {
 
     #[test]
     fn stamps_are_found_where_they_were_put() {
-        for topic in [Topic::Realtime, Topic::Transcript] {
-            for mut stamped in [topic.audio(), topic.answer()] {
+        for kind in [SessionKind::Realtime, SessionKind::Transcript] {
+            for mut stamped in [kind.audio(), kind.answer()] {
                 let bytes = stamped.with(stamp(1_234_567)).to_vec();
                 let frame = Frame::read(&bytes).unwrap().unwrap();
                 let found = stamped.stamp_of(&frame, &bytes).unwrap();
@@ -178,7 +180,7 @@ mod tests {
                 assert_eq!(frame.payload.end, bytes.len());
                 let unstamped = stamped.with(UNSTAMPED).to_vec();
                 assert_eq!(stamped.stamp_of(&frame, &unstamped), None);
-                let opening = topic.opening();
+                let opening = kind.opening();
                 let frame = Frame::read(&opening).unwrap().unwrap();
                 assert_eq!(stamped.stamp_of(&frame, &opening), None);
             }
@@ -191,23 +193,23 @@ mod tests {
             let frame = Frame::read(bytes).unwrap().unwrap();
             serde_json::from_slice(&bytes[frame.payload]).unwrap()
         };
-        for topic in [Topic::Realtime, Topic::Transcript] {
-            assert!(event(&topic.opening())["type"].is_string());
-            assert!(event(topic.answer().with(stamp(1)))["type"].is_string());
+        for kind in [SessionKind::Realtime, SessionKind::Transcript] {
+            assert!(event(&kind.opening())["type"].is_string());
+            assert!(event(kind.answer().with(stamp(1)))["type"].is_string());
         }
-        let audio = event(Topic::Realtime.audio().with(stamp(1)));
+        let audio = event(SessionKind::Realtime.audio().with(stamp(1)));
         assert_eq!(audio["audio"].as_str().unwrap().len(), 1280);
-        assert_eq!(Topic::Transcript.audio().payload_bytes, 960);
+        assert_eq!(SessionKind::Transcript.audio().payload_bytes, 960);
     }
 
     #[test]
     fn a_target_tells_the_topic() {
-        for (target, topic) in [
-            ("/v1/realtime?model=fixed", Some(Topic::Realtime)),
-            ("/v1/stt", Some(Topic::Transcript)),
+        for (target, kind) in [
+            ("/v1/realtime?model=fixed", Some(SessionKind::Realtime)),
+            ("/v1/stt", Some(SessionKind::Transcript)),
             ("/v1/chat/completions?x=/stt", None),
         ] {
-            assert_eq!(Topic::of_target(target), topic, "{target}");
+            assert_eq!(SessionKind::of_target(target), kind, "{target}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Holds a number of sessions that all speak, and measures how long frames take.
+//! Runs a number of sessions that all send audio, and measures the round trip of frames.
 
 use std::io;
 use std::sync::Arc;
@@ -9,44 +9,44 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::drive::{ANSWERS_EACH_MIN, Args, AskArgs, LAST_ANSWERS};
+use super::args::{Args, TargetArgs};
+use super::frame_sender::{FrameSender, SessionWriter};
 use super::session::Session;
-use super::speaker::{Speaker, Voice};
-use super::tally::{Measured, Tally};
-use crate::topic::Topic;
+use super::tally::{ANSWERS_EACH_MIN, LAST_ANSWERS, Measured, Tally};
+use crate::session_frames::SessionKind;
 
-/// Handshakes under way at a time.
+/// Concurrent handshakes.
 const OPENING_MAX: usize = 16;
 
-/// Sessions under way.
-pub(super) struct Talk {
+/// Running sessions.
+pub(super) struct RunningSessions {
     tally: Arc<Tally>,
     pub(super) listeners: JoinSet<()>,
 }
 
-impl Talk {
-    /// Opens every session, and then has them speak.
-    pub(super) async fn begin(ask: &AskArgs, topic: Topic) -> io::Result<Self> {
-        let sessions = open(ask, topic).await?;
+impl RunningSessions {
+    /// Opens every session and then starts to send.
+    pub(super) async fn begin(ask: &TargetArgs, kind: SessionKind) -> io::Result<Self> {
+        let sessions = open(ask, kind).await?;
         let tally = Arc::new(Tally::new());
-        let mut speaker = Speaker {
-            voices: Vec::new(),
-            audio: topic.audio(),
+        let mut sender = FrameSender {
+            writers: Vec::new(),
+            audio: kind.audio(),
             epoch: Instant::now(),
             tally: Arc::clone(&tally),
         };
         let mut listeners = JoinSet::new();
         for (session, socket) in sessions {
             let counts = session.counts();
-            speaker.voices.push(Voice { socket, counts });
-            listeners.spawn(session.listen(speaker.epoch, Arc::clone(&tally)));
+            sender.writers.push(SessionWriter { socket, counts });
+            listeners.spawn(session.listen(sender.epoch, Arc::clone(&tally)));
         }
-        thread::spawn(|| speaker.run());
+        thread::spawn(|| sender.run());
         Ok(Self { tally, listeners })
     }
 }
 
-async fn open(ask: &AskArgs, topic: Topic) -> io::Result<Vec<(Session, OwnedWriteHalf)>> {
+async fn open(ask: &TargetArgs, kind: SessionKind) -> io::Result<Vec<(Session, OwnedWriteHalf)>> {
     let keys = ask.keys()?;
     let mut keys = keys.iter().cycle().take(ask.connections as usize);
     let mut opening = JoinSet::new();
@@ -55,11 +55,7 @@ async fn open(ask: &AskArgs, topic: Topic) -> io::Result<Vec<(Session, OwnedWrit
         while opening.len() < OPENING_MAX
             && let Some(key) = keys.next()
         {
-            opening.spawn(Session::open(
-                ask.address,
-                handshake(ask, topic, key),
-                topic,
-            ));
+            opening.spawn(Session::open(ask.address, handshake(ask, kind, key), kind));
         }
         match opening.join_next().await {
             Some(session) => sessions.push(session??),
@@ -68,9 +64,9 @@ async fn open(ask: &AskArgs, topic: Topic) -> io::Result<Vec<(Session, OwnedWrit
     }
 }
 
-/// Nobody checks that the key is a new one each time.
-fn handshake(ask: &AskArgs, topic: Topic, key: &str) -> String {
-    let AskArgs {
+/// The WebSocket key is constant, because nobody checks that it is new.
+fn handshake(ask: &TargetArgs, kind: SessionKind, key: &str) -> String {
+    let TargetArgs {
         address,
         path,
         model,
@@ -80,22 +76,24 @@ fn handshake(ask: &AskArgs, topic: Topic, key: &str) -> String {
         "GET {path}?model={model}{} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n\
          connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
          sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nuser-agent: tollgate-bench\r\n\r\n",
-        topic.query()
+        kind.query()
     )
 }
 
-pub(super) async fn measure(args: &Args, topic: Topic) -> io::Result<Measured> {
-    let talk = Talk::begin(&args.ask, topic).await?;
+pub(super) async fn measure(args: &Args, kind: SessionKind) -> io::Result<Measured> {
+    let sessions = RunningSessions::begin(&args.ask, kind).await?;
     let connections = u64::from(args.ask.connections);
     let answers_min = connections * ANSWERS_EACH_MIN;
-    let times = talk.tally.measure(&args.window, connections, answers_min);
+    let times = sessions
+        .tally
+        .measure(&args.window, connections, answers_min);
     let times = times.await?;
-    if timeout(LAST_ANSWERS, talk.listeners.join_all())
+    if timeout(LAST_ANSWERS, sessions.listeners.join_all())
         .await
         .is_err()
     {
         let late = io::Error::other("the last frames were not answered");
-        talk.tally.note(&late);
+        sessions.tally.record_failure(&late);
     }
-    Ok(talk.tally.measured(times))
+    Ok(sessions.tally.measured(times))
 }

@@ -1,7 +1,7 @@
-//! The processes of a run: the upstream, the bare proxy, the gateway.
+//! The server processes of a run: the upstream, the bare proxy, the gateway.
 //!
-//! Each is ended by its id when its value is dropped. Ours also end by themselves when their
-//! standard input closes, so that nothing is left over when the runner is killed.
+//! Each is killed by its id when its value is dropped. Our own processes also exit when their
+//! standard input closes, so that nothing is left if the runner is killed.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -16,15 +16,15 @@ use tokio::time::timeout;
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 const LISTENING: &str = "listening on ";
 
-/// A running part.
-pub(crate) struct Part {
+/// A running server process.
+pub(crate) struct ServerProcess {
     pub(crate) pid: u32,
     pub(crate) address: SocketAddr,
     child: Child,
 }
 
-impl Part {
-    /// Starts one of our own subcommands and waits until it listens.
+impl ServerProcess {
+    /// Starts one of our subcommands and waits until it listens.
     pub(crate) async fn start_own<S: AsRef<OsStr>>(
         arguments: impl IntoIterator<Item = S>,
         workers: Option<usize>,
@@ -40,7 +40,7 @@ impl Part {
         let output = child
             .stdout
             .take()
-            .ok_or_else(|| io::Error::other("a part without output"))?;
+            .ok_or_else(|| io::Error::other("a process without output"))?;
         let mut lines = BufReader::new(output).lines();
         let line = timeout(START_TIMEOUT, lines.next_line())
             .await??
@@ -48,15 +48,15 @@ impl Part {
         let address = line
             .strip_prefix(LISTENING)
             .and_then(|address| address.parse().ok())
-            .ok_or_else(|| io::Error::other("a part ended before it listened"))?;
+            .ok_or_else(|| io::Error::other("a process ended before it listened"))?;
         Self::running(child, address)
     }
 
-    /// Takes over a process that is known to listen on `address`.
+    /// Wraps a process that listens on `address`.
     pub(crate) fn running(child: Child, address: SocketAddr) -> io::Result<Self> {
         let pid = child
             .id()
-            .ok_or_else(|| io::Error::other("a part ended at once"))?;
+            .ok_or_else(|| io::Error::other("a process ended at once"))?;
         Ok(Self {
             pid,
             address,
@@ -70,14 +70,14 @@ impl Part {
     }
 }
 
-/// The same number of runtime workers for everything that is compared.
+/// Sets the number of runtime workers, which is the same for all compared processes.
 pub(crate) fn set_workers(command: &mut Command, workers: Option<usize>) {
     if let Some(workers) = workers {
         command.env("TOKIO_WORKER_THREADS", workers.to_string());
     }
 }
 
-/// Says on standard output where a part listens.
+/// Prints the address of the listener to standard output.
 pub(crate) fn announce(address: SocketAddr, until_stdin_closes: bool) -> io::Result<()> {
     if until_stdin_closes {
         end_with_stdin();
@@ -94,7 +94,7 @@ fn end_with_stdin() {
     });
 }
 
-/// Runs a short command to its end and gives its standard output.
+/// Runs a command and returns its standard output.
 pub(crate) async fn output_of(command: &mut Command) -> io::Result<Vec<u8>> {
     let output = command
         .stdin(Stdio::null())

@@ -1,10 +1,11 @@
-//! What the kernel says of a process: its CPU time and its memory.
+//! CPU time and memory of a process, as the kernel reports them.
 
 use std::fs;
 use std::io;
 use std::time::Duration;
 
-/// The kernel counts `utime` and `stime` in `USER_HZ`, which is 100 on every Linux we run on.
+/// The kernel reports `utime` and `stime` in units of `USER_HZ`, which is 100 on all supported
+/// systems.
 const TICK: Duration = Duration::from_millis(10);
 
 /// User and system time of all threads so far, ended ones included.
@@ -15,7 +16,7 @@ pub(crate) fn cpu_time(pid: u32) -> io::Result<Duration> {
         .ok_or_else(|| unexpected("stat"))
 }
 
-/// `utime` and `stime` are fields 14 and 15; the name in field 2 may hold spaces and brackets.
+/// `utime` and `stime` are fields 14 and 15. The name in field 2 may contain spaces and brackets.
 fn ticks(stat: &str) -> Option<u32> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace().skip(11);
@@ -29,12 +30,12 @@ pub(crate) fn resident_bytes(pid: u32) -> io::Result<u64> {
     status(pid, "VmRSS:")
 }
 
-/// The most resident memory since the last [`forget_peak`], in bytes.
+/// The peak of resident memory since the last [`forget_peak`], in bytes.
 pub(crate) fn peak_bytes(pid: u32) -> io::Result<u64> {
     status(pid, "VmHWM:")
 }
 
-/// Starts the peak anew. Where the kernel does not offer this, the peak is that of the whole run.
+/// Resets the peak. If the kernel does not support this, the peak is that of the whole run.
 pub(crate) fn forget_peak(pid: u32) {
     let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
 }
@@ -80,7 +81,7 @@ mod tests {
         assert!(cpu_time(pid).is_ok());
         assert!(resident_bytes(pid).unwrap() > 0);
         assert!(peak_bytes(pid).unwrap() > 0);
-        // Of one moment: other tests take memory between two looks.
+        // Read at the same time, because other tests allocate meanwhile.
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         assert!(kib(&status, "VmHWM:").unwrap() >= kib(&status, "VmRSS:").unwrap());
     }

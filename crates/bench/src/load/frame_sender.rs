@@ -1,8 +1,8 @@
-//! Speaks for all sessions, one frame after the other, evenly spread over the time of a frame.
+//! Sends the frames of all sessions, evenly spread over the duration of a frame.
 //!
-//! It is a thread of its own: the runtime's timers are as coarse as a millisecond, and 500 sessions
-//! would speak in bursts of 25. A thread that the machine held up goes on from there, and does not
-//! make up for it: sessions of their own would not all speak at once either.
+//! It is a separate thread because the timers of the runtime have a resolution of a millisecond, so
+//! 500 sessions would send in bursts of 25. If the machine delays the thread, it continues from
+//! there without catching up, because independent sessions would not all send at once either.
 
 use std::io;
 use std::sync::Arc;
@@ -12,58 +12,59 @@ use std::time::{Duration, Instant};
 
 use tokio::net::tcp::OwnedWriteHalf;
 
-use super::drive::LAST_ANSWERS;
 use super::session::Counts;
-use super::tally::Tally;
+use super::tally::{LAST_ANSWERS, Tally};
 use crate::frame::{self, Kind, Sender};
-use crate::topic::{FRAME_TIME, Stamped, UNSTAMPED, is_answered, stamp};
+use crate::session_frames::{FRAME_TIME, Stamped, UNSTAMPED, is_answered, stamp};
 
-/// The code of a close that is meant.
+/// The code of a regular close.
 const NORMAL: [u8; 2] = 1000_u16.to_be_bytes();
-/// Between two looks at a socket that takes no more, or at answers that are still to come.
+/// The pause between two attempts to write, or two checks for outstanding answers.
 const REST: Duration = Duration::from_millis(1);
-/// Later than this, what is still to be said moves back.
+/// If the thread is later than this, the schedule moves back.
 const LATE_MAX: Duration = Duration::from_micros(500);
 
-/// The side of a session that speaks.
-pub(super) struct Voice {
+/// The writing side of a session.
+pub(super) struct SessionWriter {
     pub(super) socket: OwnedWriteHalf,
     pub(super) counts: Arc<Counts>,
 }
 
-pub(super) struct Speaker {
-    pub(super) voices: Vec<Voice>,
+pub(super) struct FrameSender {
+    pub(super) writers: Vec<SessionWriter>,
     pub(super) audio: Stamped,
     /// Stamps count from here.
     pub(super) epoch: Instant,
     pub(super) tally: Arc<Tally>,
 }
 
-impl Speaker {
-    /// Speaks until the drive is over, waits for the last answers, and closes every session.
+impl FrameSender {
+    /// Sends until the measurement is over, waits for the last answers, and closes every session.
     pub(super) fn run(mut self) {
-        if let Err(failure) = self.speak() {
-            self.tally.note(&failure);
+        if let Err(failure) = self.send_frames() {
+            self.tally.record_failure(&failure);
         }
         let over = Instant::now();
-        while over.elapsed() < LAST_ANSWERS && !self.voices.iter().all(|it| it.counts.is_even()) {
+        while over.elapsed() < LAST_ANSWERS
+            && !self.writers.iter().all(|it| it.counts.are_all_answered())
+        {
             thread::sleep(REST);
         }
         let close = frame::write(Kind::Close, Sender::Client, &NORMAL);
-        for voice in &self.voices {
-            if let Err(failure) = send(&voice.socket, &close) {
-                self.tally.note(&failure);
+        for writer in &self.writers {
+            if let Err(failure) = send(&writer.socket, &close) {
+                self.tally.record_failure(&failure);
             }
         }
     }
 
-    fn speak(&mut self) -> io::Result<()> {
-        let sessions = u32::try_from(self.voices.len()).unwrap_or(u32::MAX);
+    fn send_frames(&mut self) -> io::Result<()> {
+        let sessions = u32::try_from(self.writers.len()).unwrap_or(u32::MAX);
         let mut round = self.epoch;
         let mut number = 0;
-        while !self.voices.is_empty() {
+        while !self.writers.is_empty() {
             number += 1;
-            for (voice, index) in self.voices.iter().zip(0..) {
+            for (writer, index) in self.writers.iter().zip(0..) {
                 if self.tally.is_over() {
                     return Ok(());
                 }
@@ -74,13 +75,13 @@ impl Speaker {
                     round += late;
                 }
                 let stamp = if is_answered(number, index.into()) {
-                    voice.counts.asked.fetch_add(1, Ordering::Relaxed);
+                    writer.counts.asked.fetch_add(1, Ordering::Relaxed);
                     let now = self.epoch.elapsed().as_nanos();
                     stamp(u64::try_from(now).unwrap_or(u64::MAX))
                 } else {
                     UNSTAMPED
                 };
-                send(&voice.socket, self.audio.with(stamp))?;
+                send(&writer.socket, self.audio.with(stamp))?;
             }
             round += FRAME_TIME;
         }
@@ -88,7 +89,7 @@ impl Speaker {
     }
 }
 
-/// Sends a frame; one who takes nothing for too long has failed.
+/// Sends a frame. It is an error if the socket accepts nothing for too long.
 fn send(socket: &OwnedWriteHalf, mut bytes: &[u8]) -> io::Result<()> {
     let started = Instant::now();
     while !bytes.is_empty() {

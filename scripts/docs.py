@@ -110,7 +110,7 @@ class Api(unittest.TestCase):
         cls.pages = "\n".join(page.read_text() for page in API.glob("*.md"))
 
     def test_every_path_of_the_router_is_on_a_page(self):
-        router = (ROOT / "crates/server/src/http/endpoint/surface.rs").read_text()
+        router = self.router()
         paths = {path.partition(" ")[0] for path in re.findall(r'"(/[a-z][^"]*)"', router)}
         paths = {path.replace("models/{id}", "models/{model}").removesuffix("{rest}") for path in paths}
         self.assertGreater(len(paths), 30)
@@ -118,13 +118,17 @@ class Api(unittest.TestCase):
         missing = [path for path in sorted(paths - {"/upload"}) if not self.names(path)]
         self.assertEqual(missing, [])
 
+    def router(self):
+        folder = ROOT / "crates/server/src/http/endpoint"
+        return "\n".join((folder / name).read_text() for name in ("endpoints.rs", "find.rs"))
+
     def names(self, path):
         """Whether a page has the path, and not only a longer one."""
         end = "" if path.endswith("/") else r"(?![\w/])"
         return re.search(re.escape(path) + end, self.pages)
 
     def test_every_action_of_the_router_is_on_a_page(self):
-        router = (ROOT / "crates/server/src/http/endpoint/surface.rs").read_text()
+        router = self.router()
         actions = re.findall(r'"([a-z]+[A-Z][a-zA-Z]+)"(?: if aliases)? =>', router)
         self.assertGreater(len(actions), 4)
         self.assertEqual([action for action in actions if f":{action}" not in self.pages], [])

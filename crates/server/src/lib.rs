@@ -1,8 +1,8 @@
 //! The binary `tollgate`: HTTP surface, operators' listener, configuration, command line.
 //!
-//! This is the top floor: it turns bytes on sockets into calls of the engine and back, and
-//! decides nothing about money, routes or protocols itself. Start reading at `gateway.rs`, which
-//! starts everything in order, and `http/service.rs`, which every request passes through.
+//! This is the top layer. It turns bytes on sockets into calls of the engine and back, and decides
+//! nothing about money, routes or protocols itself. Start reading at `gateway/running.rs`, which starts
+//! everything in order, and `http/service.rs`, which every request passes through.
 
 mod admin;
 pub mod cli;
@@ -10,8 +10,6 @@ pub mod config;
 mod gateway;
 mod http;
 mod logging;
-mod open_store;
-mod reload;
 mod serve;
 
 #[cfg(fuzzing)]

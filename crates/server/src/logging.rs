@@ -1,4 +1,4 @@
-//! The log: one line per noteworthy event on standard error, none per healthy request.
+//! The log on standard error: a line for each noteworthy event, none for a healthy request.
 
 use std::io::IsTerminal as _;
 
@@ -7,15 +7,15 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Starts the log at `level` and above, unless `TOLLGATE_LOG` says otherwise (`debug`, or
-/// `info,upstream=debug`); JSON lines when standard error is not a terminal.
+/// Starts the log. It shows `level` and above, unless `TOLLGATE_LOG` is set (`debug`, or
+/// `info,upstream=debug`). If standard error is not a terminal, each line is JSON.
 pub(crate) fn start(level: LevelFilter) {
-    let asked = std::env::var("TOLLGATE_LOG").ok();
-    let targets = asked.and_then(|text| text.parse::<Targets>().ok());
+    let setting = std::env::var("TOLLGATE_LOG").ok();
+    let targets = setting.and_then(|text| text.parse::<Targets>().ok());
     let targets = targets.unwrap_or_else(|| Targets::new().with_default(level));
     let log = fmt::layer().with_writer(std::io::stderr).with_target(false);
     let registry = tracing_subscriber::registry().with(targets);
-    // A second start in one process (tests) keeps the first.
+    // Tests start the log several times in one process; the first start wins.
     let _ = if std::io::stderr().is_terminal() {
         registry.with(log).try_init()
     } else {

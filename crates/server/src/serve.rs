@@ -1,4 +1,4 @@
-//! `tollgate serve`: a gateway that runs until it is told to stop.
+//! `tollgate serve`: runs a gateway until it is told to stop.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
@@ -7,15 +7,15 @@ use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
 use crate::logging;
 
-/// Serves until SIGTERM or SIGINT. A second signal ends the process at once: that is as safe
-/// as `kill -9`, which the ledger survives.
+/// Serves until SIGTERM or SIGINT. A second signal ends the process at once, which is as safe as
+/// `kill -9`: the ledger survives it.
 pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
     let mut stopped = std::pin::pin!(until_stopped());
     logging::start(LevelFilter::INFO);
     let gateway = tokio::select! {
         started = Gateway::start(config) => started?,
         () = &mut stopped => {
-            tracing::info!("stopped before it served");
+            tracing::info!("stopped before serving began");
             return Ok(());
         }
     };
@@ -35,8 +35,8 @@ pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Waits for SIGTERM or SIGINT, which are caught from the call on: who is told that we run may stop
-/// us at once.
+/// Waits for SIGTERM or SIGINT. The signals are caught from this call on, not from the first poll, so
+/// that a signal right after the announcement that we serve is not lost.
 pub(crate) fn until_stopped() -> impl Future<Output = ()> {
     let listen = |kind: SignalKind| -> Option<Signal> {
         signal(kind)

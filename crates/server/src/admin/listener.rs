@@ -1,4 +1,4 @@
-//! Serves the operators' endpoints.
+//! Serves the endpoints for operators.
 
 use std::convert::Infallible;
 use std::io;
@@ -29,20 +29,20 @@ const CONNECTIONS_MAX: usize = 256;
 
 /// The operators' listener, bound and ready to run.
 #[derive(Debug)]
-pub(crate) struct Admin {
+pub(crate) struct AdminListener {
     listener: TcpListener,
-    desk: Arc<Desk>,
+    endpoints: Arc<Endpoints>,
 }
 
-/// What its requests share.
+/// Answers the requests of all connections.
 #[derive(Debug)]
-struct Desk {
+struct Endpoints {
     engine: Arc<Engine>,
     token: Option<AdminToken>,
     ready: Arc<AtomicBool>,
 }
 
-impl Admin {
+impl AdminListener {
     pub(crate) async fn bind(
         address: SocketAddr,
         engine: Arc<Engine>,
@@ -52,7 +52,7 @@ impl Admin {
         let listener = TcpListener::bind(address).await?;
         Ok(Self {
             listener,
-            desk: Arc::new(Desk {
+            endpoints: Arc::new(Endpoints {
                 engine,
                 token,
                 ready,
@@ -64,7 +64,8 @@ impl Admin {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop`; it outlives the public listener, so that a drain can be watched.
+    /// Serves until `stop`, which comes after the public listener has drained, so that operators can watch
+    /// the drain.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let connections = TaskTracker::new();
         while let Some(accepted) = stop.run_until_cancelled(self.listener.accept()).await {
@@ -75,10 +76,10 @@ impl Admin {
             if connections.len() >= CONNECTIONS_MAX {
                 continue;
             }
-            let desk = Arc::clone(&self.desk);
+            let endpoints = Arc::clone(&self.endpoints);
             let service = service_fn(move |request| {
-                let desk = Arc::clone(&desk);
-                async move { Ok::<_, Infallible>(desk.answer(&request)) }
+                let endpoints = Arc::clone(&endpoints);
+                async move { Ok::<_, Infallible>(endpoints.answer(&request)) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -94,22 +95,22 @@ impl Admin {
     }
 }
 
-impl Desk {
+impl Endpoints {
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-        // The server leaves the body of an answer to HEAD out.
+        // hyper omits the body of an answer to HEAD.
         let method = match request.method().as_str() {
             "HEAD" => "GET",
             method => method,
         };
         match (method, request.uri().path()) {
-            // The event loop answers; nothing else is looked at.
+            // Healthy means that the event loop still answers.
             ("GET", "/healthz") => reply(StatusCode::OK, "application/json", "{\"status\":\"ok\"}"),
             ("GET", "/readyz") => self.readiness(),
             ("GET", "/metrics") => {
                 let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
                 reply(StatusCode::OK, kind, self.engine.scrape())
             }
-            _ if !self.knows(request) => refuse(&Failure::invalid_api_key()),
+            _ if !self.is_authorised(request) => refuse(&Failure::invalid_api_key()),
             _ => refuse(&Failure::not_found("There is no such endpoint.")),
         }
     }
@@ -122,7 +123,7 @@ impl Desk {
             "ready": is_ready,
             "draining": draining,
             "store": is_store_healthy,
-            // A detail: calls that need no storage are served without it.
+            // Does not affect readiness, because most calls need no media storage.
             "storage": self.engine.storage_state().as_str(),
             "channels": self.engine.channel_states().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
         });
@@ -134,7 +135,7 @@ impl Desk {
         reply(status, "application/json", detail.to_string())
     }
 
-    fn knows(&self, request: &Request<Incoming>) -> bool {
+    fn is_authorised(&self, request: &Request<Incoming>) -> bool {
         let given = request
             .headers()
             .get(AUTHORIZATION)

@@ -1,8 +1,8 @@
 //! The operators' listener: health, readiness and metrics.
 //!
-//! It is never the public one. What stands here needs no token and holds no secret; everything
-//! behind the token is refused until there is something to show.
+//! It never shares a port with the public listener. Its endpoints need no token and reveal no secret.
+//! Every other path requires the token, and is not found with it.
 
 mod listener;
 
-pub(crate) use listener::Admin;
+pub(crate) use listener::AdminListener;

@@ -1,21 +1,26 @@
 //! The public listener: HTTP in, engine calls, HTTP out.
 //!
-//! Start at `service`, which every request passes through. `endpoint` finds out which endpoint a
-//! request names, `request` reads its headers and body, `handlers` calls the engine, and `response`
-//! writes the headers and the body of the answer. `listener` accepts connections, `connection` runs
-//! and times them, and `framing` checks where their requests end.
+//! `listener` accepts connections, `connection` and `serve_connection` run and time them, `framing`
+//! checks where their requests end. Every request passes through `service`: `endpoint` finds out what it
+//! asks for, `request` reads it, a handler in `handlers` calls the engine, and `response` writes the
+//! headers and the body of the answer.
 
 mod connection;
+mod context;
 mod endpoint;
 mod framing;
 mod handlers;
+mod limits;
 mod listener;
 mod panics;
+mod percent;
 mod request;
 mod response;
+mod serve_connection;
 mod service;
 
-pub(crate) use connection::Gates;
+pub(crate) use connection::ServeThreads;
 #[cfg(fuzzing)]
 pub use framing::any_requests;
-pub(crate) use listener::{Limits, Public};
+pub(crate) use limits::Limits;
+pub(crate) use listener::PublicListener;

@@ -1,16 +1,16 @@
-//! Keeps a panic inside the request that caused it.
+//! Catches the panic of a request, so that it ends that request alone (S10).
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// The future panicked; the panic hook has logged where.
+/// A future panicked. The panic hook has logged where.
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// Runs a future whose panic becomes an error. It is borrowed: a future that is given away is kept
-/// twice, as it was given and as it is run.
+/// Runs a future and turns its panic into an error. It borrows the future, because an `async fn` that
+/// owned it would hold it twice: as its argument and as the future that it polls.
 pub(crate) async fn catch_panic<F: Future>(mut future: Pin<&mut F>) -> Result<F::Output, Panicked> {
     poll_fn(|cx| match catch_poll(|| future.as_mut().poll(cx)) {
         Ok(poll) => poll.map(Ok),
@@ -19,7 +19,7 @@ pub(crate) async fn catch_panic<F: Future>(mut future: Pin<&mut F>) -> Result<F:
     .await
 }
 
-/// Polls something that is not polled again after a panic, so that no broken state is seen.
+/// Turns a panic of `poll` into an error. The caller must not poll the same future again.
 pub(crate) fn catch_poll<T>(poll: impl FnOnce() -> Poll<T>) -> Result<Poll<T>, Panicked> {
     catch_unwind(AssertUnwindSafe(poll)).map_err(|_| Panicked)
 }

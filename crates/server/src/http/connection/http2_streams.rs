@@ -1,8 +1,8 @@
-//! The streams of HTTP/2 connections: where each one runs, and how long its reader may take nothing.
+//! The streams of HTTP/2 connections: runs each as a task, and ends those whose client reads nothing.
 //!
-//! The HTTP library asks an answer for its next piece when the caller has room for more. A caller that
-//! keeps its window shut is never asked anything again, so the stream is timed from outside: its task is
-//! ended when a piece has waited too long, which resets this stream and leaves the others alone.
+//! hyper polls an answer for its next piece only when the client's window has room. If the client never
+//! opens its window, nothing polls the answer again. So the sweep aborts the task of a stream whose
+//! piece has waited too long, which resets this stream and leaves the others alone.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -14,35 +14,35 @@ use hyper::rt::Executor;
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
+use super::coarse_clock::CoarseClock;
 use super::serve_threads::StreamThreads;
-use super::timers::CoarseClock;
 
 tokio::task_local! {
     static CURRENT: Arc<StreamTimer>;
 }
 
-/// How long a piece of an answer has been waiting for its reader.
+/// How long a piece of an answer has been waiting for its client to read it.
 #[derive(Debug)]
 pub(crate) struct StreamTimer {
     clock: Arc<CoarseClock>,
-    /// Zero when no piece waits.
+    /// In milliseconds of the clock; zero when no piece waits.
     waiting_since: AtomicU64,
 }
 
 impl StreamTimer {
-    /// The timer of the stream that is being served; HTTP/1 has none.
+    /// The timer of the stream that the current task serves; `None` on HTTP/1.
     pub(crate) fn current() -> Option<Arc<Self>> {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// A piece was handed over.
-    pub(crate) fn wait(&self) {
+    /// hyper has taken a piece, and will poll again when the client has read it.
+    pub(crate) fn start(&self) {
         let now = self.clock.now_ms();
         self.waiting_since.store(now, Ordering::Relaxed);
     }
 
-    /// The next piece is asked for: there is room for it.
-    pub(crate) fn resume(&self) {
+    /// hyper polls for the next piece, so the client has room for it.
+    pub(crate) fn stop(&self) {
         self.waiting_since.store(0, Ordering::Relaxed);
     }
 
@@ -55,12 +55,12 @@ impl StreamTimer {
 /// The open streams of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct OpenStreams {
-    next: AtomicU64,
+    next_id: AtomicU64,
     open: Mutex<HashMap<u64, (Arc<StreamTimer>, AbortHandle)>>,
 }
 
 impl OpenStreams {
-    /// Ends the streams whose reader has taken nothing for longer than `limit`.
+    /// Ends the streams whose client has read nothing for longer than `limit`.
     pub(crate) fn end_overdue(&self, limit: Duration) {
         for (timer, task) in self.open.lock().values() {
             if timer.is_overdue(limit) {
@@ -70,13 +70,13 @@ impl OpenStreams {
     }
 }
 
-/// One open stream, listed until its task ends in whatever way.
-struct Listed {
+/// An entry in [`OpenStreams`]; dropping it with the stream's task removes the entry.
+struct StreamEntry {
     streams: Arc<OpenStreams>,
     id: u64,
 }
 
-impl Drop for Listed {
+impl Drop for StreamEntry {
     fn drop(&mut self) {
         self.streams.open.lock().remove(&self.id);
     }
@@ -100,16 +100,16 @@ where
             clock: Arc::clone(&self.clock),
             waiting_since: AtomicU64::new(0),
         });
-        let listed = Listed {
+        let entry = StreamEntry {
             streams: Arc::clone(&self.streams),
-            id: self.streams.next.fetch_add(1, Ordering::Relaxed),
+            id: self.streams.next_id.fetch_add(1, Ordering::Relaxed),
         };
-        let id = listed.id;
+        let id = entry.id;
         let serve = CURRENT.scope(Arc::clone(&timer), stream);
-        // Locked until it is listed: its task may end on another thread before that.
+        // The task may end on another thread at once; the lock makes it wait until it has its entry.
         let mut open = self.streams.open.lock();
         let task = self.threads.spawn(async move {
-            let _listed = listed;
+            let _entry = entry;
             serve.await
         });
         open.insert(id, (timer, task));

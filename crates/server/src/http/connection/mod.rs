@@ -1,8 +1,19 @@
-//! One connection: the thread that serves it, its timers, and the streams of HTTP/2.
+//! Connections: the thread that serves each, its timers, its socket, and the streams of HTTP/2.
 
-pub(super) mod http2_streams;
-pub(super) mod self_wake;
-pub(super) mod serve_threads;
-pub(super) mod timers;
+mod coarse_clock;
+mod http2_streams;
+mod monitored_socket;
+mod registry;
+mod self_wake;
+mod serve_threads;
+mod state;
+mod timers;
 
-pub(crate) use serve_threads::Gates;
+pub(crate) use coarse_clock::CoarseClock;
+pub(crate) use http2_streams::{OpenStreams, StreamExecutor, StreamTimer};
+pub(crate) use monitored_socket::MonitoredSocket;
+pub(crate) use registry::{Close, OpenConnections};
+pub(crate) use self_wake::{ConnectionWaker, withhold_self_wake};
+pub(crate) use serve_threads::ServeThreads;
+pub(crate) use state::{Connection, ListenerState};
+pub(crate) use timers::{ConnectionTimers, ServingGuard, WaitLimits};

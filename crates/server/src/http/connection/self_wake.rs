@@ -1,8 +1,8 @@
-//! Wakes that a connection need not hear.
+//! Suppresses the wake-up that a connection would send to itself after the last piece of a body.
 //!
-//! hyper wakes a connection when a piece of its request's body is taken, so that it reads the next one;
-//! also behind the last piece, when there is nothing left to read. Every small request would cost its
-//! connection one more turn in which nothing happens.
+//! hyper waker a connection whenever a piece of its request's body is taken, so that it reads the next
+//! piece. It does so after the last piece too, when nothing is left to read. Without this file, every
+//! small request would poll its connection once more for nothing.
 
 use std::cell::Cell;
 use std::ptr;
@@ -10,39 +10,39 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
 thread_local! {
-    static KEPT: Cell<Kept> = const { Cell::new(Kept::NOTHING) };
+    static WITHHELD: Cell<Withheld> = const { Cell::new(Withheld::NONE) };
 }
 
-/// Whose wakes are kept back on this thread.
+/// The connection whose wake-ups are withheld on this thread.
 #[derive(Clone, Copy)]
-struct Kept {
-    /// Compared, never followed.
-    sleeper: *const (),
+struct Withheld {
+    /// The address of its [`WakeTarget`], compared and never dereferenced.
+    target: *const (),
     was_woken: bool,
 }
 
-impl Kept {
-    const NOTHING: Self = Self {
-        sleeper: ptr::null(),
+impl Withheld {
+    const NONE: Self = Self {
+        target: ptr::null(),
         was_woken: false,
     };
 }
 
-/// Who is woken in the end.
-struct Sleeper {
+/// The task of a connection.
+struct WakeTarget {
     task: Waker,
 }
 
-impl Wake for Sleeper {
+impl Wake for WakeTarget {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let sleeper = KEPT.get().sleeper;
-        if ptr::eq(sleeper, Arc::as_ptr(self).cast()) {
-            KEPT.set(Kept {
-                sleeper,
+        let target = WITHHELD.get().target;
+        if ptr::eq(target, Arc::as_ptr(self).cast()) {
+            WITHHELD.set(Withheld {
+                target,
                 was_woken: true,
             });
         } else {
@@ -51,46 +51,49 @@ impl Wake for Sleeper {
     }
 }
 
-/// The waker of a connection, made once for its task.
+/// The waker of a connection, created once for its task.
 #[derive(Default)]
-pub(crate) struct Wakes {
-    made: Option<(Arc<Sleeper>, Waker)>,
+pub(crate) struct ConnectionWaker {
+    created: Option<(Arc<WakeTarget>, Waker)>,
 }
 
-impl Wakes {
-    /// What wakes `task`, except inside [`held`].
+impl ConnectionWaker {
+    /// A waker that waker `task`, except inside [`withhold_self_wake`].
     pub(crate) fn of(&mut self, task: &Waker) -> &Waker {
-        let is_of_task = |(sleeper, _): &(Arc<Sleeper>, _)| sleeper.task.will_wake(task);
-        if !self.made.as_ref().is_some_and(is_of_task) {
-            self.made = None;
+        let is_of_task = |(target, _): &(Arc<WakeTarget>, _)| target.task.will_wake(task);
+        if !self.created.as_ref().is_some_and(is_of_task) {
+            self.created = None;
         }
-        let (_, waker) = self.made.get_or_insert_with(|| {
-            let sleeper = Arc::new(Sleeper { task: task.clone() });
-            (Arc::clone(&sleeper), Waker::from(sleeper))
+        let (_, waker) = self.created.get_or_insert_with(|| {
+            let target = Arc::new(WakeTarget { task: task.clone() });
+            (Arc::clone(&target), Waker::from(target))
         });
         waker
     }
 }
 
-/// Runs `act` with its context, and tells whether it woke the very connection that runs it, which has
-/// not heard of it.
-pub(crate) fn held<T>(cx: &mut Context<'_>, act: impl FnOnce(&mut Context<'_>) -> T) -> (T, bool) {
-    /// Also when `act` panics, all is heard again.
-    struct Open;
+/// Runs `act`, and returns whether it tried to wake the connection that is being polled. That wake-up
+/// is withheld; the caller must repeat it if the connection needs it.
+pub(crate) fn withhold_self_wake<T>(
+    cx: &mut Context<'_>,
+    act: impl FnOnce(&mut Context<'_>) -> T,
+) -> (T, bool) {
+    /// Ends the withholding, also when `act` panics.
+    struct Release;
 
-    impl Drop for Open {
+    impl Drop for Release {
         fn drop(&mut self) {
-            KEPT.set(Kept::NOTHING);
+            WITHHELD.set(Withheld::NONE);
         }
     }
 
-    let _open = Open;
-    KEPT.set(Kept {
-        sleeper: cx.waker().data(),
+    let _release = Release;
+    WITHHELD.set(Withheld {
+        target: cx.waker().data(),
         was_woken: false,
     });
     let done = act(cx);
-    (done, KEPT.get().was_woken)
+    (done, WITHHELD.get().was_woken)
 }
 
 #[cfg(test)]
@@ -119,49 +122,52 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_does_not_hear_itself_while_it_is_held() {
+    fn a_connection_does_not_wake_itself_while_that_is_withheld() {
         let (task, count) = task();
-        let mut wakes = Wakes::default();
-        let own = wakes.of(&task).clone();
-        assert!(own.will_wake(wakes.of(&task)), "made once for a task");
+        let mut waker = ConnectionWaker::default();
+        let own = waker.of(&task).clone();
+        assert!(own.will_wake(waker.of(&task)), "created once for a task");
         let cx = &mut Context::from_waker(&own);
 
         own.wake_by_ref();
         assert_eq!(woken(&count), 1);
-        let ((), was_woken) = held(cx, |cx| cx.waker().wake_by_ref());
+        let ((), was_woken) = withhold_self_wake(cx, |cx| cx.waker().wake_by_ref());
         assert_eq!((was_woken, woken(&count)), (true, 1));
-        let ((), was_woken) = held(cx, |_| ());
+        let ((), was_woken) = withhold_self_wake(cx, |_| ());
         assert!(!was_woken);
-        let panicked = catch_unwind(AssertUnwindSafe(|| held(cx, |_| panic!("inside"))));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            withhold_self_wake(cx, |_| panic!("inside"))
+        }));
         assert!(panicked.is_err());
         own.wake_by_ref();
         assert_eq!(woken(&count), 2);
     }
 
     #[test]
-    fn others_are_woken_at_once_and_so_is_it_by_other_threads() {
+    fn other_connections_and_other_threads_wake_as_usual() {
         let ((one, first), (other, second)) = (task(), task());
-        let (mut wakes, mut others) = (Wakes::default(), Wakes::default());
-        let (own, foreign) = (wakes.of(&one).clone(), others.of(&other).clone());
-        let ((), was_woken) = held(&mut Context::from_waker(&own), |_| {
+        let (mut waker, mut other_waker) = (ConnectionWaker::default(), ConnectionWaker::default());
+        let (own, foreign) = (waker.of(&one).clone(), other_waker.of(&other).clone());
+        let ((), was_woken) = withhold_self_wake(&mut Context::from_waker(&own), |_| {
             foreign.wake_by_ref();
             let own = own.clone();
             std::thread::spawn(move || own.wake()).join().unwrap();
         });
         assert!(!was_woken);
         assert_eq!((woken(&first), woken(&second)), (1, 1));
-        // A task that is served by the connection and is none itself, as with HTTP/2.
-        let ((), was_woken) = held(&mut Context::from_waker(&one), |_| own.wake_by_ref());
+        // A stream of HTTP/2 runs in a task of its own, whose waker is not the connection's.
+        let ((), was_woken) =
+            withhold_self_wake(&mut Context::from_waker(&one), |_| own.wake_by_ref());
         assert!(!was_woken);
         assert_eq!(woken(&first), 2);
     }
 
     #[test]
-    fn a_connection_that_moves_to_another_task_wakes_that() {
+    fn a_connection_that_moves_to_another_task_wakes_that_task() {
         let ((one, first), (other, second)) = (task(), task());
-        let mut wakes = Wakes::default();
-        wakes.of(&one).wake_by_ref();
-        wakes.of(&other).wake_by_ref();
+        let mut waker = ConnectionWaker::default();
+        waker.of(&one).wake_by_ref();
+        waker.of(&other).wake_by_ref();
         assert_eq!((woken(&first), woken(&second)), (1, 1));
     }
 }

@@ -1,12 +1,12 @@
-//! A gate for each core: a thread with a runtime of its own, which serves the connections it was given.
+//! One serving thread for each core, with a runtime of its own that runs the connections assigned to it.
 //!
-//! A call is a few moments of work between two waits. A runtime that shares its tasks among threads
-//! wakes a second thread to look for work with nearly every one of them, and hands the call from core
-//! to core; that cost a seventh of a small call. What outlives connections (tasks, sweeps, the
+//! A call is a few microseconds of work between two waits. A runtime that shares its tasks among threads
+//! wakes a second thread for nearly every one of them and moves calls from core to core, which cost a
+//! seventh of a small call (`docs/decisions/019`). Work that outlives connections (tasks, sweeps, the
 //! operators' listener) stays on the shared runtime.
 //!
-//! One HTTP/2 connection can carry the work of many. Its streams stay with it while they are few; when
-//! its thread serves many more streams than another one, new streams are given to that.
+//! One HTTP/2 connection can carry the work of many. Its streams run on its own thread while they are
+//! few. When that thread serves many more streams than another one, new streams run there.
 
 use std::future::Future;
 use std::io;
@@ -18,80 +18,80 @@ use tokio::runtime::{Builder, Handle};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A thread may serve so many more HTTP/2 streams than the one that serves the fewest. To wake another
-/// thread for a stream costs more than a small call can wait.
+/// A thread serves at most this many more HTTP/2 streams than the thread with the fewest. Waking another
+/// thread for a stream takes longer than a small call should wait.
 const STREAMS_AHEAD_MAX: usize = 8;
 
-/// All gates of a node. They close when this is dropped, and what they still serve is cut off.
+/// The serving threads of a node. Dropping this stops them and cuts off the work that they still have.
 #[derive(Debug)]
-pub(crate) struct Gates {
-    open: Vec<Gate>,
-    threads: Arc<[StreamThread]>,
-    closing: CancellationToken,
+pub(crate) struct ServeThreads {
+    threads: Vec<ServeThread>,
+    streams: Arc<[StreamThread]>,
+    stop: CancellationToken,
 }
 
 #[derive(Debug)]
-struct Gate {
+struct ServeThread {
     runtime: Handle,
     thread: JoinHandle<()>,
 }
 
-impl Gates {
-    /// Opens as many as the runtime that this is called on has threads.
-    pub(crate) fn open() -> io::Result<Self> {
+impl ServeThreads {
+    /// Starts as many threads as the current runtime has.
+    pub(crate) fn start() -> io::Result<Self> {
         let count = Handle::current().metrics().num_workers();
-        let closing = CancellationToken::new();
-        let open = (0..count).map(|number| Gate::open(number, closing.clone()));
-        let open = open.collect::<io::Result<Vec<_>>>()?;
-        let threads = open.iter().map(|gate| StreamThread {
-            runtime: gate.runtime.clone(),
+        let stop = CancellationToken::new();
+        let threads = (0..count).map(|number| ServeThread::start(number, stop.clone()));
+        let threads = threads.collect::<io::Result<Vec<_>>>()?;
+        let streams = threads.iter().map(|thread| StreamThread {
+            runtime: thread.runtime.clone(),
             streams: AtomicUsize::new(0),
         });
         Ok(Self {
-            threads: threads.collect(),
-            open,
-            closing,
+            streams: streams.collect(),
+            threads,
+            stop,
         })
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.open.len()
+        self.threads.len()
     }
 
-    /// The gate that has the least to do: its number and its runtime.
-    pub(crate) fn emptiest(&self) -> Option<(usize, &Handle)> {
-        let runtimes = self.open.iter().map(|gate| &gate.runtime);
+    /// The thread that has the fewest tasks: its number and its runtime.
+    pub(crate) fn least_busy(&self) -> Option<(usize, &Handle)> {
+        let runtimes = self.threads.iter().map(|thread| &thread.runtime);
         let runtimes = runtimes.enumerate();
         runtimes.min_by_key(|(_, runtime)| runtime.metrics().num_alive_tasks())
     }
 
-    /// Where the streams of a connection run that is served at this gate.
+    /// Where the streams of a connection run whose own thread is `home`.
     pub(crate) fn stream_threads(&self, home: usize) -> StreamThreads {
         StreamThreads {
-            threads: Arc::clone(&self.threads),
+            threads: Arc::clone(&self.streams),
             home,
         }
     }
 }
 
-impl Drop for Gates {
+impl Drop for ServeThreads {
     fn drop(&mut self) {
-        self.closing.cancel();
-        for gate in self.open.drain(..) {
-            if gate.thread.join().is_err() {
-                tracing::error!("a gate panicked");
+        self.stop.cancel();
+        for thread in self.threads.drain(..) {
+            if thread.thread.join().is_err() {
+                tracing::error!("a serving thread panicked");
             }
         }
     }
 }
 
-impl Gate {
-    fn open(number: usize, closing: CancellationToken) -> io::Result<Self> {
+impl ServeThread {
+    fn start(number: usize, stop: CancellationToken) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let thread = thread::Builder::new()
-            .name(format!("gate-{number}"))
-            .spawn(move || runtime.block_on(closing.cancelled()))?;
+            .name(format!("serve-{number}"))
+            .spawn(move || runtime.block_on(stop.cancelled()))?;
         Ok(Self {
             runtime: handle,
             thread,
@@ -99,15 +99,15 @@ impl Gate {
     }
 }
 
-/// The threads that serve HTTP/2 streams, as seen from the connection's own. It does not keep the gates
-/// open, since its users run there.
+/// Chooses the thread for each HTTP/2 stream of one connection. It holds only handles of the runtimes,
+/// because its users run on these threads and must not keep them alive.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamThreads {
     threads: Arc<[StreamThread]>,
     home: usize,
 }
 
-/// One gate, and the streams that run there.
+/// A serving thread, and how many streams run there.
 #[derive(Debug)]
 struct StreamThread {
     runtime: Handle,
@@ -121,13 +121,13 @@ impl StreamThread {
 }
 
 impl StreamThreads {
-    /// Runs a stream at home, unless home serves many more streams than another thread.
+    /// Runs a stream on its connection's own thread, unless that serves many more streams than another.
     pub(crate) fn spawn<F>(&self, stream: F) -> AbortHandle
     where
         F: Future + Send + 'static,
         F::Output: Send,
     {
-        let running = Running::begin(Arc::clone(&self.threads), self.choose());
+        let running = RunningStream::begin(Arc::clone(&self.threads), self.choose());
         let runtime = running.thread().map(|thread| thread.runtime.clone());
         let serve = async move {
             let _running = running;
@@ -150,13 +150,13 @@ impl StreamThreads {
     }
 }
 
-/// One stream that is counted where it runs.
-struct Running {
+/// Counts a stream on its thread until the stream ends.
+struct RunningStream {
     threads: Arc<[StreamThread]>,
     at: usize,
 }
 
-impl Running {
+impl RunningStream {
     fn begin(threads: Arc<[StreamThread]>, at: usize) -> Self {
         let running = Self { threads, at };
         if let Some(thread) = running.thread() {
@@ -170,7 +170,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningStream {
     fn drop(&mut self) {
         if let Some(thread) = self.thread() {
             thread.streams.fetch_sub(1, Ordering::Relaxed);
@@ -188,58 +188,65 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-    async fn connections_spread_over_the_gates_and_end_with_them() {
-        let gates = Gates::open().unwrap();
+    async fn connections_spread_over_the_threads_and_end_with_them() {
+        let serving = ServeThreads::start().unwrap();
         let (open, mut ended) = mpsc::channel::<()>(1);
         let mut threads = HashSet::new();
         for _ in 0..6 {
-            let (tell, told) = oneshot::channel();
+            let (sender, name) = oneshot::channel();
             let open = open.clone();
-            let (_, gate) = gates.emptiest().unwrap();
-            gate.spawn(async move {
-                tell.send(thread::current().name().map(str::to_owned))
+            let (_, runtime) = serving.least_busy().unwrap();
+            runtime.spawn(async move {
+                sender
+                    .send(thread::current().name().map(str::to_owned))
                     .unwrap();
                 pending::<()>().await;
                 drop(open);
             });
-            threads.insert(told.await.unwrap());
+            threads.insert(name.await.unwrap());
         }
         assert_eq!(threads.len(), 3, "{threads:?}");
-        drop((open, gates));
+        drop((open, serving));
         assert_eq!(ended.recv().await, None);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn few_streams_stay_with_their_connection_and_many_are_spread() {
-        let gates = Gates::open().unwrap();
-        let (tell, mut told) = mpsc::channel(1000);
+        let serving = ServeThreads::start().unwrap();
+        let (sender, mut receiver) = mpsc::channel(1000);
         let mut open = Vec::new();
         let mut at_home = async |count: usize| {
             for _ in 0..count {
-                let tell = tell.clone();
-                open.push(gates.stream_threads(1).spawn(async move {
+                let sender = sender.clone();
+                open.push(serving.stream_threads(1).spawn(async move {
                     let name = thread::current().name().map(str::to_owned);
-                    tell.send(name).await.unwrap();
+                    sender.send(name).await.unwrap();
                     pending::<()>().await;
                 }));
             }
             let mut names = Vec::new();
             for _ in 0..count {
-                names.push(told.recv().await.unwrap());
+                names.push(receiver.recv().await.unwrap());
             }
             names
                 .iter()
-                .filter(|it| it.as_deref() == Some("gate-1"))
+                .filter(|it| it.as_deref() == Some("serve-1"))
                 .count()
         };
         assert_eq!(at_home(STREAMS_AHEAD_MAX).await, STREAMS_AHEAD_MAX);
-        // 100 of 192 in the end: home is ahead by its bound.
+        // 100 of all 192 run at home, which is ahead of the other thread by the limit.
         assert_eq!(
             at_home(192 - STREAMS_AHEAD_MAX).await,
             100 - STREAMS_AHEAD_MAX
         );
 
-        let running = || gates.threads.iter().map(StreamThread::count).sum::<usize>();
+        let running = || {
+            serving
+                .streams
+                .iter()
+                .map(StreamThread::count)
+                .sum::<usize>()
+        };
         assert_eq!(running(), 192);
         for stream in open {
             stream.abort();

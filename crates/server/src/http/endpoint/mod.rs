@@ -1,5 +1,9 @@
 //! Which endpoint a request names, by its method and path.
 
-pub(super) mod surface;
+mod endpoints;
+mod find;
 #[cfg(test)]
 mod tests;
+
+pub(super) use endpoints::{Endpoint, MediaPath, WebSocketPath};
+pub(super) use find::Target;

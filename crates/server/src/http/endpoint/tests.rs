@@ -1,12 +1,11 @@
 use engine::{EmbeddingsPath, TextPath, VideoEndpoint, VoiceForm};
 use http::Method;
-use protocol::images::Asked;
+use protocol::images::Asked as ImageOperation;
 use protocol::video::video_a::Operation;
 use protocol::{Dialect, Family};
 use store::{MediaId, MediaName, MediaType};
 
-use super::surface::{Endpoint, Surface};
-use crate::http::handlers::media;
+use super::{Endpoint, MediaPath, Target};
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
@@ -14,7 +13,7 @@ fn paths_name_their_endpoint_and_family() {
     let model = |id: &str| Endpoint::Model(id.to_owned());
     let task = || Endpoint::Task("018f0000-0000-7000-8000-00000000000a".to_owned());
     let film = Endpoint::Media(
-        media::Asked::Save,
+        MediaPath::Download,
         Some(MediaName {
             id: MediaId::parse("0123456789abcdefghijklmnopqrstuv").unwrap(),
             kind: MediaType::Mp4,
@@ -162,7 +161,7 @@ fn paths_name_their_endpoint_and_family() {
         (
             "POST",
             "/v1/images/edits",
-            Endpoint::Images(Asked::Edit),
+            Endpoint::Images(ImageOperation::Edit),
             Family::OpenAi,
         ),
         (
@@ -321,8 +320,8 @@ fn paths_name_their_endpoint_and_family() {
     for (method, path, endpoint, family) in table {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         assert_eq!(
-            Surface::find(&method, path, true),
-            Surface { endpoint, family },
+            Target::find(&method, path, true),
+            Target { endpoint, family },
             "{path}"
         );
     }
@@ -332,8 +331,8 @@ fn paths_name_their_endpoint_and_family() {
 fn aliases_can_be_switched_off() {
     let id = "0123456789abcdefghijklmnopqrstuv";
     let target = format!("/v1/files/{id}:download");
-    let surface = Surface::find(&Method::GET, &target, false);
-    assert_eq!(surface.endpoint, Endpoint::Unknown);
+    let found = Target::find(&Method::GET, &target, false);
+    assert_eq!(found.endpoint, Endpoint::Unknown);
     for path in [
         "/v1/audio/speech",
         "/v1/interactions",
@@ -343,8 +342,8 @@ fn aliases_can_be_switched_off() {
         "/v1/responses/input_tokens",
         "/v1/models/a/b:countTokens",
     ] {
-        let surface = Surface::find(&Method::POST, path, false);
-        assert_eq!(surface.endpoint, Endpoint::Unknown, "{path}");
+        let found = Target::find(&Method::POST, path, false);
+        assert_eq!(found.endpoint, Endpoint::Unknown, "{path}");
     }
 }
 
@@ -367,8 +366,8 @@ fn documented_paths_are_served() {
                 .replace("{model}", "maker/m")
                 .replace("{voice_id}", "eve")
                 .replace("{id}", "018f0000-0000-7000-8000-00000000000a");
-            let surface = Surface::find(&method.parse().unwrap(), &path, true);
-            assert_ne!(surface.endpoint, Endpoint::Unknown, "{code}");
+            let found = Target::find(&method.parse().unwrap(), &path, true);
+            assert_ne!(found.endpoint, Endpoint::Unknown, "{code}");
             documented += 1;
         }
     }

@@ -1,13 +1,13 @@
-//! Follows a chunked body to its end, as the HTTP library does.
+//! Follows a chunked body to its end.
 
-/// Where the next byte of a chunked body stands.
+/// What the next byte of a chunked body belongs to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Chunks {
-    /// At the first digit of a size.
+pub(super) enum ChunkedBody {
+    /// The first digit of a size.
     #[default]
     Start,
     Size(u64),
-    /// Behind the digits, before an extension or the end of the line.
+    /// Blanks after the size, before an extension or the end of the line.
     Blank(u64),
     Extension(u64),
     SizeLf(u64),
@@ -16,26 +16,26 @@ pub(super) enum Chunks {
     },
     DataCr,
     DataLf,
-    /// At the beginning of a trailer, or of the empty line that ends the body.
+    /// The first byte of a trailer, or of the empty line that ends the body.
     LastLine,
     Trailer,
     TrailerLf,
     EndLf,
 }
 
-/// What a piece of a body has shown.
+/// The result of reading a piece of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The body goes on.
+    /// The body continues.
     Inside,
-    /// It has ended.
+    /// The body has ended.
     End,
-    /// This is no chunked body.
+    /// The bytes are not a chunked body.
     Unreadable,
 }
 
-impl Chunks {
-    /// Reads on, and gives back what stands behind the step.
+impl ChunkedBody {
+    /// Reads the next bytes, and returns those that it has not read.
     pub(super) fn read<'a>(&mut self, bytes: &'a [u8]) -> (Step, &'a [u8]) {
         if let Self::Data { left } = self {
             let count = bytes
@@ -60,7 +60,7 @@ impl Chunks {
         (Step::Inside, rest)
     }
 
-    /// The place behind this byte, if it may stand here.
+    /// The state after this byte; `None` if the byte is not allowed here.
     fn next(self, byte: u8) -> Option<Self> {
         let next = match (self, byte) {
             (Self::Start, _) => Self::Size(digit(byte)?),
@@ -76,7 +76,7 @@ impl Chunks {
             (Self::DataLf, b'\n') => Self::Start,
             (Self::LastLine, b'\r') => Self::EndLf,
             (Self::Trailer, b'\r') => Self::TrailerLf,
-            // A line feed alone ends a line for some readers.
+            // Some readers end the line at a bare line feed, so it is refused.
             (Self::Extension(_) | Self::LastLine | Self::Trailer, b'\n') => return None,
             (Self::Extension(size), _) => Self::Extension(size),
             (Self::LastLine | Self::Trailer, _) => Self::Trailer,

@@ -1,4 +1,4 @@
-//! Any bytes, cut anywhere, as requests: the reader and the HTTP library see the same ones.
+//! Tests that the framing reader and hyper see the same requests, for arbitrary bytes cut anywhere.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -18,20 +18,20 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::chunks::Chunks;
-use super::reader::{Framing, Place};
-use crate::http::listener::{HEADERS_MAX, READ_BUFFER_BYTES};
+use super::chunks::ChunkedBody;
+use super::reader::{FramingReader, Position};
+use crate::http::limits::{HEADERS_MAX, READ_BUFFER_BYTES};
 
-/// A request, as one of both has read it.
+/// A request as the reader or hyper has read it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Seen {
+struct SeenRequest {
     target: String,
     body: Vec<u8>,
     is_whole: bool,
 }
 
-/// Asserts that for these bytes, in pieces of sizes that they choose themselves, both see the same
-/// requests, up to one that is refused.
+/// Asserts that both see the same requests in these bytes, up to the first that is refused. The bytes
+/// also determine the sizes of the pieces in which they arrive.
 #[cfg_attr(
     not(fuzzing),
     expect(unreachable_pub, reason = "the fuzz target is another crate")
@@ -42,7 +42,7 @@ pub fn any_requests(data: &[u8]) {
     });
     let (ours, refused_at) = read_by_us(data);
     for size in [data.len().max(1), 1 + sum % 5, 1 + sum % 97] {
-        let mut framing = Framing::default();
+        let mut framing = FramingReader::default();
         for piece in data.chunks(size) {
             framing.read(piece);
         }
@@ -52,7 +52,7 @@ pub fn any_requests(data: &[u8]) {
     }
 }
 
-fn compare(data: &[u8], size: usize, ours: &[Seen], refused_at: Option<u64>) {
+fn compare(data: &[u8], size: usize, ours: &[SeenRequest], refused_at: Option<u64>) {
     let theirs = read_by_library(data, size);
     let case = || format!("in pieces of {size}: {}", data.escape_ascii());
     for (index, seen) in theirs.requests.iter().enumerate() {
@@ -60,7 +60,7 @@ fn compare(data: &[u8], size: usize, ours: &[Seen], refused_at: Option<u64>) {
             assert_eq!(
                 theirs.requests.len(),
                 index + 1,
-                "served behind a refusal {}",
+                "served after a refusal {}",
                 case()
             );
             return;
@@ -68,9 +68,9 @@ fn compare(data: &[u8], size: usize, ours: &[Seen], refused_at: Option<u64>) {
         let known = ours.get(index);
         let known = known.unwrap_or_else(|| panic!("request {index} is unknown {}", case()));
         assert_eq!(known.target, seen.target, "{}", case());
-        // A body that we do not accept to its end is served, and the request behind it refused.
-        let is_given_up = !known.is_whole && refused_at == Some(index as u64 + 1);
-        if is_given_up {
+        // If a body turns out to be invalid, its request is served and the next one is refused.
+        let is_invalid_body = !known.is_whole && refused_at == Some(index as u64 + 1);
+        if is_invalid_body {
             assert!(seen.body.starts_with(&known.body), "{}", case());
         } else if seen.is_whole {
             assert_eq!(known, seen, "{}", case());
@@ -86,62 +86,62 @@ fn compare(data: &[u8], size: usize, ours: &[Seen], refused_at: Option<u64>) {
     }
 }
 
-/// Byte by byte, so that each one is seen where it stands.
-fn read_by_us(data: &[u8]) -> (Vec<Seen>, Option<u64>) {
-    let mut framing = Framing::default();
-    let mut seen: Vec<Seen> = Vec::new();
+/// Reads byte by byte, to see the position of each byte.
+fn read_by_us(data: &[u8]) -> (Vec<SeenRequest>, Option<u64>) {
+    let mut framing = FramingReader::default();
+    let mut seen: Vec<SeenRequest> = Vec::new();
     let mut line: Vec<u8> = Vec::new();
     for byte in data {
-        let (place, accepted) = (framing.place, framing.accepted);
+        let (position, accepted) = (framing.position, framing.accepted);
         framing.read(std::slice::from_ref(byte));
-        match place {
-            Place::RequestLine if framing.place == Place::Headers => {
+        match position {
+            Position::RequestLine if framing.position == Position::Headers => {
                 let text = String::from_utf8_lossy(&line);
                 let target = text.split(' ').nth(1).unwrap_or_default().to_owned();
-                seen.push(Seen {
+                seen.push(SeenRequest {
                     target,
-                    ..Seen::default()
+                    ..SeenRequest::default()
                 });
                 line.clear();
             }
-            Place::RequestLine if *byte == b'\n' => line.clear(),
-            Place::RequestLine => line.push(*byte),
-            Place::Body { .. } | Place::Chunks(Chunks::Data { .. }) => {
+            Position::RequestLine if *byte == b'\n' => line.clear(),
+            Position::RequestLine => line.push(*byte),
+            Position::Body { .. } | Position::Chunks(ChunkedBody::Data { .. }) => {
                 let last = seen.last_mut().expect("a body has a head");
                 last.body.push(*byte);
             }
-            Place::Headers | Place::Chunks(_) | Place::Unread => {}
+            Position::Headers | Position::Chunks(_) | Position::Unread => {}
         }
-        let has_body_ended = matches!(place, Place::Body { .. } | Place::Chunks(_))
-            && framing.place == Place::RequestLine;
-        let has_no_body = framing.accepted > accepted && framing.place == Place::RequestLine;
+        let has_body_ended = matches!(position, Position::Body { .. } | Position::Chunks(_))
+            && framing.position == Position::RequestLine;
+        let has_no_body = framing.accepted > accepted && framing.position == Position::RequestLine;
         if has_body_ended || has_no_body {
             let last = seen.last_mut().expect("an end has a beginning");
             last.is_whole = true;
         }
     }
-    // A head that is not complete, or was refused, is no request.
+    // An incomplete or refused head does not count as a request.
     seen.truncate(usize::try_from(framing.accepted).expect("as many as bytes at most"));
     (seen, framing.refused().map(|(at, _)| at))
 }
 
 #[derive(Debug, Default)]
-struct Theirs {
-    requests: Vec<Seen>,
-    /// It reads no further: by an error, or since a request asked for it.
+struct LibraryView {
+    requests: Vec<SeenRequest>,
+    /// hyper reads no further, because of an error or because a request asked it to close.
     has_closed: bool,
 }
 
-fn read_by_library(data: &[u8], size: usize) -> Theirs {
-    let seen = Arc::new(Mutex::new(Theirs::default()));
+fn read_by_library(data: &[u8], size: usize) -> LibraryView {
+    let shared = Arc::new(Mutex::new(LibraryView::default()));
     let script = Script {
         pieces: data.chunks(size).map(<[u8]>::to_vec).rev().collect(),
         framing: Arc::default(),
     };
-    let (told, framing) = (Arc::clone(&seen), Arc::clone(&script.framing));
+    let (view, framing) = (Arc::clone(&shared), Arc::clone(&script.framing));
     let service = service_fn(move |request: Request<Incoming>| {
-        let (told, framing) = (Arc::clone(&told), Arc::clone(&framing));
-        async move { Ok::<_, Infallible>(answer(request, &told, &framing).await) }
+        let (view, framing) = (Arc::clone(&view), Arc::clone(&framing));
+        async move { Ok::<_, Infallible>(answer(request, &view, &framing).await) }
     });
     let connection = http1::Builder::new()
         .half_close(true)
@@ -149,12 +149,12 @@ fn read_by_library(data: &[u8], size: usize) -> Theirs {
         .max_headers(HEADERS_MAX)
         .serve_connection(TokioIo::new(script), service);
     let ended = run(std::pin::pin!(connection));
-    let mut theirs = std::mem::take(&mut *seen.lock());
+    let mut theirs = std::mem::take(&mut *shared.lock());
     theirs.has_closed |= ended.is_err();
     theirs
 }
 
-/// Polls what never waits for anybody.
+/// Polls a future that never waits.
 fn run<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     const POLLS_MAX: usize = 1_000_000;
     let cx = &mut Context::from_waker(Waker::noop());
@@ -163,23 +163,23 @@ fn run<F: Future>(mut future: Pin<&mut F>) -> F::Output {
             return output;
         }
     }
-    panic!("a connection waits for nobody");
+    panic!("the connection never ends");
 }
 
 /// Answers as the gateway does: a refused request closes its connection.
 async fn answer(
     request: Request<Incoming>,
-    told: &Mutex<Theirs>,
-    framing: &Mutex<Framing>,
+    view: &Mutex<LibraryView>,
+    framing: &Mutex<FramingReader>,
 ) -> Response<Empty<Bytes>> {
     let mut response = Response::new(Empty::new());
     let (parts, mut body) = request.into_parts();
-    let mut seen = Seen {
+    let mut seen = SeenRequest {
         target: parts.uri.to_string(),
-        ..Seen::default()
+        ..SeenRequest::default()
     };
-    let index = told.lock().requests.len() as u64;
-    told.lock().requests.push(Seen::default());
+    let index = view.lock().requests.len() as u64;
+    view.lock().requests.push(SeenRequest::default());
     let is_refused = framing.lock().refused().is_some_and(|(at, _)| at <= index);
     if is_refused {
         response
@@ -198,22 +198,22 @@ async fn answer(
         let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
         value.split(',').any(|token| token.trim() == "close")
     };
-    let mut told = told.lock();
-    // Any mention of an upgrade or another version leaves the library free to go.
-    told.has_closed |= is_refused
+    let mut view = view.lock();
+    // hyper may close after an upgrade request or another version.
+    view.has_closed |= is_refused
         || !seen.is_whole
         || parts.version != http::Version::HTTP_11
         || parts.headers.get_all(CONNECTION).iter().any(asks_to_close);
-    if let Some(last) = told.requests.last_mut() {
+    if let Some(last) = view.requests.last_mut() {
         *last = seen;
     }
     response
 }
 
-/// A caller that sends these pieces and hangs up; the reader reads along, as on a real connection.
+/// A client that sends these pieces and disconnects. The reader reads along, as on a real connection.
 struct Script {
     pieces: Vec<Vec<u8>>,
-    framing: Arc<Mutex<Framing>>,
+    framing: Arc<Mutex<FramingReader>>,
 }
 
 impl AsyncRead for Script {
@@ -300,7 +300,7 @@ mod tests {
         "Connection: close\r\n",
     ];
 
-    /// Small, seeded, and good enough to choose.
+    /// A small seeded random generator.
     struct Dice(u64);
 
     impl Dice {
@@ -341,7 +341,7 @@ mod tests {
             any_requests(seed.as_bytes());
         }
         let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-        // A long run is asked for by its number of rounds.
+        // A longer run can be requested.
         let rounds = std::env::var("TOLLGATE_FRAMING_ROUNDS");
         let rounds = rounds.map_or(ROUNDS, |rounds| rounds.parse().unwrap());
         for _ in 0..rounds {

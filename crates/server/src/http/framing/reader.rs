@@ -1,41 +1,41 @@
-//! Follows the bytes of an HTTP/1 connection: where each request begins and ends, and whether that is beyond doubt.
+//! Follows the bytes of an HTTP/1 connection and refuses requests whose end is in doubt (L2).
 //!
-//! The HTTP library is lenient where a proxy before us may have read otherwise, and a request whose end
-//! is in doubt lets a caller smuggle another one past that proxy. This reader accepts less than the
-//! library and agrees with it on all that it accepts, which `hostile.rs` shows for any bytes. A request
-//! that it does not accept is refused, and its connection closed (L2).
+//! hyper accepts some malformed requests that a proxy in front of us may read differently. With such a
+//! request, a client can smuggle another one past that proxy. This reader accepts fewer requests than
+//! hyper, and agrees with it about where the accepted ones end; `hostile.rs` tests that for arbitrary
+//! bytes. A request that it does not accept is refused and closes its connection.
 
 use arrayvec::ArrayVec;
 
-use super::chunks::{Chunks, Step};
+use super::chunks::{ChunkedBody, Step};
 
 const LENGTH: &[u8] = b"content-length:";
 const ENCODING: &[u8] = b"transfer-encoding:";
 const HOST: &[u8] = b"host:";
-/// How every HTTP/2 connection begins.
+/// The first line of every HTTP/2 connection.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0";
-/// A line above this is long; so much is kept of one that is cut by the end of a read.
+/// A longer line is "long". If a line arrives in several reads, only this much of its start is kept.
 const LINE_BYTES_MAX: usize = 64;
-/// Room for the version at the end of a request line, and the line's end.
+/// Room for the version at the end of a request line, and for a carriage return.
 const TAIL_BYTES: usize = 9;
 
-/// Why a request is not served.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Refused {
-    /// A length beside a transfer coding.
+pub(crate) enum FramingError {
+    /// A length and a transfer coding.
     LengthAndCoding,
-    /// Two lengths, or one that is no number.
+    /// Two lengths, or one that is not a number.
     Length,
-    /// A transfer coding that is not `chunked` alone.
+    /// A transfer coding other than a single `chunked`.
     Coding,
-    /// No host, or two of them.
+    /// No `Host`, or more than one.
     Host,
-    /// What stands where a request line or a chunk should is none.
+    /// Bytes that are not a request line or a chunk where one must begin.
     Unreadable,
 }
 
-impl Refused {
+impl FramingError {
     pub(super) const ALL: [Self; 5] = [
         Self::LengthAndCoding,
         Self::Length,
@@ -44,53 +44,54 @@ impl Refused {
         Self::Unreadable,
     ];
 
-    /// The reason with this number.
+    /// The error whose discriminant is `number`.
     pub(crate) fn of_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|it| *it as u8 == number)
     }
 
-    /// What the caller is told.
+    /// The error message for the client.
     pub(crate) fn message(self) -> &'static str {
         match self {
             Self::LengthAndCoding => {
                 "A request has either `Content-Length` or `Transfer-Encoding`, not both."
             }
-            Self::Length => "A request has one `Content-Length`, a number.",
-            Self::Coding => "Request bodies are taken with no transfer coding but `chunked`.",
-            Self::Host => "A request has exactly one `Host`.",
-            Self::Unreadable => "The request cannot be told from the one before it.",
+            Self::Length => "A request has at most one `Content-Length`, which must be a number.",
+            Self::Coding => "The only transfer coding that requests may have is `chunked`.",
+            Self::Host => "A request must have exactly one `Host`.",
+            Self::Unreadable => "It is unclear where this request begins.",
         }
     }
 }
 
-/// What a connection has shown so far.
+/// Reads along with hyper on one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Framing {
-    pub(super) place: Place,
-    /// The start of a line that was cut by the end of a read.
-    partial: Partial,
+pub(crate) struct FramingReader {
+    pub(super) position: Position,
+    /// The beginning of a line whose end has not arrived.
+    partial: PartialLine,
     head: Head,
-    /// Heads that were accepted.
+    /// How many heads were accepted.
     pub(super) accepted: u64,
-    pub(super) refused: Option<Refused>,
+    pub(super) refused: Option<FramingError>,
     is_http2: bool,
 }
 
-/// Where the next byte stands.
+/// What the next byte belongs to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Before or in a request line; empty lines may stand before it.
+pub(super) enum Position {
+    /// A request line, or an empty line before it.
     #[default]
     RequestLine,
     Headers,
     Body {
         left: u64,
     },
-    Chunks(Chunks),
-    /// In what is not read any more: a refused request and all behind it, or HTTP/2.
+    Chunks(ChunkedBody),
+    /// Bytes that are not read: a refused request and everything after it, or HTTP/2.
     Unread,
 }
 
+/// What the head being read says about its request so far.
 #[derive(Debug, Default, Clone, Copy)]
 struct Head {
     is_http_11: bool,
@@ -101,42 +102,42 @@ struct Head {
     hosts: u32,
 }
 
-impl Framing {
-    /// Reads on.
+impl FramingReader {
+    /// Reads the next bytes of the connection.
     pub(crate) fn read(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            bytes = match &mut self.place {
-                Place::RequestLine | Place::Headers => self.read_line(bytes),
-                Place::Body { left } => {
+            bytes = match &mut self.position {
+                Position::RequestLine | Position::Headers => self.read_line(bytes),
+                Position::Body { left } => {
                     let count = bytes
                         .len()
                         .min(usize::try_from(*left).unwrap_or(usize::MAX));
                     *left -= count as u64;
                     if *left == 0 {
-                        self.place = Place::RequestLine;
+                        self.position = Position::RequestLine;
                     }
                     bytes.get(count..).unwrap_or_default()
                 }
-                Place::Chunks(chunks) => {
+                Position::Chunks(chunks) => {
                     let (step, rest) = chunks.read(bytes);
                     match step {
                         Step::Inside => {}
-                        Step::End => self.place = Place::RequestLine,
-                        Step::Unreadable => self.refuse(Refused::Unreadable),
+                        Step::End => self.position = Position::RequestLine,
+                        Step::Unreadable => self.refuse(FramingError::Unreadable),
                     }
                     rest
                 }
-                Place::Unread => return,
+                Position::Unread => return,
             };
         }
     }
 
-    /// The request that is refused, counted from zero, and why. Nothing behind it is served.
-    pub(crate) fn refused(&self) -> Option<(u64, Refused)> {
+    /// The number of the refused request, counted from zero, and why. No later request is served.
+    pub(crate) fn refused(&self) -> Option<(u64, FramingError)> {
         self.refused.map(|why| (self.accepted, why))
     }
 
-    /// Whether the connection began as HTTP/2 does; then nothing of it is read here.
+    /// Whether the connection is HTTP/2, which this reader does not follow.
     pub(crate) fn is_http2(&self) -> bool {
         self.is_http2
     }
@@ -157,12 +158,12 @@ impl Framing {
         rest.get(1..).unwrap_or_default()
     }
 
-    /// A line has ended, without its line feed. All of it is in `start`, unless it is long.
+    /// Ends a line, which comes without its line feed. `start` is the whole line unless it is long.
     fn end_line(&mut self, start: &[u8], tail: &[u8], is_long: bool) {
         let is_empty = matches!(start, b"" | b"\r");
-        match self.place {
-            Place::RequestLine if is_empty => {}
-            Place::RequestLine => self.end_request_line(start, tail),
+        match self.position {
+            Position::RequestLine if is_empty => {}
+            Position::RequestLine => self.end_request_line(start, tail),
             _ if is_empty => self.end_head(),
             _ => self.head.note(start, is_long),
         }
@@ -172,14 +173,14 @@ impl Framing {
         let tail = tail.strip_suffix(b"\r").unwrap_or(tail);
         let is_http_11 = tail.ends_with(b"HTTP/1.1");
         if is_http_11 || tail.ends_with(b"HTTP/1.0") {
-            self.place = Place::Headers;
+            self.position = Position::Headers;
             self.head = Head {
                 is_http_11,
                 ..Head::default()
             };
         } else {
             self.is_http2 = self.accepted == 0 && line.strip_suffix(b"\r") == Some(HTTP2);
-            self.refuse(Refused::Unreadable);
+            self.refuse(FramingError::Unreadable);
         }
     }
 
@@ -187,23 +188,23 @@ impl Framing {
         match self.head.judge() {
             Ok(body) => {
                 self.accepted += 1;
-                self.place = body;
+                self.position = body;
             }
             Err(why) => self.refuse(why),
         }
     }
 
-    fn refuse(&mut self, why: Refused) {
+    fn refuse(&mut self, why: FramingError) {
         self.refused = Some(why);
-        self.place = Place::Unread;
+        self.position = Position::Unread;
     }
 }
 
 impl Head {
-    /// Notes a header that tells where the request ends, or whom it is for. A long line may not be here to
-    /// its end; no length and no coding that we take needs one.
+    /// Notes the headers that decide where the request ends, and `Host`. A long line may be incomplete
+    /// here, but every length and coding that we accept is short.
     fn note(&mut self, line: &[u8], is_long: bool) {
-        // Most headers are told from these by their first letter.
+        // The first letter is enough to skip most headers.
         match line.first().map(u8::to_ascii_lowercase) {
             Some(b'c') => {
                 if let Some(value) = value_of(LENGTH, line) {
@@ -222,30 +223,30 @@ impl Head {
         }
     }
 
-    /// What follows this head, if that is beyond doubt.
-    fn judge(&self) -> Result<Place, Refused> {
+    /// What follows this head, unless that is in doubt.
+    fn judge(&self) -> Result<Position, FramingError> {
         let hosts_min = u32::from(self.is_http_11);
         if self.lengths > 0 && self.codings > 0 {
-            return Err(Refused::LengthAndCoding);
+            return Err(FramingError::LengthAndCoding);
         }
         if self.codings > 1 || self.is_coding_odd || self.codings > 0 && !self.is_http_11 {
-            return Err(Refused::Coding);
+            return Err(FramingError::Coding);
         }
         if self.lengths > 1 || self.lengths > 0 && self.length.is_none() {
-            return Err(Refused::Length);
+            return Err(FramingError::Length);
         }
         if self.hosts > 1 || self.hosts < hosts_min {
-            return Err(Refused::Host);
+            return Err(FramingError::Host);
         }
         Ok(match self.length {
-            _ if self.codings > 0 => Place::Chunks(Chunks::default()),
-            None | Some(0) => Place::RequestLine,
-            Some(left) => Place::Body { left },
+            _ if self.codings > 0 => Position::Chunks(ChunkedBody::default()),
+            None | Some(0) => Position::RequestLine,
+            Some(left) => Position::Body { left },
         })
     }
 }
 
-/// The value of a header with this name and colon, without the blanks around it.
+/// The trimmed value of this header. `name` includes the colon.
 fn value_of<'a>(name: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
     let (start, value) = line.split_at_checked(name.len())?;
     start.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
@@ -261,15 +262,15 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// What is kept of a line that came in several reads.
+/// The parts of a line that are kept while it arrives in several reads.
 #[derive(Debug, Default)]
-struct Partial {
+struct PartialLine {
     start: ArrayVec<u8, LINE_BYTES_MAX>,
     tail: ArrayVec<u8, TAIL_BYTES>,
     bytes: usize,
 }
 
-impl Partial {
+impl PartialLine {
     fn keep(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
         let room = self.start.remaining_capacity().min(bytes.len());

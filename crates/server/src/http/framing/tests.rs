@@ -1,9 +1,9 @@
-//! Tests of the reader: what it accepts, however the bytes are cut.
+//! Which requests the reader accepts, however the bytes are cut.
 
 use super::reader::*;
 
-fn read(message: &str, cut: usize) -> Framing {
-    let mut framing = Framing::default();
+fn read(message: &str, cut: usize) -> FramingReader {
+    let mut framing = FramingReader::default();
     let (start, end) = message.as_bytes().split_at(cut);
     framing.read(start);
     framing.read(end);
@@ -12,7 +12,7 @@ fn read(message: &str, cut: usize) -> Framing {
 
 #[test]
 fn requests_are_told_apart_however_they_are_cut() {
-    use Refused::{Coding, Host, Length, LengthAndCoding, Unreadable};
+    use FramingError::{Coding, Host, Length, LengthAndCoding, Unreadable};
     const GET: &str = "GET / HTTP/1.1\r\nHost: g\r\n\r\n";
     let (long, blanks) = ("x".repeat(200), " ".repeat(64));
     let table = [
@@ -101,7 +101,7 @@ fn requests_are_told_apart_however_they_are_cut() {
         ),
     ];
     for (message, accepted, why) in table {
-        // Whatever came before it, and whatever comes behind.
+        // Between two other requests.
         let message = &format!("{GET}{message}{GET}");
         for cut in 0..=message.len() {
             let framing = read(message, cut);
@@ -125,8 +125,8 @@ fn http2_begins_a_connection_and_nothing_else() {
 
 #[test]
 fn reasons_have_their_numbers() {
-    for why in Refused::ALL {
-        assert_eq!(Refused::of_number(why as u8), Some(why));
+    for why in FramingError::ALL {
+        assert_eq!(FramingError::of_number(why as u8), Some(why));
     }
-    assert_eq!(Refused::of_number(255), None);
+    assert_eq!(FramingError::of_number(255), None);
 }

@@ -1,4 +1,4 @@
-//! The model catalog in the two shapes that clients list it in.
+//! The model catalog, in the list formats of the chat dialect and of Generate Content.
 
 use std::sync::LazyLock;
 
@@ -26,7 +26,7 @@ struct GoogleList<'a> {
     models: Vec<GoogleEntry<'a>>,
 }
 
-/// A catalog entry as clients of Generate Content read it.
+/// A catalog entry of Generate Content.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct GoogleEntry<'a> {
@@ -40,28 +40,28 @@ struct GoogleEntry<'a> {
 }
 
 /// `GET /v1/models`
-pub(crate) fn list(catalog: &Catalog) -> Vec<u8> {
+pub(super) fn list(catalog: &Catalog) -> Vec<u8> {
     let data = catalog.list().map(|model| entry(model)).collect();
-    written(&List {
+    to_json(&List {
         object: "list",
         data,
     })
 }
 
 /// `GET /v1/models/{id}`
-pub(crate) fn one(model: &Model) -> Vec<u8> {
-    written(&entry(model))
+pub(super) fn one(model: &Model) -> Vec<u8> {
+    to_json(&entry(model))
 }
 
 /// `GET /v1beta/models`
-pub(crate) fn google_list(catalog: &Catalog) -> Vec<u8> {
+pub(super) fn google_list(catalog: &Catalog) -> Vec<u8> {
     let models = catalog.list().map(|model| google_entry(model)).collect();
-    written(&GoogleList { models })
+    to_json(&GoogleList { models })
 }
 
 /// `GET /v1beta/models/{id}`
-pub(crate) fn google_one(model: &Model) -> Vec<u8> {
-    written(&google_entry(model))
+pub(super) fn google_one(model: &Model) -> Vec<u8> {
+    to_json(&google_entry(model))
 }
 
 fn entry(model: &Model) -> Entry<'_> {
@@ -73,13 +73,13 @@ fn entry(model: &Model) -> Entry<'_> {
     }
 }
 
-/// The time that the configuration gives, else that of the first list of this process: never 0, which clients
-/// show as 1970.
+/// The time in the configuration, otherwise the time when this process first listed its models. Never 0,
+/// which clients would show as 1970.
 fn created(model: &Model) -> i64 {
     static FIRST_LISTED: LazyLock<i64> = LazyLock::new(|| clock::now().get() / 1000);
     match model.created {
         0 => *FIRST_LISTED,
-        told => told,
+        configured => configured,
     }
 }
 
@@ -96,7 +96,7 @@ fn google_entry(model: &Model) -> GoogleEntry<'_> {
     }
 }
 
-fn written(document: &impl Serialize) -> Vec<u8> {
-    // Strings and numbers alone: this cannot fail.
+fn to_json(document: &impl Serialize) -> Vec<u8> {
+    // Strings and numbers always serialize.
     serde_json::to_vec(document).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Serves kept media: without a key, since nobody can guess a name, in ranges, and only until they
-//! expire.
+//! Serves stored media files, in ranges and until they expire. No API key is needed, because nobody can
+//! guess the name of a file (K10).
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -16,46 +16,38 @@ use ledger::UnixMs;
 use protocol::{ByteQueue, Failure};
 use store::{MediaError, MediaHead, MediaName};
 
-use super::range::{Part, asked_part, names, range_holds};
+use super::range::{Part, etag_matches, range_applies, requested_part};
+use crate::http::endpoint::MediaPath;
 
-/// The address by which a medium was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// `/media/{id}.mp4`: to be looked at.
-    Look,
-    /// `/v1beta/files/{id}:download`: to be saved.
-    Save,
+/// The answer to a request for a file that exists.
+#[derive(Debug)]
+pub(crate) enum MediaReply {
+    File(Box<MediaFile>),
+    /// The range lies beyond the end of the file, which has this many bytes.
+    RangeNotSatisfiable(u64),
 }
 
-/// An answer about a medium that is there.
+/// A file, or a part of it.
 #[derive(Debug)]
-pub(crate) enum Reply {
-    Found(Box<Found>),
-    /// The range lies beyond the end of a file of so many bytes.
-    Outside(u64),
-}
-
-/// A medium, or a part of it.
-#[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct MediaFile {
     pub(crate) status: StatusCode,
     pub(crate) content_type: HeaderValue,
     pub(crate) headers: HeaderMap,
     pub(crate) body: AnswerBody,
 }
 
-/// Answers GET and HEAD. Missing, expired and misspelt are the same. `from` is the caller's address,
-/// if it is no proxy's.
-pub(crate) async fn serve(
+/// Answers GET and HEAD. Missing and expired files and invalid names get the same 404. `address` is the
+/// client's, unless the peer is a trusted proxy.
+pub(super) async fn serve(
     engine: &Engine,
-    from: Option<IpAddr>,
+    address: Option<IpAddr>,
     name: Option<MediaName>,
-    asked: Asked,
+    path: MediaPath,
     method: &Method,
     headers: &HeaderMap,
-) -> Result<Reply, Failure> {
-    let name = name.ok_or_else(no_such)?;
-    let place = engine.read_media(from)?;
+) -> Result<MediaReply, Failure> {
+    let name = name.ok_or_else(not_found)?;
+    let place = engine.read_media(address)?;
     let now = clock::now();
     let is_plain = method == Method::GET
         && [RANGE, IF_NONE_MATCH]
@@ -63,39 +55,39 @@ pub(crate) async fn serve(
             .all(|it| !headers.contains_key(it));
     if is_plain {
         let found = engine.media().read(name, now).await.map_err(unavailable)?;
-        let (head, body) = found.ok_or_else(no_such)?;
+        let (head, body) = found.ok_or_else(not_found)?;
         let body = AnswerBody::Media(Box::new(engine.stream_of(body, place)));
-        let found = Found::whole(name, asked, &head, now, body);
-        return Ok(Reply::Found(found.into()));
+        let file = MediaFile::whole(name, path, &head, now, body);
+        return Ok(MediaReply::File(file.into()));
     }
     let head = engine.media().head(name, now).await.map_err(unavailable)?;
-    let head = head.ok_or_else(no_such)?;
+    let head = head.ok_or_else(not_found)?;
     let text = |header: HeaderName| headers.get(header).and_then(|value| value.to_str().ok());
-    if text(IF_NONE_MATCH).is_some_and(|condition| names(condition, &head.etag)) {
-        let mut found = Found::whole(name, asked, &head, now, nothing());
-        found.status = StatusCode::NOT_MODIFIED;
-        found.headers.remove(CONTENT_LENGTH);
-        return Ok(Reply::Found(found.into()));
+    if text(IF_NONE_MATCH).is_some_and(|condition| etag_matches(condition, &head.etag)) {
+        let mut file = MediaFile::whole(name, path, &head, now, nothing());
+        file.status = StatusCode::NOT_MODIFIED;
+        file.headers.remove(CONTENT_LENGTH);
+        return Ok(MediaReply::File(file.into()));
     }
-    // A range of something else than the caller has the rest of is of no use to it.
-    let range = text(RANGE).filter(|_| range_holds(text(IF_RANGE), &head.etag));
-    let part = asked_part(range, head.bytes);
+    // If the file has changed, a range of it does not fit the part that the client already has.
+    let range = text(RANGE).filter(|_| range_applies(text(IF_RANGE), &head.etag));
+    let part = requested_part(range, head.bytes);
     if method == Method::HEAD {
-        let found = Found::whole(name, asked, &head, now, nothing());
-        return Ok(Reply::Found(found.into()));
+        let file = MediaFile::whole(name, path, &head, now, nothing());
+        return Ok(MediaReply::File(file.into()));
     }
     match part {
-        Part::Outside => Ok(Reply::Outside(head.bytes)),
+        Part::BeyondEnd => Ok(MediaReply::RangeNotSatisfiable(head.bytes)),
         Part::Whole => {
             let body = read(engine, place, name, &head, 0..head.bytes).await?;
-            let found = Found::whole(name, asked, &head, now, body);
-            Ok(Reply::Found(found.into()))
+            let file = MediaFile::whole(name, path, &head, now, body);
+            Ok(MediaReply::File(file.into()))
         }
-        Part::Some(range) => {
+        Part::Range(range) => {
             let body = read(engine, place, name, &head, range.clone()).await?;
-            let found = Found::whole(name, asked, &head, now, body);
-            let found = found.narrowed_to(&range, head.bytes);
-            Ok(Reply::Found(found.into()))
+            let file = MediaFile::whole(name, path, &head, now, body);
+            let file = file.narrowed_to(&range, head.bytes);
+            Ok(MediaReply::File(file.into()))
         }
     }
 }
@@ -108,15 +100,15 @@ async fn read(
     range: Range<u64>,
 ) -> Result<AnswerBody, Failure> {
     let found = engine.media().read_range(name, head, range).await;
-    // It was there a moment ago: copied anew since, or swept.
-    let body = found.map_err(unavailable)?.ok_or_else(no_such)?;
+    // The file existed a moment ago. Since then it was replaced or swept.
+    let body = found.map_err(unavailable)?.ok_or_else(not_found)?;
     Ok(AnswerBody::Media(Box::new(engine.stream_of(body, place))))
 }
 
-impl Found {
+impl MediaFile {
     fn whole(
         name: MediaName,
-        asked: Asked,
+        path: MediaPath,
         head: &MediaHead,
         now: UnixMs,
         body: AnswerBody,
@@ -126,13 +118,13 @@ impl Found {
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(CONTENT_LENGTH, head.bytes.into());
-        let disposition = match asked {
-            Asked::Look => "inline",
-            Asked::Save => "attachment",
+        let disposition = match path {
+            MediaPath::Inline => "inline",
+            MediaPath::Download => "attachment",
         };
         for (header, text) in [
             (ETAG, Some(head.etag.clone())),
-            // Whoever has the address may keep a copy as long as we do; caches between must not.
+            // The client may cache the file until it expires; shared caches must not.
             (
                 CACHE_CONTROL,
                 Some(format!("private, max-age={}", left_ms / 1000)),
@@ -158,8 +150,8 @@ impl Found {
 
     fn narrowed_to(mut self, range: &Range<u64>, bytes: u64) -> Self {
         let last = range.end.saturating_sub(1);
-        let told = format!("bytes {}-{last}/{bytes}", range.start);
-        if let Ok(value) = HeaderValue::try_from(told) {
+        let content_range = format!("bytes {}-{last}/{bytes}", range.start);
+        if let Ok(value) = HeaderValue::try_from(content_range) {
             self.headers.insert(CONTENT_RANGE, value);
         }
         let length = range.end.saturating_sub(range.start);
@@ -167,13 +159,6 @@ impl Found {
         self.status = StatusCode::PARTIAL_CONTENT;
         self
     }
-}
-
-/// The error of a range beyond the end, and the header that tells the end.
-pub(crate) fn outside(bytes: u64) -> (Failure, Option<HeaderValue>) {
-    let failure = Failure::invalid("The range lies beyond the end of the file.").with_status(416);
-    let told = HeaderValue::try_from(format!("bytes */{bytes}"));
-    (failure, told.ok())
 }
 
 fn nothing() -> AnswerBody {
@@ -185,13 +170,13 @@ fn http_date(at: UnixMs) -> Option<String> {
     DateTimePrinter::new().timestamp_to_rfc9110_string(&at).ok()
 }
 
-fn no_such() -> Failure {
+fn not_found() -> Failure {
     Failure::not_found("There is no such file, or it has expired.")
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn unavailable(error: MediaError) -> Failure {
-    tracing::warn!(%error, "a medium could not be read");
+    tracing::warn!(%error, "a media file could not be read");
     Failure::unavailable("The file cannot be read now.").retry_after(5)
 }
 
@@ -200,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_told_as_http_tells_them() {
+    fn dates_are_in_the_format_of_http() {
         let at = UnixMs::new(784_111_777_500);
         assert_eq!(http_date(at).unwrap(), "Sun, 06 Nov 1994 08:49:37 GMT");
     }

@@ -1,8 +1,19 @@
-//! Each endpoint: reads its request, calls the engine, and returns what to answer.
+//! The endpoints: `dispatch` chooses the handler of a request, which reads the request and calls the
+//! engine.
 
-pub(super) mod catalog;
-pub(super) mod media;
+mod catalog;
+mod dispatch;
+mod embeddings;
+mod images;
+mod media;
+mod output;
 mod range;
-pub(super) mod tasks;
-pub(super) mod voice;
-pub(super) mod websocket;
+mod tasks;
+mod text;
+mod voice;
+mod websocket;
+
+pub(super) use dispatch::dispatch;
+pub(super) use media::MediaReply;
+pub(super) use output::Output;
+pub(super) use websocket::WebSocketUpgrade;

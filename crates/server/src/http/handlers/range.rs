@@ -1,19 +1,19 @@
-//! Which part of a file a request asks for. Pure: header values go in.
+//! Reads the headers that ask for a part of a file or make the request conditional.
 
 use std::ops::Range;
 
-/// What is to be sent.
+/// The part of a file to send.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(super) enum Part {
     Whole,
-    Some(Range<u64>),
-    /// Nothing of the range is there.
-    Outside,
+    Range(Range<u64>),
+    /// The range has no byte in common with the file.
+    BeyondEnd,
 }
 
-/// Reads `range` for a file of `bytes`. One range is served; several, another unit or a text that
-/// cannot be read get the whole file, as RFC 9110 leaves to us.
-pub(crate) fn asked_part(range: Option<&str>, bytes: u64) -> Part {
+/// Reads the `range` header for a file of this size. Several ranges, other units and malformed values get
+/// the whole file, as RFC 9110 permits.
+pub(super) fn requested_part(range: Option<&str>, bytes: u64) -> Part {
     let spec = range.and_then(|text| text.trim().strip_prefix("bytes="));
     let Some((first, last)) = spec.and_then(|spec| spec.trim().split_once('-')) else {
         return Part::Whole;
@@ -22,7 +22,7 @@ pub(crate) fn asked_part(range: Option<&str>, bytes: u64) -> Part {
         match text.trim() {
             "" => Some(None),
             digits if digits.bytes().all(|it| it.is_ascii_digit()) => {
-                // What is beyond counting is beyond any file.
+                // A number that does not fit is beyond the end of any file.
                 Some(Some(digits.parse().unwrap_or(u64::MAX)))
             }
             _ => None,
@@ -39,22 +39,22 @@ pub(crate) fn asked_part(range: Option<&str>, bytes: u64) -> Part {
         (None, Some(suffix)) => bytes.saturating_sub(suffix)..bytes,
     };
     if range.is_empty() {
-        Part::Outside
+        Part::BeyondEnd
     } else {
-        Part::Some(range)
+        Part::Range(range)
     }
 }
 
-/// Whether `if-none-match` names these very bytes.
-pub(crate) fn names(condition: &str, etag: &str) -> bool {
+/// Whether `if-none-match` matches the file.
+pub(super) fn etag_matches(condition: &str, etag: &str) -> bool {
     let bare = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     condition
         .split(',')
         .any(|tag| tag.trim() == "*" || bare(tag) == bare(etag))
 }
 
-/// Whether a range holds good under `if-range`, which needs the same bytes and no less.
-pub(crate) fn range_holds(condition: Option<&str>, etag: &str) -> bool {
+/// Whether `if-range` lets a range apply. It requires the same bytes, so a weak tag never matches.
+pub(super) fn range_applies(condition: Option<&str>, etag: &str) -> bool {
     condition.is_none_or(|tag| tag.trim() == etag && !etag.starts_with("W/"))
 }
 
@@ -65,19 +65,19 @@ mod tests {
     #[test]
     fn one_range_is_served_and_others_are_not_there() {
         for (text, expected) in [
-            ("bytes=0-0", Part::Some(0..1)),
-            ("bytes=0-9", Part::Some(0..10)),
-            ("bytes=3-5", Part::Some(3..6)),
-            ("bytes=3-", Part::Some(3..10)),
-            ("bytes= 3 - 5 ", Part::Some(3..6)),
-            ("bytes=9-99", Part::Some(9..10)),
-            ("bytes=-3", Part::Some(7..10)),
-            ("bytes=-99", Part::Some(0..10)),
-            ("bytes=0-99999999999999999999999", Part::Some(0..10)),
-            ("bytes=10-", Part::Outside),
-            ("bytes=10-20", Part::Outside),
-            ("bytes=-0", Part::Outside),
-            ("bytes=99999999999999999999999-", Part::Outside),
+            ("bytes=0-0", Part::Range(0..1)),
+            ("bytes=0-9", Part::Range(0..10)),
+            ("bytes=3-5", Part::Range(3..6)),
+            ("bytes=3-", Part::Range(3..10)),
+            ("bytes= 3 - 5 ", Part::Range(3..6)),
+            ("bytes=9-99", Part::Range(9..10)),
+            ("bytes=-3", Part::Range(7..10)),
+            ("bytes=-99", Part::Range(0..10)),
+            ("bytes=0-99999999999999999999999", Part::Range(0..10)),
+            ("bytes=10-", Part::BeyondEnd),
+            ("bytes=10-20", Part::BeyondEnd),
+            ("bytes=-0", Part::BeyondEnd),
+            ("bytes=99999999999999999999999-", Part::BeyondEnd),
             ("bytes=5-3", Part::Whole),
             ("bytes=-", Part::Whole),
             ("bytes=", Part::Whole),
@@ -88,17 +88,17 @@ mod tests {
             ("items=0-1", Part::Whole),
             ("0-1", Part::Whole),
         ] {
-            assert_eq!(asked_part(Some(text), 10), expected, "{text}");
+            assert_eq!(requested_part(Some(text), 10), expected, "{text}");
         }
-        assert_eq!(asked_part(None, 10), Part::Whole);
+        assert_eq!(requested_part(None, 10), Part::Whole);
         for text in ["bytes=0-", "bytes=-1", "bytes=0-0"] {
-            assert_eq!(asked_part(Some(text), 0), Part::Outside, "{text}");
+            assert_eq!(requested_part(Some(text), 0), Part::BeyondEnd, "{text}");
         }
     }
 
     #[test]
-    fn conditions_compare_marks() {
-        for (condition, etag, is_named) in [
+    fn conditions_compare_etags() {
+        for (condition, etag, matches) in [
             ("\"a\"", "\"a\"", true),
             ("*", "\"a\"", true),
             ("\"b\", \"a\"", "\"a\"", true),
@@ -107,16 +107,20 @@ mod tests {
             ("\"b\"", "\"a\"", false),
             ("a", "\"a\"", false),
         ] {
-            assert_eq!(names(condition, etag), is_named, "{condition} {etag}");
+            assert_eq!(etag_matches(condition, etag), matches, "{condition} {etag}");
         }
-        for (condition, etag, holds) in [
+        for (condition, etag, applies) in [
             (None, "\"a\"", true),
             (Some("\"a\""), "\"a\"", true),
             (Some("\"b\""), "\"a\"", false),
             (Some("W/\"a\""), "W/\"a\"", false),
             (Some("Sun, 15 Nov 2026 00:00:00 GMT"), "\"a\"", false),
         ] {
-            assert_eq!(range_holds(condition, etag), holds, "{condition:?} {etag}");
+            assert_eq!(
+                range_applies(condition, etag),
+                applies,
+                "{condition:?} {etag}"
+            );
         }
     }
 }

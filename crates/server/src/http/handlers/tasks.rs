@@ -1,16 +1,42 @@
-//! What a query says about lists of tasks.
+//! Video tasks: creates them, and reads the query of their list.
 
 use std::borrow::Cow;
 
-use engine::ListQuery;
-use http::Uri;
+use engine::{Caller, FailedCall, ListQuery, VideoCall, VideoEndpoint};
+use http::{Request, Uri};
+use hyper::body::Incoming;
 use protocol::Failure;
 
-use crate::http::request::query::Query;
+use super::output::Output;
+use crate::http::context::RequestContext;
+use crate::http::request::{Query, body, headers};
 
-/// Reads the query of a list as the content-task protocol's own clients send it. Filters that are not known,
-/// such as the tier, which is the service's to choose, are passed over.
-pub(crate) fn list_query(uri: &Uri) -> Result<ListQuery, Failure> {
+/// Creates a video task.
+pub(super) async fn create(
+    context: &RequestContext,
+    caller: &Caller,
+    ask: VideoEndpoint,
+    request: Request<Incoming>,
+) -> Result<Output, FailedCall> {
+    headers::check_json_call(request.headers())?;
+    let limits = context.limits().body(context.limits().body_video_bytes);
+    let account = context.memory_account(caller);
+    let body = body::read(request.into_body(), limits, account).await?;
+    let call = VideoCall {
+        arrival: context.arrival(caller),
+        ask,
+        body,
+    };
+    context
+        .engine()
+        .create_video(call)
+        .await
+        .map(Output::Answer)
+}
+
+/// Reads the query of a list as the official clients of the content-task protocol send it. Unknown filters
+/// are ignored, for example the service tier, which clients cannot choose here.
+pub(super) fn list_query(uri: &Uri) -> Result<ListQuery, Failure> {
     let query = Query::read(uri)?;
     let one = |name| {
         let value = query.get(name)?.map(Cow::into_owned);

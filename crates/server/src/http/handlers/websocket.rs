@@ -1,4 +1,4 @@
-//! Sessions over sockets: refused in JSON, or switched.
+//! WebSocket sessions: checks the request, opens the session, and runs it after the upgrade.
 
 use std::pin::pin;
 
@@ -12,76 +12,66 @@ use protocol::voice::Listened;
 use protocol::{Failure, Family};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-use crate::http::endpoint::surface::{Endpoint, Surface};
+use crate::http::context::RequestContext;
+use crate::http::endpoint::{Endpoint, Target, WebSocketPath};
 use crate::http::panics::catch_panic;
-use crate::http::request::credentials;
-use crate::http::request::query::Query;
-use crate::http::response::reply::Visit;
-use crate::http::service::{Shared, refuse_idempotency_key};
+use crate::http::request::{Query, credentials, headers};
 
 const KEY: HeaderName = HeaderName::from_static("sec-websocket-key");
 const VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
 const PROTOCOL: HeaderName = HeaderName::from_static("sec-websocket-protocol");
-/// The one name that clients of realtime sessions offer besides the key.
+/// The subprotocol that clients of realtime sessions offer; the others they offer carry their key.
 const REALTIME: &str = "realtime";
 
-/// The three paths that are sockets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SocketPath {
-    Realtime,
-    Speech,
-    Transcript,
-}
-
-/// A session that only waits for its caller.
-pub(crate) struct Switch {
+/// A session that is open upstream and waits for its client to switch protocols.
+pub(crate) struct WebSocketUpgrade {
     socket: Box<OpenSession>,
     upgrade: OnUpgrade,
     pub(crate) accept: HeaderValue,
-    /// The subprotocol that was chosen of those offered.
+    /// The subprotocol that we chose from those offered.
     pub(crate) subprotocol: Option<HeaderValue>,
 }
 
-impl Switch {
-    /// Runs the session when the caller has got the answer that switches. Its visit keeps
-    /// the place among the connections, and its panic is its own (S10); the hold is settled by whoever drops it.
-    pub(crate) async fn run(self: Box<Self>, visit: Visit) {
+impl WebSocketUpgrade {
+    /// Runs the session once the client has received the answer that switches protocols. The context
+    /// keeps the slot among the connections. A panic ends this session alone (S10), and dropping the
+    /// session settles its hold.
+    pub(crate) async fn run(self: Box<Self>, context: RequestContext) {
         let session = async {
             match self.upgrade.await {
                 Ok(upgraded) => self.socket.run(TokioIo::new(upgraded)).await,
-                Err(error) => tracing::debug!(%error, "a caller left before its session"),
+                Err(error) => tracing::debug!(%error, "a client left before its session began"),
             }
         };
         if catch_panic(pin!(session)).await.is_err() {
-            visit.panicked("a session");
+            context.report_panic("a session");
         }
     }
 }
 
-/// Everything that can refuse a session, then the session.
-pub(crate) async fn open(
-    shared: &Shared,
-    visit: &Visit,
-    path: SocketPath,
+/// Makes every check that can refuse a session, then opens the session upstream.
+pub(super) async fn open(
+    context: &RequestContext,
     caller: &Caller,
+    path: WebSocketPath,
     mut request: Request<Incoming>,
-) -> Result<Switch, FailedCall> {
-    refuse_idempotency_key(request.headers())?;
-    let accept = accepted(&request)?;
+) -> Result<WebSocketUpgrade, FailedCall> {
+    headers::refuse_idempotency_key(request.headers())?;
+    let accept = accept_key(&request)?;
     let subprotocol = offers_realtime(request.headers());
     let upgrade = hyper::upgrade::on(&mut request);
     let query = Query::read(request.uri())?;
     query.refuse_choices()?;
     let kind = match path {
-        SocketPath::Realtime => {
+        WebSocketPath::Realtime => {
             if query.get("call_id")?.is_some() {
                 let why = "Sessions of telephone calls are not supported.";
                 return Err(Failure::stateful_not_supported(why).param("call_id").into());
             }
             SessionKind::Realtime
         }
-        SocketPath::Speech => SessionKind::Speech,
-        SocketPath::Transcript => SessionKind::Transcript(Listened::read(
+        WebSocketPath::Speech => SessionKind::Speech,
+        WebSocketPath::Transcript => SessionKind::Transcript(Listened::read(
             query.get("encoding")?.as_deref(),
             query.get("sample_rate")?.as_deref(),
             query.get("multichannel")?.as_deref(),
@@ -93,13 +83,13 @@ pub(crate) async fn open(
     let key = credentials::find(Family::OpenAi, request.headers(), request.uri());
     let key = key.map_err(|_| Failure::invalid_api_key())?;
     let call = SessionCall {
-        arrival: visit.arrival(caller),
+        arrival: context.arrival(caller),
         kind,
         model: model.into_owned(),
         query: query.for_upstream("model", key)?,
     };
-    let socket = shared.engine.open_session(call).await?;
-    Ok(Switch {
+    let socket = context.engine().open_session(call).await?;
+    Ok(WebSocketUpgrade {
         socket,
         upgrade,
         accept,
@@ -107,20 +97,20 @@ pub(crate) async fn open(
     })
 }
 
-/// Whether a request asks for a socket where something else is served.
-pub(crate) fn is_misplaced(
+/// Whether a request asks for a WebSocket on a path that serves something else.
+pub(super) fn is_misplaced(
     endpoint: &Endpoint,
     request: &Request<Incoming>,
     aliases: bool,
 ) -> bool {
     request.method() == Method::GET
-        && !matches!(endpoint, Endpoint::Socket(_))
+        && !matches!(endpoint, Endpoint::WebSocket(_))
         && has_token(request.headers(), &UPGRADE, "websocket")
-        && Surface::is_path(request.uri().path(), aliases)
+        && Target::is_served(request.uri().path(), aliases)
 }
 
-/// The proof that we understood the handshake; a request that is none must upgrade.
-fn accepted(request: &Request<Incoming>) -> Result<HeaderValue, Failure> {
+/// The value of `Sec-WebSocket-Accept`; an error if the request is not a WebSocket handshake.
+fn accept_key(request: &Request<Incoming>) -> Result<HeaderValue, Failure> {
     let headers = request.headers();
     let is_websocket = request.method() == Method::GET
         && has_token(headers, &UPGRADE, "websocket")
@@ -133,11 +123,11 @@ fn accepted(request: &Request<Incoming>) -> Result<HeaderValue, Failure> {
         let message = "`Sec-WebSocket-Key` must be 16 bytes in base64.";
         return Err(Failure::invalid(message));
     }
-    let proof = derive_accept_key(key.as_bytes());
-    HeaderValue::try_from(proof).map_err(|_| Failure::internal())
+    let accept = derive_accept_key(key.as_bytes());
+    HeaderValue::try_from(accept).map_err(|_| Failure::internal())
 }
 
-/// Whether it is 16 bytes in base64.
+/// Whether the key is 16 bytes in base64.
 fn is_nonce(key: &[u8]) -> bool {
     key.strip_suffix(b"==").is_some_and(|digits| {
         let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');

@@ -1,44 +1,44 @@
-//! Charges a request body to memory as it arrives.
+//! Charges a request body to memory budgets as it arrives (`docs/decisions/027`).
 //!
-//! A length is only a claim, and a claim costs its maker nothing; so memory is charged for what has
-//! arrived. Small bodies take from the whole node. Large ones take from their key, their wallet and
-//! the part of the node that is not kept for small ones, and a wallet without credit gets none.
+//! A `Content-Length` is only a claim, which costs the client nothing, so only bytes that have arrived
+//! are charged. Small bodies are charged to the node. Large ones are charged to their key, their wallet
+//! and the part of the node that is not reserved for small ones; a wallet without credit gets none.
 
 use engine::{Caller, Engine, LimitOwner, MemoryShare};
 use protocol::{Code, Failure};
 
-/// Bodies up to this size are small: they are charged to the node alone, and read before the wallet
-/// is looked at, so that what is wrong with them is told first.
+/// Bodies up to this size are small. They are charged to the node alone, and they are read before the
+/// wallet is checked, so that errors in the body are reported first.
 const SMALL_BYTES_MAX: usize = 64 << 10;
 /// A large body is charged in steps of this size.
 const STEP_BYTES: usize = 64 << 10;
 
-/// Who pays for a body with memory.
+/// Whose memory a body is charged to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Payer<'a> {
+pub(crate) struct MemoryAccount<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) caller: &'a Caller,
 }
 
-/// What one body takes while it is read.
+/// The memory that one body has taken while it is read.
 #[derive(Debug)]
 pub(crate) struct BodyCharge<'a> {
-    payer: Payer<'a>,
+    account: MemoryAccount<'a>,
     share: MemoryShare,
     is_large: bool,
 }
 
 impl<'a> BodyCharge<'a> {
-    /// Begins with nothing. A body that announces more than there is room for is refused now;
-    /// `held_bytes` is what will be in memory of the announced bytes at one time.
+    /// Charges nothing yet, but refuses a body that announces more than there is room for. At most
+    /// `held_bytes` of it will be in memory at a time.
     pub(crate) async fn begin(
-        payer: Payer<'a>,
+        account: MemoryAccount<'a>,
         length: Option<usize>,
         held_bytes: usize,
     ) -> Result<Self, Failure> {
-        let small_bodies = payer.engine.small_bodies();
+        let small_bodies = account.engine.small_bodies();
         let mut charge = Self {
-            payer,
+            account,
             share: small_bodies.share(),
             is_large: false,
         };
@@ -52,7 +52,7 @@ impl<'a> BodyCharge<'a> {
         Ok(charge)
     }
 
-    /// Charges what is missing for so many bytes that are held now.
+    /// Charges the bytes that are now held and not yet charged.
     pub(crate) async fn cover(&mut self, held_bytes: usize) -> Result<(), Failure> {
         if held_bytes <= self.share.bytes() {
             return Ok(());
@@ -61,29 +61,29 @@ impl<'a> BodyCharge<'a> {
             self.enlarge(held_bytes).await?;
         }
         let missing = held_bytes - self.share.bytes();
-        // A whole step, unless there is no room for it any more.
+        // Charge a whole step, unless there is no room for it.
         if self.is_large && missing < STEP_BYTES && self.share.grow(STEP_BYTES) {
             return Ok(());
         }
         self.share.try_grow(missing).map_err(refused)
     }
 
-    /// Gives back what is held no longer.
+    /// Returns the memory of bytes that are no longer held.
     pub(crate) fn release_beyond(&mut self, held_bytes: usize) {
         if held_bytes < self.share.bytes() {
             self.share.resize(held_bytes);
         }
     }
 
-    /// What was taken, to be kept as long as the body is.
+    /// The memory taken, to be kept as long as the body.
     pub(crate) fn into_share(self) -> MemoryShare {
         self.share
     }
 
-    /// From now on the body is charged as a large one, which will hold so many bytes at least.
+    /// Charges the body as a large one from now on; it will hold at least this many bytes.
     async fn enlarge(&mut self, bytes: usize) -> Result<(), Failure> {
-        let Payer { engine, caller } = self.payer;
-        // In a box, so that the many small bodies do not keep room for it.
+        let MemoryAccount { engine, caller } = self.account;
+        // Boxed, so that the futures of the many small bodies stay small.
         Box::pin(engine.check_funds(caller)).await?;
         let bodies = caller.large_bodies();
         bodies.has_room(bytes).map_err(refused)?;
@@ -95,14 +95,14 @@ impl<'a> BodyCharge<'a> {
     }
 }
 
-fn refused(ceiling: LimitOwner) -> Failure {
-    match ceiling {
+fn refused(limit: LimitOwner) -> Failure {
+    match limit {
         LimitOwner::Node => {
             Failure::unavailable("The service has no memory left for request bodies.")
         }
         LimitOwner::Caller => Failure::new(
             Code::ConcurrencyLimitExceeded,
-            "Large requests of this key or wallet take as much memory as they may.",
+            "The large requests of this key or wallet already take all the memory they may.",
         ),
     }
     .retry_after(1)

@@ -1,18 +1,18 @@
-//! Which API key a request carries, by the credential table of its endpoint family.
+//! Finds the API key of a request, where the clients of its endpoint family put it.
 
 use http::{HeaderMap, Uri, header};
 use protocol::Family;
 
-/// Why a request has no usable key. Callers see one and the same 401 for all of them.
+/// Why a request has no usable key. Clients get the same 401 for all of them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoKey {
     Missing,
     Malformed,
-    /// Two credentials that differ: one of them would be billed by chance.
+    /// Two different credentials: we must not choose which one to bill.
     Conflicting,
 }
 
-/// The contract's neutral name and the real SDKs' name of the same header.
+/// The same header, as the SDKs name it and as the contract names it.
 const GOOGLE_HEADERS: [&str; 2] = ["x-goog-api-key", "x-alpha-api-key"];
 
 /// Finds the one key of a request.

@@ -1,6 +1,10 @@
-//! Reads requests: API key, query and body, each within its limits.
+//! Reads requests: headers, API key, query and body, each within its limits.
 
 pub(super) mod body;
-pub(super) mod body_memory;
+mod body_memory;
 pub(super) mod credentials;
-pub(super) mod query;
+pub(super) mod headers;
+mod query;
+
+pub(super) use body_memory::MemoryAccount;
+pub(super) use query::Query;

@@ -1,11 +1,13 @@
-//! The query of a request: pairs as they stand there, and what may not stand there.
+//! The query of a request, and the checks that every query must pass.
 
 use std::borrow::Cow;
 
 use http::Uri;
 use protocol::{Failure, guard};
 
-/// The pairs of a query, as they were written.
+use crate::http::percent::percent_decoded;
+
+/// The pairs of a query, not decoded yet.
 #[derive(Debug)]
 pub(crate) struct Query<'u>(Vec<Pair<'u>>);
 
@@ -14,12 +16,11 @@ struct Pair<'u> {
     /// The name, decoded.
     name: Cow<'u, str>,
     value: &'u str,
-    /// Both, as they were written.
+    /// The whole pair, not decoded.
     raw: &'u str,
 }
 
 impl<'u> Query<'u> {
-    /// Reads the query of a target.
     pub(crate) fn read(uri: &'u Uri) -> Result<Self, Failure> {
         let pairs = uri.query().unwrap_or_default().split('&');
         let pairs = pairs.filter(|raw| !raw.is_empty()).map(|raw| {
@@ -30,7 +31,7 @@ impl<'u> Query<'u> {
         Ok(Self(pairs.collect::<Result<_, Failure>>()?))
     }
 
-    /// The value of this name, which may stand there once.
+    /// The value of this name, which may occur once.
     pub(crate) fn get(&self, name: &'static str) -> Result<Option<Cow<'u, str>>, Failure> {
         let mut found = self
             .0
@@ -39,9 +40,9 @@ impl<'u> Query<'u> {
         let Some(pair) = found.next() else {
             return Ok(None);
         };
-        // Two readers could take two of them, or another spelling.
+        // Another reader of this query could take the other value or the other spelling.
         if pair.name != name || found.next().is_some() {
-            let wrong = format!("`{name}` must stand in the query once, in lower case.");
+            let wrong = format!("`{name}` must appear in the query once, in lower case.");
             return Err(Failure::invalid(wrong).param(name));
         }
         decoded(pair.value).map(Some)
@@ -61,8 +62,8 @@ impl<'u> Query<'u> {
         Ok(())
     }
 
-    /// The pairs that an upstream gets, as they were written: all but the one of this name, and
-    /// those that hold a credential. The caller's key is ours to check and nobody else's to see.
+    /// The query for the upstream: every pair as the client wrote it, except the one of this name and
+    /// those that hold a credential. The upstream must not see the client's key.
     pub(crate) fn for_upstream(&self, without: &str, key: &str) -> Result<String, Failure> {
         let mut kept: Vec<&str> = Vec::with_capacity(self.0.len());
         for pair in &self.0 {
@@ -78,7 +79,7 @@ impl<'u> Query<'u> {
     }
 }
 
-/// Names under which clients put a key into a query, without their signs between words.
+/// Names under which clients put a key into a query, in lower case and without separators.
 const CREDENTIALS: [&str; 11] = [
     "accesstoken",
     "apikey",
@@ -99,7 +100,7 @@ fn names_credential(name: &str) -> bool {
     CREDENTIALS.contains(&folded.as_str())
 }
 
-/// Undoes the encoding of forms: `+` is a blank.
+/// Decodes a name or value. `+` stands for a space.
 fn decoded(text: &str) -> Result<Cow<'_, str>, Failure> {
     let spaced: Cow<'_, str> = if text.contains('+') {
         Cow::Owned(text.replace('+', " "))
@@ -107,11 +108,10 @@ fn decoded(text: &str) -> Result<Cow<'_, str>, Failure> {
         Cow::Borrowed(text)
     };
     let decoded = match spaced {
-        Cow::Borrowed(text) => crate::http::endpoint::surface::percent_decoded(text),
-        Cow::Owned(text) => crate::http::endpoint::surface::percent_decoded(&text)
-            .map(|it| Cow::Owned(it.into_owned())),
+        Cow::Borrowed(text) => percent_decoded(text),
+        Cow::Owned(text) => percent_decoded(&text).map(|it| Cow::Owned(it.into_owned())),
     };
-    decoded.ok_or_else(|| Failure::invalid("The query is not encoded as it should be."))
+    decoded.ok_or_else(|| Failure::invalid("The query is not correctly percent-encoded."))
 }
 
 #[cfg(test)]

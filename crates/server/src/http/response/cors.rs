@@ -1,6 +1,6 @@
 //! Lets pages of other origins read answers in a browser (CORS).
 //!
-//! The API key is sent by the page itself, never by the browser, so credentials of browsers are not allowed.
+//! The page sends the API key itself, so browsers need not send credentials, and are not allowed to.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -12,15 +12,15 @@ use http::{HeaderMap, HeaderValue, Method, Request};
 const ANY: &str = "*";
 /// All methods that some path serves.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
-/// The headers of our answers that a page could not read otherwise.
+/// Headers of our answers that browsers hide from pages unless they are listed here.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "x-request-id, request-id, x-dropped-params, x-should-retry, retry-after, \
      x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, \
      x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, \
      content-disposition, content-range, accept-ranges, etag",
 );
-/// How long a browser may remember a permission, in seconds; browsers cut it to two hours at most.
-const REMEMBERED_S: HeaderValue = HeaderValue::from_static("7200");
+/// How long a browser may cache a permission, in seconds. Browsers allow two hours at most.
+const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
 
 /// The origins whose pages may read answers.
 #[derive(Debug)]
@@ -29,21 +29,21 @@ pub(crate) enum Cors {
     Listed(Vec<HeaderValue>),
 }
 
-/// What one answer tells the browser.
+/// The permission that one answer gives to the browser.
 #[derive(Debug)]
 pub(crate) struct Grant {
-    /// The origin that may read it.
+    /// The origin that may read the answer.
     origin: Option<HeaderValue>,
-    /// Whether another origin would be told something else.
+    /// Whether the answer would differ for another origin.
     varies: bool,
-    /// The browser asks before it sends the request itself.
+    /// The browser asks for permission before it sends the request itself.
     preflight: bool,
     /// The headers that the page wants to send.
     headers: Option<HeaderValue>,
 }
 
 impl Cors {
-    /// What the settings allow; nothing when no origin is listed.
+    /// Reads the setting; `None` if it lists no origin.
     pub(crate) fn of(origins: &[String]) -> Option<Self> {
         if origins.is_empty() {
             return None;
@@ -55,11 +55,11 @@ impl Cors {
         Some(Self::Listed(values.filter_map(Result::ok).collect()))
     }
 
-    /// What the answer to this request will tell.
+    /// Decides the permission for the answer to this request.
     pub(crate) fn grant<T>(&self, request: &Request<T>) -> Grant {
         let headers = request.headers();
         let origin = match self {
-            // Also without an origin: a cache may show the answer to one later.
+            // Also if the request has no origin, because a cache may serve the answer to one that has.
             Self::Any => Some(HeaderValue::from_static(ANY)),
             Self::Listed(listed) => {
                 let asking = headers.get(ORIGIN);
@@ -79,7 +79,7 @@ impl Cors {
 }
 
 impl Grant {
-    /// Whether the browser only asks for permission, which is given.
+    /// Whether the request only asks for permission, and gets it.
     pub(crate) fn is_preflight(&self) -> bool {
         self.preflight
     }
@@ -96,7 +96,7 @@ impl Grant {
             return;
         }
         answer.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-        answer.insert(ACCESS_CONTROL_MAX_AGE, REMEMBERED_S);
+        answer.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
         if let Some(headers) = self.headers {
             answer.append(
                 VARY,

@@ -1,4 +1,14 @@
-//! Writes responses: status, headers and body.
+//! Writes responses: `write` builds them, `headers` and `cors` write their headers, `body` sends their
+//! content.
 
-pub(super) mod cors;
-pub(super) mod reply;
+mod body;
+mod cors;
+mod headers;
+mod write;
+
+pub(super) use body::ResponseBody;
+pub(super) use cors::{Cors, Grant};
+pub(super) use write::{
+    answer, failed_call, failure, failure_and_close, finish, json, media, no_content,
+    switching_protocols,
+};

@@ -188,7 +188,7 @@ fn sleeps_of_serving_threads(pid: u32) -> Vec<(String, u64)> {
             .lines()
             .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))
             .unwrap();
-        if name.starts_with("gate-") {
+        if name.starts_with("serve-") {
             found.push((name.trim().to_owned(), sleeps.trim().parse().unwrap()));
         }
     }

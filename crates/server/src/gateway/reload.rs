@@ -1,6 +1,6 @@
-//! A changed configuration file, or SIGHUP, puts a new catalog in the place of the old one.
+//! Reloads channels and models when the configuration file changes, or on SIGHUP.
 //!
-//! A file with problems changes nothing: every problem is reported and the old catalog stays.
+//! A file with problems changes nothing: the log names every problem, and the old catalog stays (R5).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant, SystemTime};
 use engine::Engine;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::catalog::{install, missing_channels};
 use crate::config::{self, Config};
-use crate::gateway::{homeless_tasks, install};
 
-/// How often the file is looked at.
-const LOOK: Duration = Duration::from_secs(1);
-/// How long a good file waits that could not be put in place.
-const RETRY: Duration = Duration::from_secs(5);
+/// How often the file is checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// The pause before a valid file that could not be installed is tried again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Follows the file for ever.
+/// Watches the file for ever.
 pub(crate) async fn watch(file: PathBuf, started_with: Config, engine: Arc<Engine>) {
     let mut hangups = match signal(SignalKind::hangup()) {
         Ok(hangups) => hangups,
@@ -26,34 +26,34 @@ pub(crate) async fn watch(file: PathBuf, started_with: Config, engine: Arc<Engin
             return;
         }
     };
-    let mut seen = stamp(&file);
+    let mut last = stamp(&file);
     let mut retry_at = None;
     loop {
         tokio::select! {
             _ = hangups.recv() => {}
-            () = tokio::time::sleep(LOOK) => {
+            () = tokio::time::sleep(CHECK_INTERVAL) => {
                 let now = stamp(&file);
                 // A file that is being replaced may be missing for a moment.
                 let is_due = retry_at.is_some_and(|at| Instant::now() >= at);
-                if (now == seen && !is_due) || now.is_none() {
+                if (now == last && !is_due) || now.is_none() {
                     continue;
                 }
             }
         }
-        seen = stamp(&file);
+        last = stamp(&file);
         retry_at = match reload(&file, &started_with, &engine).await {
-            Reloaded::Done | Reloaded::Faulty => None,
-            Reloaded::NotInstalled => Some(Instant::now() + RETRY),
+            Reloaded::Done | Reloaded::Invalid => None,
+            Reloaded::NotInstalled => Some(Instant::now() + RETRY_INTERVAL),
         };
     }
 }
 
-/// What came of a reload.
+/// The result of a reload.
 enum Reloaded {
     Done,
-    /// The file has problems; there is no use in reading it again as it is.
-    Faulty,
-    /// The file is good and could not be put in place now.
+    /// The file has problems. It is read again when it changes.
+    Invalid,
+    /// The file is valid but could not be installed. It is tried again.
     NotInstalled,
 }
 
@@ -66,35 +66,36 @@ async fn reload(file: &Path, started_with: &Config, engine: &Engine) -> Reloaded
             for problem in &problems {
                 tracing::error!(%problem, "the configuration is not reloaded");
             }
-            return Reloaded::Faulty;
+            return Reloaded::Invalid;
         }
     };
-    let homeless = homeless_tasks(engine, &plan).await;
-    for (channel, tasks) in &homeless {
+    let missing = missing_channels(engine, &plan).await;
+    for (channel, tasks) in &missing {
         tracing::error!(
             channel,
             tasks,
             "the configuration is not reloaded: it lacks a channel that still has open tasks"
         );
     }
-    if !homeless.is_empty() {
-        // They may have ended by then.
+    if !missing.is_empty() {
+        // The tasks may have ended by the next attempt.
         return Reloaded::NotInstalled;
     }
     let models = plan.models.len();
     if let Err(error) = install(engine, plan).await {
-        tracing::error!(%error, "the configuration is not reloaded yet; it is tried again");
+        tracing::error!(%error, "the configuration is not reloaded yet; it will be tried again");
         return Reloaded::NotInstalled;
     }
     tracing::info!(models, "the configuration is reloaded");
     if !config.differs_only_in_catalog(started_with) {
         tracing::warn!(
-            "settings other than channels, their times and models changed; they act after a restart"
+            "settings other than channels, their timeouts and models have changed; they take effect after a restart"
         );
     }
     Reloaded::Done
 }
 
+/// Changes whenever the file changes.
 fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
     let metadata = std::fs::metadata(file).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))

@@ -1,0 +1,43 @@
+//! Puts the catalog of a configuration in place.
+
+use engine::{Catalog, CatalogError, Engine};
+
+use crate::config::Plan;
+
+/// Builds the catalog of a plan and installs it, as a whole or not at all.
+pub(super) async fn install(engine: &Engine, plan: Plan) -> Result<(), CatalogError> {
+    for (channel, reason) in &plan.idle {
+        tracing::warn!(channel, reason, "a channel cannot be used");
+    }
+    for (model, reason) in &plan.unlisted {
+        tracing::warn!(model, reason, "a model is not listed");
+    }
+    let before = engine.catalog();
+    let catalog = Catalog::build(
+        plan.channels,
+        &plan.timeouts,
+        plan.models,
+        &before,
+        engine.store(),
+    )
+    .await?;
+    engine.set_catalog(catalog);
+    Ok(())
+}
+
+/// Channels that have open tasks but are not in the plan, with the number of these tasks. A task can
+/// only be polled on the channel where it runs (T8).
+pub(super) async fn missing_channels(engine: &Engine, plan: &Plan) -> Vec<(String, u64)> {
+    let channels = engine.store().task_channels().await;
+    let channels = channels.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the channels of open tasks could not be looked up");
+        Vec::new()
+    });
+    let is_idle = |name: &str| plan.idle.iter().any(|(idle, _)| idle == name);
+    let is_usable = |name: &str| plan.channels.iter().any(|channel| channel.name == name);
+    channels
+        .into_iter()
+        .filter(|(name, _)| !is_idle(name) && !is_usable(name))
+        .map(|(name, tasks)| (name.into(), tasks))
+        .collect()
+}

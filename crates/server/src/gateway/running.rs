@@ -1,0 +1,199 @@
+//! Starts the parts of a gateway in order, and stops them in order.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::Engine;
+use store::{Media, Recovery};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::catalog::{install, missing_channels};
+use super::start_error::StartError;
+use super::{open_store, reload};
+use crate::admin::AdminListener;
+use crate::config::{self, Config};
+use crate::http::{Limits, PublicListener, ServeThreads};
+
+/// A gateway that serves.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    engine: Arc<Engine>,
+    address: SocketAddr,
+    admin_address: SocketAddr,
+    recovery: Recovery,
+    ready: Arc<AtomicBool>,
+    stop_public: CancellationToken,
+    stop_all: CancellationToken,
+    public: JoinHandle<()>,
+    background: Vec<JoinHandle<()>>,
+    /// Dropped last, after all work that runs on these threads has ended.
+    threads: Arc<ServeThreads>,
+    notice: Duration,
+}
+
+impl Gateway {
+    /// Opens the store, recovers, builds the catalog, then listens. Waits for a database that cannot be
+    /// reached.
+    pub(crate) async fn start(config: &Config) -> Result<Self, StartError> {
+        let plan = config::resolve(config).map_err(StartError::Config)?;
+        let (store, recovery) = open_store::open(config.store_settings()).await?;
+        let media = Media::open(&config.media_settings())?;
+        let engine = Arc::new(Engine::new(store, media, config.engine_settings()));
+        let admin_token = plan.admin_token.clone();
+        let missing = missing_channels(&engine, &plan).await;
+        install(&engine, plan).await?;
+        for (channel, tasks) in missing {
+            tracing::error!(
+                channel,
+                tasks,
+                "a channel that still has open tasks is not configured; they wait for it"
+            );
+        }
+
+        let threads = Arc::new(ServeThreads::start().map_err(StartError::ServeThreads)?);
+        let (listen, admin_listen) = (config.server.listen, config.admin.listen);
+        let public = PublicListener::bind(
+            listen,
+            Arc::clone(&threads),
+            Arc::clone(&engine),
+            Limits::of(config),
+        );
+        let public = public.await.map_err(|source| StartError::Listen {
+            address: listen,
+            source,
+        })?;
+        let ready = Arc::new(AtomicBool::new(true));
+        let admin = AdminListener::bind(
+            admin_listen,
+            Arc::clone(&engine),
+            admin_token,
+            Arc::clone(&ready),
+        );
+        let admin = admin.await.map_err(|source| StartError::Listen {
+            address: admin_listen,
+            source,
+        })?;
+
+        let address = public.address().unwrap_or(listen);
+        let admin_address = admin.address().unwrap_or(admin_listen);
+        engine.guarded().set_listeners(vec![address, admin_address]);
+        engine.set_address_url(format!("http://{}", local_address(address)));
+        let stop_public = CancellationToken::new();
+        let stop_all = CancellationToken::new();
+        let mut background = run_in_background(&engine, config, &stop_public, &stop_all);
+        background.push(tokio::spawn(admin.run(stop_all.clone())));
+        let public = tokio::spawn(public.run(stop_public.clone(), config.timeouts.shutdown_drain));
+        Ok(Self {
+            engine,
+            address,
+            admin_address,
+            recovery,
+            ready,
+            stop_public,
+            stop_all,
+            public,
+            background,
+            threads,
+            notice: config.timeouts.shutdown_notice,
+        })
+    }
+
+    /// The public address.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The operators' address.
+    pub(crate) fn admin_address(&self) -> SocketAddr {
+        self.admin_address
+    }
+
+    /// What the last process left open, and was closed at the start.
+    pub(crate) fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    #[cfg(feature = "sim")]
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// Reports "not ready", waits until load balancers have noticed, then ends open work.
+    pub(crate) async fn stop(self) {
+        self.ready.store(false, Ordering::Relaxed);
+        tokio::time::sleep(self.notice).await;
+        self.stop_public.cancel();
+        let _ = self.public.await;
+        self.engine.finish().await;
+        self.stop_all.cancel();
+        for task in self.background {
+            let _ = task.await;
+        }
+        drop(self.threads);
+    }
+}
+
+/// Starts what runs beside the listeners. Work on tasks stops together with the public listener, because
+/// [`Engine::finish`] waits for whatever that work has begun.
+fn run_in_background(
+    engine: &Arc<Engine>,
+    config: &Config,
+    stop_public: &CancellationToken,
+    stop_all: &CancellationToken,
+) -> Vec<JoinHandle<()>> {
+    let engine = || Arc::clone(engine);
+    let mut running = vec![
+        spawn_until(stop_public, {
+            let engine = engine();
+            async move { engine.follow_tasks().await }
+        }),
+        spawn_until(stop_public, {
+            let engine = engine();
+            async move { engine.deliver_callbacks().await }
+        }),
+        spawn_until(stop_public, {
+            let engine = engine();
+            async move { engine.forget_tasks().await }
+        }),
+        spawn_until(stop_all, {
+            let engine = engine();
+            async move { engine.sweep_media().await }
+        }),
+        spawn_until(stop_all, {
+            let engine = engine();
+            async move { engine.watch_storage().await }
+        }),
+        spawn_until(stop_all, {
+            let engine = engine();
+            async move { engine.close_expired_connections().await }
+        }),
+    ];
+    if let Some(file) = config.file.clone() {
+        let watch = Box::pin(reload::watch(file, config.clone(), engine()));
+        running.push(spawn_until(stop_all, watch));
+    }
+    running
+}
+
+fn spawn_until(
+    stop: &CancellationToken,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> JoinHandle<()> {
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        stop.run_until_cancelled(work).await;
+    })
+}
+
+/// The address at which this machine reaches its own listener: loopback if that listens on all addresses.
+fn local_address(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}

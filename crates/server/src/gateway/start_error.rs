@@ -1,0 +1,31 @@
+//! Why a gateway did not start.
+
+use std::io;
+use std::net::SocketAddr;
+
+use engine::CatalogError;
+use store::{MediaOpenError, OpenError};
+
+use crate::config::Problem;
+
+/// Why a gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error("the configuration has {} problem(s)", .0.len())]
+    Config(Vec<Problem>),
+    #[error("the store cannot be opened: {0}")]
+    Store(#[from] OpenError),
+    #[error("the thread that opens the store cannot be started, or panicked")]
+    StoreThread,
+    #[error("media cannot be kept: {0}")]
+    Media(#[from] MediaOpenError),
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    #[error("the serving threads cannot be started: {0}")]
+    ServeThreads(io::Error),
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
+}

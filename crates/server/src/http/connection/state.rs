@@ -1,0 +1,37 @@
+//! What the requests of a connection share, and what all connections share.
+
+use std::sync::Arc;
+
+use engine::{Engine, LastKey, Tally};
+use tokio_util::task::TaskTracker;
+
+use super::registry::ConnectionSlot;
+use super::timers::ConnectionTimers;
+use crate::http::framing::RefusedRequests;
+use crate::http::limits::Limits;
+use crate::http::response::Cors;
+
+/// What all connections of the public listener share.
+#[derive(Debug)]
+pub(crate) struct ListenerState {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) limits: Limits,
+    /// The origins whose pages may read answers in a browser, if there are any.
+    pub(crate) cors: Option<Cors>,
+    /// Sessions that have taken over their connections. The node waits for them when it stops.
+    pub(crate) sessions: TaskTracker,
+}
+
+/// One connection of the public listener.
+///
+/// Its requests and sessions hold an `Arc` of it and not of [`ListenerState`]: a reference count
+/// that all threads change would move between the caches of all cores.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) listener: Arc<ListenerState>,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) timers: Arc<ConnectionTimers>,
+    pub(crate) refused: Arc<RefusedRequests>,
+    pub(crate) slot: ConnectionSlot,
+    pub(crate) last_key: LastKey,
+}

@@ -1,0 +1,80 @@
+//! What a request carries from its head to the last byte of its answer.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use engine::{Arrival, CallSlot, Caller, Engine};
+use http::StatusCode;
+use protocol::Family;
+use store::RequestId;
+
+use super::connection::{Connection, ServingGuard};
+use super::limits::Limits;
+use super::request::MemoryAccount;
+
+/// The context of one request. The response body owns it, so it is dropped when the answer has ended.
+#[derive(Debug)]
+pub(crate) struct RequestContext {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) request_id: RequestId,
+    pub(crate) family: Family,
+    /// The template of the path, for logs and metrics.
+    pub(crate) endpoint: &'static str,
+    pub(crate) arrived: Instant,
+    /// The caller, once its key is recognised. While this exists, the request counts among the
+    /// requests of its key.
+    pub(crate) caller: OnceLock<Caller>,
+    /// A place among the calls of the node, until the call is settled.
+    pub(crate) place: Option<CallSlot>,
+    pub(crate) _serving: ServingGuard,
+}
+
+impl RequestContext {
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.connection.listener.engine
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.connection.listener.limits
+    }
+
+    /// What the engine gets to know about the request.
+    pub(crate) fn arrival(&self, caller: &Caller) -> Arrival {
+        Arrival {
+            key: caller.key,
+            request_id: self.request_id,
+            endpoint: self.endpoint,
+            at: self.arrived,
+        }
+    }
+
+    /// Whose memory the body of the request is charged to.
+    pub(crate) fn memory_account<'a>(&'a self, caller: &'a Caller) -> MemoryAccount<'a> {
+        MemoryAccount {
+            engine: self.engine(),
+            caller,
+        }
+    }
+
+    pub(crate) fn count_answered(&self, status: StatusCode) {
+        let tally = &self.connection.tally;
+        tally.answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
+    }
+
+    /// Counts and logs a panic. The panic hook has logged where it happened.
+    pub(crate) fn report_panic(&self, what: &str) {
+        self.engine().metrics().panics.inc();
+        tracing::error!(
+            request_id = &*self.request_id,
+            endpoint = self.endpoint,
+            "{what} panicked"
+        );
+    }
+}
+
+impl Drop for RequestContext {
+    fn drop(&mut self) {
+        let tally = &self.connection.tally;
+        tally.ended(self.endpoint, self.arrived.elapsed());
+    }
+}

@@ -1,0 +1,121 @@
+//! Recognises the caller of a request and runs the handler of its endpoint.
+
+use engine::{Caller, Engine, FailedCall};
+use http::Request;
+use hyper::body::Incoming;
+use ledger::Balance;
+use protocol::{Dialect, Failure};
+
+use super::output::Output;
+use super::{catalog, embeddings, images, media, tasks, text, voice, websocket};
+use crate::http::context::RequestContext;
+use crate::http::endpoint::{Endpoint, Target};
+use crate::http::request::{credentials, headers};
+
+/// Checks the head, finds the caller by its key, and runs the handler.
+///
+/// This future reserves room for the largest handler, on every connection. So handlers that are both
+/// large and rarely called are boxed.
+pub(crate) async fn dispatch(
+    context: &RequestContext,
+    target: Target,
+    request: Request<Incoming>,
+) -> Result<Output, FailedCall> {
+    let (engine, limits) = (context.engine(), context.limits());
+    headers::check_head(request.headers(), request.uri(), limits)?;
+    if websocket::is_misplaced(&target.endpoint, &request, limits.sdk_aliases) {
+        return Err(Failure::websocket_not_supported().into());
+    }
+    if target.endpoint == Endpoint::Unknown {
+        return Err(not_served().into());
+    }
+    if let Endpoint::Media(path, name) = target.endpoint {
+        let (method, headers) = (request.method(), request.headers());
+        let address = limits.limited_address(context.connection.slot.address());
+        return Ok(media::serve(engine, address, name, path, method, headers)
+            .await
+            .map(Output::Media)?);
+    }
+    let secret = credentials::find(target.family, request.headers(), request.uri())
+        .map_err(|_| Failure::invalid_api_key())?;
+    let caller = engine
+        .recognise(secret, &context.connection.last_key)
+        .await?;
+    let caller = context.caller.get_or_init(|| caller);
+    match target.endpoint {
+        Endpoint::Models => Ok(Output::Document(catalog::list(&engine.catalog()))),
+        Endpoint::GoogleModels => Ok(Output::Document(catalog::google_list(&engine.catalog()))),
+        Endpoint::Model(id) => Ok(with_model(engine, &id, catalog::one)?),
+        Endpoint::GoogleModel(id) => Ok(with_model(engine, &id, catalog::google_one)?),
+        Endpoint::Balance => Ok(balance(engine, caller).await?),
+        Endpoint::Text(Dialect::Interactions) => text::interactions(context, caller, request).await,
+        Endpoint::Text(dialect) => text::text(context, caller, dialect, None, request).await,
+        Endpoint::Named(named) => {
+            text::text(context, caller, Dialect::Generate, Some(named), request).await
+        }
+        Endpoint::TokenCount(dialect) => {
+            Box::pin(text::token_count(context, caller, dialect, None, request)).await
+        }
+        Endpoint::NamedTokenCount(model) => {
+            let dialect = Dialect::Generate;
+            Box::pin(text::token_count(
+                context,
+                caller,
+                dialect,
+                Some(model),
+                request,
+            ))
+            .await
+        }
+        Endpoint::Embeddings => embeddings::embeddings(context, caller, None, request).await,
+        Endpoint::Contents(named) => {
+            embeddings::embeddings(context, caller, Some(named), request).await
+        }
+        Endpoint::Images(operation) => {
+            Box::pin(images::images(context, caller, operation, request)).await
+        }
+        Endpoint::Speech(form) => voice::speech(context, caller, form, request).await,
+        Endpoint::Transcript(form) => {
+            Box::pin(voice::transcript(context, caller, form, request)).await
+        }
+        Endpoint::Voices(name) => Box::pin(voice::voices(context, caller, name, &request)).await,
+        Endpoint::WebSocket(path) => {
+            let upgrade = Box::pin(websocket::open(context, caller, path, request)).await?;
+            Ok(Output::WebSocket(Box::new(upgrade)))
+        }
+        Endpoint::Video(ask) => tasks::create(context, caller, ask, request).await,
+        Endpoint::Task(id) => Ok(Output::Document(
+            engine.task(&caller.key, &id).await?.into(),
+        )),
+        Endpoint::ContentTasks => {
+            let query = tasks::list_query(request.uri())?;
+            let list = engine.content_tasks(&caller.key, query).await?;
+            Ok(Output::Document(list))
+        }
+        Endpoint::TaskDeletion(id) => {
+            engine.delete_task(&caller.key, &id).await?;
+            Ok(Output::Document(b"{}".to_vec()))
+        }
+        Endpoint::Media(..) | Endpoint::Unknown => Err(not_served().into()),
+    }
+}
+
+fn not_served() -> Failure {
+    Failure::not_found("There is no such endpoint.")
+}
+
+fn with_model(
+    engine: &Engine,
+    id: &str,
+    write: fn(&engine::Model) -> Vec<u8>,
+) -> Result<Output, Failure> {
+    let catalog = engine.catalog();
+    Ok(Output::Document(write(catalog.find(id)?)))
+}
+
+async fn balance(engine: &Engine, caller: &Caller) -> Result<Output, Failure> {
+    let (wallet, key) = engine.balance(&caller.key).await?;
+    let document =
+        serde_json::to_vec(&Balance::view(&wallet, &key)).map_err(|_| Failure::internal())?;
+    Ok(Output::Document(document))
+}

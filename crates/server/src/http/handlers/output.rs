@@ -1,0 +1,14 @@
+//! What a handler returns.
+
+use super::media::MediaReply;
+use super::websocket::WebSocketUpgrade;
+
+/// The result of a handler, which `response` turns into an answer.
+pub(crate) enum Output {
+    /// A JSON document.
+    Document(Vec<u8>),
+    /// An answer of the engine, perhaps a stream.
+    Answer(engine::Answer),
+    WebSocket(Box<WebSocketUpgrade>),
+    Media(MediaReply),
+}

@@ -1,0 +1,100 @@
+//! Text calls of the five dialects, and the token counts of their requests.
+
+use engine::{Caller, FailedCall, TextCall, TextPath, TokenCountCall, VideoCall, VideoEndpoint};
+use http::Request;
+use hyper::body::Incoming;
+use protocol::{Dialect, Failure};
+
+use super::output::Output;
+use crate::http::context::RequestContext;
+use crate::http::request::{body, headers};
+
+/// A text call. `named` is the model of a dialect whose path names it.
+pub(super) async fn text(
+    context: &RequestContext,
+    caller: &Caller,
+    dialect: Dialect,
+    named: Option<TextPath>,
+    request: Request<Incoming>,
+) -> Result<Output, FailedCall> {
+    headers::check_json_call(request.headers())?;
+    let extra = headers::forwarded(dialect, request.headers());
+    let limits = context.limits().body(context.limits().body_text_bytes);
+    let account = context.memory_account(caller);
+    let body = body::read(request.into_body(), limits, account).await?;
+    let call = TextCall {
+        arrival: context.arrival(caller),
+        dialect,
+        named,
+        body,
+        extra,
+    };
+    context.engine().text(call).await.map(Output::Answer)
+}
+
+/// How many tokens a text request has.
+pub(super) async fn token_count(
+    context: &RequestContext,
+    caller: &Caller,
+    dialect: Dialect,
+    named: Option<String>,
+    request: Request<Incoming>,
+) -> Result<Output, FailedCall> {
+    headers::check_json_call(request.headers())?;
+    let extra = headers::forwarded(dialect, request.headers());
+    let limits = context.limits().body(context.limits().body_text_bytes);
+    // Before the body is read: a key above its limit must not keep the node busy with large bodies.
+    let arrival = context.arrival(caller);
+    context.engine().take_token_count(&arrival, caller)?;
+    let account = context.memory_account(caller);
+    let body = body::read(request.into_body(), limits, account).await?;
+    let call = TokenCountCall {
+        arrival,
+        dialect,
+        named,
+        body,
+        extra,
+    };
+    let counted = context.engine().count_tokens(call).await?;
+    Ok(Output::Document(counted))
+}
+
+/// An interaction, which is either a text call or creates a video task; only the body tells which.
+pub(super) async fn interactions(
+    context: &RequestContext,
+    caller: &Caller,
+    request: Request<Incoming>,
+) -> Result<Output, FailedCall> {
+    headers::check_json_call(request.headers())?;
+    let extra = headers::forwarded(Dialect::Interactions, request.headers());
+    let (engine, limits) = (context.engine(), context.limits());
+    let bytes_max = limits.body_text_bytes.max(limits.body_video_bytes);
+    let account = context.memory_account(caller);
+    let body = body::read(request.into_body(), limits.body(bytes_max), account).await?;
+    let is_video = engine.is_video_interaction(&body);
+    let bytes_max = if is_video {
+        limits.body_video_bytes
+    } else {
+        limits.body_text_bytes
+    };
+    if body.len() > bytes_max {
+        let bytes_max = u64::try_from(bytes_max).unwrap_or(u64::MAX);
+        return Err(Failure::request_too_large(bytes_max).into());
+    }
+    let arrival = context.arrival(caller);
+    let answer = if is_video {
+        let ask = VideoEndpoint::Omni;
+        let call = VideoCall { arrival, ask, body };
+        engine.create_video(call).await
+    } else {
+        let call = TextCall {
+            arrival,
+            dialect: Dialect::Interactions,
+            named: None,
+            body,
+            extra,
+        };
+        engine.text(call).await
+    };
+    answer.map(Output::Answer)
+}

@@ -1,0 +1,126 @@
+//! The body of a response: an answer of the engine, sent in pieces and timed on HTTP/2.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use engine::{Aborted, AnswerBody};
+use http_body::{Body, Frame, SizeHint};
+use protocol::ByteQueue;
+
+use crate::http::connection::StreamTimer;
+use crate::http::context::RequestContext;
+use crate::http::panics::catch_poll;
+
+/// hyper gets HTTP/2 answers in pieces of at most this size. The client is timed piece by piece, and
+/// once hyper has a piece we cannot see how much of it the client has read.
+const STREAM_PIECE_BYTES: usize = 16 << 10;
+
+/// A response body, which owns the context of its request.
+#[derive(Debug)]
+pub(crate) struct ResponseBody {
+    body: AnswerBody,
+    /// The rest of a piece that was too large to be sent at once.
+    rest: Bytes,
+    /// How long an HTTP/2 stream has been waiting for its client.
+    timer: Option<Arc<StreamTimer>>,
+    /// `None` if a session has taken it over.
+    context: Option<RequestContext>,
+}
+
+impl ResponseBody {
+    pub(super) fn new(body: AnswerBody, context: Option<RequestContext>) -> Self {
+        let mut response = Self {
+            body,
+            rest: Bytes::new(),
+            timer: StreamTimer::current(),
+            context,
+        };
+        response.leave_place_if_settled();
+        response
+    }
+
+    /// Drops the content, for an answer to HEAD.
+    pub(super) fn clear(&mut self) {
+        self.body = whole(Vec::new());
+    }
+
+    /// Ends this answer alone: the connection may carry other requests (S10).
+    fn abort_after_panic(&mut self) -> Aborted {
+        if let Some(context) = &self.context {
+            context.report_panic("an answer");
+        }
+        // Dropping a stream closes its hold.
+        self.clear();
+        Aborted
+    }
+
+    /// A settled call no longer needs its place, however slowly the client reads the answer.
+    fn leave_place_if_settled(&mut self) {
+        if let Some(context) = &mut self.context
+            && context.place.is_some()
+            && self.body.is_settled()
+        {
+            context.place = None;
+        }
+    }
+
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        let polled = catch_poll(|| Pin::new(&mut self.body).poll_frame(cx));
+        self.leave_place_if_settled();
+        polled.unwrap_or_else(|_| Poll::Ready(Some(Err(self.abort_after_panic()))))
+    }
+
+    /// The next piece for a client that is timed.
+    fn poll_timed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        if self.rest.is_empty() {
+            match ready!(self.poll_body(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(piece) => self.rest = piece,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
+        let piece = self.rest.split_to(self.rest.len().min(STREAM_PIECE_BYTES));
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Aborted;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        match &self.timer {
+            Some(timer) => timer.stop(),
+            None => return self.poll_body(cx),
+        }
+        let piece = ready!(self.poll_timed(cx));
+        if let Some(timer) = &self.timer {
+            timer.start();
+        }
+        Poll::Ready(piece)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = self.body.size_hint();
+        if let Some(bytes) = hint.exact() {
+            hint.set_exact(bytes + u64::try_from(self.rest.len()).unwrap_or(u64::MAX));
+        }
+        hint
+    }
+}
+
+/// A body that is complete.
+pub(super) fn whole(document: Vec<u8>) -> AnswerBody {
+    AnswerBody::Whole(ByteQueue::from(document))
+}

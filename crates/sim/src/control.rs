@@ -1,14 +1,14 @@
-//! The control endpoint under `/_sim/`: queues faults and shows what came in.
+//! The control endpoint under `/_sim/`: queues faults and shows received calls.
 //!
-//! | request | does |
+//! | request | effect |
 //! |---|---|
-//! | `POST /_sim/faults` `{"model", "faults", "times"}` | queues faults for the next calls of a model (`*`: any; `times` 1 when absent) |
-//! | `GET /_sim/faults` | `{"faults": [...]}`, what still waits |
+//! | `POST /_sim/faults` `{"model", "faults", "times"}` | queues a script for the next calls of a model (`*`: of any model; the default of `times` is 1) |
+//! | `GET /_sim/faults` | `{"faults": [...]}`, the queue |
 //! | `DELETE /_sim/faults` | empties the queue |
-//! | `GET /_sim/calls` | `{"calls": [...]}`, the kept calls, oldest first |
-//! | `GET /_sim/calls/count` | `{"count"}` of the kept calls, and the totals since the start |
-//! | `GET /_sim/tasks` | `{"tasks": [...]}`, the content tasks: how each stands, and what was billed for it |
-//! | `DELETE /_sim/calls` | forgets the kept calls; totals stay |
+//! | `GET /_sim/calls` | `{"calls": [...]}`, the logged calls, oldest first |
+//! | `GET /_sim/calls/count` | `{"count"}` of the logged calls, and the totals since the start |
+//! | `GET /_sim/tasks` | `{"tasks": [...]}`, the content tasks with their state and billing |
+//! | `DELETE /_sim/calls` | drops the logged calls; the totals stay |
 //!
 //! `calls` and `calls/count` take `?model=NAME` (the name without its script) and `?end=END`
 //! (`open completed cancelled cut reset broken`); `calls` also takes `?last=N`.

@@ -1,40 +1,39 @@
-//! The simulated upstream: speaks the vendors' protocols over real sockets.
+//! The simulated upstream: implements the vendors' protocols over real sockets.
 //!
-//! It is the embedded default upstream of the demo and the partner of the gateway's tests. It uses
-//! none of the gateway's crates and shares no code with them, so that it is an independent witness
-//! of the wire formats: what both get wrong in the same way would otherwise go unseen.
+//! It is the upstream of `tollgate demo` and of the gateway's tests. It uses none of the gateway's
+//! crates and shares no code with them, so that it checks the wire formats independently: an error
+//! in shared code would go unnoticed on both sides.
 //!
 //! Where to start reading:
-//! - [`Sim`] and [`serve()`] start it; `serve/exchange.rs` is the life of one call;
-//! - [`fault`] has the grammar of scripts behind a model's name, [`control`] the control endpoint
-//!   under `/_sim/`;
-//! - `habit/` has the habits of real upstreams, which scripts ask for like faults;
-//! - [`mind`] says how prompts steer the simulated model, whatever the protocol;
-//! - `chat/` is the chat completions protocol, `openai/` what its family shares;
-//! - `responses/` is the Responses protocol, `messages/` the Messages protocol;
-//! - `embeddings/` and `embed/` give vectors, in the form of lists and in that of contents;
-//! - `images/` paints, in the habits of three families;
-//! - `voice/` speaks and listens, in tones;
-//! - `video_a/`, `content_task/`, `predict/` and `omni/` make films (`film.rs`), each in its own way;
-//! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what they share.
+//! - [`Sim`] and [`serve()`] start it; `serve/exchange.rs` handles one request;
+//! - [`fault`] documents the scripts in model names, [`control`] the control endpoint `/_sim/`;
+//! - `habit/` has habits of real upstreams, which scripts ask for like faults;
+//! - [`model`] documents how prompts determine the answer, in every protocol;
+//! - `chat/` is Chat Completions, `responses/` Responses, `openai/` what both share;
+//! - `messages/` is the Messages protocol;
+//! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what both share;
+//! - `embeddings/` and `embed/` are the two embedding protocols;
+//! - `images/` has the image protocols of three families;
+//! - `voice/` has speech, transcripts and WebSocket sessions;
+//! - `video_a/`, `content_task/`, `predict/` and `omni/` are the video protocols.
 //!
-//! Models differ by the beginning of their names; every other name is a plain model:
+//! The beginning of a model's name decides what the model is. All other names are plain models:
 //!
-//! | name | |
+//! | name | model |
 //! |---|---|
-//! | `sim-reason` | reasons by itself and takes no sampling parameters; on Messages it cannot be stopped from thinking |
-//! | `sim-open` | shows its reasoning as it is (Responses) |
-//! | `sim-fixed` | adaptive thinking alone, and fixed sampling (Messages) |
-//! | `sim-budget` | thinking by budget alone (Messages) |
+//! | `sim-reason` | always reasons and refuses sampling parameters; on Messages thinking cannot be turned off |
+//! | `sim-open` | shows its reasoning in plain text (Responses) |
+//! | `sim-fixed` | has only adaptive thinking, and fixed sampling (Messages) |
+//! | `sim-budget` | has only thinking with a budget (Messages) |
 //! | `sim-image` | answers with pictures (Generate Content, Interactions) |
-//! | `sim-omni` | makes films (Interactions) |
-//! | `sim-paint-a` `sim-paint-content` | paint in the habits of the video-A and content families (`images/`) |
-//! | `sim-embed-float` `sim-embed-base64` | know one encoding of vectors only |
+//! | `sim-omni` | makes videos (Interactions) |
+//! | `sim-paint-a` `sim-paint-content` | images as in the video-A and content families (`images/`) |
+//! | `sim-embed-float` `sim-embed-base64` | supports only one encoding of vectors |
 //! | `missing` | does not exist |
 //!
-//! A further protocol is a folder beside `chat/` that reads its request into a prompt and writes
-//! the output in its own shapes (`protocol.rs` says what it owes), a row in `serve/surface.rs`, and
-//! an arm in `serve/exchange.rs`; faults of time, connection and text work for it as they are.
+//! To add a protocol, add a folder beside `chat/` that implements `protocol.rs`: it reads a request
+//! into a prompt and writes the output in its own format. Then add a row in `serve/endpoint.rs` and
+//! an arm in `serve/exchange.rs`. Faults of time, connection and text then work for it.
 
 mod bounded_map;
 mod call_context;

@@ -1,21 +1,21 @@
-//! The content-task protocol: tasks that queue, run and end with a real film, and can be deleted.
+//! The content-task protocol: tasks that are queued, run, and end with a video, and can be deleted.
 //!
-//! A task is queued at its first poll, runs at the second and has ended at the third. Words in brackets in
-//! its text change its life:
+//! A task is queued at its first poll, running at the second and ended at the third. Words in
+//! brackets in its text change this:
 //!
-//! | word | |
+//! | word | effect |
 //! |---|---|
-//! | `[polls=N]` | has ended at poll N + 1 |
-//! | `[queue]` `[run]` | is queued, or runs, for ever |
-//! | `[race]` | is shown as queued, but runs already when it is to be deleted |
-//! | `[fail]` `[refuse]` | fails by itself, or by moderation |
-//! | `[expire]` `[cancel]` | expires, or is cancelled from elsewhere |
-//! | `[unmetered]` | succeeds without telling its tokens |
-//! | `[page]` `[cut]` | a page stands in the place of the film; the film is cut short |
-//! | `[bad-frame]` | the last frame is no picture |
+//! | `[polls=N]` | ends at poll N + 1 |
+//! | `[queue]` `[run]` | stays queued, or running, forever |
+//! | `[race]` | is shown as queued, but a deletion finds it running |
+//! | `[fail]` `[refuse]` | fails, or is refused by moderation |
+//! | `[expire]` `[cancel]` | expires, or is cancelled by someone else |
+//! | `[unmetered]` | succeeds without reporting its tokens |
+//! | `[page]` `[cut]` | the file is an HTML page, or is truncated |
+//! | `[bad-frame]` | the last frame is not a picture |
 //!
-//! Faults of a creation stand behind its model's name or are queued for it; those of other steps are queued
-//! for `poll/`, `delete/` or `file/` and the model's name.
+//! Faults of a creation follow the model's name or are queued for it. Those of other requests are
+//! queued for `poll/`, `delete/` or `file/` and the model's name.
 
 mod create;
 mod delete;

@@ -1,8 +1,8 @@
-//! Faults by script: how an answer is bent, delayed or broken.
+//! Scripts: how an answer is changed, delayed or broken.
 //!
-//! A script stands behind the upstream model's name, each part after a `+`, or is queued for a
-//! model's next calls by the control endpoint. Parts combine; a part given twice, and
-//! two parts that exclude each other, are refused.
+//! A script follows the name of the upstream model, each part after a `+`. The control endpoint can
+//! also queue a script for the next calls of a model. Parts can be combined. A part that occurs
+//! twice, and two parts that exclude each other, are refused.
 //!
 //! ```text
 //! model    = name *( "+" part )            sim-chat+delay=200ms+cut=1000
@@ -11,11 +11,11 @@
 //! place    = "head" | "body" | "content" | bytes
 //! ```
 //!
-//! A place is where it happens: before the head; after the head and before the first byte of the
-//! body; after the first content event (half of an unstreamed body); after so many bytes of the
-//! body. A place behind the end of the answer never happens.
+//! A place is the position of a fault: before the head; after the head and before the first byte of
+//! the body; after the first content event (half of an unstreamed body); after this many bytes of
+//! the body. A place after the end of the answer has no effect.
 //!
-//! | time | |
+//! | time | delay |
 //! |---|---|
 //! | `delay=DURATION` | before the head |
 //! | `first-byte=DURATION` | between the head and the first byte of the body |
@@ -24,75 +24,75 @@
 //!
 //! | connection | at most one of them |
 //! |---|---|
-//! | `hang=PLACE` | silence until the peer goes away |
+//! | `hang=PLACE` | sends nothing more until the peer closes the connection |
 //! | `reset=PLACE` | TCP reset |
-//! | `cut=PLACE` | TCP close in order, the HTTP message unfinished |
-//! | `truncate=PLACE` | the HTTP message ends in order, its content unfinished (not at `head`) |
-//! | `pieces=N` | the body is written in pieces of N bytes, each flushed (combines with all others) |
+//! | `cut=PLACE` | normal TCP close in the middle of the HTTP message |
+//! | `truncate=PLACE` | normal end of the HTTP message in the middle of its content (not at `head`) |
+//! | `pieces=N` | writes the body in pieces of N bytes, each flushed (can be combined with all others) |
 //!
 //! | instead of the answer | at most one of them |
 //! |---|---|
-//! | `status=CODE` | an error of that status (300 to 599) |
+//! | `status=CODE` | an error with this status (300 to 599) |
 //! | `status=CODE:retry-after=SECONDS` | the same with the header |
-//! | `error-in-200` | an error body under status 200; the first event of a stream |
-//! | `garbage` | bytes that are no text |
-//! | `wrong-type` | an HTML page under status 200 |
-//! | `wrong-type=swapped` | a stream where JSON was asked for, JSON where a stream was |
+//! | `error-in-200` | an error with status 200; the first event of a stream |
+//! | `garbage` | bytes that are not text |
+//! | `wrong-type` | an HTML page with status 200 |
+//! | `wrong-type=swapped` | a stream if the caller asked for JSON, JSON if it asked for a stream |
 //! | `empty-object` | `{}` |
-//! | `endless-line` | a line that does not end |
-//! | `no-such-model=VENDOR` | the refusal of an unknown model, in the words of that vendor (`habit/vendors.rs`) |
-//! | `context-overflow=VENDOR` | the refusal of a prompt that is too long, in the words of that vendor |
+//! | `endless-line` | a line without end |
+//! | `no-such-model=VENDOR` | the vendor's refusal of an unknown model (`habit/vendors.rs`) |
+//! | `context-overflow=VENDOR` | the vendor's refusal of a prompt that is too long |
 //!
-//! | inside the answer | |
+//! | inside the answer | fault |
 //! |---|---|
-//! | `garbage-event=K` | an event that is no JSON, after K content events |
+//! | `garbage-event=K` | an event that is not JSON, after K content events |
 //! | `error-event=K` | an error event after K content events, then the end |
-//! | `failure-event=K` | the same by an answer that says of itself that it failed (Responses) |
-//! | `invalid-utf8` | bytes inside the text that are no UTF-8 |
-//! | `huge-event=BYTES` | one content event of that size |
-//! | `early-content` | the event that opens a part has content in it: the first piece of a step (Interactions), the whole block (Messages), all arguments of a call (Responses) |
+//! | `failure-event=K` | the same, as a response with status `failed` (Responses) |
+//! | `invalid-utf8` | invalid UTF-8 inside the text |
+//! | `huge-event=BYTES` | one content event of this size |
+//! | `early-content` | the event that opens a part already has content: the first piece of a step (Interactions), the whole block (Messages), all arguments of a call (Responses) |
 //! | `no-done` | no end mark |
 //! | `no-finish` | neither finish reason nor end mark |
 //! | `no-usage` | no usage |
-//! | `usage=zero` `negative` `huge` `overflow` `string` `fraction` | every figure so |
-//! | `usage=shrinking` | running figures that grow, and a final one that is half the truth |
-//! | `usage=running` | running figures on every event, as some vendors do |
-//! | `usage=on-finish` | usage on the finishing event, not on one of its own (Messages: nothing told at the start) |
-//! | `usage=unasked` | usage also when it was not asked for |
+//! | `usage=zero` `negative` `huge` `overflow` `string` `fraction` | every number of the usage is wrong in this way |
+//! | `usage=shrinking` | usage grows during the stream, but the final usage is half of the truth |
+//! | `usage=running` | usage on every event, as some vendors do |
+//! | `usage=on-finish` | usage on the finishing event and not on its own (Messages: none at the start) |
+//! | `usage=unasked` | usage even if the caller did not ask for it |
 //! | `usage=costed` | usage has a `cost`, and its chunk an empty choice instead of none (Chat) |
 //!
-//! | habits of real upstreams | correct answers in another form than the documented one |
+//! | habits of real upstreams | correct answers in an undocumented form |
 //! |---|---|
-//! | `without=MEMBER,MEMBER` | these members are left out wherever they stand: `sequence_number`, `output_index,content_index`, `index`, `modelVersion` |
+//! | `without=MEMBER,MEMBER` | leaves these members out at every level: `sequence_number`, `output_index,content_index`, `index`, `modelVersion` |
 //! | `no-event-lines` | events have no `event:` line |
 //! | `late-done` | all `done` events come together, before the last event (Responses) |
-//! | `flat-end` | the members of the interaction stand in `interaction.completed` itself (Interactions) |
+//! | `flat-end` | the members of the interaction are in `interaction.completed` itself (Interactions) |
 //!
-//! Other habits have their own names above: `usage=zero`, `wrong-type=swapped` (a whole JSON answer to
-//! a stream request), `status=401`.
+//! Some habits have names above: `usage=zero`, `wrong-type=swapped` (unstreamed JSON for a stream
+//! request), `status=401`.
 //!
-//! | the model's behaviour | no faults, but steered alike |
+//! | behaviour of the model | effect |
 //! |---|---|
 //! | `chunks=N` | a text of exactly N content events |
-//! | `reply-bytes=N` | a text of exactly N bytes; with `chunks`, cut evenly |
-//! | `cached=N` `cache-write=N` | so many of the prompt's tokens are told as cached, as written to the cache |
-//! | `searches=N` `file-searches=N` `code-runs=N` `fetches=N` | the upstream uses tools of its own so often, and tells so where the protocol has a form for it: Chat (but for fetches), Responses (the same, by items), Messages (searches and fetches), Generate Content (searches and fetches), Interactions (searches) |
-//! | `refuse` `refuse=CATEGORY` | the model declines |
-//! | `redacted` | reasoning comes back unreadable, where the protocol has a form for it |
+//! | `reply-bytes=N` | a text of exactly N bytes; with `chunks`, in pieces of equal size |
+//! | `cached=N` `cache-write=N` | reports N prompt tokens as cached, or as written to the cache |
+//! | `searches=N` `file-searches=N` `code-runs=N` `fetches=N` | the upstream uses its own tools this often, and reports it if the protocol can: Chat (except fetches), Responses (the same, as items), Messages (searches and fetches), Generate Content (searches and fetches), Interactions (searches) |
+//! | `refuse` `refuse=CATEGORY` | the model refuses |
+//! | `redacted` | reasoning is sent in unreadable form, if the protocol has one |
 //! | `interleaved` | a part of the reasoning comes before each call (Responses, Messages) |
-//! | `demand-reasoning` | tool calls that came with reasoning must come back with it, and no literal of the vendor's stands for it |
-//! | `ignore-limit` | the answer is as long as it would be without the caller's token limit |
-//! | `content-filter` | the answer is stopped half way by the vendor's filter |
-//! | `blocked` `blocked=REASON` | the vendor's safety system stops the prompt, by `SAFETY` if not said otherwise |
-//! | `strict` | members that the protocol does not define are refused |
-//! | `finish=WORD` | the reason or status that ends the answer is this word |
+//! | `demand-reasoning` | the client must send tool calls back with the reasoning before them; the vendor's placeholder literals are refused |
+//! | `ignore-limit` | ignores the caller's token limit |
+//! | `content-filter` | the vendor's filter stops the answer half way |
+//! | `blocked` `blocked=REASON` | the vendor's safety system blocks the prompt; the default reason is `SAFETY` |
+//! | `strict` | refuses members that the protocol does not define |
+//! | `finish=WORD` | reports this finish reason or status |
 //!
-//! | of the Google protocols | |
+//! | Google protocols | effect |
 //! |---|---|
-//! | `continuation` | the text stops half way; the token that comes with it gives the rest |
-//! | `unsigned` | an older model: no thought signatures, and none are looked at |
-//! | `no-call-ids` | an older model: function calls have no ids |
-//! | `tool-use=N` | so many tokens of server tools are told beside the prompt's |
+//! | `continuation` | the text stops half way; a token that comes with it gives the rest |
+//! | `unsigned` | like an older model: thought signatures are neither sent nor checked |
+//! | `no-call-ids` | like an older model: function calls have no ids |
+//! | `tool-use=N` | reports N tokens of server tools, separately from the prompt's |
 
 mod parse;
 mod queue;

@@ -1,20 +1,20 @@
 //! `POST /v1/images/generations` and `POST /v1/images/edits`.
 //!
-//! Pictures are real: PNG, JPEG or `WebP` at the asked size, drawn from the prompt. `scene.rs` says
-//! which words it knows; the picture shows them and `revised_prompt` claims them. Previews are the
-//! same picture in coarser blocks. An edit draws into the given picture, inside the mask alone
-//! where there is one, and pastes further pictures into its corner.
+//! Pictures are real PNG, JPEG or `WebP` files of the requested size. They show the shapes and
+//! colours that the prompt names (`scene.rs`), and `revised_prompt` describes them. Previews are the
+//! same picture in coarser blocks. An edit draws into the given picture, only inside the mask if
+//! there is one, and puts further pictures into its corner.
 //!
-//! Families differ by the beginning of the model's name:
+//! The beginning of the model's name decides the family:
 //!
-//! | name | |
+//! | name | family |
 //! |---|---|
-//! | `sim-paint-a` | video-A: `url` or base64 as asked, JSON edits alone, no sizes, no streams, cost in ticks |
-//! | `sim-paint-content` | one endpoint with a top-level `image`, tiers, sequences, layers, no `n` |
+//! | `sim-paint-a` | video-A: `url` or base64 as requested, only JSON edits, no sizes, no streams, cost in ticks |
+//! | `sim-paint-content` | content: one endpoint with a top-level `image`, tiers, sequences, layers, no `n` |
 //! | any other | GPT-image: always base64, forms and JSON, previews, tokens |
 //!
-//! Scripts: `chunks=N` delivers N pictures whatever was asked for, `content-filter` lets the last
-//! one fail, `refuse` refuses the prompt.
+//! Scripts: `chunks=N` delivers N pictures whatever the caller asked for, `content-filter` makes the
+//! last one fail, `refuse` refuses the prompt.
 
 mod answer;
 mod call;

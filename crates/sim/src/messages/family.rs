@@ -1,11 +1,11 @@
 //! How models differ, by name.
 //!
-//! | name begins with | stands for | |
+//! | name begins with | like | difference |
 //! |---|---|---|
-//! | `sim-budget` | models up to 4.5 | thinking by budget alone, no effort |
+//! | `sim-budget` | models up to 4.5 | only thinking with a budget, no effort |
 //! | `sim-fixed` | 4.7 and later | adaptive thinking, fixed sampling, no prefill, `system` inside `messages` |
-//! | `sim-reason` | the always-on families | the same, and thinking cannot be turned off |
-//! | all others | 4.6 | both kinds of thinking, free sampling |
+//! | `sim-reason` | the families that always think | the same, and thinking cannot be turned off |
+//! | any other | 4.6 | both kinds of thinking, free sampling |
 
 use crate::catalog;
 

@@ -1,21 +1,22 @@
-//! Long-running predict: operations that are created, polled by name, and end with a real film.
+//! Long-running predict: operations that are created, polled by name, and end with a video.
 //!
-//! An operation runs for two polls and is done at the third. Words in brackets in its prompt change its life:
+//! An operation runs for two polls and is done at the third. Words in brackets in its prompt change
+//! this:
 //!
-//! | word | |
+//! | word | effect |
 //! |---|---|
 //! | `[polls=N]` | done at poll N + 1 |
 //! | `[fail]` | fails |
-//! | `[refuse]` | its film is filtered |
-//! | `[empty]` | is done without a film |
-//! | `[expire]` | is forgotten: the name is unknown |
-//! | `[inline]` | the film stands in the answer, as the developers' API writes it |
-//! | `[vertex]` | the film stands in the answer, as the platform writes it |
-//! | `[redirect]` | the file has moved to where no key is needed |
-//! | `[broken]` | the file is no film |
+//! | `[refuse]` | its video is filtered |
+//! | `[empty]` | done without a video |
+//! | `[expire]` | the name becomes unknown |
+//! | `[inline]` | the answer contains the video, in the form of the developer API |
+//! | `[vertex]` | the answer contains the video, in the form of the cloud platform |
+//! | `[redirect]` | the file redirects to an address that needs no key |
+//! | `[broken]` | the file is not a video |
 //!
-//! Faults of a creation stand behind its model's name or are queued for it; those of a poll are queued for
-//! `poll/` and the model's name, those of a file for `file/` and the name.
+//! Faults of a creation follow the model's name or are queued for it. Those of a poll are queued for
+//! `poll/` and the model's name, those of a file for `file/` and the model's name.
 
 mod call;
 mod poll;

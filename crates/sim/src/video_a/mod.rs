@@ -1,19 +1,19 @@
-//! The video-A protocol: tasks that are created, polled, and end with a real film.
+//! The video-A protocol: tasks that are created, polled, and end with a video.
 //!
-//! A task shows progress for two polls and is done at the third. Words in brackets in its prompt change its
-//! life:
+//! A task reports progress for two polls and is done at the third. Words in brackets in its prompt
+//! change this:
 //!
-//! | word | |
+//! | word | effect |
 //! |---|---|
 //! | `[polls=N]` | done at poll N + 1 |
-//! | `[fail]` | fails, and costs nothing |
-//! | `[refuse]` | is refused by moderation after the work, and costs |
-//! | `[withhold]` | is done, but its film is withheld |
-//! | `[nothing]` | is done without a film |
+//! | `[fail]` | fails without cost |
+//! | `[refuse]` | is refused by moderation after the work, with cost |
+//! | `[withhold]` | done, but the video is withheld |
+//! | `[nothing]` | done without a video |
 //! | `[expire]` | expires |
-//! | `[unpriced]` | is done without telling its cost |
+//! | `[unpriced]` | done without reporting its cost |
 //!
-//! Faults of a creation stand behind its model's name or are queued for it; those of a poll are queued for
+//! Faults of a creation follow the model's name or are queued for it. Those of a poll are queued for
 //! `poll/` and the model's name.
 
 mod call;

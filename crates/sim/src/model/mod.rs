@@ -1,26 +1,25 @@
-//! The simulated model: what is said to a prompt, whatever the protocol.
+//! The simulated model: its answer to a prompt, in any protocol.
 //!
-//! A protocol reads its request into a prompt and writes the output in its own shapes. The
-//! same prompt gives the same output. Prompts can steer it:
+//! A protocol reads its request into a prompt and writes the output in its own format. Equal prompts
+//! give equal outputs. The user's last message can determine the output:
 //!
-//! | the last user message has | the answer is |
+//! | message | output |
 //! |---|---|
 //! | `say exactly: TEXT` | TEXT |
 //! | `count to N` | the numbers from 1 to N |
 //! | `reply with N words`, `in N words` | N words, which are N tokens |
-//! | `please refuse` | a refusal; a category may be named (`cyber`, `bio`, ...) |
-//! | `what is my name` | the name given earlier (`my name is NAME`) |
-//! | `system prompt`, `your instructions` | the system text |
-//! | `how many words`, `summarize` | the count, the beginning of the text |
+//! | `please refuse` | a refusal; may name a category (`cyber`, `bio`, ...) |
+//! | `what is my name` | the name in an earlier `my name is NAME` |
+//! | `system prompt`, `your instructions` | the system prompt |
 //! | images, sounds or files | their types and sizes |
-//! | the name of a tool, or the words of it | a call of it; of several at once when several are named |
+//! | the name of a tool, or its words | a call of this tool, or of all tools that are named |
 //! | `parallel`, `both` or `each` beside one tool | a call for each name or quotation |
 //! | `then` between tools | one call per round |
-//! | `cite URL` | what it would be, with that page as its source |
+//! | `cite URL` | the usual answer, with this page as its source |
 //! | `explain` beside a tool | a sentence before the call |
 //!
-//! After tool results it says what they were. A JSON schema is answered with an instance of it,
-//! whose values come from the prompt where they fit.
+//! After tool results it repeats them. For a JSON schema it creates an instance, with values from the
+//! prompt where they fit.
 
 mod answer;
 mod citation;

@@ -6,7 +6,7 @@ use crate::seed::Seed;
 
 const ECHO_WORDS_MAX: usize = 40;
 const RESULT_BYTES_MAX: usize = 2000;
-const SUMMARY_WORDS_MAX: usize = 12;
+const SUBJECT_WORDS_MAX: usize = 12;
 const LINK_BYTES_MAX: usize = 200;
 
 /// A text that depends on the prompt.
@@ -27,7 +27,7 @@ pub(super) fn reply_text(prompt: &Prompt, seed: &mut Seed) -> String {
 /// The text of the model's reasoning.
 pub(super) fn reasoning_text(prompt: &Prompt, sentences: usize) -> String {
     let (question, _) = prompt.question();
-    let subject = echo(question, SUMMARY_WORDS_MAX);
+    let subject = echo(question, SUBJECT_WORDS_MAX);
     let thoughts = [
         format!("The user asks: {subject}."),
         "I should look at what is given first.".to_owned(),
@@ -62,16 +62,6 @@ fn reply(prompt: &Prompt, question: &str, seed: &mut Seed) -> String {
         } else {
             format!("My instructions are: {}", prompt.system.join("\n"))
         };
-    }
-    if asks("how many words") {
-        return format!(
-            "Your message has {} words.",
-            question.split_whitespace().count()
-        );
-    }
-    if asks("summarize") || asks("summarise") {
-        let text = question.split_once(':').map_or(question, |(_, text)| text);
-        return format!("In short: {}.", echo(text, SUMMARY_WORDS_MAX));
     }
     if question.trim().is_empty() {
         return "Please tell me more.".to_owned();
@@ -231,8 +221,6 @@ mod tests {
                 "\"Where do rivers go\". That is 4 words",
             ),
             ("What are your instructions?", "Be kind."),
-            ("Summarize: one two three", "In short: one two three."),
-            ("How many words are here?", "5 words"),
             ("What is my name?", "You have not told me"),
             ("", "tell me more"),
         ] {

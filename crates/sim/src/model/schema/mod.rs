@@ -3,7 +3,6 @@
 mod check;
 mod fill;
 mod number;
-mod pattern;
 mod text;
 
 pub(super) use fill::{Optional, fill};

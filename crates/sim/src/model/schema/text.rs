@@ -1,7 +1,6 @@
 //! Strings that satisfy a schema.
 
 use super::check::bound;
-use super::pattern;
 use crate::model::prompt_values::{PromptValues, clipped};
 use serde_json::{Map, Value};
 
@@ -18,9 +17,6 @@ pub(super) fn text(
     rules: &Map<String, Value>,
     from_prompt: &mut PromptValues<'_>,
 ) -> String {
-    if let Some(pattern) = rules.get("pattern").and_then(Value::as_str) {
-        return pattern::example(pattern);
-    }
     if let Some(example) = rules
         .get("format")
         .and_then(Value::as_str)
@@ -94,7 +90,6 @@ mod tests {
             ("city", json!({"maxLength": 3}), "in Paris", "Par"),
             ("city", json!({"minLength": 7}), "in Paris", "Parisxx"),
             ("day", json!({"format": "date"}), "in Paris", "2026-01-01"),
-            ("code", json!({"pattern": "^[A-Z]{3}$"}), "in Paris", "AAA"),
         ] {
             let mut from_prompt = PromptValues::new(prompt);
             let text = text(name, schema.as_object().unwrap(), &mut from_prompt);

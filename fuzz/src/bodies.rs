@@ -1,4 +1,4 @@
-//! What is asserted of any bytes. Plain functions: the fuzzer and the tests call the same ones.
+//! Properties of any bytes. The fuzzer and the tests call the same functions.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::pieces::sizes;
 const PUBLIC: &str = "maker/public";
 const UPSTREAM: &str = "hidden-upstream-name";
 
-/// Frames do not depend on how the bytes were cut, and no byte is lost.
+/// Frames do not depend on how the bytes were split, and no byte is lost.
 pub fn split(data: &[u8]) {
     let whole = frames(data, data.len().max(1));
     let joined: Vec<u8> = whole.concat();
@@ -40,8 +40,8 @@ fn frames(data: &[u8], size: usize) -> Vec<Vec<u8>> {
     frames
 }
 
-/// A native rewrite of a request that was not refused is JSON with the upstream's model in it, and
-/// says otherwise what the caller said.
+/// A native rewrite of an accepted request is JSON with the upstream's model, and otherwise means
+/// the same as the original.
 pub fn patch(data: &[u8]) {
     let body = Bytes::copy_from_slice(data);
     for dialect in Dialect::ALL {
@@ -53,8 +53,8 @@ pub fn patch(data: &[u8]) {
             continue;
         };
         let written = native::write_request(dialect, &body, &head, UPSTREAM);
-        // Half a surrogate pair and numbers past all ranges pass unread; the common reader has no
-        // value for them.
+        // Lone surrogates and numbers out of range pass unparsed; `serde_json` has no value for
+        // them.
         let Ok(sent) = serde_json::from_slice::<Value>(&body) else {
             continue;
         };
@@ -65,7 +65,7 @@ pub fn patch(data: &[u8]) {
                     assert_eq!(received["model"], UPSTREAM);
                 }
                 "model" | "store" | "stream_options" => {}
-                // Signatures and ids lose what we put around them; sizes have an alias.
+                // Our wrapping of signatures and ids is removed; sizes have an alias.
                 "messages" | "input" | "contents" | "generationConfig" | "generation_config" => {
                     assert!(received.get(name).is_some(), "{name} is gone");
                 }
@@ -75,9 +75,9 @@ pub fn patch(data: &[u8]) {
     }
 }
 
-/// No request of n bytes counts below n/12 tokens, bytes of inline media aside, and none counts
-/// above its bound. The bytes are tried as the value of each member that a model reads, and as a
-/// whole request.
+/// No request of n bytes counts below n/12 tokens, not counting inline media, and none counts above
+/// its bound. The bytes are used as the value of each member that a model reads, and as a whole
+/// request.
 pub fn count(data: &[u8]) {
     let Ok(value) = std::str::from_utf8(data) else {
         return;
@@ -119,7 +119,7 @@ fn parsed(body: &[u8]) -> Value {
     value.unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(body)))
 }
 
-/// Escapes in a request's strings change no decision, on any endpoint that reads JSON.
+/// Escapes in the strings of a request do not change any decision, on any endpoint that reads JSON.
 pub fn guarded_names(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         let [small, large] = sizes(data);
@@ -127,7 +127,7 @@ pub fn guarded_names(data: &[u8]) {
     }
 }
 
-/// The text and the same text with some of its characters escaped are decided alike.
+/// A text and the same text with some characters escaped lead to the same decisions.
 pub fn same_decisions(text: &str, seed: u64) {
     let escaped = escaped(text, seed);
     let read = |text: &str| decisions(&Bytes::copy_from_slice(text.as_bytes()));
@@ -136,7 +136,7 @@ pub fn same_decisions(text: &str, seed: u64) {
     }
 }
 
-/// JSON that means the same, in which some characters of strings are escaped.
+/// Equivalent JSON in which some characters of strings are escaped.
 fn escaped(text: &str, seed: u64) -> String {
     let mut state = seed | 1;
     let mut toss = || {
@@ -176,8 +176,7 @@ fn escaped(text: &str, seed: u64) -> String {
     out
 }
 
-/// What each endpoint that reads JSON makes of a body: the refusal, or what is billed and routed
-/// by.
+/// The result of each endpoint that reads JSON: the refusal, or what decides billing and routing.
 fn decisions(body: &Bytes) -> Vec<String> {
     let mut all = Vec::new();
     for dialect in Dialect::ALL {
@@ -251,7 +250,7 @@ fn told<T>(result: Result<T, Failure>, tell: impl FnOnce(T) -> String) -> String
     }
 }
 
-/// A redacted body keeps its bound.
+/// A redacted body keeps its size limit.
 pub fn redact(data: &[u8]) {
     for bytes_max in [0, 100, 4096] {
         let clean = protocol::json::redact(data, bytes_max);
@@ -259,8 +258,8 @@ pub fn redact(data: &[u8]) {
     }
 }
 
-/// A request that is read can be written for every upstream, or is refused; what was left out can
-/// be told in a header.
+/// A request that can be read can be written for every upstream, or is refused. The list of dropped
+/// members is a valid header.
 pub fn read_request(data: &[u8]) {
     let profile = Profile::default();
     let target = Target {
@@ -289,8 +288,8 @@ pub fn read_request(data: &[u8]) {
     }
 }
 
-/// Whatever an upstream sends, the caller's client understands what it gets: from every dialect
-/// into every other, streamed and whole, however the bytes were cut.
+/// Whatever an upstream sends, the client's SDK can parse the result: from every dialect to every
+/// other, streamed and buffered, however the bytes were split.
 pub fn transcode(data: &[u8]) {
     for from in Dialect::ALL {
         rewrite(from, data);
@@ -331,7 +330,8 @@ fn relay(from: Dialect, to: Dialect, data: &[u8], size: usize) -> String {
     String::from_utf8(out.into_bytes().to_vec()).expect("what we write is UTF-8")
 }
 
-/// The native path promises less: bytes pass, and what was sent does not depend on the cuts.
+/// The native path promises less: bytes pass, and the output does not depend on how they were
+/// split.
 fn rewrite(dialect: Dialect, data: &[u8]) {
     let rewritten = |size: usize| -> (Bytes, Result<(), Broken>) {
         let mut rewriter = Rewriter::new(dialect, identity(), true);
@@ -360,7 +360,7 @@ fn identity() -> Identity {
     }
 }
 
-/// A caller who wants to see everything.
+/// A client that asks for everything.
 fn echo(dialect: Dialect) -> Echo {
     let reasoning = Reasoning {
         show: true,

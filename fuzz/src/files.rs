@@ -1,11 +1,11 @@
-//! What is asserted of any file that is said to be a video or a picture.
+//! Properties of the checks of video and picture files.
 
 use std::io::{Cursor, Read, Result, Seek, SeekFrom};
 
 use protocol::media::{Fault, check_png, check_video};
 
-/// A check ends without an error of the reader, reads little more than the file holds, and says the
-/// same again.
+/// A check ends without a read error, reads little more than the file contains, and is
+/// deterministic.
 pub fn media(data: &[u8]) {
     let (video, video_bytes) = counted(data, |file| check_video(file));
     let (picture, picture_bytes) = counted(data, |file| check_png(file));
@@ -21,7 +21,7 @@ pub fn media(data: &[u8]) {
     );
     if let Some(picture) = picture {
         assert!(picture.width > 0 && picture.height > 0);
-        // The end of a picture is its last chunk: whatever is cut off is missed.
+        // A PNG ends with its last chunk, so any truncation is detected.
         for length in [0, data.len() / 2, data.len() - 1] {
             let (cut, _) = counted(&data[..length], |file| check_png(file));
             assert_eq!(cut, None, "of {length} bytes");
@@ -29,7 +29,7 @@ pub fn media(data: &[u8]) {
     }
 }
 
-/// A check may fill a buffer once more than it needs.
+/// A check may fill one buffer more than it needs.
 const READ_BYTES: usize = 64 << 10;
 
 fn counted<T: PartialEq + std::fmt::Debug>(
@@ -53,7 +53,7 @@ fn counted<T: PartialEq + std::fmt::Debug>(
     first
 }
 
-/// A file that counts what is read of it.
+/// A file that counts the bytes read from it.
 struct Counted<'a> {
     file: Cursor<&'a [u8]>,
     read: usize,

@@ -1,4 +1,4 @@
-//! What is asserted of any form.
+//! Properties of form parsing.
 
 use bytes::Bytes;
 use protocol::multipart::{Form, FormError, Part, Reader};
@@ -9,8 +9,8 @@ const BOUNDARY: &str = "b0";
 /// It does not occur in a mutated seed.
 const OTHER_BOUNDARY: &str = "----tollgate-fuzz-5b1f0d3c9a7e42";
 
-/// A form does not depend on how its bytes were cut, nor on what was put elsewhere meanwhile; it is
-/// never larger than what came, and what we write of it is read as the same form.
+/// A form does not depend on how its bytes were split or whether its file was spooled. It is never
+/// larger than the input, and writing and reading it gives the same form.
 pub fn multipart(data: &[u8]) {
     let whole = read(BOUNDARY, data, data.len().max(1));
     for size in sizes(data) {
@@ -28,7 +28,7 @@ pub fn multipart(data: &[u8]) {
     assert_eq!(again, Ok(escaped(form)), "written as {shown}");
 }
 
-/// Names as browsers write them, and as every reader leaves them: what would end the string is
+/// Names as browsers write them and readers keep them: characters that would end the string are
 /// percent-encoded, a percent sign is not.
 fn escaped(mut form: Form) -> Form {
     let escape = |name: &str| {
@@ -50,7 +50,7 @@ fn read(boundary: &str, data: &[u8], size: usize) -> Result<Form, FormError> {
     Ok(joined(reader.finish()?))
 }
 
-/// The same, with the file put elsewhere as an upload is.
+/// The same, with the file spooled as in an upload.
 fn read_drained(data: &[u8], size: usize) -> Result<Form, FormError> {
     let mut reader = Reader::new(BOUNDARY);
     let mut elsewhere = Vec::new();

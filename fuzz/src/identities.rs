@@ -1,4 +1,4 @@
-//! What is asserted of any text of an upstream's: it does not tell who the upstream is.
+//! A property of any error text of an upstream: it does not reveal the upstream's identity.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ static PLANTED: LazyLock<Vec<&str>> = LazyLock::new(|| {
     lines.filter(is_identity).collect()
 });
 
-/// The names of the model, and what identifies the channel.
+/// The names of the model, and words that identify the channel.
 const UPSTREAM: &str = "vendors/gpt-large-2026";
 const PUBLIC: &str = "maker/large";
 const HIDDEN: [&str; 2] = ["primary-eu", "vendor-name"];
@@ -25,7 +25,7 @@ const FAMILIES: [Family; 4] = [
     Family::Google,
     Family::Interactions,
 ];
-/// What may stand around a word.
+/// Delimiters around a word.
 const AROUND: [(&str, &str); 8] = [
     (" ", " "),
     ("'", "'"),
@@ -37,8 +37,8 @@ const AROUND: [(&str, &str); 8] = [
     ("`", "`"),
 ];
 
-/// An identity that stands as a word of its own in a text is gone from what a caller gets of it, in
-/// whatever envelope the upstream puts the text.
+/// An identity that is a separate word of the text does not reach the client, whatever envelope the
+/// upstream uses.
 pub fn identities(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut choice = data.iter().fold(data.len(), |sum, byte| {
@@ -91,7 +91,7 @@ pub fn identities(data: &[u8]) {
     }
 }
 
-/// All that a caller gets of a failure.
+/// Everything that a client sees of a failure.
 fn shown(failure: &Failure, family: Family) -> String {
     let written = failure.write(family, "req_ours");
     String::from_utf8(written).expect("what we write is UTF-8")

@@ -1,5 +1,5 @@
-//! Fuzz targets. Each file under `fuzz_targets/` hands its bytes to one body: a plain function that asserts
-//! what holds for any bytes.
+//! Fuzz targets. Each file under `fuzz_targets/` passes its bytes to one body: a plain function
+//! that asserts properties of any bytes.
 
 pub mod bodies;
 pub mod driver;
@@ -8,7 +8,7 @@ pub mod forms;
 pub mod identities;
 pub mod pieces;
 pub mod sockets;
-// The listeners that judge converted streams in the tests judge them here as well.
+// The stream parsers of the tests also check converted streams here.
 #[allow(dead_code)]
 #[path = "../../crates/protocol/tests/it/grammar/mod.rs"]
 mod grammar;

@@ -1,6 +1,6 @@
-//! How the bodies cut their input.
+//! How the bodies split their input.
 
-/// Sizes of pieces that the bytes themselves choose, so that a finding repeats.
+/// Piece sizes derived from the bytes themselves, so that a finding can be reproduced.
 pub fn sizes(data: &[u8]) -> [usize; 2] {
     let sum = data.iter().fold(data.len(), |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(usize::from(*byte))

@@ -1,4 +1,4 @@
-//! What is asserted of any session over a socket.
+//! Properties of the metering of WebSocket sessions.
 
 use protocol::scrub::Names;
 use protocol::voice::{Frame, Listened, Reading, Verdict, Watch};
@@ -6,11 +6,12 @@ use serde_json::Value;
 
 const PUBLIC: &str = "maker/public";
 
-/// What a session has used never shrinks, a refused frame counts nothing, and no meter counts more
-/// than was sent and the time that passed.
+/// The usage of a session never decreases, a refused frame is not counted, and no meter exceeds
+/// what was sent or the time that passed.
 ///
-/// Each line of the input is a step by its first letter: `c` and `b` are text and audio of the caller,
-/// `u` and `d` those of the upstream, and `t` lets a quarter of a second pass for each of its letters.
+/// The first letter of each input line selects a step: `c` and `b` are text and audio of the
+/// client, `u` and `d` those of the upstream, and `t` advances the time by a quarter of a second
+/// for each letter.
 pub fn socket_watch(data: &[u8]) {
     let listened = Listened::read(None, None, None, None).expect("all of them have defaults");
     for mut watch in [
@@ -25,11 +26,11 @@ pub fn socket_watch(data: &[u8]) {
     }
 }
 
-/// What has happened so far.
+/// The state of the simulated session.
 #[derive(Default)]
 struct Session {
     now_ms: u64,
-    /// Bytes of either side.
+    /// Bytes sent by each side.
     bytes: u64,
     used: Reading,
 }
@@ -97,7 +98,7 @@ impl Session {
         }
         assert!(now.text_inputs <= self.bytes, "{now:?}");
         assert!(now.characters <= self.bytes, "{now:?}");
-        // The slowest audio takes a byte for many milliseconds, but never for a second.
+        // Even at the lowest audio rate, a byte is less than a second.
         let seconds = self.now_ms.div_ceil(1000) + self.bytes + 1;
         assert!(now.realtime_seconds <= seconds, "{now:?}");
         assert!(now.heard_seconds <= self.bytes + 1, "{now:?}");

@@ -39,7 +39,7 @@ pub(super) struct GatewayFactory {
     pub(super) workers: Option<usize>,
     /// A folder with a database that contains the wallets and all keys.
     seed: PathBuf,
-    /// The same on a PostgreSQL server.
+    /// The same on a `PostgreSQL` server.
     schema: Option<Schema>,
 }
 

@@ -32,7 +32,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// Copies the one key of a new ledger, as `keys::multiply` does for SQLite.
+    /// Copies the one key of a new ledger, as `keys::multiply` does for `SQLite`.
     pub(super) async fn multiply(&self, made: &str, count: usize) -> io::Result<()> {
         let columns = self
             .client

@@ -19,7 +19,7 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// The gateway on SQLite, in its two modes.
+    /// The gateway on `SQLite`, in its two modes.
     pub(super) const GATEWAYS: [Self; 2] = [Self::BeforeAnswer, Self::Behind];
 
     /// The value of `ledger.commit`.

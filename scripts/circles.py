@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILES_MAX = 3
-# Crates that still have a larger circle, with the number of its files. Lower a number as soon as it can be lowered.
+# Crates that still have a larger circle, with the number of its files. Lower a number as soon as possible.
 UNMENDED = {"engine": 21, "protocol": 6, "server": 14, "store": 6, "upstream": 5}
 
 FACES = ("lib.rs", "main.rs", "mod.rs")
@@ -34,7 +34,7 @@ def without_tests(text):
 
 
 def item_end(text, start):
-    """Where the item ends that starts here: behind its semicolon or its closing brace."""
+    """The end of the item that starts here: after its semicolon or closing brace."""
     depth = 0
     for at in range(start, len(text)):
         depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(text[at], 0)
@@ -103,7 +103,7 @@ class Crate:
                     self.read(child, (*path, name))
 
     def absolute(self, path, module):
-        """The path from the root of the crate, or nothing if it leads out of it."""
+        """The path from the root of the crate; `None` if it leaves the crate."""
         if path[0] == "crate":
             return path[1:]
         if path[0] == "self":
@@ -137,7 +137,7 @@ class Crate:
             for path in module.named:
                 if path := self.absolute(path, module):
                     found = self.find(path)
-                    # A module on its own is bound to be named further: the paths that start with it tell more.
+                    # An import of a whole folder says nothing by itself; the paths that start with it are resolved instead.
                     if found is not module and not (found.is_face and path == found.path):
                         edges[module.file].add(found.file)
         return edges

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the documents: what they name exists, and what must be documented is."""
+"""Tests of the documents: everything that they name exists, and everything that must be documented is."""
 
 import functools
 import pathlib
@@ -8,6 +8,11 @@ import subprocess
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Metaphors that were replaced by plain names. New code must not use them again.
+RETIRED_NAMES = """
+    Apart Bell Desk Gates Glance Joined Keeper Kit Lanes Miss OpenBooks Pace Pen Pulse Purse Rack Sheet SocketAsk Speaker Talk
+    Tariff Trial Tunnel Way open_books rehost rope
+""".split()
 INVARIANTS = ROOT / "docs/invariants.md"
 API = ROOT / "docs/api"
 
@@ -16,8 +21,8 @@ API = ROOT / "docs/api"
 def tracked(*endings):
     """The files of the repository with one of these endings, new ones included."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    files = [ROOT / name for name in told.stdout.splitlines() if name.endswith(endings)]
+    result = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    files = [ROOT / name for name in result.stdout.splitlines() if name.endswith(endings)]
     return [it for it in files if it.is_file()]
 
 
@@ -37,6 +42,13 @@ def cells(line):
 
 def quoted(text):
     return re.findall(r"`([^`]+)`", text)
+
+
+def spelled_out(text):
+    """`a/{b,c}.rs` as `a/b.rs` and `a/c.rs`."""
+    before, brace, rest = text.partition("{")
+    inside, _, after = rest.partition("}")
+    return [before + part + after for part in inside.split(",")] if brace else [text]
 
 
 class Invariants(unittest.TestCase):
@@ -147,7 +159,7 @@ class Api(unittest.TestCase):
 
 
 class Decisions(unittest.TestCase):
-    """The form of `docs/decisions`, its index, and who cites it."""
+    """The form of `docs/decisions`, its index, and the citations of it."""
 
     @classmethod
     def setUpClass(cls):
@@ -181,7 +193,7 @@ class Decisions(unittest.TestCase):
 
 
 class References(unittest.TestCase):
-    """What the tree points to is in the tree."""
+    """Documents and comments cite only what is in the repository."""
 
     def test_no_document_outside_of_the_tree_is_cited(self):
         outside = re.compile(
@@ -199,6 +211,27 @@ class References(unittest.TestCase):
         ]
         self.assertEqual(cited, [])
 
+    def test_every_source_that_a_document_names_exists(self):
+        """A path counts from `crates/`, or from a folder that the text has named before; `src/` may be left out."""
+        crates = {path.name for path in (ROOT / "crates").iterdir()}
+        files = {str(path.relative_to(ROOT)).removeprefix("crates/") for path in tracked("")}
+        files |= {name.replace("/src/", "/", 1) for name in files}
+        folders = {str(parent) for name in files for parent in pathlib.PurePath(name).parents}
+        endings = {name[at:] for name in files for at in range(len(name)) if at == 0 or name[at - 1] == "/"}
+        missing = [
+            f"{path.relative_to(ROOT)} names {name}"
+            for path in tracked(".md")
+            if path.name != "CHANGELOG.md"
+            for quote in quoted(path.read_text())
+            for name in spelled_out(quote.removeprefix("crates/"))
+            if re.fullmatch(r"[a-z][\w/]*\.(?:rs|sql)", name) and name not in endings
+            or re.fullmatch(r"[a-z]\w*(?:/\w+)+/?", name)
+            and name.partition("/")[0] in crates
+            and name.rstrip("/") not in folders | files
+            and f"{name}.rs" not in files
+        ]
+        self.assertEqual(missing, [])
+
     def test_every_link_between_documents_leads_somewhere(self):
         dead = [
             f"{path.relative_to(ROOT)} links to {target}"
@@ -208,6 +241,20 @@ class References(unittest.TestCase):
             if not (path.parent / target.partition("#")[0]).exists()
         ]
         self.assertEqual(dead, [])
+
+
+class Names(unittest.TestCase):
+    """The names in the sources are plain."""
+
+    def test_no_retired_name_returns(self):
+        retired = re.compile(rf"\b(?:{'|'.join(RETIRED_NAMES)})\b")
+        found = [
+            f"{path.relative_to(ROOT)}: {line.strip()}"
+            for path in tracked(".rs")
+            for line in path.read_text().splitlines()
+            if retired.search(line) and retired.search(re.sub(r'//.*|"(?:\\.|[^"\\])*"', "", line))
+        ]
+        self.assertEqual(found, [])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the scripts that nothing else would notice breaking."""
+"""Tests of scripts that no other test uses."""
 
 import json
 import os
@@ -17,25 +17,25 @@ PINNED = "1.95.0"
 
 
 def workspace():
-    """The packages of the workspace, as cargo tells them."""
+    """The packages of the workspace, from cargo."""
     command = ["cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"]
-    told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
-    return json.loads(told.stdout)["packages"]
+    result = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    return json.loads(result.stdout)["packages"]
 
 
 class Toolchain(unittest.TestCase):
     """`scripts/toolchain` with a rustc and a rustup of our own."""
 
     def choose(self, rustc, rustup=None, **variables):
-        """Runs it where `rustc --version` and `rustup` do as told; gives its output and how it ended."""
+        """Runs the script with these `rustc --version` and `rustup` commands; returns its output, status and messages."""
         with tempfile.TemporaryDirectory() as folder:
             place = pathlib.Path(folder)
             self.command(place / "rustc", f"echo 'rustc {rustc} (0123456 2026-01-01)'")
             if rustup is not None:
                 self.command(place / "rustup", rustup)
             env = {"PATH": f"{folder}:/usr/bin:/bin", **variables}
-            told = subprocess.run([ROOT / "scripts/toolchain"], env=env, capture_output=True, text=True)
-            return told.stdout.strip(), told.returncode, told.stderr
+            result = subprocess.run([ROOT / "scripts/toolchain"], env=env, capture_output=True, text=True)
+            return result.stdout.strip(), result.returncode, result.stderr
 
     def command(self, path, body):
         path.write_text(f"#!/bin/sh\n{body}\n")
@@ -55,15 +55,15 @@ class Toolchain(unittest.TestCase):
 
     def test_without_it_the_default_is_used_and_said(self):
         for rustup in (None, "exit 1"):
-            chosen, status, told = self.choose("1.99.0", rustup)
+            chosen, status, message = self.choose("1.99.0", rustup)
             self.assertEqual((chosen, status), ("", 0))
-            self.assertIn("1.99.0", told)
-            self.assertIn(PINNED, told)
+            self.assertIn("1.99.0", message)
+            self.assertIn(PINNED, message)
 
     def test_without_it_continuous_integration_fails(self):
-        chosen, status, told = self.choose("1.99.0", "exit 1", CI="true")
+        chosen, status, message = self.choose("1.99.0", "exit 1", CI="true")
         self.assertEqual((chosen, status), ("", 1))
-        self.assertIn("scripts/toolchain", told)
+        self.assertIn("scripts/toolchain", message)
 
     def test_a_choice_is_kept(self):
         self.assertEqual(self.choose("1.99.0", "exit 1", RUSTUP_TOOLCHAIN="nightly")[:2], ("nightly", 0))
@@ -79,9 +79,9 @@ class BillOfMaterials(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        told = subprocess.run([ROOT / "scripts/sbom"], check=True, stdout=subprocess.PIPE)
-        cls.bytes = told.stdout
-        cls.bill = json.loads(told.stdout)
+        result = subprocess.run([ROOT / "scripts/sbom"], check=True, stdout=subprocess.PIPE)
+        cls.bytes = result.stdout
+        cls.bill = json.loads(result.stdout)
         cls.components = {it["name"]: it for it in cls.bill["components"]}
 
     def test_it_is_a_cyclonedx_document(self):
@@ -147,8 +147,8 @@ class Circles(unittest.TestCase):
                 path = source / (name.replace("__", "/") + ".rs")
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(text)
-            told = circles.circles(circles.Crate(source).edges())
-            return [[str(file.relative_to(source)) for file in circle] for circle in told]
+            result = circles.circles(circles.Crate(source).edges())
+            return [[str(file.relative_to(source)) for file in circle] for circle in result]
 
     def test_files_that_import_each_other_are_a_circle(self):
         both = [["a.rs", "b.rs"]]

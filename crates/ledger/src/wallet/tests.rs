@@ -157,15 +157,15 @@ fn a_status_is_read_as_it_is_shown() {
     assert_eq!("Active".parse::<WalletStatus>(), Err(UnknownStatus));
 }
 
-/// A wallet as a purse: single credits in the order they are spent, and tallied debt.
+/// A simple model of a wallet: single credits in the order in which they are spent, and a count of debt.
 #[derive(Default)]
-struct Purse {
+struct CoinModel {
     gifts: Vec<()>,
     coins: Vec<()>,
     debt: usize,
 }
 
-impl Purse {
+impl CoinModel {
     fn spend(&mut self) {
         if self.gifts.pop().is_none() && self.coins.pop().is_none() {
             self.debt += 1;
@@ -187,28 +187,28 @@ proptest! {
         steps in prop::collection::vec((0_u8..3, 0_i64..200), 1..50),
     ) {
         let mut wallet = wallet(0, 0, 100, 0);
-        let mut purse = Purse::default();
+        let mut model = CoinModel::default();
         let mut sum = Delta::default();
         for (what, amount) in steps {
             let micro = Micro::new(amount);
             let delta = match what {
                 0 => {
-                    (0..amount).for_each(|_| purse.spend());
+                    (0..amount).for_each(|_| model.spend());
                     wallet.debit(micro).unwrap()
                 }
                 1 => {
-                    (0..amount).for_each(|_| purse.earn());
+                    (0..amount).for_each(|_| model.earn());
                     wallet.top_up(micro).unwrap()
                 }
                 _ => {
-                    purse.gifts.extend((0..amount).map(|_| ()));
+                    model.gifts.extend((0..amount).map(|_| ()));
                     wallet.gift(micro).unwrap()
                 }
             };
             sum.balance += delta.balance;
             sum.gift_balance += delta.gift_balance;
             sum.credit_used += delta.credit_used;
-            let parts = [purse.coins.len(), purse.gifts.len(), purse.debt]
+            let parts = [model.coins.len(), model.gifts.len(), model.debt]
                 .map(|part| i64::try_from(part).unwrap());
             prop_assert_eq!([wallet.balance, wallet.gift_balance, wallet.credit_used].map(Micro::get), parts);
             // W2: the deltas add up to the columns. W4: no balance beside debt.

@@ -7,6 +7,21 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 pub(crate) const KEY: &str = "sim-good-key";
+/// A PNG of one pixel, as base64.
+pub(crate) const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+pub(crate) async fn start() -> Sim {
+    Sim::start("127.0.0.1:0").await.unwrap()
+}
+
+/// The request with these members added or replaced.
+pub(crate) fn with(mut request: Value, members: Value) -> Value {
+    let (Value::Object(request_map), Value::Object(members)) = (&mut request, members) else {
+        panic!("both are objects");
+    };
+    request_map.extend(members);
+    request
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {

@@ -1,12 +1,8 @@
 //! Habits of real upstreams: correct answers in a form that the documentation does not show.
 
-use crate::client::{Answer, chat, post, responses};
+use crate::client::{Answer, chat, post, responses, start};
 use serde_json::{Value, json};
 use sim::Sim;
-
-async fn start() -> Sim {
-    Sim::start("127.0.0.1:0").await.unwrap()
-}
 
 async fn respond(sim: &Sim, habits: &str) -> Answer {
     let model = format!("sim-reason+{habits}");

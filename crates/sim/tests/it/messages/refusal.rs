@@ -1,7 +1,7 @@
 //! Refusals of the Messages protocol, in the vendor's words.
 
+use super::harness::{request, weather_tools};
 use crate::client::messages;
-use crate::messages::{request, weather_tools};
 use serde_json::{Value, json};
 use sim::Sim;
 

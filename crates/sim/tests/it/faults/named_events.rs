@@ -1,6 +1,6 @@
 //! Scripts in the protocols with named events: Responses and Messages.
 
-use crate::client::{Answer, Ended, messages, responses};
+use crate::client::{Answer, Ended, messages, responses, start};
 use serde_json::{Value, json};
 use sim::{CallEnd, Sim};
 use std::time::Duration;
@@ -14,10 +14,6 @@ use Protocol::{Messages, Responses};
 
 const BOTH: [Protocol; 2] = [Responses, Messages];
 const NUMBERS: &str = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10";
-
-async fn start() -> Sim {
-    Sim::start("127.0.0.1:0").await.unwrap()
-}
 
 impl Protocol {
     async fn ask(self, sim: &Sim, faults: &str, stream: bool) -> Answer {

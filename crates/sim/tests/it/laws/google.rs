@@ -1,7 +1,8 @@
 //! Properties of the two Google protocols for generated requests, including hostile ones.
 
 use crate::client::{KEY, call, get};
-use crate::{generate, interactions};
+use crate::generate::harness as generate;
+use crate::interactions::harness as interactions;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};

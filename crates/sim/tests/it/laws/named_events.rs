@@ -1,8 +1,8 @@
 //! Properties of Responses and Messages for generated requests.
 
 use crate::client::{messages, responses};
-use crate::messages as ms;
-use crate::responses as rs;
+use crate::messages::harness as ms;
+use crate::responses::harness as rs;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};

@@ -1,13 +1,9 @@
 //! Scripts over real sockets: delays, breaks, substitutes, changed events.
 
-use crate::client::{Answer, Ended, chat, get, post};
+use crate::client::{Answer, Ended, chat, get, post, start};
 use serde_json::{Value, json};
 use sim::{CallEnd, Sim};
 use std::time::{Duration, Instant};
-
-async fn start() -> Sim {
-    Sim::start("127.0.0.1:0").await.unwrap()
-}
 
 fn request(faults: &str, stream: bool) -> Value {
     json!({"model": format!("sim-chat+{faults}"), "stream": stream,

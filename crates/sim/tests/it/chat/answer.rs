@@ -1,8 +1,7 @@
 //! Unstreamed answers.
 
-use crate::client::{KEY, call, chat, get, post};
+use crate::client::{KEY, call, chat, get, post, start};
 use serde_json::{Value, json};
-use sim::Sim;
 
 fn asking(question: &str) -> Value {
     json!({"model": "sim-chat", "messages": [{"role": "user", "content": question}]})
@@ -14,10 +13,6 @@ fn with(mut request: Value, members: Value) -> Value {
     };
     request_map.extend(members);
     request
-}
-
-async fn start() -> Sim {
-    Sim::start("127.0.0.1:0").await.unwrap()
 }
 
 #[tokio::test]

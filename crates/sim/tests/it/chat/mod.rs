@@ -1,0 +1,4 @@
+//! Chat Completions.
+
+mod answer;
+mod stream;

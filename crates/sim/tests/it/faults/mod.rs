@@ -1,0 +1,4 @@
+//! Scripts over real sockets.
+
+mod chat;
+mod named_events;

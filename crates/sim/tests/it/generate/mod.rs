@@ -1,0 +1,6 @@
+//! Generate Content.
+
+mod answer;
+pub(crate) mod harness;
+mod history;
+mod refusal;

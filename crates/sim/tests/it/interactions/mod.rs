@@ -1,0 +1,6 @@
+//! Interactions.
+
+mod answer;
+pub(crate) mod harness;
+mod history;
+mod refusal;

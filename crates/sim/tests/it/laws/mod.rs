@@ -1,0 +1,5 @@
+//! Properties of answers for generated requests.
+
+mod chat;
+mod google;
+mod named_events;

@@ -1,0 +1,6 @@
+//! The Messages protocol.
+
+mod answer;
+pub(crate) mod harness;
+mod refusal;
+mod thinking;

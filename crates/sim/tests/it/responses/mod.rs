@@ -1,0 +1,6 @@
+//! The Responses protocol.
+
+mod answer;
+pub(crate) mod harness;
+mod reasoning;
+mod refusal;

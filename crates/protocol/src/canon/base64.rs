@@ -1,8 +1,24 @@
-//! Base64 in the one form that every dialect takes.
+//! Base64 as clients and upstreams send it: in either alphabet, padded or not.
 
 use std::borrow::Cow;
 
-/// The text in the standard alphabet, padded. Clients send either alphabet, padded or not.
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{
+    GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE_NO_PAD,
+};
+
+/// Reads digits of the standard alphabet. Padding is removed first, and bits that fill up the last
+/// digit may have any value.
+const DIGITS: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone),
+);
+
+/// The text in the standard alphabet, padded. It is not decoded, and copied only if it changes.
 pub fn standard(text: &str) -> Cow<'_, str> {
     let bare = text.trim_end_matches('=');
     let missing = (4 - bare.len() % 4) % 4;
@@ -20,15 +36,22 @@ pub fn standard(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-pub(super) const URL_SAFE: &[u8; 64] =
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// Encodes in the URL-safe alphabet, without padding.
+pub(super) fn url_safe(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
 
-/// Writes bytes that come in pieces, in the standard alphabet, padded.
+/// Decodes either alphabet, padded or not. `None` if the text is not base64.
+pub fn decode(text: &str) -> Option<Vec<u8>> {
+    let text = standard(text);
+    DIGITS.decode(text.trim_end_matches('=')).ok()
+}
+
+/// Encodes bytes that arrive in pieces, in the standard alphabet, padded.
 #[derive(Debug, Default)]
 pub struct Encoder {
     text: String,
-    /// What has come behind the last whole group of three.
+    /// The bytes after the last whole group of three.
     rest: Vec<u8>,
 }
 
@@ -42,103 +65,55 @@ impl Encoder {
             self.rest.push(*first);
             piece = after;
         }
-        spell(&self.rest, STANDARD, &mut self.text);
-        let (whole, rest) = piece.split_at(piece.len() - piece.len() % 3);
-        spell(whole, STANDARD, &mut self.text);
+        let (groups, rest) = piece.split_at(piece.len() - piece.len() % 3);
+        self.text.reserve(piece.len().div_ceil(3) * 4 + 8);
+        STANDARD.encode_string(&self.rest, &mut self.text);
+        STANDARD.encode_string(groups, &mut self.text);
         self.rest.clear();
         self.rest.extend_from_slice(rest);
     }
 
     /// The text of all pieces.
     pub fn finish(mut self) -> String {
-        spell(&self.rest, STANDARD, &mut self.text);
-        let padding = (4 - self.text.len() % 4) % 4;
-        self.text.extend(std::iter::repeat_n('=', padding));
+        STANDARD.encode_string(&self.rest, &mut self.text);
         self.text
     }
 }
 
-/// Appends the digits of `bytes`, without padding.
-pub(super) fn spell(bytes: &[u8], alphabet: &[u8; 64], text: &mut String) {
-    let digit = |bits: u32| {
-        let index = usize::try_from(bits & 63).unwrap_or(0);
-        char::from(alphabet.get(index).copied().unwrap_or(b'A'))
-    };
-    text.reserve(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let digits = [
-            digit(bits >> 18),
-            digit(bits >> 12),
-            digit(bits >> 6),
-            digit(bits),
-        ];
-        text.extend(digits.into_iter().take(chunk.len() + 1));
-    }
-}
-
-/// The bytes, from either alphabet, padded or not; nothing if it is no base64.
-pub fn decode(text: &str) -> Option<Vec<u8>> {
-    let mut decoder = Decoder::default();
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
-    decoder.push(text.as_bytes(), &mut bytes)?;
-    decoder.finish(&mut bytes)?;
-    Some(bytes)
-}
-
-/// Reads text that comes in pieces, in either alphabet, padded or not.
+/// Decodes text that arrives in pieces, in either alphabet, padded or not.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The digits of the group that is being read, the latest last.
-    bits: u32,
-    digits: usize,
-    /// Behind the first `=` there is nothing but others.
+    /// The digits after the last whole group of four, in the standard alphabet.
+    group: Vec<u8>,
+    /// Whether padding has come, after which only more padding may follow.
     ended: bool,
 }
 
 impl Decoder {
-    /// Appends what the next piece spells; `None` if it is no base64.
+    /// Appends what the next piece decodes to. `None` if it is not base64.
     pub fn push(&mut self, text: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
-        for byte in text {
-            if *byte == b'=' {
-                self.ended = true;
-                continue;
-            }
-            let value = value_of(*byte).filter(|_| !self.ended)?;
-            self.bits = self.bits << 6 | u32::from(value);
-            self.digits += 1;
-            if self.digits == 4 {
-                let [_, group @ ..] = self.bits.to_be_bytes();
-                bytes.extend_from_slice(&group);
-                (self.bits, self.digits) = (0, 0);
-            }
+        let (digits, padding) = text.split_at(memchr::memchr(b'=', text).unwrap_or(text.len()));
+        if self.ended && !digits.is_empty() || padding.iter().any(|byte| *byte != b'=') {
+            return None;
         }
+        self.ended |= !padding.is_empty();
+        self.group.extend(digits.iter().map(|digit| match digit {
+            b'-' => b'+',
+            b'_' => b'/',
+            digit => *digit,
+        }));
+        let rest = self
+            .group
+            .split_off(self.group.len() - self.group.len() % 4);
+        DIGITS.decode_vec(&self.group, bytes).ok()?;
+        self.group = rest;
         Some(())
     }
 
-    /// Appends what the last group spells; `None` if it is cut within a byte.
+    /// Appends what the last group decodes to. `None` if it ends within a byte.
     pub fn finish(self, bytes: &mut Vec<u8>) -> Option<()> {
-        let missing = match self.digits {
-            0 => return Some(()),
-            1 => return None,
-            digits => 4 - digits,
-        };
-        let [_, group @ ..] = (self.bits << (6 * missing)).to_be_bytes();
-        bytes.extend_from_slice(group.get(..3 - missing)?);
-        Some(())
+        DIGITS.decode_vec(&self.group, bytes).ok()
     }
-}
-
-fn value_of(digit: u8) -> Option<u8> {
-    Some(match digit {
-        b'A'..=b'Z' => digit - b'A',
-        b'a'..=b'z' => digit - b'a' + 26,
-        b'0'..=b'9' => digit - b'0' + 52,
-        b'-' | b'+' => 62,
-        b'_' | b'/' => 63,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

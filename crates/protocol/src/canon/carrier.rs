@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::base64::decode;
-use super::opaque::{Opaque, base64url};
+use super::base64;
+use super::opaque::Opaque;
 use super::request::Thought;
 use crate::dialect::Dialect;
 
@@ -89,7 +89,7 @@ pub fn load(id: &str, carried: &Carried) -> String {
     }
     // Strings and flags alone: this cannot fail.
     let json = serde_json::to_vec(&wire).unwrap_or_default();
-    format!("{id}{MARK}{}", base64url(&json))
+    format!("{id}{MARK}{}", base64::url_safe(&json))
 }
 
 /// The id itself and what it carried. An id that is not ours is returned whole.
@@ -98,7 +98,7 @@ pub fn unload(id: &str) -> (&str, Carried) {
     let Some((bare, load)) = id.rsplit_once(MARK) else {
         return nothing();
     };
-    let Some(json) = decode(load) else {
+    let Some(json) = base64::decode(load) else {
         return nothing();
     };
     let Ok(wire) = serde_json::from_slice::<Wire<'_>>(&json) else {

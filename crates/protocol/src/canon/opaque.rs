@@ -27,7 +27,7 @@ impl Opaque {
     /// decode such fields and encode them again in that alphabet.
     pub fn wrap(&self) -> String {
         let plain = format!("{MARK}{}|{}|{}", self.origin, self.model, self.text);
-        base64url(plain.as_bytes())
+        base64::url_safe(plain.as_bytes())
     }
 
     /// Reads what [`Opaque::wrap`] wrote, in either base64 alphabet, padded or not. `None` for
@@ -42,12 +42,6 @@ impl Opaque {
             text: text.into(),
         })
     }
-}
-
-pub(super) fn base64url(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    base64::spell(bytes, base64::URL_SAFE, &mut text);
-    text
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! A request in the common form.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::opaque::Opaque;
 use super::path::Path;
+use super::{base64, data_uri};
 
 /// A JSON text kept exactly as it was written: schemas, arguments, metadata.
 pub type Json = Box<RawValue>;
@@ -104,6 +107,24 @@ pub enum ImageSource {
     },
 }
 
+impl ImageSource {
+    /// Reads a URL, which may be a `data:` URI.
+    pub(crate) fn from_url(url: Cow<'_, str>) -> Self {
+        let Some((mime, data)) = data_uri::split(&url) else {
+            return Self::Url(url.into_owned());
+        };
+        let data = base64::standard(data).into_owned();
+        let mime = match mime {
+            "" => data_uri::sniff(&data),
+            mime => mime,
+        };
+        Self::Inline {
+            mime: mime.to_owned(),
+            data,
+        }
+    }
+}
+
 /// How closely a picture is to be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageDetail {
@@ -111,6 +132,19 @@ pub enum ImageDetail {
     Low,
     High,
     Original,
+}
+
+impl ImageDetail {
+    /// Reads the word that chat and Responses have for it.
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "auto" => Self::Auto,
+            "low" => Self::Low,
+            "high" => Self::High,
+            "original" => Self::Original,
+            _ => return None,
+        })
+    }
 }
 
 /// An inline file, PDF as a rule; `data` is standard padded base64.

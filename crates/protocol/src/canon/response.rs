@@ -1,5 +1,6 @@
 //! A whole answer: the fold of its events.
 
+use crate::native::Broken;
 use crate::usage::Usage;
 
 use super::event::{Block, Delta, Event, Stop};
@@ -80,6 +81,15 @@ impl Fold {
 }
 
 impl Response {
+    /// Folds the events of a whole answer.
+    pub(crate) fn fold(events: Vec<Event>) -> Result<Self, Broken> {
+        let mut fold = Fold::default();
+        match events.into_iter().find_map(|event| fold.push(event)) {
+            Some(folded) => folded.map_err(Broken::Failure),
+            None => Err(Broken::Unfinished),
+        }
+    }
+
     /// The events that fold into this response: a writer of streams can write it too.
     pub fn unfold(self) -> impl Iterator<Item = Event> {
         let blocks = self.blocks.into_iter().flat_map(|folded| {

@@ -1,10 +1,10 @@
-//! Chat errors: what an upstream says, and what a caller reads.
+//! Chat errors: reads those of an upstream and writes those for a client.
 
 use crate::failure::{Failure, Family};
 use crate::rejection;
 use crate::scrub::Names;
 
-/// Reads the answer of an upstream that refused a chat call.
+/// Reads an upstream's error response to a chat call.
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     rejection::read_failure(status, body, names)
 }
@@ -14,7 +14,7 @@ pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
     failure.write(Family::OpenAi, request_id)
 }
 
-/// The last event of a stream that failed. No `[DONE]` follows: an end is never invented.
+/// The last event of a stream that failed. No `[DONE]` follows, because the answer is not complete.
 pub fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
     let mut event = b"data: ".to_vec();
     event.extend(write_failure(failure, request_id));

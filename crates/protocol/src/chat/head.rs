@@ -1,4 +1,4 @@
-//! Reads a chat request: what we must know, and what the contract refuses.
+//! Reads the head of a chat request: the members that the gateway needs, and those that it refuses.
 
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -14,8 +14,8 @@ const READ_BY_MODEL: ReadByModel = ReadByModel {
     text: &["tools", "functions", "response_format", "prediction"],
 };
 
-/// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
-/// must be of the right type.
+/// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
+/// left to the upstream.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     if body.trim_ascii().is_empty() {
         return Err(Failure::invalid(
@@ -63,8 +63,8 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     })
 }
 
-/// Makes the upstream report usage, since billing needs it, and says whether the caller asked too
-/// (`docs/api/chat-completions.md`).
+/// Makes the upstream report usage, because billing needs it. Returns whether the client asked for
+/// it too (`docs/api/chat-completions.md`).
 fn ask_for_usage(members: &Members<'_>, edits: &mut Vec<Edit>) -> Result<bool, Failure> {
     const NAME: &str = "stream_options";
     let Some(options) = members.object(NAME)? else {
@@ -91,7 +91,7 @@ fn ask_for_usage(members: &Members<'_>, edits: &mut Vec<Edit>) -> Result<bool, F
     Ok(asked)
 }
 
-/// The larger of the two limits: which of them an upstream obeys is not ours to know.
+/// The larger of the two limits, because upstreams differ in which of them they obey.
 fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
     let mut largest = None;
     for name in ["max_completion_tokens", "max_tokens"] {
@@ -100,7 +100,8 @@ fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
     Ok(largest)
 }
 
-/// Built-in tools: some vendors list them, others have a member for the one they know.
+/// Reads the built-in tools. Some vendors list them in `tools`, others have a member for the only
+/// one they offer.
 fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
     let mut tools = Tools::by_type(members.get("tools")?);
     for name in ["web_search_options", "search_parameters"] {

@@ -1,4 +1,5 @@
-//! Chat answers: where identity, usage and output stand, in whole answers and in chunks alike.
+//! Where chat answers hold identity, usage and output. Whole answers and chunks hold them in the
+//! same members.
 
 use super::usage::read_usage;
 use crate::count::Counter;
@@ -15,7 +16,7 @@ pub(super) const DONE: Done = Done {
 
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"annotations\"")];
 
-/// Where things stand in a chat completion and in its chunks.
+/// The members of a chat completion and of its chunks.
 pub(crate) static PLACES: Places = Places {
     envelope: None,
     id: "id",
@@ -32,7 +33,7 @@ pub(crate) static PLACES: Places = Places {
     usage_event: true,
 };
 
-/// Reads the members that carry output. Says whether the member was one of them.
+/// Reads a member that carries output. Returns whether it was one.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,
@@ -51,7 +52,7 @@ fn read_output(
         return Ok(true);
     }
     if name.is("object") {
-        // Some servers say so instead of using an `error` member.
+        // Some servers send `"object": "error"` instead of an `error` member.
         let value = cursor.value()?;
         output.failed |= value.string().is_some_and(|text| text.is("error"));
         return Ok(true);
@@ -68,19 +69,19 @@ fn read_choice(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synta
         if holds_output && cursor.shape()? == Shape::Object {
             read_message(cursor, output)
         } else if name.is("error") {
-            // Some routers tell so that one of several choices failed.
+            // Some routers report in this way that one of several choices failed.
             output.clean(cursor.value()?);
             Ok(())
         } else {
             let value = cursor.value()?;
-            // Other members tell of a place, or of an end.
+            // The other members are positions and finish reasons, not output.
             output.said |= name.is("finish_reason") && !value.is_null();
             Ok(())
         }
     })
 }
 
-/// Reads a message or a delta. Whatever is not its role and not empty is output.
+/// Reads a message or a delta. Every member except the role is output unless it is empty.
 fn read_message(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     let mut reasoned = false;
     cursor.object(|cursor, name| {
@@ -96,13 +97,13 @@ fn read_message(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synt
         if name.is("content") || name.is("refusal") {
             count_text(value, &mut output.counter);
         } else if name.is("reasoning_content") || name.is("reasoning") {
-            // Where both names are used, they hold the same text.
+            // Where an upstream uses both names, they hold the same text.
             if !reasoned {
                 count_text(value, &mut output.counter);
             }
             reasoned = true;
         } else if name.is("annotations") {
-            // Nothing else says that a model which searches by itself has done so.
+            // Annotations are the only sign that a model with built-in search has searched.
             let mut told = ToolCalls::default();
             told.add(Tool::WebSearch, 1);
             output.tools.raise(&told);
@@ -121,7 +122,7 @@ fn count_text(value: Raw<'_>, counter: &mut Counter) {
     }
 }
 
-/// Counts the members, at any depth, in which a model writes.
+/// Counts the members, at any depth, that hold text of the model.
 fn count_members(value: Raw<'_>, counter: &mut Counter) -> Result<(), SyntaxError> {
     count_in(&mut Cursor::new(value.text()), false, counter)
 }

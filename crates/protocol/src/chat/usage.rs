@@ -4,12 +4,12 @@ use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Inclusive, Usage, count};
 
-/// Reads a usage object; see [`count`] for numbers that are none.
+/// Reads a usage object. [`count`] says which numbers count as missing.
 pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     take_usage(&mut Cursor::new(usage.text())).ok()?
 }
 
-/// Reads what should be a usage object, where it stands.
+/// Reads the value at the cursor as a usage object.
 pub(super) fn take_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, SyntaxError> {
     if cursor.shape()? != Shape::Object {
         cursor.value()?;
@@ -37,7 +37,7 @@ pub(super) fn take_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Synta
                 "image_tokens" => report.image_output = value,
                 _ => {}
             })?,
-            // Two vendors' ways to count what they ran themselves.
+            // Two vendors report the tools that they ran in these members.
             "server_side_tool_usage_details" => report.tools.read(cursor, "_calls")?,
             "server_tool_use" => report.tools.read(cursor, "_requests")?,
             _ => drop(cursor.value()?),
@@ -48,7 +48,7 @@ pub(super) fn take_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Synta
         return Ok(None);
     };
     (report.input, report.output) = (input, output);
-    // Some upstreams leave reasoning out of the completion tokens; the total then shows it.
+    // Some upstreams do not count reasoning among the completion tokens. The total then shows it.
     let sum = report.input.saturating_add(report.output);
     if total == Some(sum.saturating_add(report.reasoning)) {
         report.output = report.output.saturating_add(report.reasoning);
@@ -80,7 +80,7 @@ fn write_media(it: &mut Object<'_>, audio: u64, image: u64) {
     }
 }
 
-/// Reads the counts of a details object; `null` and counts that are none are left out.
+/// Reads the counts of a details object. Invalid counts and `null` are skipped.
 fn details(cursor: &mut Cursor<'_>, mut note: impl FnMut(&str, u64)) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);

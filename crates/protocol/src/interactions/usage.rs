@@ -1,7 +1,7 @@
 //! The usage of an interaction.
 
 use crate::json::Raw;
-use crate::json::write::{Object, object};
+use crate::json::write::object;
 use crate::usage::Usage;
 use crate::usage::separate::{self, Names};
 
@@ -24,39 +24,16 @@ pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
 
 /// Writes a usage object.
 pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
-    object(out, |told| {
-        told.number("total_input_tokens", usage.input_total());
+    object(out, |it| {
+        it.number("total_input_tokens", usage.input_total());
         let visible = usage.output_total().saturating_sub(usage.reasoning);
-        told.number("total_output_tokens", visible);
-        told.number("total_thought_tokens", usage.reasoning);
-        told.number("total_cached_tokens", usage.cached_input);
-        told.number("total_tokens", usage.total());
-        modalities(
-            told,
-            "input_tokens_by_modality",
-            usage.image_input,
-            usage.audio_input,
-        );
-        modalities(
-            told,
-            "output_tokens_by_modality",
-            usage.image_output,
-            usage.audio_output,
-        );
-    });
-}
-
-fn modalities(told: &mut Object<'_>, name: &str, images: u64, sound: u64) {
-    if images == 0 && sound == 0 {
-        return;
-    }
-    told.array(name, |list| {
-        for (modality, tokens) in [("image", images), ("audio", sound)] {
-            if tokens > 0 {
-                list.object(|item| {
-                    item.text("modality", modality).number("tokens", tokens);
-                });
-            }
-        }
+        it.number("total_output_tokens", visible);
+        it.number("total_thought_tokens", usage.reasoning);
+        it.number("total_cached_tokens", usage.cached_input);
+        it.number("total_tokens", usage.total());
+        let media = [("image", usage.image_input), ("audio", usage.audio_input)];
+        separate::write_modalities(it, "input_tokens_by_modality", "tokens", media);
+        let media = [("image", usage.image_output), ("audio", usage.audio_output)];
+        separate::write_modalities(it, "output_tokens_by_modality", "tokens", media);
     });
 }

@@ -1,4 +1,5 @@
-//! Responses errors: what an upstream says, what a caller reads, and the events that end a stream.
+//! Responses errors: reads those of an upstream, and writes those for a client and the events that
+//! end a failed stream.
 
 use crate::failure::{Failure, Family};
 use crate::json::write_string;
@@ -7,17 +8,18 @@ use crate::native::places::Opening;
 use crate::rejection;
 use crate::scrub::Names;
 
-/// Reads the answer of an upstream that refused a call.
+/// Reads an upstream's error response.
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     rejection::read_failure(status, body, names)
 }
 
-/// Writes the error body that clients read.
+/// Writes the error body for a client.
 pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
     failure.write(Family::OpenAi, request_id)
 }
 
-/// The last event of a native stream that failed: a failed response once there is one to fail.
+/// The last event of a native stream that failed: `response.failed` if the response was created,
+/// otherwise `error`.
 pub(crate) fn write_failure_event(
     failure: &Failure,
     identity: &Identity,

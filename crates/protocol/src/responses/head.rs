@@ -1,4 +1,5 @@
-//! Reads the head of a Responses request: what we must know, and what the contract refuses.
+//! Reads the head of a Responses request: the members that the gateway needs, and those that it
+//! refuses.
 
 use super::request::foreign_thoughts;
 use crate::dialect::Dialect;
@@ -15,8 +16,8 @@ const READ_BY_MODEL: ReadByModel = ReadByModel {
     text: &["instructions", "tools", "text"],
 };
 
-/// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
-/// must be of the right type.
+/// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
+/// left to the upstream.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     if body.trim_ascii().is_empty() {
         return Err(Failure::invalid(
@@ -63,7 +64,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     })
 }
 
-/// The upstream keeps answers unless it is told not to (`docs/api/responses.md`).
+/// Sets `store` to false, because upstreams store answers by default (`docs/api/responses.md`).
 fn keep_nothing(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
     Ok(match members.find("store")? {
         Some(value) if value.is_null() => Some(Edit::replace(value.span(), &b"false"[..])),
@@ -72,7 +73,7 @@ fn keep_nothing(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
     })
 }
 
-/// Refuses a request without input, and input that stands in something kept.
+/// Refuses a request without input, and input that refers to a stored object.
 fn input(members: &Members<'_>) -> Result<(), Failure> {
     let wrong = |why: &'static str| Err(Failure::invalid(why).param("input"));
     let Some(input) = members.get("input")? else {
@@ -86,7 +87,7 @@ fn input(members: &Members<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Refuses items that are only named: we hold none, and leaving them out would change the
+/// Refuses references to stored items. The gateway stores none, and dropping them would change the
 /// conversation.
 fn no_references(input: Raw<'_>) -> Result<(), Failure> {
     let mut index = 0_usize;
@@ -130,6 +131,6 @@ fn is_reference(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
         }
         Ok::<(), SyntaxError>(())
     })?;
-    // The type may be left out; an id alone is a reference too.
+    // The type is optional. An item that has only an id is a reference too.
     Ok(named || (has_id && !typed))
 }

@@ -1,4 +1,4 @@
-//! Where identity, usage and output stand in a Responses answer and in its events.
+//! Where Responses answers and events hold identity, usage and output.
 
 use super::response::hosted_tools::{self, Finished};
 use super::usage::read_usage;
@@ -11,7 +11,7 @@ use crate::usage::count;
 
 static TOOL_NEEDLES: [Needle; 2] = [Needle::new("_call\""), Needle::new("\"tool_usage\"")];
 
-/// Where things stand in a response and in the events that carry it.
+/// The members of a response and of the events that contain it.
 pub(crate) static PLACES: Places = Places {
     envelope: Some("response"),
     id: "id",
@@ -29,7 +29,7 @@ pub(crate) static PLACES: Places = Places {
     usage_event: false,
 };
 
-/// Members of an item in which the model writes.
+/// Members of an item that hold text of the model.
 const WRITTEN: [&str; 8] = [
     "text",
     "refusal",
@@ -41,8 +41,7 @@ const WRITTEN: [&str; 8] = [
     "transcript",
 ];
 
-/// Reads the members that carry output, and those that say what an event is. Says whether the
-/// member was one of them.
+/// Reads a member that carries output or the type of an event. Returns whether it was one.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,
@@ -108,13 +107,13 @@ fn read_type(value: Raw<'_>, output: &mut Output) {
     }
 }
 
-/// Counts an item that no delta told of.
+/// Counts an item that came without deltas.
 fn read_item(item: Raw<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     if item.shape() != Shape::Object {
         return Ok(());
     }
     output.content |= count_written(item, &WRITTEN, &mut output.counter)?;
-    // Reasoning that cannot be read is output as well.
+    // Encrypted reasoning is output too.
     Cursor::new(item.text()).object(|cursor, name| {
         let value = cursor.value()?;
         let opaque = name.is("encrypted_content") || name.is("result");

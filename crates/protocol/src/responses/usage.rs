@@ -1,10 +1,10 @@
-//! Usage as Responses tell it.
+//! The usage object of Responses.
 
 use crate::json::write;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Inclusive, Usage, count};
 
-/// Reads a usage object; see [`count`] for numbers that are none.
+/// Reads a usage object. [`count`] says which numbers count as missing.
 pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     let mut input = None;
     let mut output = None;
@@ -37,7 +37,7 @@ pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     Some(report.into())
 }
 
-/// Writes a usage object; clients expect every class, used or not.
+/// Writes a usage object. Clients expect every class, even if it is zero.
 pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
     write::object(out, |it| {
         it.number("input_tokens", usage.input_total());
@@ -53,7 +53,7 @@ pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
     });
 }
 
-/// Reads the counts of a details object; `null` and counts that are none are left out.
+/// Reads the counts of a details object. Invalid counts and `null` are skipped.
 fn details(cursor: &mut Cursor<'_>, mut note: impl FnMut(&str, u64)) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);

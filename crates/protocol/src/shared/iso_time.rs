@@ -1,20 +1,20 @@
-//! Points in time as this dialect writes them: `YYYY-MM-DDThh:mm:ssZ`.
+//! Writes points in time as `YYYY-MM-DDThh:mm:ssZ`.
 
-/// Days from the first of March of the year 0 to the first of January 1970.
+/// Days from 1 March of year 0 to 1 January 1970.
 const EPOCH_DAYS: i64 = 719_468;
-/// Days of four centuries.
+/// Days in four centuries.
 const ERA_DAYS: i64 = 146_097;
 const DAY_SECONDS: i64 = 86_400;
 
 /// The ISO form of Unix seconds.
 pub(crate) fn iso(seconds: i64) -> String {
-    // Beyond these years the form has no place for more digits.
+    // The format has four digits for the year.
     let seconds = seconds.clamp(-62_135_596_800, 253_402_300_799);
     let (days, second) = (
         seconds.div_euclid(DAY_SECONDS),
         seconds.rem_euclid(DAY_SECONDS),
     );
-    // Years begin in March, so that the leap day is the last one.
+    // Years start in March here, so that a leap day is the last day of its year.
     let days = days + EPOCH_DAYS;
     let (era, day_of_era) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
     let year_of_era =

@@ -1,4 +1,4 @@
-//! Log probabilities in the form that chat and Responses share.
+//! Log probabilities, in the form that chat and Responses share.
 
 use crate::canon::{Likelihood, Token};
 use crate::json::walk::{self, Misread};
@@ -18,7 +18,7 @@ pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, Misread> {
     Ok(tokens)
 }
 
-/// Reads one token; without its number it says nothing.
+/// Reads one token. `None` if it has no log probability.
 fn likelihood(
     cursor: &mut Cursor<'_>,
     mut top: Option<&mut Vec<Likelihood>>,

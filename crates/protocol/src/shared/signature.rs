@@ -1,4 +1,4 @@
-//! Thought signatures as Generate Content and Interactions carry them.
+//! Thought signatures of Generate Content and Interactions.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,15 @@ use crate::canon::Opaque;
 use crate::dialect::Dialect;
 use crate::profile::{Profile, Thinking};
 
-/// What stands for a signature in a history that the model did not write. Both literals are
-/// documented by the vendor; we write the first.
+/// Values that replace a signature in turns that the model did not write. The vendor documents
+/// both. The gateway writes the first.
 const BYPASS: [&str; 2] = [
     "skip_thought_signature_validator",
     "context_engineering_is_the_way_to_go",
 ];
 
-/// Reads a signature that a caller sends back: ours with its mark of origin, or one that `own`
-/// made itself. A bypass says nothing.
+/// Reads a signature that a client sends back: one that the gateway wrapped, or one of the dialect
+/// `own`. The replacement values are not signatures.
 pub(crate) fn read(text: &str, own: Dialect) -> Option<Opaque> {
     if text.is_empty() || BYPASS.contains(&text) {
         return None;
@@ -27,7 +27,7 @@ pub(crate) fn read(text: &str, own: Dialect) -> Option<Opaque> {
     }))
 }
 
-/// The text of a signature in an answer of `own`.
+/// The text of a signature in an answer of the dialect `own`.
 pub(crate) fn told(opaque: &Opaque, own: Dialect) -> Cow<'_, str> {
     if opaque.origin == own {
         Cow::Borrowed(&opaque.text)
@@ -36,8 +36,8 @@ pub(crate) fn told(opaque: &Opaque, own: Dialect) -> Cow<'_, str> {
     }
 }
 
-/// The text of a signature in a request, if the model that it goes to has made it and the channel
-/// speaks the dialect that it came in. One without a mark came in its caller's own dialect.
+/// The text of a signature in a request, if the target model made it and the channel uses the
+/// dialect of its origin. A signature without a mark comes from the dialect of the client.
 pub(crate) fn sent<'a>(
     opaque: Option<&'a Opaque>,
     own: Dialect,
@@ -48,8 +48,8 @@ pub(crate) fn sent<'a>(
     known.then_some(&*opaque.text)
 }
 
-/// What goes in the place of a signature that is missing, for models that demand one. Models that
-/// think by budget or not at all do not, and might try to read it.
+/// The value that replaces a missing signature, for models that require one. Models that think by
+/// budget or not at all do not require one, and might try to read it.
 pub(crate) fn bypass(profile: &Profile) -> Option<&'static str> {
     match profile.thinking {
         Some(Thinking::Budget | Thinking::None) => None,
@@ -57,9 +57,9 @@ pub(crate) fn bypass(profile: &Profile) -> Option<&'static str> {
     }
 }
 
-/// The first letters of everything that [`Opaque::wrap`] writes.
+/// How everything starts that [`Opaque::wrap`] writes.
 const WRAPPED: &str = "Z3cxf";
-/// Members in which signatures stand.
+/// Names of members that hold signatures.
 const NAMES: [&str; 3] = ["thoughtSignature", "thought_signature", "signature"];
 
 /// Whether the member holds a signature that we wrapped.
@@ -67,7 +67,8 @@ pub(crate) fn is_wrapped(name: &str, text: &str) -> bool {
     text.starts_with(WRAPPED) && NAMES.contains(&name)
 }
 
-/// What a model is shown in the place of a signature that we wrapped, if we did.
+/// Unwraps a signature that the gateway wrapped, and returns the value to send instead. `None` if
+/// it is not wrapped.
 pub(crate) fn unwrapped(text: &str, own: Dialect, public_model: &str) -> Option<String> {
     let opaque = Opaque::unwrap(text)?;
     let kept = sent(Some(&opaque), own, public_model);

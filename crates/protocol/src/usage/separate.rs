@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::tool::{self, Tool, ToolCalls};
 use crate::usage::{Inclusive, Usage, count};
@@ -135,4 +136,23 @@ fn modalities(cursor: &mut Cursor<'_>, tokens: &str) -> Result<(u64, u64), Synta
         Ok::<(), SyntaxError>(())
     })?;
     Ok((images, sound))
+}
+
+/// Writes a list of counts by modality, unless all are zero. `tokens` is the name of a count.
+pub(crate) fn write_modalities(
+    it: &mut Object<'_>,
+    name: &str,
+    tokens: &str,
+    counts: [(&str, u64); 2],
+) {
+    if counts.iter().all(|(_, count)| *count == 0) {
+        return;
+    }
+    it.array(name, |list| {
+        for (modality, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+            list.object(|item| {
+                item.text("modality", modality).number(tokens, count);
+            });
+        }
+    });
 }

@@ -1,17 +1,16 @@
 //! Reads a chat request into the common form.
 
-use std::borrow::Cow;
-
 use super::read_turns::History;
 use crate::canon::{
-    Effort, Format, Json, Logprobs, Path, Reasoning, Request, Tool, ToolChoice, note, unread,
+    Effort, Format, Logprobs, Path, Reasoning, Request, Tool, ToolChoice, note, unread,
 };
 use crate::failure::Failure;
-use crate::json::walk::{self, Misread};
-use crate::json::{Cursor, Integer, Shape, utf8};
+use crate::json::walk;
+use crate::json::{Cursor, Shape, utf8};
+use crate::shared::request_member::{count, has_members, text};
 
-/// Reads a request that [`native::read_head`](crate::native::read_head) has passed. `null` is absent, and
-/// a member without content (`false`, `""`, `[]`, `{}`) says nothing that could be lost.
+/// Reads a request that [`native::read_head`](crate::native::read_head) has accepted. `null` means
+/// absent. Empty members (`false`, `""`, `[]`, `{}`) are not reported as dropped.
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut cursor = Cursor::new(utf8(body)?);
     let mut reader = Reader::default();
@@ -25,7 +24,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
 #[derive(Default)]
 struct Reader {
     request: Request,
-    /// The older name of the output limit counts where the newer is absent.
+    /// The older name of the output limit, used if the newer one is absent.
     max_tokens: Option<u64>,
     logprobs: bool,
     top_logprobs: Option<u32>,
@@ -79,7 +78,7 @@ impl Reader {
                     note(&mut request.unknown, name);
                 }
             }
-            // The head has judged them: what passes asks for nothing.
+            // The head has checked these members. The values that it accepts ask for nothing.
             "model" | "store" | "deferred" | "service_tier" => drop(cursor.value()?),
             _ => unread(cursor.value()?, &mut request.unknown, || name.to_owned()),
         }
@@ -106,27 +105,9 @@ impl Reader {
     }
 }
 
-pub(super) fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>, Misread> {
-    Ok(walk::string(cursor, name)?.map(Cow::into_owned))
-}
-
-fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Failure> {
-    match walk::integer(cursor, name)? {
-        Some(Integer::Negative) => {
-            let failure = Failure::invalid(format!("`{name}` must not be negative."));
-            Err(failure.param(name.to_owned()))
-        }
-        number => Ok(number.map(Integer::saturating)),
-    }
-}
-
 fn small(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u32>, Failure> {
     let number = count(cursor, name)?;
     Ok(number.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
-}
-
-fn has_members(json: &Json) -> bool {
-    json.get().contains(':')
 }
 
 fn stream_options(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
@@ -136,7 +117,7 @@ fn stream_options(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), 
                 let include = walk::boolean(cursor, "stream_options.include_usage")?;
                 request.include_usage = include.unwrap_or(false);
             }
-            // The upstream's own padding.
+            // Padding that the upstream adds by itself.
             "include_obfuscation" => drop(cursor.value()?),
             _ => unread(cursor.value()?, &mut request.unknown, || {
                 format!("stream_options.{name}")
@@ -175,7 +156,7 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
     Ok(())
 }
 
-/// Reads the declaration of a function, which stands at `path` in the member `inside`.
+/// Reads the declaration of a function: the member `inside` of the tool at `path`.
 fn function(
     cursor: &mut Cursor<'_>,
     path: Path,
@@ -244,7 +225,7 @@ fn chosen(
     let mut others = Vec::new();
     walk::object(cursor, member, |cursor, name| {
         match name {
-            // The older form has the name at its top.
+            // In the older form the name is a direct member.
             "name" => named = text(cursor, "function_call.name")?,
             "function" => named = function_name(cursor, "tool_choice.function", &mut others)?,
             "allowed_tools" => allowed = Some(allowed_tools(cursor, &mut others)?),
@@ -254,7 +235,7 @@ fn chosen(
         Ok::<(), Failure>(())
     })?;
     let choice = named.map(ToolChoice::Named).or(allowed);
-    // A choice that is dropped as a whole is told as one.
+    // If the whole choice is dropped, it is reported once, without its members.
     for name in others.into_iter().filter(|_| choice.is_some()) {
         note(unknown, name);
     }
@@ -295,7 +276,7 @@ fn allowed_tools(
                 let path = Path::item(TOOLS, at);
                 match allowed_tool(cursor, path, unknown)? {
                     Some(name) => names.push(name),
-                    // A tool of another kind, which is not declared elsewhere either.
+                    // A tool of another kind. It is not declared elsewhere either.
                     None => note(unknown, path.to_string()),
                 }
                 Ok::<(), Failure>(())

@@ -1,12 +1,12 @@
-//! The content of a chat message, as parts of the common form.
+//! Reads the content of a chat message as parts of the common form.
 
-use super::read::text;
 use crate::canon::{
     Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri, note, unread,
 };
 use crate::failure::Failure;
 use crate::json::walk;
 use crate::json::{Cursor, Shape};
+use crate::shared::request_member::text;
 
 /// Reads content: a text, or a list of parts.
 pub(super) fn content(
@@ -28,7 +28,7 @@ pub(super) fn content(
     Ok(parts)
 }
 
-/// Reads a part of a message's content; an empty text is none.
+/// Reads a part of a message's content. An empty text yields no part.
 fn part(
     cursor: &mut Cursor<'_>,
     path: Path,
@@ -59,7 +59,7 @@ fn part(
         (None | Some("refusal"), Some(part @ Part::Refusal(_)))
         | (None | Some("image_url"), Some(part @ Part::Image(_)))
         | (None | Some("file"), Some(part @ Part::Document(_))) => Some(part),
-        // Of what is dropped as a whole no member needs to be told.
+        // The part is dropped as a whole, so its members are not reported.
         _ => return Ok(Some(Part::Foreign)),
     };
     for name in others {
@@ -68,7 +68,7 @@ fn part(
     Ok(part)
 }
 
-/// Reads `image_url`, which some send as the bare text of its URL.
+/// Reads `image_url`. Some clients send the URL itself instead of an object.
 fn image(
     cursor: &mut Cursor<'_>,
     path: Path,
@@ -84,7 +84,7 @@ fn image(
                 "url" => url = text(cursor, "messages[].content[].image_url.url")?,
                 "detail" => {
                     let word = walk::string(cursor, "messages[].content[].image_url.detail")?;
-                    detail = word.as_deref().and_then(read_detail);
+                    detail = word.as_deref().and_then(ImageDetail::parse);
                     if word.is_some() && detail.is_none() {
                         note(unknown, format!("{path}.image_url.detail"));
                     }
@@ -96,30 +96,11 @@ fn image(
             Ok::<(), Failure>(())
         })?;
     }
-    let source = url.map(|url| match data_uri::split(&url) {
-        Some((mime, data)) => ImageSource::Inline {
-            mime: match mime {
-                "" => data_uri::sniff(data).to_owned(),
-                mime => mime.to_owned(),
-            },
-            data: base64::standard(data).into_owned(),
-        },
-        None => ImageSource::Url(url),
-    });
+    let source = url.map(|url| ImageSource::from_url(url.into()));
     Ok(source.map(|source| Image { source, detail }))
 }
 
-fn read_detail(word: &str) -> Option<ImageDetail> {
-    Some(match word {
-        "auto" => ImageDetail::Auto,
-        "low" => ImageDetail::Low,
-        "high" => ImageDetail::High,
-        "original" => ImageDetail::Original,
-        _ => return None,
-    })
-}
-
-/// Reads a file that is given inline; one that is kept elsewhere is foreign.
+/// Reads a file that is sent inline. A file that is stored elsewhere is foreign.
 fn file(
     cursor: &mut Cursor<'_>,
     path: Path,

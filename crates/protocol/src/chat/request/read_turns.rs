@@ -1,8 +1,7 @@
-//! The messages of a chat request, as turns of the common form.
+//! Reads the messages of a chat request as turns of the common form.
 
 use std::collections::{HashMap, HashSet};
 
-use super::read::text;
 use super::read_parts::content;
 use crate::canon::{
     Opaque, Part, Path, Request, Role, SignedAt, ToolCall, ToolResult, Turn, carrier, note, unread,
@@ -11,28 +10,29 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::walk;
 use crate::json::{Cursor, Shape};
+use crate::shared::request_member::text;
 
 /// Reads messages into the turns of a request.
 pub(super) struct History<'r> {
     turns: &'r mut Vec<Turn>,
     unknown: &'r mut Vec<String>,
-    /// The tools' names, by the ids of their calls.
+    /// The names of called tools, by call id.
     names: HashMap<String, String>,
-    /// Ids of calls that only chat knows; their results are as foreign as they are.
+    /// Ids of calls that only chat has. Their results are foreign too.
     foreign: HashSet<String>,
-    /// The last call of the older form, which has no id.
+    /// The last call in the older form, which has no id.
     function_call: Option<String>,
-    /// Whether the last turn is made of results, which the next result joins.
+    /// Whether the last turn consists of tool results. The next result then joins it.
     answering: bool,
 }
 
-/// A message whose members have been read, in whatever order they came.
+/// A message with all its members, in whatever order they came.
 #[derive(Default)]
 struct Message {
     role: Option<String>,
     parts: Vec<(Path, Part)>,
     refusal: Option<String>,
-    /// The name of the member that holds bare reasoning.
+    /// The name of the member that holds reasoning without a signature.
     thought: Option<String>,
     calls: Vec<(Path, Called)>,
     function_call: Option<Function>,
@@ -52,7 +52,7 @@ struct Called {
     id: Option<String>,
     function: Function,
     signature: Option<String>,
-    /// A call of another kind than a function's.
+    /// Whether the call is not a function call.
     foreign: bool,
 }
 
@@ -134,8 +134,9 @@ impl<'r> History<'r> {
         Ok(())
     }
 
-    /// The parts of an assistant's message: the thoughts its first call loaded stand before its
-    /// text, since a model thinks before it speaks, those of a later call before that call.
+    /// Reads an assistant message into parts. Thoughts that the id of the first call carries come
+    /// before the text, because the model thought them first. Thoughts of a later call come before
+    /// that call.
     fn assistant(&mut self, message: Message, at: usize, path: Path) -> Vec<(Path, Part)> {
         let mut parts = message.parts;
         let refusal = message.refusal.filter(|refusal| !refusal.is_empty());
@@ -158,7 +159,7 @@ impl<'r> History<'r> {
             };
             let thoughts = carried.thoughts.into_iter().map(Part::Thought);
             parts.splice(before..before, thoughts.map(|part| (Path::default(), part)));
-            // The id carries what few clients keep the extension for.
+            // The id carries the signature too, because few clients keep the extension.
             let signed_at = match called.signature {
                 Some(_) => SignedAt::Call,
                 None => SignedAt::Id,
@@ -185,7 +186,8 @@ impl<'r> History<'r> {
             self.names.insert(call.id.clone(), call.name.clone());
             parts.push((path, Part::ToolCall(call)));
         }
-        // Bare reasoning is worth nothing to any model. Where a call loaded it, nothing is lost.
+        // No model accepts reasoning without a signature. If a call id carries the same reasoning,
+        // nothing is lost.
         if let Some(thought) = message.thought.filter(|_| !loaded) {
             note(self.unknown, thought);
         }
@@ -210,7 +212,7 @@ impl<'r> History<'r> {
         Ok(())
     }
 
-    /// The older form names the function, not the call.
+    /// The older form refers to the function and not to the call.
     fn function_result(&mut self, message: Message, path: Path) -> Result<(), Failure> {
         let Some(id) = self.function_call.take() else {
             let failure = Failure::invalid("A function message must follow a `function_call`.");
@@ -237,7 +239,7 @@ impl<'r> History<'r> {
         self.answer(path, result);
     }
 
-    /// Results in a row are one turn.
+    /// Adds a result. Consecutive results form one turn.
     fn answer(&mut self, path: Path, result: ToolResult) {
         let part = Part::ToolResult(result);
         match self.turns.last_mut() {
@@ -251,7 +253,7 @@ impl<'r> History<'r> {
     }
 }
 
-/// A signature as the client kept it: marked by us, or one that a chat upstream made.
+/// A signature that the client sent back: wrapped by the gateway, or made by a chat upstream.
 fn signature(text: String) -> Opaque {
     Opaque::unwrap(&text).unwrap_or_else(|| Opaque {
         origin: Dialect::Chat,
@@ -287,13 +289,13 @@ fn called(
                 called.function = function.unwrap_or_default();
             }
             "extra_content" => called.signature = extra_signature(cursor, path, &mut others)?,
-            // The place in the list, which clients that add up streams keep.
+            // The position in the list. Clients that assemble streams keep it.
             "index" => drop(cursor.value()?),
             _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
-    // A call that is dropped as a whole is told as one.
+    // If the whole call is dropped, it is reported once, without its members.
     for name in others.into_iter().filter(|_| !called.foreign) {
         note(unknown, name);
     }

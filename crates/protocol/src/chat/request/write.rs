@@ -6,13 +6,13 @@ use crate::failure::Failure;
 use crate::json::write::{Object, object};
 use crate::profile::Thinking;
 
-/// The most stop sequences that chat takes.
+/// Upstreams accept this many stop sequences.
 const STOPS_MAX: usize = 4;
-/// The name of a schema that has none where chat demands one.
+/// The name for a schema that has none, because chat requires one.
 const SCHEMA_NAME: &str = "response";
 
-/// Writes the upstream's body. What chat cannot say is listed in `dropped`; what may not be left
-/// out silently is refused.
+/// Writes the upstream's body. Members that chat does not have are listed in `dropped`. The request
+/// is refused if leaving one out would change its meaning.
 pub fn write_request(
     request: &Request,
     target: &Target<'_>,
@@ -46,7 +46,7 @@ pub fn write_request(
         write_sampling(it, request, target, dropped);
         write_output(it, request, target, dropped);
         if request.stream {
-            // The usage chunk is always asked for: billing needs it.
+            // Always ask for the usage chunk, because billing needs it.
             it.boolean("stream", true);
             it.object("stream_options", |it| {
                 it.boolean("include_usage", true);
@@ -62,7 +62,7 @@ fn write_tools(
     dropped: &mut Dropped,
 ) -> Result<(), Failure> {
     if request.tools.is_empty() {
-        // Without tools there is nothing to choose from, and upstreams refuse to hear of it.
+        // Upstreams refuse a tool choice in a request without tools.
         if let Some(ToolChoice::Required | ToolChoice::Named(_) | ToolChoice::Allowed { .. }) =
             request.tool_choice
         {
@@ -130,7 +130,8 @@ fn function_named(it: &mut Object<'_>, name: &str) {
     });
 }
 
-/// A choice of a tool that is not declared cannot be left out without changing what is asked.
+/// Refuses a choice of a tool that is not declared, because a request without it would mean
+/// something else.
 fn declared(request: &Request, names: &[String], dropped: &Dropped) -> Result<(), Failure> {
     let is_declared = |name: &&String| request.tools.iter().any(|tool| tool.name == **name);
     match names.iter().find(|name| !is_declared(name)) {
@@ -195,7 +196,7 @@ fn write_sampling(
     }
 }
 
-/// Whether a number is the default of both sampling members.
+/// Whether a number is 1, the default of both sampling members.
 fn is_one(number: &serde_json::Number) -> bool {
     matches!(number.to_string().as_str(), "1" | "1.0")
 }
@@ -271,6 +272,6 @@ fn write_reasoning(
         Some(Effort::None) | None => {}
         Some(_) => return dropped.reasoning(reasoning),
     }
-    // There is no member to ask for it; upstreams that show their reasoning do so unasked.
+    // Chat has no member that asks for reasoning. Upstreams that show it do so by default.
     dropped.shown_reasoning(reasoning);
 }

@@ -12,14 +12,14 @@ use crate::failure::Failure;
 use crate::json::write::{Array, Object};
 use crate::shared::signature;
 
-/// Stands in a tool's result for a picture, which follows as a user's.
+/// Placeholder in a tool's result for an image, which follows in a user message.
 const PICTURE: &str = "[image]";
 
 /// Writes turns as messages.
 pub(super) struct Messages<'w, 'o> {
     pub(super) target: &'w Target<'w>,
     pub(super) dropped: &'w mut Dropped,
-    /// How closely pictures are looked at that do not say it themselves.
+    /// The detail level for images that do not set one.
     pub(super) detail: Option<ImageDetail>,
     pub(super) list: &'w mut Array<'o>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Messages<'w, 'o> {
 impl Messages<'_, '_> {
     pub(super) fn turn(&mut self, turn: &Turn) -> Result<(), Failure> {
         match turn.role {
-            // Only reasoning models know the newer name.
+            // Only reasoning models accept the newer role name.
             Role::Developer if self.target.profile.reasoning == Some(true) => {
                 self.system("developer", turn);
             }
@@ -51,7 +51,7 @@ impl Messages<'_, '_> {
         }
     }
 
-    /// Results come first, each a message of its own; what else the user says follows them.
+    /// Writes a user turn: each tool result as its own message, then the rest of the turn.
     fn user(&mut self, turn: &Turn) -> Result<(), Failure> {
         let mut pieces = Vec::with_capacity(turn.parts.len());
         let mut results = false;
@@ -75,7 +75,7 @@ impl Messages<'_, '_> {
             }
         }
         match lost {
-            // The model would not see that it was asked anything.
+            // An empty message would hide from the model that it was asked something.
             Some(path) if pieces.is_empty() && !results => {
                 let message = format!("Nothing of `{path}` can be sent to this model.");
                 Err(Failure::invalid(message).param(path.to_string()))
@@ -88,7 +88,7 @@ impl Messages<'_, '_> {
         }
     }
 
-    /// Chat takes texts alone in a result: pictures are the user's, behind the results.
+    /// Writes a tool result. Chat allows only text in it, so images follow in a user message.
     fn tool_result<'p>(&mut self, result: &'p ToolResult, pictures: &mut Vec<Piece<'p>>) {
         let mut texts = Vec::with_capacity(result.parts.len());
         for (path, part) in &result.parts {
@@ -124,7 +124,7 @@ impl Messages<'_, '_> {
                 _ => self.dropped.path(*path),
             }
         }
-        // Many upstreams refuse a message of the model that says nothing.
+        // Many upstreams refuse an assistant message without content.
         if content.is_empty() && refusal.is_empty() && calls.is_empty() {
             return;
         }
@@ -148,7 +148,7 @@ impl Messages<'_, '_> {
         });
     }
 
-    /// The signature of a call, if it is for this upstream.
+    /// The signature of a call, if this upstream made it.
     fn signature<'c>(&self, call: &'c ToolCall) -> Option<&'c str> {
         let opaque = call.opaque.as_ref();
         signature::sent(opaque, Dialect::Chat, self.target.public_model)
@@ -188,7 +188,7 @@ fn write_call(it: &mut Object<'_>, call: &ToolCall, signature: Option<&str>) {
     }
 }
 
-/// Writes a signature into the extension for it.
+/// Writes a signature into its extension member.
 pub(in crate::chat) fn write_extra(it: &mut Object<'_>, signature: &str) {
     let [extra, vendor, member] = EXTRA;
     it.object(extra, |it| {
@@ -201,7 +201,7 @@ pub(in crate::chat) fn write_extra(it: &mut Object<'_>, signature: &str) {
 /// A part of a message's content.
 enum Piece<'p> {
     Text(&'p str),
-    /// With how closely it is looked at if it does not say so itself.
+    /// An image, and the detail level to use if it does not set one.
     Image(&'p Image, Option<ImageDetail>),
     File {
         uri: String,

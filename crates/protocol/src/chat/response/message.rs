@@ -1,4 +1,4 @@
-//! What whole and streamed chat answers have in common when they are written.
+//! Parts of an assistant message that whole completions and chunks write alike.
 
 use crate::canon::{Opaque, Stop, Thought, Token, carrier};
 use crate::chat::request::write_extra;
@@ -6,27 +6,27 @@ use crate::dialect::Dialect;
 use crate::json::write::{Array, Object};
 use crate::shared::logprobs;
 
-/// Opaque data on its way to the caller. Chat has no field for it, so that what was thought before
-/// a tool call travels in the call's id, which every client sends back.
+/// Opaque data for the client. Chat has no member for it, so thoughts before a tool call are
+/// encoded in the id of the call, which every client sends back.
 #[derive(Debug, Default)]
 pub(in crate::chat) struct Carry {
     thoughts: Vec<Thought>,
 }
 
 impl Carry {
-    /// Remembers a thought for the next call, if its model will want it back.
+    /// Keeps a thought for the id of the next call, if its model needs it back.
     pub(in crate::chat) fn think(&mut self, mut thought: Thought) {
         let Some(opaque) = &thought.opaque else {
             return;
         };
-        // Only a Messages signature covers the text; the others are whole without it.
+        // Only a Messages signature covers the text. Other signatures are valid without it.
         if opaque.origin != Dialect::Messages {
             thought.text.clear();
         }
         self.thoughts.push(thought);
     }
 
-    /// The id of the next call, with all that was thought before it.
+    /// The id of the next call, including the thoughts before it.
     pub(in crate::chat) fn load(&mut self, id: &str, signature: Option<&Opaque>) -> String {
         let carried = carrier::Carried {
             thoughts: std::mem::take(&mut self.thoughts),
@@ -36,8 +36,8 @@ impl Carry {
     }
 }
 
-/// Writes what begins a call. A thought signature stands in the extension for it, too, which its
-/// vendor's clients know.
+/// Writes the first members of a call. A thought signature is also written into the extension that
+/// its vendor's clients read.
 pub(in crate::chat) fn write_call_head(it: &mut Object<'_>, id: &str, signature: Option<&Opaque>) {
     it.text("id", id).text("type", "function");
     let of_call = |opaque: &&Opaque| matches!(opaque.origin, Dialect::Generate | Dialect::Chat);
@@ -54,7 +54,7 @@ pub(in crate::chat) fn write_logprobs(choice: &mut Object<'_>, tokens: &[Token])
     });
 }
 
-/// A source of the text; offsets count characters of the whole content.
+/// A source of the text. Offsets count characters of the whole content.
 #[derive(Debug)]
 pub(in crate::chat) struct Citation {
     pub(in crate::chat) url: String,
@@ -76,7 +76,7 @@ pub(in crate::chat) fn write_annotations(list: &mut Array<'_>, citations: &[Cita
     }
 }
 
-/// `refused` says whether the refusal was put in words.
+/// The finish reason. `refused` says whether the answer contains the text of a refusal.
 pub(in crate::chat) fn finish_reason(stop: &Stop, refused: bool) -> &'static str {
     match stop {
         Stop::End | Stop::Sequence(_) | Stop::Paused => "stop",

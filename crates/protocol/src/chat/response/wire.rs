@@ -1,4 +1,4 @@
-//! Chat answers as they stand on the wire: whole completions and chunks are read alike.
+//! Chat answers as upstreams send them. Whole completions and chunks have the same form.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::usage::Usage;
 #[derive(Debug, Default)]
 pub(in crate::chat) struct Answer<'a> {
     pub(in crate::chat) id: Option<Cow<'a, str>>,
-    /// What the first choice says, in order; other choices were never asked for.
+    /// The first choice. Others were not requested.
     pub(in crate::chat) choices: Vec<Choice<'a>>,
     pub(in crate::chat) usage: Option<Usage>,
 }
@@ -27,7 +27,7 @@ pub(in crate::chat) struct Choice<'a> {
     index: u64,
     pub(in crate::chat) said: Said<'a>,
     pub(in crate::chat) finish_reason: Option<Cow<'a, str>>,
-    /// Of the content; those of a refusal have no place elsewhere.
+    /// For the content. Other dialects have no place for those of a refusal.
     pub(in crate::chat) logprobs: Vec<Token>,
 }
 
@@ -51,7 +51,7 @@ pub(in crate::chat) struct Call<'a> {
     pub(in crate::chat) signature: Option<Cow<'a, str>>,
 }
 
-/// A source of the text; offsets count characters of the whole content.
+/// A source of the text. Offsets count characters of the whole content.
 #[derive(Debug, Default)]
 pub(in crate::chat) struct Citation<'a> {
     pub(in crate::chat) url: Option<Cow<'a, str>>,
@@ -61,7 +61,7 @@ pub(in crate::chat) struct Citation<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Reads a completion or a chunk; an error in its place is one.
+    /// Reads a completion or a chunk. Returns an error that was sent in place of one as a failure.
     pub(in crate::chat) fn read(data: &'a [u8], model: &str) -> Result<Self, Broken> {
         let text = utf8(data)?;
         let mut answer = Self::default();
@@ -86,7 +86,7 @@ impl<'a> Answer<'a> {
                         error = Some(value.text());
                     }
                 }
-                // Some servers say so instead of using an `error` member.
+                // Some servers send `"object": "error"` instead of an `error` member.
                 "object" => {
                     let object = text_or_nothing(cursor)?;
                     if object.as_deref() == Some("error") {
@@ -138,7 +138,7 @@ fn said<'a>(cursor: &mut Cursor<'a>, said: &mut Said<'a>) -> Result<(), Broken> 
         match name {
             "content" => content(cursor, &mut said.texts)?,
             "refusal" => said.refusal = text_or_nothing(cursor)?,
-            // Where both names are used, they hold the same text.
+            // Where an upstream uses both names, they hold the same text.
             "reasoning_content" => said.thought = text_or_nothing(cursor)?.or(said.thought.take()),
             "reasoning" => said.thought = said.thought.take().or(text_or_nothing(cursor)?),
             "tool_calls" => walk::array(cursor, "tool_calls", |cursor, _| {
@@ -161,14 +161,14 @@ fn said<'a>(cursor: &mut Cursor<'a>, said: &mut Said<'a>) -> Result<(), Broken> 
     })
 }
 
-/// A string with something in it; values of other types say nothing here.
+/// Reads a string that is not empty. Values of other types are ignored.
 fn text_or_nothing<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, Misread> {
     let value = cursor.value()?;
     let text = value.string().map(|text| text.decode_lossy());
     Ok(text.filter(|text| !text.is_empty()))
 }
 
-/// The content: a text, or a list of parts of which the texts count.
+/// Reads the content: a text, or the texts in a list of parts.
 fn content<'a>(cursor: &mut Cursor<'a>, texts: &mut Vec<Cow<'a, str>>) -> Result<(), Broken> {
     if cursor.shape()? != Shape::Array {
         texts.extend(text_or_nothing(cursor)?);

@@ -7,7 +7,7 @@ use crate::canon::{Block, Echo, Folded, Opaque, Response, Thought, Token};
 use crate::chat::usage::write_usage;
 use crate::json::write::{Object, object};
 
-/// Writes the completion a caller gets.
+/// Writes the completion for a client.
 pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     let message = Message::of(&response.blocks);
     let mut out = Vec::with_capacity(512);
@@ -35,7 +35,7 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     out
 }
 
-/// The one message of an answer, put together from its blocks.
+/// The only message of an answer, assembled from its blocks.
 #[derive(Default)]
 struct Message<'r> {
     content: String,
@@ -72,14 +72,14 @@ impl<'r> Message<'r> {
                 Block::ToolCall { id, name } => message.calls.push(Call {
                     id: carry.load(id, folded.opaque.as_ref()),
                     name,
-                    // Clients parse the arguments, and nothing does not parse.
+                    // Clients parse the arguments, and an empty string is not JSON.
                     arguments: match folded.text.as_str() {
                         "" => "{}",
                         arguments => arguments,
                     },
                     signature: folded.opaque.as_ref(),
                 }),
-                // A text has taken its place (`convert/pictures.rs`).
+                // `convert/pictures.rs` has replaced it by a text.
                 Block::Image { .. } => {}
             }
         }

@@ -1,9 +1,9 @@
-//! Makes the events of the common form out of what a chat upstream says.
+//! Turns chat completions and chunks into events of the common form.
 //!
-//! Chat has one message whose members grow in any order, and tool calls whose pieces may be
-//! interleaved; events have one open block. What belongs to the open block is passed on as it
-//! comes. What belongs to a later one waits until the open one is done: a text when something else
-//! is said, a call when its arguments are a whole object or nothing more can come.
+//! A chat message has members that grow in any order, and pieces of several tool calls may be
+//! interleaved. The common form has one open block at a time. What belongs to the open block is
+//! passed on at once. What belongs to a later block waits until the open block is complete: a text
+//! when something else arrives, a call when its arguments are a complete object or the answer ends.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -16,9 +16,9 @@ use crate::native::Broken;
 use crate::sse::EVENT_BYTES_MAX;
 use crate::usage::Usage;
 
-/// Calls of one answer.
+/// Limit for the calls of one answer.
 const CALLS_MAX: usize = 1024;
-/// What may wait for the open block, in bytes.
+/// Limit for data that waits until the open block is complete.
 const WAITING_BYTES_MAX: usize = EVENT_BYTES_MAX;
 
 #[derive(Debug, Default)]
@@ -27,19 +27,19 @@ pub(in crate::chat) struct Assembler {
     started: bool,
     open: Open,
     calls: Vec<Call>,
-    /// The last call of each index that the upstream names.
+    /// The last call that the upstream sent with each index.
     by_index: HashMap<u64, usize>,
     queue: VecDeque<Item>,
     waiting_bytes: usize,
     usage: Option<Usage>,
-    /// Characters of the text blocks before the open one.
+    /// Characters in the text blocks before the open one.
     chars_before: u64,
     chars_open: u64,
-    /// Tokens whose text has not come, or waits.
+    /// Log probabilities of text that has not arrived or still waits.
     tokens: Vec<Token>,
     refused: bool,
     stop: Option<Stop>,
-    /// Tells apart the ids that are made for calls without one.
+    /// Distinguishes generated call ids of different answers.
     seed: u64,
 }
 
@@ -58,7 +58,7 @@ enum Kind {
     Refusal,
 }
 
-/// A block that waits for its turn.
+/// A block that waits until the open one is complete.
 #[derive(Debug)]
 enum Item {
     Words(Kind, String),
@@ -69,7 +69,7 @@ enum Item {
 struct Call {
     id: String,
     name: String,
-    /// Arguments that came before the call's turn.
+    /// Arguments that arrived before the block of the call was opened.
     waiting: String,
     signature: Option<Opaque>,
     signed: bool,
@@ -85,7 +85,7 @@ impl Assembler {
         }
     }
 
-    /// Takes a completion or a chunk; says whether it had a choice.
+    /// Takes a completion or a chunk. Returns whether it had a choice.
     pub(in crate::chat) fn take(
         &mut self,
         data: &[u8],
@@ -106,7 +106,7 @@ impl Assembler {
         Ok(any)
     }
 
-    /// Takes a piece of the answer.
+    /// Takes a choice of a completion or of a chunk.
     pub(in crate::chat) fn choice(
         &mut self,
         choice: Choice<'_>,
@@ -126,7 +126,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Takes a usage report; it is told as soon as no block is open.
+    /// Takes a usage report, which is passed on as soon as no block is open.
     pub(in crate::chat) fn usage(&mut self, usage: Usage, out: &mut Vec<Event>) {
         self.start(out);
         self.usage = Some(usage);
@@ -140,12 +140,12 @@ impl Assembler {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the answer.
     pub(in crate::chat) fn finish(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
         self.start(out);
         self.close_all(out)?;
         let stop = match self.stop.take().unwrap_or(Stop::End) {
-            // Some upstreams say `stop` behind tool calls, too.
+            // Some upstreams send `stop` after tool calls too.
             Stop::End if !self.calls.is_empty() => Stop::ToolCalls,
             Stop::End if self.refused => Stop::Refusal { category: None },
             stop => stop,
@@ -228,7 +228,8 @@ impl Assembler {
         }
     }
 
-    /// A source is told with the text it is for; behind other blocks it has come too late.
+    /// Passes a source on with the text that it belongs to. One that arrives after other blocks is
+    /// dropped.
     fn citation(&mut self, citation: Citation<'_>, out: &mut Vec<Event>) {
         if self.open != Open::Words(Kind::Text) {
             return;
@@ -278,8 +279,9 @@ impl Assembler {
         self.advance(false, out)
     }
 
-    /// Which call a piece belongs to. Upstreams leave out the index, repeat it for the next call,
-    /// or name a new id in each piece of one call; a new call has a name.
+    /// Finds the call that a piece belongs to. Upstreams leave out the index, repeat it for the
+    /// next call, or send a new id with each piece of a call. Only the first piece of a call has a
+    /// name.
     fn number_of(&mut self, piece: &CallPiece<'_>) -> Result<usize, Broken> {
         let last = match piece.index {
             Some(index) => self.by_index.get(&index).copied(),
@@ -291,7 +293,7 @@ impl Assembler {
                 .id
                 .as_ref()
                 .is_some_and(|id| !call.id.is_empty() && **id != call.id);
-            // Without an index, what follows a whole call is the next one.
+            // Without an index, a piece after a complete call starts the next call.
             let follows = piece.index.is_none()
                 && call.braces.is_whole()
                 && piece
@@ -327,7 +329,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Whether the open block can be closed without knowing what comes.
+    /// Whether the open block is complete, whatever arrives next.
     fn may_close(&self) -> bool {
         match self.open {
             Open::Nothing | Open::Words(_) => true,
@@ -338,7 +340,8 @@ impl Assembler {
         }
     }
 
-    /// Opens the blocks whose turn it is; all of them, when nothing more can come.
+    /// Opens the blocks that wait, as far as the open block allows it, or all of them if the answer
+    /// has ended.
     fn advance(&mut self, last: bool, out: &mut Vec<Event>) -> Result<(), Broken> {
         while last || self.may_close() {
             match self.queue.front() {
@@ -433,7 +436,7 @@ fn read_finish_reason(reason: &str) -> Result<Stop, Broken> {
     })
 }
 
-/// Watches for the end of a JSON object that comes in pieces.
+/// Detects the end of a JSON object that arrives in pieces.
 #[derive(Debug, Default)]
 struct Braces {
     depth: u32,

@@ -12,7 +12,7 @@ use crate::sse::{Data, Frame};
 pub struct Reader {
     model: Box<str>,
     assembler: Assembler,
-    /// Whether a choice has been seen: an end mark alone is no answer.
+    /// Whether a choice has arrived. A stream that has only an end mark is not an answer.
     begun: bool,
     ended: bool,
 }
@@ -28,7 +28,7 @@ impl Reader {
         }
     }
 
-    /// Takes the next frame. What was put out before a failure is still good.
+    /// Takes the next frame. Events that were pushed before a failure are valid.
     pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
         if self.ended {
             return Ok(());
@@ -43,7 +43,7 @@ impl Reader {
         }
     }
 
-    /// The upstream has closed the stream: an error, unless its end mark has come.
+    /// The upstream has closed the stream. That is an error unless the end mark has arrived.
     pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
         if self.ended {
             Ok(())
@@ -61,7 +61,7 @@ impl Reader {
             self.ended = true;
             return Ok(());
         }
-        // An event named `error` is one, whatever its data looks like.
+        // An event named `error` is an error, whatever its data looks like.
         if !frame.is_one_line() && frame.event() == Some(b"error") {
             let failure = rejection::read_event(data, &self.model);
             return Err(Broken::Failure(failure));

@@ -1,5 +1,5 @@
-//! Writes a chat stream as its clients' accumulators want it: the role once, id, type and name of
-//! a call once, dense indexes, arguments always a string, usage last and only on request.
+//! Writes a chat stream that clients can accumulate: the role once; id, type and name of a call
+//! once; consecutive indexes; arguments always as a string; usage last, and only on request.
 
 use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought, Token};
@@ -17,17 +17,17 @@ use crate::usage::Usage;
 #[derive(Debug)]
 pub struct Writer {
     echo: Echo,
-    /// The beginning that all chunks share.
+    /// The first members, which are the same in all chunks.
     identity: Vec<u8>,
     scratch: Vec<u8>,
     block: Open,
-    /// Calls so far: the index of the next.
+    /// The number of calls so far, which is the index of the next.
     calls: usize,
     carry: Carry,
     citations: Vec<Citation>,
     /// Characters of the text so far.
     chars: u64,
-    /// Tokens that are told with the next piece of text.
+    /// Log probabilities to send with the next piece of text.
     tokens: Vec<Token>,
     refused: bool,
     usage: Option<Usage>,
@@ -38,12 +38,12 @@ enum Open {
     #[default]
     Nothing,
     Text {
-        /// Characters that stood before the block.
+        /// Characters before this block.
         before: u64,
     },
     Refusal,
     Thought(Thought),
-    /// A call whose beginning waits for the next event, which may be its signature.
+    /// A call whose start is held back until the next event, which may be its signature.
     Held {
         id: String,
         name: String,
@@ -80,7 +80,7 @@ impl Writer {
         }
     }
 
-    /// Writes what an event says.
+    /// Writes an event.
     pub fn event(&mut self, event: Event, out: &mut ByteQueue) {
         match event {
             Event::Start => self.delta(out, |it| {
@@ -92,7 +92,7 @@ impl Writer {
                     Block::Refusal => Open::Refusal,
                     Block::Thought => Open::Thought(Thought::default()),
                     Block::ToolCall { id, name } => Open::Held { id, name },
-                    // A text has taken its place (`convert/pictures.rs`).
+                    // `convert/pictures.rs` has replaced it by a text.
                     Block::Image { .. } => Open::Nothing,
                 };
             }
@@ -162,7 +162,7 @@ impl Writer {
         match &mut self.block {
             Open::Thought(thought) => thought.opaque = Some(opaque),
             Open::Held { .. } => self.release(Some(&opaque), out),
-            // The id has gone by; the extension can still come.
+            // The id has been sent already. The extension can still be sent.
             Open::Call { index, .. } => {
                 let index = *index;
                 self.call_delta(index, out, |it| write_extra(it, &opaque.wrap()));
@@ -171,7 +171,7 @@ impl Writer {
         }
     }
 
-    /// Writes the beginning of a call that waited.
+    /// Writes the start of a call that was held back.
     fn release(&mut self, signature: Option<&Opaque>, out: &mut ByteQueue) {
         let Open::Held { id, name } = &mut self.block else {
             return;
@@ -194,7 +194,7 @@ impl Writer {
         match std::mem::take(&mut self.block) {
             Open::Thought(thought) => self.carry.think(thought),
             Open::Text { .. } if !self.tokens.is_empty() => self.content("", out),
-            // Clients parse the arguments, and nothing does not parse.
+            // Clients parse the arguments, and an empty string is not JSON.
             Open::Call { index, empty: true } => self.call_delta(index, out, |it| {
                 it.object("function", |it| {
                     it.text("arguments", "{}");
@@ -205,7 +205,7 @@ impl Writer {
     }
 
     fn finish(&mut self, stop: &Stop, out: &mut ByteQueue) {
-        // All at once: clients cannot add up a list without indexes.
+        // All at once, because clients cannot merge lists whose items have no index.
         let citations = std::mem::take(&mut self.citations);
         if !citations.is_empty() {
             self.delta(out, |it| {
@@ -230,7 +230,7 @@ impl Writer {
         out.copy(DONE.frame.as_bytes());
     }
 
-    /// A piece of text, with its tokens if they were asked for.
+    /// Writes a piece of text, with its log probabilities if the client asked for them.
     fn content(&mut self, text: &str, out: &mut ByteQueue) {
         let tokens = std::mem::take(&mut self.tokens);
         self.chunk(out, |it| {

@@ -5,8 +5,7 @@ use super::schema::write_schema;
 use super::write_config::{STOP_MAX, write_config};
 use crate::canon::{
     Arranged, Calling, Dropped, Field, Image, ImageDetail, ImageSource, Member, Part, Path,
-    Request, Role, Side, Target, Thought, Tool, ToolResult, arrange, choose, is_usual_verbosity,
-    mime,
+    Request, Role, Side, Target, Thought, Tool, ToolResult, arrange, choose, mime,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -15,6 +14,7 @@ use crate::json::write::{Array, Object, object, raw};
 use crate::json::{Cursor, Shape};
 use crate::profile::{Profile, Thinking};
 use crate::shared::signature;
+use crate::shared::unsupported::{drop_fields, drop_from_parts, drop_strict, unsupported_fields};
 
 /// Writes the body for the upstream and lists what it cannot say.
 pub fn write_request(
@@ -28,8 +28,14 @@ pub fn write_request(
     };
     let Arranged { system, sides } = arrange(request, is_own, dropped)?;
     let detail = one_detail(request, dropped);
-    leave_out(request, dropped);
-    leave_out_of(&sides, target, dropped);
+    drop_unsupported(request, dropped);
+    drop_from_parts(
+        &sides,
+        Dialect::Generate,
+        target.public_model,
+        dropped,
+        drop_from_result,
+    );
     let choice = choose(request, dropped)?;
     let mut out = Vec::with_capacity(1024);
     object(&mut out, |body| {
@@ -81,60 +87,21 @@ pub fn write_request(
     Ok(out)
 }
 
-/// Lists what this dialect has no word for.
-fn leave_out(request: &Request, dropped: &mut Dropped) {
+/// Names the fields that this dialect does not have.
+fn drop_unsupported(request: &Request, dropped: &mut Dropped) {
     for name in &request.unknown {
         dropped.name(name);
     }
-    let mut list = |left_out: bool, field: Field| {
-        if left_out {
-            dropped.field(field);
-        }
-    };
-    list(
-        request.choices.is_some_and(|choices| choices > 1),
-        Field::Choices,
-    );
-    list(
-        request.parallel_tool_calls == Some(false),
-        Field::ParallelToolCalls,
-    );
-    list(!is_usual_verbosity(request), Field::Verbosity);
-    list(request.user.is_some(), Field::User);
-    list(request.safety_identifier.is_some(), Field::SafetyIdentifier);
-    list(request.metadata.is_some(), Field::Metadata);
-    list(request.cache_key.is_some(), Field::CacheKey);
-    list(request.stop.len() > STOP_MAX, Field::Stop);
-    for tool in &request.tools {
-        if tool.strict == Some(true) {
-            dropped.member(tool.path, Member::Strict);
-        }
-    }
+    let stop = (request.stop.len() > STOP_MAX, Field::Stop);
+    let fields = unsupported_fields(request).into_iter().chain([stop]);
+    drop_fields(fields, dropped);
+    drop_strict(request, dropped);
 }
 
-/// Lists what of parts that are sent this dialect has no word for.
-fn leave_out_of(sides: &[Side<'_>], target: &Target<'_>, dropped: &mut Dropped) {
-    for (path, part) in sides.iter().flat_map(|side| &side.parts) {
-        match part {
-            Part::Document(document) if document.name.is_some() => {
-                dropped.member(*path, Member::DocumentName);
-            }
-            Part::ToolCall(call) => {
-                let opaque = call.opaque.as_ref();
-                let sent = signature::sent(opaque, Dialect::Generate, target.public_model);
-                if opaque.is_some() && sent.is_none() {
-                    dropped.signature(*path, call);
-                }
-            }
-            Part::ToolResult(result) => {
-                for (path, part) in &result.parts {
-                    if !matches!(part, Part::Text(_) | Part::Refusal(_) | Part::Image(_)) {
-                        dropped.path(*path);
-                    }
-                }
-            }
-            _ => {}
-        }
+/// Results of tools can hold texts and images only.
+fn drop_from_result(path: Path, part: &Part, dropped: &mut Dropped) {
+    if !matches!(part, Part::Text(_) | Part::Refusal(_) | Part::Image(_)) {
+        dropped.path(path);
     }
 }
 

@@ -2,14 +2,15 @@
 
 use crate::canon::{
     Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Member,
-    Part, Reasoning, Request, Role, Side, Target, Thought, ToolResult, arguments, arrange, choose,
-    is_usual_verbosity, is_zero, labelled, mime, sampled,
+    Part, Path, Reasoning, Request, Role, Side, Target, Thought, ToolResult, arguments, arrange,
+    choose, is_zero, labelled, mime, sampled,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::write::{Array, Object, object};
 use crate::profile::{Profile, Thinking};
 use crate::shared::signature;
+use crate::shared::unsupported::{drop_fields, drop_from_parts, drop_strict, unsupported_fields};
 
 /// The levels that all models with levels know.
 const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
@@ -25,8 +26,14 @@ pub fn write_request(
         signature::sent(opaque, Dialect::Interactions, target.public_model).is_some()
     };
     let Arranged { system, sides } = arrange(request, is_own, dropped)?;
-    leave_out(request, dropped);
-    leave_out_of(&sides, target, dropped);
+    drop_unsupported(request, dropped);
+    drop_from_parts(
+        &sides,
+        Dialect::Interactions,
+        target.public_model,
+        dropped,
+        drop_from_result,
+    );
     let choice = choose(request, dropped)?;
     let mut out = Vec::with_capacity(1024);
     object(&mut out, |body| {
@@ -78,8 +85,8 @@ pub fn write_request(
     Ok(out)
 }
 
-/// Lists what this dialect has no word for.
-fn leave_out(request: &Request, dropped: &mut Dropped) {
+/// Names the fields that this dialect does not have.
+fn drop_unsupported(request: &Request, dropped: &mut Dropped) {
     for name in &request.unknown {
         dropped.name(name);
     }
@@ -92,62 +99,25 @@ fn leave_out(request: &Request, dropped: &mut Dropped) {
             Field::FrequencyPenalty,
         ),
         (punishes(&sampling.presence_penalty), Field::PresencePenalty),
-        (
-            request.choices.is_some_and(|choices| choices > 1),
-            Field::Choices,
-        ),
-        (
-            request.parallel_tool_calls == Some(false),
-            Field::ParallelToolCalls,
-        ),
-        (!is_usual_verbosity(request), Field::Verbosity),
-        (request.user.is_some(), Field::User),
-        (request.safety_identifier.is_some(), Field::SafetyIdentifier),
-        (request.metadata.is_some(), Field::Metadata),
-        (request.cache_key.is_some(), Field::CacheKey),
     ];
-    for (left_out, field) in fields {
-        if left_out {
-            dropped.field(field);
-        }
-    }
+    drop_fields(
+        fields.into_iter().chain(unsupported_fields(request)),
+        dropped,
+    );
     if let Some(logprobs) = request.logprobs {
         dropped.logprobs(logprobs);
     }
-    for tool in &request.tools {
-        if tool.strict == Some(true) {
-            dropped.member(tool.path, Member::Strict);
-        }
-    }
+    drop_strict(request, dropped);
 }
 
-/// Lists what of parts that are sent this dialect has no word for.
-fn leave_out_of(sides: &[Side<'_>], target: &Target<'_>, dropped: &mut Dropped) {
-    for (path, part) in sides.iter().flat_map(|side| &side.parts) {
-        match part {
-            Part::Document(document) if document.name.is_some() => {
-                dropped.member(*path, Member::DocumentName);
-            }
-            Part::ToolCall(call) => {
-                let opaque = call.opaque.as_ref();
-                let sent = signature::sent(opaque, Dialect::Interactions, target.public_model);
-                if opaque.is_some() && sent.is_none() {
-                    dropped.signature(*path, call);
-                }
-            }
-            Part::ToolResult(result) => {
-                for (path, part) in &result.parts {
-                    match part {
-                        Part::Document(document) if document.name.is_some() => {
-                            dropped.member(*path, Member::DocumentName);
-                        }
-                        Part::Foreign => dropped.path(*path),
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
+/// Results of tools can hold documents too, but not their names.
+fn drop_from_result(path: Path, part: &Part, dropped: &mut Dropped) {
+    match part {
+        Part::Document(document) if document.name.is_some() => {
+            dropped.member(path, Member::DocumentName);
         }
+        Part::Foreign => dropped.path(path),
+        _ => {}
     }
 }
 

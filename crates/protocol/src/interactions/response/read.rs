@@ -1,6 +1,6 @@
 //! Reads a whole interaction into the common form.
 
-use crate::canon::{Fold, Response};
+use crate::canon::Response;
 use crate::interactions::stream::Reader;
 use crate::json::{Cursor, utf8};
 use crate::native::Broken;
@@ -12,10 +12,5 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
     cursor.end()?;
     let mut events = Vec::new();
     Reader::whole(model, value, &mut events)?;
-    let mut fold = Fold::default();
-    let folded = events.into_iter().find_map(|event| fold.push(event));
-    match folded {
-        Some(folded) => folded.map_err(Broken::Failure),
-        None => Err(Broken::Unfinished),
-    }
+    Response::fold(events)
 }

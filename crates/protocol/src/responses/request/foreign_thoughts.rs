@@ -1,8 +1,8 @@
-//! Reasoning of other models in a request that goes on as it is.
+//! Removes the reasoning of other models from requests to Responses upstreams.
 //!
-//! What models of other dialects want back travels in reasoning items, wrapped by us. When the
-//! conversation goes on with a model that speaks Responses itself, its upstream would refuse to
-//! decrypt them: such items are taken out.
+//! Signatures and reasoning of other dialects are sent to clients as reasoning items that the
+//! gateway wrapped. If the conversation continues with a Responses model, its upstream could not
+//! decrypt these items and would refuse the request.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use crate::json::patch::{Edit, gaps};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 use crate::needle::Needle;
 
-/// The first letters of everything that [`Opaque::wrap`] writes, as the beginning of a string.
+/// How a string starts that [`Opaque::wrap`] wrote, with its quote.
 static WRAPPED: Needle = Needle::new("\"Z3cxf");
 
-/// The changes to an input that make it fit for an upstream of this dialect.
+/// The edits that make the input acceptable to an upstream of this dialect.
 pub(in crate::responses) fn unwrap_all(input: Raw<'_>, public_model: &str) -> Vec<Edit> {
     if !WRAPPED.is_in(input.text().as_bytes()) {
         return Vec::new();
@@ -53,7 +53,7 @@ fn moved(span: Range<usize>, offset: usize) -> Range<usize> {
     span.start.saturating_add(offset)..span.end.saturating_add(offset)
 }
 
-/// Where a value of ours stands in an item, and what it is.
+/// The wrapped value of an item and its position.
 fn seal(item: Raw<'_>) -> Result<Option<(Range<usize>, Opaque)>, SyntaxError> {
     let mut found = None;
     if item.shape() != Shape::Object {
@@ -77,7 +77,7 @@ mod tests {
     use crate::json::patch;
     use bytes::Bytes;
 
-    /// The input as it is sent, for items that are foreign (`f`), our own (`o`), or others.
+    /// The input that is sent for these items: foreign (`f`), our own (`o`), or others.
     fn sent(items: &str) -> String {
         let wrap = |origin, model: &str| Opaque {
             origin,

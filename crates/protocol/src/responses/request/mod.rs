@@ -1,4 +1,4 @@
-//! Responses requests and the common form.
+//! Responses requests, from and into the common form.
 
 pub(super) mod foreign_thoughts;
 mod read;

@@ -1,21 +1,20 @@
 //! Reads a Responses request into the common form.
 
-use std::borrow::Cow;
-
 use super::read_turns::History;
 use crate::canon::{
-    Effort, Format, Json, Logprobs, Path, Request, Role, Tool, ToolChoice, Turn, note,
-    pair_results, unread,
+    Effort, Format, Logprobs, Path, Request, Role, Tool, ToolChoice, Turn, note, pair_results,
+    unread,
 };
 use crate::failure::Failure;
-use crate::json::walk::{self, Misread};
-use crate::json::{Cursor, Integer, Shape, utf8};
+use crate::json::walk;
+use crate::json::{Cursor, Shape, utf8};
+use crate::shared::request_member::{count, has_members, text};
 
-/// Where the instructions of a request stand.
+/// The path of the instructions.
 pub(in crate::responses) const INSTRUCTIONS: Path = Path::first("instructions");
 
-/// Reads a request that [`native::read_head`](crate::native::read_head) has passed. `null` is absent, and
-/// a member without content (`false`, `""`, `[]`, `{}`) says nothing that could be lost.
+/// Reads a request that [`native::read_head`](crate::native::read_head) has accepted. `null` means
+/// absent. Empty members (`false`, `""`, `[]`, `{}`) are not reported as dropped.
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut cursor = Cursor::new(utf8(body)?);
     let mut reader = Reader::default();
@@ -63,8 +62,8 @@ impl Reader {
             "safety_identifier" => request.safety_identifier = text(cursor, name)?,
             "metadata" => request.metadata = walk::json(cursor, name)?.filter(has_members),
             "prompt_cache_key" => request.cache_key = text(cursor, name)?,
-            // The head has judged them: what passes asks for nothing. Obfuscation is the
-            // upstream's own padding.
+            // The head has checked these members. The values that it accepts ask for nothing.
+            // Obfuscation is padding that the upstream adds by itself.
             "model" | "store" | "background" | "service_tier" => {
                 cursor.value()?;
             }
@@ -83,7 +82,7 @@ impl Reader {
     fn include(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         for included in walk::strings(cursor, "include")? {
             match included.as_str() {
-                // Always carried.
+                // The gateway always requests it.
                 "reasoning.encrypted_content" => {}
                 "message.output_text.logprobs" => self.logprobs = true,
                 _ => note(&mut self.request.unknown, "include"),
@@ -111,24 +110,6 @@ impl Reader {
     }
 }
 
-pub(super) fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>, Misread> {
-    Ok(walk::string(cursor, name)?.map(Cow::into_owned))
-}
-
-fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Failure> {
-    match walk::integer(cursor, name)? {
-        Some(Integer::Negative) => {
-            let failure = Failure::invalid(format!("`{name}` must not be negative."));
-            Err(failure.param(name.to_owned()))
-        }
-        number => Ok(number.map(Integer::saturating)),
-    }
-}
-
-fn has_members(json: &Json) -> bool {
-    json.get().contains(':')
-}
-
 fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(), Failure> {
     let path = Path::item("tools", at);
     let mut kind = None;
@@ -142,7 +123,7 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
             "type" => kind = walk::string(cursor, "tools[].type")?,
             "name" => name = text(cursor, "tools[].name")?,
             "description" => description = text(cursor, "tools[].description")?,
-            // A tool of another type may have them in another form.
+            // Other types of tools may have `parameters` of another form.
             "parameters" if cursor.shape()? == Shape::Object => {
                 parameters = walk::json(cursor, "tools[].parameters")?;
             }
@@ -168,7 +149,7 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
             let param = format!("tools[{at}].name");
             return Err(Failure::invalid(format!("`{param}` is required.")).param(param));
         }
-        // Only function tools are shared (`docs/api/text.md`).
+        // Other dialects have only function tools (`docs/api/text.md`).
         (Some(kind), _) => note(&mut request.unknown, format!("tools.{kind}")),
     }
     Ok(())
@@ -223,7 +204,7 @@ fn choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
             let required = mode.as_deref() == Some("required");
             Some(ToolChoice::Allowed { names, required })
         }
-        // A hosted tool, which no other dialect knows.
+        // A hosted tool, which other dialects do not have.
         _ => {
             note(&mut request.unknown, NAME);
             None

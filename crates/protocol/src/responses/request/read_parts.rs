@@ -8,11 +8,11 @@ use crate::canon::{
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape, walk};
 
-/// The first bytes of a PDF in base64.
+/// How a PDF starts in base64.
 const PDF: &str = "JVBERi";
 
-/// Reads a text, or a list of parts that stands in the member `list` of the item at `path`.
-/// Empty texts are left out.
+/// Reads the member `list` of the item at `path`: a text, or a list of parts. Empty texts are
+/// skipped.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
     path: Path,
@@ -44,7 +44,7 @@ pub(super) fn text(text: Cow<'_, str>) -> Option<Part> {
     (!text.is_empty()).then(|| Part::Text(text.into_owned()))
 }
 
-/// A part with the members of all the types we know.
+/// A part, with the members of all known types.
 #[derive(Default)]
 struct Fields<'a> {
     kind: Option<Cow<'a, str>>,
@@ -75,11 +75,11 @@ fn part(
             (!refusal.is_empty()).then(|| Part::Refusal(refusal.into_owned()))
         }
         Some("input_image") => Some(fields.image_url.map_or(Part::Foreign, |url| {
-            let detail = fields.detail.as_deref().and_then(read_detail);
+            let detail = fields.detail.as_deref().and_then(ImageDetail::parse);
             if fields.detail.is_some() && detail.is_none() {
                 note(&mut fields.others, format!("{path}.detail"));
             }
-            image(&url, detail)
+            image(url, detail)
         })),
         Some("input_file") => {
             let document = fields
@@ -89,7 +89,7 @@ fn part(
         }
         _ => Some(Part::Foreign),
     };
-    // What is left out as a whole needs no list of its members.
+    // A part that is dropped as a whole is reported without its members.
     if !matches!(part, Some(Part::Foreign)) {
         unknown.extend(fields.others);
     }
@@ -107,7 +107,7 @@ fn fields<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Fields<'a>, Failure
             "detail" => fields.detail = walk::string(cursor, "input[].content[].detail")?,
             "file_data" => fields.file_data = walk::string(cursor, "input[].content[].file_data")?,
             "filename" => fields.filename = walk::string(cursor, "input[].content[].filename")?,
-            // What an answer said of its own text, echoed.
+            // Members that clients copy from an answer.
             "annotations" | "logprobs" => drop(cursor.value()?),
             _ => unread(cursor.value()?, &mut fields.others, || {
                 format!("{path}.{name}")
@@ -118,7 +118,8 @@ fn fields<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Fields<'a>, Failure
     Ok(fields)
 }
 
-/// The address is a string here; callers used to Chat Completions write an object.
+/// Reads a URL. It is a string in this dialect, but clients written for Chat Completions send an
+/// object.
 fn url<'a>(
     cursor: &mut Cursor<'a>,
     path: Path,
@@ -141,32 +142,9 @@ fn url<'a>(
     Ok(url)
 }
 
-fn image(url: &str, detail: Option<ImageDetail>) -> Part {
-    let source = match data_uri::split(url) {
-        Some((mime, data)) => {
-            let data = base64::standard(data).into_owned();
-            let mime = match mime {
-                "" => data_uri::sniff(&data),
-                mime => mime,
-            };
-            ImageSource::Inline {
-                mime: mime.to_owned(),
-                data,
-            }
-        }
-        None => ImageSource::Url(url.to_owned()),
-    };
+fn image(url: Cow<'_, str>, detail: Option<ImageDetail>) -> Part {
+    let source = ImageSource::from_url(url);
     Part::Image(Image { source, detail })
-}
-
-fn read_detail(word: &str) -> Option<ImageDetail> {
-    match word {
-        "auto" => Some(ImageDetail::Auto),
-        "low" => Some(ImageDetail::Low),
-        "high" => Some(ImageDetail::High),
-        "original" => Some(ImageDetail::Original),
-        _ => None,
-    }
 }
 
 fn document(data: &str, name: Option<Cow<'_, str>>) -> Option<Document> {

@@ -1,4 +1,4 @@
-//! Reads the input of a request: the turns of a conversation, told item by item.
+//! Reads the input of a request: turns of a conversation, item by item.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,16 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape, walk};
 
-/// Collects the turns. The items of an assistant's turn are joined, and so are the results that
-/// answer it; messages of others stay apart.
+/// Collects the turns. Consecutive items of the assistant form one turn, and so do consecutive tool
+/// results. Messages of other roles are turns of their own.
 pub(super) struct History<'r> {
     turns: &'r mut Vec<Turn>,
     unknown: &'r mut Vec<String>,
-    /// Whether the last turn goes on with the next item of its role.
+    /// Whether the next item of the same role joins the last turn.
     open: bool,
 }
 
-/// An item with the members of all the types we know.
+/// An item, with the members of all known types.
 #[derive(Default)]
 struct Item<'a> {
     kind: Option<Cow<'a, str>>,
@@ -32,7 +32,7 @@ struct Item<'a> {
     summary: Vec<(Path, Part)>,
     content: Vec<(Path, Part)>,
     output: Vec<(Path, Part)>,
-    /// Members that say something we do not carry.
+    /// Paths of members that are dropped.
     others: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ impl<'r> History<'r> {
                 Err(failure.param(path.to_string()))
             }
             kind => {
-                // What a tool of another kind was asked, or what it answered.
+                // The call or the result of a tool that is not a function.
                 let answers = kind.ends_with("_output") || kind.ends_with("_response");
                 let role = if answers { Role::User } else { Role::Assistant };
                 self.join(role).parts.push((path, Part::Foreign));
@@ -191,7 +191,7 @@ impl<'r> History<'r> {
         });
     }
 
-    /// The turn that an item of this role belongs to.
+    /// The turn that an item of this role joins.
     fn join(&mut self, role: Role) -> &mut Turn {
         let goes_on = self.open && self.turns.last().is_some_and(|turn| turn.role == role);
         if !goes_on {
@@ -213,8 +213,8 @@ impl<'r> History<'r> {
     }
 }
 
-/// A signature that belongs to a call travels in a reasoning item before it, since a call has no
-/// member for it.
+/// Takes the signature of the next call from the reasoning item before it. Calls have no member for
+/// a signature.
 fn take_signature(turn: &mut Turn) -> Option<(Path, Opaque)> {
     let (path, Part::Thought(thought)) = turn.parts.last()? else {
         return None;
@@ -252,7 +252,7 @@ fn read_item<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Item<'a>, Failur
                 item.summary = read_parts::read(cursor, path, "summary", &mut item.others)?
             }
             "output" => item.output = read_parts::read(cursor, path, "output", &mut item.others)?,
-            // What an answer said of itself, echoed.
+            // Members that clients copy from an answer.
             "status" | "created_by" | "agent" => drop(cursor.value()?),
             "phase" => {
                 let phase = walk::string(cursor, "input[].phase")?;

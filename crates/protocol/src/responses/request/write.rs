@@ -11,13 +11,13 @@ use crate::json::write_string;
 use crate::profile::{Profile, Thinking};
 use serde_json::Number;
 
-/// The name of a schema that has none.
+/// The name for a schema that has none.
 const SCHEMA_NAME: &str = "response";
-/// The upstream refuses limits below this; a caller's smaller one is raised to it.
+/// Upstreams refuse a lower limit, so a lower one is raised to this.
 const OUTPUT_TOKENS_MIN: u64 = 16;
 
-/// Writes the request. The upstream is told to keep nothing, and asked for reasoning in the form
-/// that can be sent back to it.
+/// Writes the request. It asks the upstream to store nothing, and to return reasoning in the
+/// encrypted form that can be sent back.
 pub fn write_request(
     request: &Request,
     target: &Target<'_>,
@@ -54,8 +54,8 @@ pub fn write_request(
     Ok(out)
 }
 
-/// The system prompts at the beginning, as one text, and the turns behind them. Without any other
-/// turn they stay turns, since there must be input.
+/// Splits leading system prompts off the turns, as one text. If there are no other turns they stay
+/// turns, because the input must not be empty.
 fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
     let is_plain = |turn: &Turn| {
         let texts = |part: &Part| matches!(part, Part::Text(_));
@@ -122,7 +122,8 @@ fn options(it: &mut Object<'_>, request: &Request, target: &Target<'_>, dropped:
     }
 }
 
-/// The dialect knows no stop sequences, penalties, seeds or further choices.
+/// Writes the sampling options. This dialect has no stop sequences, penalties, seeds or further
+/// choices.
 fn sampling(it: &mut Object<'_>, request: &Request, profile: &Profile, dropped: &mut Dropped) {
     let sampling = &request.sampling;
     let temperature = sampling.temperature.as_ref();
@@ -150,7 +151,8 @@ fn sampling(it: &mut Object<'_>, request: &Request, profile: &Profile, dropped: 
     }
 }
 
-/// The upstream tries strict schemas unless it is told not to; the other dialects do not.
+/// Writes a tool. `strict` is always written, because this dialect's default differs from that of
+/// the others.
 pub(in crate::responses) fn write_tool(it: &mut Object<'_>, tool: &Tool) {
     it.text("type", "function").text("name", &tool.name);
     if let Some(description) = &tool.description {

@@ -10,9 +10,9 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::write::{Array, Object};
 
-/// The longest id of a call that upstreams take.
+/// The longest call id that upstreams accept.
 const CALL_ID_BYTES_MAX: usize = 64;
-/// What a file is called that has no name; one must stand beside its data.
+/// The name for a file that has none, because one is required beside the data.
 const FILE_NAME: &str = "document.pdf";
 
 /// Writes the items of these turns.
@@ -39,7 +39,7 @@ pub(super) fn write(
         }
         writer.close_message();
         if let (Role::User, Some(path), false) = (turn.role, writer.lost, writer.kept) {
-            // The model would not see that it was asked.
+            // An empty message would hide from the model that it was asked something.
             let message = format!("Nothing of `{path}` can be sent to this model.");
             return Err(Failure::invalid(message).param(path.to_string()));
         }
@@ -50,10 +50,10 @@ pub(super) fn write(
 struct Writer<'w, 'i, 'p> {
     items: &'w mut Array<'i>,
     role: Role,
-    /// The parts of the message that is being put together.
+    /// The parts of the current message.
     said: Vec<&'p Part>,
     target: &'w Target<'w>,
-    /// How closely pictures are looked at that do not say it themselves.
+    /// The detail level for images that do not set one.
     detail: Option<ImageDetail>,
     dropped: &'w mut Dropped,
     kept: bool,
@@ -71,7 +71,7 @@ impl<'p> Writer<'_, '_, 'p> {
             }
             (Role::Assistant, Part::ToolCall(call)) => {
                 self.close_message();
-                // A call has no member for a signature.
+                // Calls have no member for a signature.
                 if call.opaque.is_some() {
                     self.dropped.signature(path, call);
                 }
@@ -99,8 +99,8 @@ impl<'p> Writer<'_, '_, 'p> {
         }
     }
 
-    /// Reasoning goes back to nobody but its own model, and is worth nothing to it unless sealed:
-    /// an item without its encrypted content is looked for in the upstream's store.
+    /// Writes reasoning, if this model made it and its encrypted form is known. Without the
+    /// encrypted form the upstream would look for the item in its store.
     fn thought(&mut self, thought: &Thought) -> bool {
         let Some(opaque) = &thought.opaque else {
             return false;
@@ -218,8 +218,8 @@ fn write_result(it: &mut Object<'_>, result: &ToolResult, detail: Option<ImageDe
     }
 }
 
-/// An id that is too long is cut, and told from others of the same beginning by a sum over all of
-/// it. Calls and results are cut alike.
+/// Shortens an id that is too long. A hash of the whole id keeps it distinct. Calls and results are
+/// shortened alike.
 fn call_id(id: &str) -> Cow<'_, str> {
     const SUM_CHARS: usize = 16;
     if id.len() <= CALL_ID_BYTES_MAX {

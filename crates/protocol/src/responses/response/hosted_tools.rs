@@ -1,21 +1,21 @@
-//! Calls of tools that the upstream ran: items of the output, and the report beside usage.
+//! Counts calls of tools that the upstream ran, from output items and from the report beside usage.
 
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::needle::Needle;
 use crate::tool::{self, Tool, ToolCalls};
 
-/// How it is known that an item is finished.
+/// What shows that an item is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::responses) enum Finished {
-    /// Its status says so: an event may show it when it begins, too.
+    /// Its status. An event also shows an item when it starts.
     Said,
-    /// It stands in a whole answer; only a status that says otherwise speaks against it.
+    /// Its place in a whole answer, unless its status contradicts that.
     ByItsPlace,
 }
 
-/// Counts an item that is a call of a built-in tool.
+/// Counts an item if it is a call of a built-in tool.
 pub(in crate::responses) fn note(item: Raw<'_>, finished: Finished, tools: &mut ToolCalls) {
-    // Most items are none, and long.
+    // Most items are not calls, and are long.
     static CALL: Needle = Needle::new("_call\"");
     if item.shape() != Shape::Object || !CALL.is_in(item.text().as_bytes()) {
         return;
@@ -36,7 +36,7 @@ pub(in crate::responses) fn note(item: Raw<'_>, finished: Finished, tools: &mut 
                     done = status.is("completed");
                 }
             }
-            // Opening a page that was found costs nothing.
+            // Opening a page that a search found costs nothing.
             "action" => is_search = is_search_action(value),
             _ => {}
         }

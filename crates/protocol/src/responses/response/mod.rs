@@ -1,4 +1,4 @@
-//! Whole answers and the common form.
+//! Whole answers, from and into the common form.
 
 pub(super) mod hosted_tools;
 mod object;

@@ -1,4 +1,4 @@
-//! Writes the response object: what an answer holds, and what it repeats of its request.
+//! Writes the response object: the answer, and the members that repeat the request.
 
 use crate::canon::{Echo, Effort, Part, Request, Stop, ToolChoice};
 use crate::failure::Failure;
@@ -7,29 +7,29 @@ use crate::responses::request::{INSTRUCTIONS, write_choice, write_format, write_
 use crate::responses::usage::write_usage;
 use crate::usage::Usage;
 
-/// What a refusal says whose upstream gave no words for it.
+/// The text of a refusal for which the upstream sent none.
 const REFUSED: &str = "The model refused to answer.";
 
 /// The parts of the object that are the same in every event of a stream.
 #[derive(Debug)]
 pub(in crate::responses) struct Object {
-    /// Up to the status.
+    /// The members up to the status.
     head: Vec<u8>,
-    /// What is repeated of the request, each member behind a comma.
+    /// The members that repeat the request, each after a comma.
     echo: Vec<u8>,
 }
 
-/// How an answer ended, or that it has not.
+/// How an answer ended, or that it is in progress.
 #[derive(Debug)]
 pub(in crate::responses) enum Ending<'a> {
     InProgress,
     Completed,
-    /// With the reason, unless the dialect has no word for it.
+    /// The reason, if this dialect has a word for it.
     Incomplete(Option<&'static str>),
     Failed(&'a Failure),
 }
 
-/// What kinds of words an answer holds.
+/// Whether an answer contains text, a refusal, or both.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::responses) struct Said {
     text: bool,
@@ -43,8 +43,8 @@ impl Said {
         self.text |= !is_refusal && !words.is_empty();
     }
 
-    /// The words for a refusal that an upstream told by its stop reason alone, behind a text.
-    /// Clients know a refusal by its part of the message.
+    /// The text for a refusal that the upstream reported only by its stop reason, after a text.
+    /// Clients detect a refusal by its content part.
     pub(in crate::responses) fn missing_refusal(self, stop: &Stop) -> Option<&'static str> {
         let is_missing = matches!(stop, Stop::Refusal { .. }) && self.text && !self.refusal;
         is_missing.then_some(REFUSED)
@@ -52,8 +52,8 @@ impl Said {
 }
 
 impl Ending<'_> {
-    /// How a finished answer ended. A refusal that says nothing is told as a filter, since
-    /// clients look for its text.
+    /// How a finished answer ended. A refusal without text becomes a content filter stop, because
+    /// clients look for the text.
     pub(in crate::responses) fn of(stop: &Stop, said: Said) -> Self {
         match stop {
             Stop::End | Stop::Sequence(_) | Stop::ToolCalls => Self::Completed,
@@ -83,7 +83,7 @@ impl Ending<'_> {
         }
     }
 
-    /// The status of a message that was open to the end.
+    /// The status of a message that was open when the answer ended.
     pub(in crate::responses) const fn item_status(&self) -> &'static str {
         match self {
             Self::InProgress | Self::Completed => "completed",
@@ -112,7 +112,7 @@ impl Object {
         Self { head, echo: rest }
     }
 
-    /// Writes the object. `output` is the inside of the list.
+    /// Writes the object. `output` holds the items without the brackets of the list.
     pub(in crate::responses) fn write(
         &self,
         out: &mut Vec<u8>,
@@ -150,7 +150,7 @@ impl Object {
     }
 }
 
-/// What clients expect to find again, set or not.
+/// Writes the members that repeat the request. Clients expect them even if they are not set.
 fn repeat(it: &mut write::Object<'_>, request: &Request) {
     let instructions = request.turns.first().and_then(|turn| turn.parts.first());
     it.text_or_null(

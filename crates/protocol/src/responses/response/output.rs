@@ -7,7 +7,7 @@ use crate::dialect::Dialect;
 use crate::json::write;
 use crate::shared::logprobs;
 
-/// Makes the ids of items out of the id of their response: the same in every event.
+/// Derives item ids from the id of the response, so that they are the same in every event.
 #[derive(Debug)]
 pub(in crate::responses) struct ItemId {
     stem: Box<str>,
@@ -24,8 +24,8 @@ impl ItemId {
     }
 }
 
-/// What stands in `encrypted_content`: the value itself if a Responses upstream made it, else
-/// one that tells us where it belongs when it comes back.
+/// The value of `encrypted_content`: the upstream's own value if it uses this dialect, otherwise a
+/// wrapped value that names its origin.
 pub(in crate::responses) fn sealed(opaque: &Opaque) -> Cow<'_, str> {
     match opaque.origin {
         Dialect::Responses => Cow::Borrowed(&opaque.text),
@@ -33,12 +33,12 @@ pub(in crate::responses) fn sealed(opaque: &Opaque) -> Cow<'_, str> {
     }
 }
 
-/// A call without arguments has none, in JSON.
+/// The arguments of a call as JSON, which is never an empty string.
 pub(in crate::responses) fn arguments(text: &str) -> &str {
     if text.trim().is_empty() { "{}" } else { text }
 }
 
-/// Adds a source to the inside of a list of annotations.
+/// Appends a source to a list of annotations without brackets.
 pub(in crate::responses) fn push_annotation(
     annotations: &mut Vec<u8>,
     url: &str,
@@ -56,7 +56,7 @@ pub(in crate::responses) fn push_annotation(
     });
 }
 
-/// A part of a message; `annotations` and `logprobs` are the insides of lists.
+/// Writes a part of a message. `annotations` and `logprobs` are lists without brackets.
 pub(in crate::responses) fn part(
     out: &mut Vec<u8>,
     is_refusal: bool,
@@ -76,7 +76,7 @@ pub(in crate::responses) fn part(
     });
 }
 
-/// A message; `parts` is the inside of the list.
+/// Writes a message. `parts` is a list without brackets.
 pub(in crate::responses) fn message(out: &mut Vec<u8>, id: &str, status: &str, parts: &[u8]) {
     write::object(out, |it| {
         it.text("id", id).text("type", "message");
@@ -86,7 +86,7 @@ pub(in crate::responses) fn message(out: &mut Vec<u8>, id: &str, status: &str, p
     });
 }
 
-/// Reasoning, with its encrypted form if there is one.
+/// Writes reasoning, with its encrypted form if there is one.
 pub(in crate::responses) fn reasoning(
     out: &mut Vec<u8>,
     id: &str,
@@ -106,14 +106,14 @@ pub(in crate::responses) fn reasoning(
     });
 }
 
-/// A part of a summary.
+/// Writes a part of a summary.
 pub(in crate::responses) fn summary(out: &mut Vec<u8>, text: &str) {
     write::object(out, |it| {
         it.text("type", "summary_text").text("text", text);
     });
 }
 
-/// A call of a tool.
+/// Writes a call of a tool.
 pub(in crate::responses) fn call(
     out: &mut Vec<u8>,
     id: &str,
@@ -129,7 +129,7 @@ pub(in crate::responses) fn call(
     });
 }
 
-/// Adds tokens to the inside of a list of log probabilities.
+/// Appends tokens to a list of log probabilities without brackets.
 pub(in crate::responses) fn push_logprobs(written: &mut Vec<u8>, tokens: &[Token]) {
     if tokens.is_empty() {
         return;
@@ -139,7 +139,7 @@ pub(in crate::responses) fn push_logprobs(written: &mut Vec<u8>, tokens: &[Token
     }
     let start = written.len();
     write::array(written, |list| logprobs::write(list, tokens));
-    // The inside alone.
+    // Removes the closing bracket.
     written.pop();
     written.remove(start);
 }

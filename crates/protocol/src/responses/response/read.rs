@@ -1,11 +1,11 @@
 //! Reads a whole answer into the common form.
 
-use crate::canon::{Fold, Response};
+use crate::canon::Response;
 use crate::json::{Cursor, Shape, utf8};
 use crate::native::Broken;
 use crate::responses::stream::Reader;
 
-/// Reads a whole answer of `model`, by its public id.
+/// Reads a whole answer of the model with this public id.
 pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
     let mut cursor = Cursor::new(utf8(body)?);
     let response = cursor.value()?;
@@ -15,11 +15,5 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
     }
     let mut events = Vec::new();
     Reader::whole(model, response, &mut events)?;
-    let mut fold = Fold::default();
-    let folded = events.into_iter().find_map(|event| fold.push(event));
-    match folded {
-        Some(Ok(response)) => Ok(response),
-        Some(Err(failure)) => Err(Broken::Failure(failure)),
-        None => Err(Broken::Unfinished),
-    }
+    Response::fold(events)
 }

@@ -1,4 +1,4 @@
-//! What an upstream answers, taken apart: the response object and its items.
+//! The response object and its items, as upstreams send them.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub(in crate::responses) struct Answer<'a> {
     pub(in crate::responses) error: Option<Raw<'a>>,
 }
 
-/// An output item with the members of all the types that cross dialects.
+/// An output item, with the members of all types that other dialects have too.
 #[derive(Debug, Default)]
 pub(in crate::responses) struct Item<'a> {
     pub(in crate::responses) kind: Cow<'a, str>,
@@ -45,7 +45,7 @@ pub(in crate::responses) struct Part<'a> {
     pub(in crate::responses) logprobs: Vec<Token>,
 }
 
-/// A source of a text; offsets count characters.
+/// A source of a text. Offsets count characters.
 #[derive(Debug, Default, Clone)]
 pub(in crate::responses) struct Citation {
     pub(in crate::responses) url: String,
@@ -86,7 +86,7 @@ impl<'a> Answer<'a> {
         Ok(answer)
     }
 
-    /// Why the answer ended, told from what it holds where its status does not tell.
+    /// Why the answer ended. If its status does not say, the content decides.
     pub(in crate::responses) fn stop(&self, has_calls: bool, is_refused: bool) -> Stop {
         if self.status.as_deref() != Some("incomplete") {
             return match (has_calls, is_refused) {
@@ -125,7 +125,7 @@ impl<'a> Item<'a> {
         Ok(item)
     }
 
-    /// The reasoning that can be shown: its summary, else the reasoning itself.
+    /// The reasoning to show: its summary if there is one, otherwise its text.
     pub(in crate::responses) fn thought(&self) -> String {
         let parts = if self.summary.iter().any(|part| !part.text.is_empty()) {
             &self.summary
@@ -168,7 +168,7 @@ impl<'a> Part<'a> {
 }
 
 impl Citation {
-    /// Reads an annotation; only those that point to the web cross dialects.
+    /// Reads an annotation. Other dialects have only those that refer to a web page.
     pub(in crate::responses) fn read(cursor: &mut Cursor<'_>) -> Result<Option<Self>, Broken> {
         let mut is_web = false;
         let mut citation = Self::default();
@@ -200,7 +200,7 @@ fn parts<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<Part<'a>>, Broken> {
     Ok(parts)
 }
 
-/// JSON in a string; some servers write it bare.
+/// Reads arguments: JSON in a string. Some servers send the JSON itself.
 fn arguments<'a>(cursor: &mut Cursor<'a>) -> Result<Cow<'a, str>, Broken> {
     Ok(match cursor.shape()? {
         Shape::Object => Cow::Borrowed(cursor.value()?.text()),

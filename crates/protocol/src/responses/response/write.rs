@@ -30,11 +30,11 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     out
 }
 
-/// The output as it grows.
+/// The output, as it grows.
 struct Items {
     out: Vec<u8>,
     count: u64,
-    /// The parts of a message that is being put together.
+    /// The parts of the current message.
     parts: Vec<u8>,
     ids: ItemId,
 }
@@ -68,7 +68,7 @@ impl Items {
                 output::call(out, &item, id, name, arguments, "completed");
                 return;
             }
-            // A text has taken its place (`convert/pictures.rs`).
+            // `convert/pictures.rs` has replaced it by a text.
             Block::Image { .. } => return,
         }
         if let (Block::Text, Some(opaque)) = (&folded.block, &folded.opaque) {
@@ -77,7 +77,7 @@ impl Items {
         }
     }
 
-    /// Adds a part to the message; `annotations` and `logprobs` are the insides of lists.
+    /// Adds a part to the message. `annotations` and `logprobs` are lists without brackets.
     fn part(&mut self, is_refusal: bool, text: &str, annotations: &[u8], logprobs: &[u8]) {
         if !self.parts.is_empty() {
             self.parts.push(b',');
@@ -85,7 +85,7 @@ impl Items {
         output::part(&mut self.parts, is_refusal, text, annotations, logprobs);
     }
 
-    /// The place of the next item, and its id.
+    /// The id of the next item, and where to write it.
     fn next(&mut self, prefix: &str) -> (String, &mut Vec<u8>) {
         self.close_message("completed");
         let id = self.ids.at(prefix, self.count);

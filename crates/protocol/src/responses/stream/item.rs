@@ -1,4 +1,4 @@
-//! One item of a stream, turned into blocks as it is told.
+//! Turns the events of one output item into blocks.
 
 use super::items::Address;
 use crate::canon::{Block, Delta, Event, Opaque, Token};
@@ -6,13 +6,13 @@ use crate::dialect::Dialect;
 use crate::native::Broken;
 use crate::responses::response::{Citation, Item, Part};
 
-/// What an item is, as far as that makes a difference to its pieces.
+/// The kind of an item, as far as its events depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,
     Reasoning,
     Call,
-    /// An item that only this dialect knows.
+    /// An item that only this dialect has.
     Other,
 }
 
@@ -27,55 +27,55 @@ impl Kind {
     }
 }
 
-/// Which part of a message, and whether it refuses.
+/// A part of a message, and whether it is a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PartKey {
     pub(super) index: u64,
     pub(super) is_refusal: bool,
 }
 
-/// Where reasoning is told: in a part of its summary, or itself.
+/// Where reasoning was sent: in a part of its summary, or as the reasoning itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Summary(u64),
     Itself,
 }
 
-/// One item.
+/// The state of one item.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) kind: Kind,
-    /// The first id it was called by.
+    /// The first id that was used for it.
     pub(super) id: Option<Box<str>>,
     pub(super) call_id: Option<Box<str>>,
     pub(super) index: Option<u64>,
-    /// Whether its beginning was told.
+    /// Whether its first event has arrived.
     pub(super) added: bool,
-    /// Parts of a summary that have begun.
+    /// How many parts of a summary have started.
     pub(super) summary_parts: u64,
     open: Open,
-    /// Parts of a message of which some text went out.
+    /// The parts of a message of which text was passed on.
     told: Vec<PartKey>,
-    /// Whether a part has begun that has no index and no text yet.
+    /// Whether a part without an index has started and has no text yet.
     part_begins: bool,
-    /// Parts of a message that are complete.
+    /// The parts of a message that are complete.
     closed: Vec<u64>,
-    /// Where the last piece of reasoning was told.
+    /// Where the last piece of reasoning was sent.
     source: Option<Source>,
-    /// Arguments that came before the name of their tool.
+    /// Arguments that arrived before the name of their tool.
     early: String,
-    /// Events that wait for their turn.
+    /// Events that wait until this item is the live one.
     pub(super) waiting: Vec<Event>,
     pub(super) has_call: bool,
     pub(super) progress: Progress,
 }
 
-/// How far an item is.
+/// How far an item has progressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     Running,
     Done,
-    /// Done, and everything of it has gone out.
+    /// Complete, and all its events are passed on.
     Over,
 }
 
@@ -115,21 +115,22 @@ impl State {
         }
     }
 
-    /// Whether an event that names no known item can be about this one: it is not done, and has
-    /// no other name.
+    /// Whether an event that names no known item can belong to this one: it is not complete, and
+    /// has no other name.
     pub(super) fn may_be(&self, address: Address<'_>) -> bool {
         let has_other_id = address.id.is_some() && self.id.is_some();
         let has_other_index = address.index.is_some() && self.index.is_some();
         !self.is_done() && !has_other_id && !has_other_index
     }
 
-    /// Whether this is another call, though it is called alike: each call has an id of its own.
+    /// Whether this is another call that reuses the name of this item. Each call has its own call
+    /// id.
     pub(super) fn is_other_call(&self, item: &Item<'_>) -> bool {
         let call_id = item.call_id.as_deref().filter(|id| !id.is_empty());
         call_id.is_some() && self.call_id.is_some() && self.call_id.as_deref() != call_id
     }
 
-    /// Takes the names it was called by, unless it has others.
+    /// Stores the names of the item, unless it has names already.
     pub(super) fn learn(&mut self, address: Address<'_>) {
         if self.id.is_none() {
             self.id = address.id.map(Into::into);
@@ -137,19 +138,19 @@ impl State {
         self.index = self.index.or(address.index);
     }
 
-    /// Whether the model refused in it.
+    /// Whether this item contains a refusal.
     pub(super) fn is_refused(&self) -> bool {
         self.told.iter().any(|key| key.is_refusal)
     }
 
-    /// Whether later items may go on before this one is done. Without indexes, items come one
-    /// after another, and some upstreams say that they are done at the end of the answer alone.
-    /// The pieces of a call belong into one block.
+    /// Whether later items may be passed on before this one is complete. Without indexes, items
+    /// arrive one after another, and some upstreams report their end only with the end of the
+    /// answer. A call must be one block, so it never gives way.
     pub(super) fn gives_way(&self) -> bool {
         self.index.is_none() && self.kind != Kind::Call
     }
 
-    /// A part begins that has no index.
+    /// Starts a part that has no index.
     pub(super) fn next_part(&mut self) {
         self.part_begins = true;
     }
@@ -165,7 +166,7 @@ impl State {
         }
     }
 
-    /// The part that is complete, where it has no index.
+    /// The part that an event without an index completes.
     pub(super) fn part_to_close(&self, is_refusal: bool) -> u64 {
         let mut told = self.told.iter();
         let first = told.find(|key| self.is_in_progress(**key, is_refusal));
@@ -208,7 +209,7 @@ impl State {
         }
     }
 
-    /// A source of a text that is not open belongs to nothing that could still be sent.
+    /// Adds a source. If its text is not open any more, the source is dropped.
     pub(super) fn cite(&mut self, at: u64, citation: Citation) {
         if let Open::Part { key, is_cited } = &mut self.open
             && key.index == at
@@ -245,8 +246,8 @@ impl State {
         self.closed.push(index);
     }
 
-    /// Summaries come in parts, which are paragraphs. Where the reasoning itself is told as well,
-    /// what comes first is taken.
+    /// Adds a piece of reasoning. Each part of a summary becomes a paragraph. If the upstream sends
+    /// both a summary and the reasoning itself, the one that starts first is used.
     pub(super) fn thought(&mut self, source: Source, text: &str) {
         if text.is_empty() || self.is_done() {
             return;
@@ -345,7 +346,7 @@ impl State {
         Ok(())
     }
 
-    /// The encrypted form of reasoning, which its model wants back.
+    /// Stores the encrypted form of reasoning, which its model needs back.
     fn seal(&mut self, encrypted: &str, model: &str) {
         if encrypted.is_empty() {
             return;
@@ -362,7 +363,7 @@ impl State {
         }));
     }
 
-    /// The answer ended without a word on the end of this item.
+    /// Ends an item that the upstream did not complete before the answer ended.
     pub(super) fn abandon(&mut self) -> Result<(), Broken> {
         if self.is_done() {
             return Ok(());

@@ -1,31 +1,31 @@
-//! Puts the items of a stream in a row: one block at a time, each whole.
+//! Orders the items of a stream: one block at a time, each complete.
 //!
-//! Upstreams may work on several items at once. One item is live and its events go out as they
-//! come; those of the others wait until it is done. What was not told piece by piece is taken from
-//! the event that tells it whole.
+//! Upstreams may work on several items at once. One item is live, and its events are passed on at
+//! once. Events of the others wait until it is complete. Text that came without deltas is taken
+//! from the event that repeats the whole text.
 //!
-//! An event names its item by id, by index, by both or by neither. The id decides; the index is
-//! asked when the id says nothing, because some upstreams give an item a new id in every event.
+//! An event names its item by id, by index, by both or by neither. The id decides. The index is
+//! used if the id is unknown, because some upstreams send a new id with every event of an item.
 
 use super::item::{Kind, PartKey, Progress, Source, State};
 use crate::canon::{Event, Token};
 use crate::native::Broken;
 use crate::responses::response::{Citation, Item, Part};
 
-/// The most items that an answer may have: each event looks through all of them.
+/// Limit for the items of an answer, because each event searches all of them.
 pub(super) const ITEMS_MAX: usize = 1024;
 
 /// All items of an answer.
 #[derive(Debug)]
 pub(super) struct Items {
     model: Box<str>,
-    /// In the order in which they were first heard of.
+    /// In the order of their first events.
     states: Vec<State>,
-    /// The item whose events go out.
+    /// The item whose events are passed on at once.
     live: Option<usize>,
 }
 
-/// Which item an event is about, as far as it says.
+/// The names by which an event refers to its item.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Address<'a> {
     pub(super) id: Option<&'a str>,
@@ -63,7 +63,7 @@ impl Items {
         self.states.iter().any(State::is_refused)
     }
 
-    /// An item begins.
+    /// Starts an item.
     pub(super) fn added(&mut self, index: Option<u64>, item: &Item<'_>, out: &mut Vec<Event>) {
         let number = self.number_of_added(index, item);
         if let Some(state) = self.states.get_mut(number) {
@@ -75,14 +75,14 @@ impl Items {
         self.flush(out);
     }
 
-    /// A part of a message begins.
+    /// Starts a part of a message.
     pub(super) fn part_added(&mut self, address: Address<'_>, index: Option<u64>) {
         if let (None, Some(state)) = (index, self.state(address, Kind::Message)) {
             state.next_part();
         }
     }
 
-    /// A piece of a message.
+    /// Adds a piece of a message's text.
     pub(super) fn text(
         &mut self,
         address: Address<'_>,
@@ -99,7 +99,7 @@ impl Items {
         self.flush(out);
     }
 
-    /// A source of a message.
+    /// Adds a source to a message.
     pub(super) fn cite(
         &mut self,
         address: Address<'_>,
@@ -114,7 +114,7 @@ impl Items {
         self.flush(out);
     }
 
-    /// A part of a message is complete.
+    /// Completes a part of a message.
     pub(super) fn part_done(
         &mut self,
         address: Address<'_>,
@@ -129,14 +129,14 @@ impl Items {
         self.flush(out);
     }
 
-    /// A part of a summary begins.
+    /// Starts a part of a summary.
     pub(super) fn summary_added(&mut self, address: Address<'_>) {
         if let Some(state) = self.state(address, Kind::Reasoning) {
             state.summary_parts = state.summary_parts.saturating_add(1);
         }
     }
 
-    /// A piece of a summary.
+    /// Adds a piece of a summary.
     pub(super) fn summary(
         &mut self,
         address: Address<'_>,
@@ -151,7 +151,7 @@ impl Items {
         self.flush(out);
     }
 
-    /// A piece of reasoning.
+    /// Adds a piece of reasoning.
     pub(super) fn thought(&mut self, address: Address<'_>, text: &str, out: &mut Vec<Event>) {
         if let Some(state) = self.state(address, Kind::Reasoning) {
             state.thought(Source::Itself, text);
@@ -159,7 +159,7 @@ impl Items {
         self.flush(out);
     }
 
-    /// A piece of a call's arguments.
+    /// Adds a piece of a call's arguments.
     pub(super) fn arguments(&mut self, address: Address<'_>, text: &str, out: &mut Vec<Event>) {
         if let Some(state) = self.state(address, Kind::Call) {
             state.arguments(text);
@@ -167,7 +167,7 @@ impl Items {
         self.flush(out);
     }
 
-    /// An item is complete.
+    /// Completes an item.
     pub(super) fn done(
         &mut self,
         index: Option<u64>,
@@ -178,14 +178,15 @@ impl Items {
         self.complete(number, item, out)
     }
 
-    /// The answer is complete, and holds these items.
+    /// Completes the answer, which consists of these items.
     pub(super) fn finish(
         &mut self,
         output: &[Item<'_>],
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
-        // Upstreams leave items out here, count from one, or give them other ids than before: an
-        // item that is not known by name is the next of its kind. What was told is not told again.
+        // Upstreams leave items out here, number them from one, or change their ids. An item whose
+        // name is unknown is matched with the next item of its kind. Text that was passed on is not
+        // repeated.
         if output.len() > ITEMS_MAX {
             return Err(Broken::malformed("the answer has too many items"));
         }
@@ -202,7 +203,7 @@ impl Items {
         }
         for (item, known) in output.iter().zip(&named) {
             let kind = Kind::of(item);
-            // A second item of the same name is another one.
+            // A second item with the same name is a different item.
             let known = known.filter(|number| set(&mut told, *number));
             let next = known.or_else(|| {
                 let mut states = self.states.iter().zip(&taken);
@@ -251,7 +252,7 @@ impl Items {
     fn number_of_added(&mut self, index: Option<u64>, item: &Item<'_>) -> usize {
         let kind = Kind::of(item);
         let address = Address::of(item, index);
-        // Its pieces may have come first.
+        // Its pieces may have arrived before it.
         let is_it = |state: &State| state.kind == kind && (!state.added || address.id.is_none());
         let known = self
             .by_id(address.id)
@@ -281,7 +282,7 @@ impl Items {
         self.named_or_open(known, address, item)
     }
 
-    /// The item that is called so, by either of its ids.
+    /// The item with one of these two ids.
     fn named(&self, item: &Item<'_>) -> Option<usize> {
         let call_id = item.call_id.as_deref().filter(|id| !id.is_empty());
         let by_id = self.by_id(Address::of(item, None).id);
@@ -298,7 +299,7 @@ impl Items {
         self.states.iter().rposition(is_it)
     }
 
-    /// The last item of this index: some upstreams give all of them the same.
+    /// The last item with this index, because some upstreams use one index for all.
     fn by_index(&self, index: Option<u64>) -> Option<usize> {
         let index = index?;
         let is_it = |state: &State| state.index == Some(index);
@@ -332,7 +333,7 @@ impl Items {
         self.states.len() - 1
     }
 
-    /// Lets out what waits, as far as it is its turn.
+    /// Passes on the events that wait, as far as the order of items allows.
     fn flush(&mut self, out: &mut Vec<Event>) {
         loop {
             let Some(live) = self.live.or_else(|| self.next_live()) else {
@@ -357,7 +358,7 @@ impl Items {
         }
     }
 
-    /// The first item that has something to say; by its index, where it has one.
+    /// The next item with events to pass on: the one with the lowest index, if they have indexes.
     fn next_live(&self) -> Option<usize> {
         let states = self.states.iter().enumerate();
         let waiting = states.filter(|(_, state)| state.progress != Progress::Over);
@@ -369,7 +370,7 @@ impl Items {
         next.map(|(number, _)| number)
     }
 
-    /// The next item that was heard of later than this one.
+    /// The next item in the order of arrival.
     fn after(&self, number: usize) -> Option<usize> {
         let mut later = self.states.iter().enumerate().skip(number + 1);
         let next = later.find(|(_, state)| state.progress != Progress::Over);

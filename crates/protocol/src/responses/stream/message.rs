@@ -1,4 +1,4 @@
-//! A message on its way out, part by part.
+//! Writes a message of a stream, part by part.
 
 use super::sender::Sender;
 use crate::byte_queue::ByteQueue;
@@ -6,11 +6,11 @@ use crate::canon::{Delta, Opaque, Token};
 use crate::json::write;
 use crate::responses::response::output;
 
-/// A message. It stays open behind its last part, since another may follow.
+/// A message. It stays open after its last part, because another part may follow.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) id: String,
-    /// The parts that are done, as the inside of a list.
+    /// The complete parts, as a list without brackets.
     pub(super) parts: Vec<u8>,
     count: u64,
     part: Option<OpenPart>,
@@ -20,10 +20,10 @@ pub(super) struct Message {
 struct OpenPart {
     is_refusal: bool,
     text: String,
-    /// As the inside of a list.
+    /// A list without brackets.
     annotations: Vec<u8>,
     annotation_count: u64,
-    /// As the inside of a list; what of it has not been told with a piece of text.
+    /// A list without brackets, of what has not been sent with a piece of text.
     logprobs: Vec<u8>,
     untold: Vec<Token>,
     opaque: Option<Opaque>,
@@ -44,7 +44,7 @@ impl Message {
         self.part.as_ref().is_some_and(|part| part.is_refusal)
     }
 
-    /// Begins another part.
+    /// Starts another part.
     pub(super) fn open_part(
         &mut self,
         is_refusal: bool,
@@ -67,7 +67,7 @@ impl Message {
         });
     }
 
-    /// Goes on with the open part. `index` is the message's place in the output.
+    /// Continues the open part. `index` is the position of the message in the output.
     pub(super) fn delta(
         &mut self,
         delta: Delta,
@@ -123,7 +123,7 @@ impl Message {
         }
     }
 
-    /// Closes the open part, and gives back the signature it came with.
+    /// Closes the open part and returns its signature.
     pub(super) fn close_part(
         &mut self,
         index: u64,
@@ -165,7 +165,7 @@ impl Message {
     }
 }
 
-/// Where a part of a message stands: the item's id, its place in the output, the part's place.
+/// Writes the position of a part: the id and position of its item, and its own position.
 fn in_message(it: &mut write::Object<'_>, id: &str, (output, content): (u64, u64)) {
     it.text("item_id", id).number("output_index", output);
     it.number("content_index", content);

@@ -1,4 +1,4 @@
-//! Responses streams and the common form.
+//! Streams of Responses events, from and into the common form.
 
 mod item;
 mod items;

@@ -11,7 +11,7 @@ use crate::responses::response::{Answer, Citation, Item, Part, skip};
 use crate::shared::logprobs;
 use crate::sse::{Data, Frame};
 
-/// Reads one stream. Whatever comes, the events that go out obey their grammar.
+/// Reads one stream. The events that it returns obey their grammar, whatever the upstream sends.
 #[derive(Debug)]
 pub struct Reader {
     model: Box<str>,
@@ -20,7 +20,7 @@ pub struct Reader {
     items: Items,
 }
 
-/// The members of an event, as far as any event needs them.
+/// The members of an event that any type of event needs.
 #[derive(Default)]
 struct Told<'a> {
     kind: Option<Cow<'a, str>>,
@@ -28,7 +28,7 @@ struct Told<'a> {
     output_index: Option<u64>,
     content_index: Option<u64>,
     summary_index: Option<u64>,
-    /// What is added, or what was said altogether.
+    /// A delta, or the whole text.
     text: Option<Cow<'a, str>>,
     item: Option<Item<'a>>,
     part: Option<Part<'a>>,
@@ -39,7 +39,7 @@ struct Told<'a> {
 }
 
 impl Reader {
-    /// A reader for the answer of `model`, by its public id.
+    /// A reader for an answer of the model with this public id.
     pub fn new(model: &str) -> Self {
         Self {
             model: model.into(),
@@ -64,7 +64,7 @@ impl Reader {
         }
     }
 
-    /// The upstream has closed the stream, which is a break unless its last event went by.
+    /// The upstream has closed the stream. That is an error unless its last event has arrived.
     pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
         if self.ended {
             Ok(())
@@ -73,7 +73,7 @@ impl Reader {
         }
     }
 
-    /// Takes a whole response in the place of a stream.
+    /// Reads a whole response as if it were a stream.
     pub(in crate::responses) fn whole(
         model: &str,
         response: Raw<'_>,
@@ -82,7 +82,7 @@ impl Reader {
         Self::new(model).finish(response, out)
     }
 
-    /// Takes what is left of a response behind its events.
+    /// Reads what the final response holds beyond the events before it.
     fn finish(&mut self, response: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
         let answer = Answer::read(&mut Cursor::new(response.text()))?;
         let failed = matches!(answer.status.as_deref(), Some("failed" | "cancelled"));
@@ -112,7 +112,7 @@ impl Reader {
 
     fn data(&mut self, data: &[u8], frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
         let text = utf8(data)?;
-        // Some servers end every stream alike.
+        // Some servers end every stream in this way.
         if text.trim() == "[DONE]" {
             return Ok(());
         }

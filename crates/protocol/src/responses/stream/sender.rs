@@ -1,4 +1,4 @@
-//! Numbers events and puts them out.
+//! Numbers events and writes them.
 
 use crate::byte_queue::ByteQueue;
 use crate::json::write;

@@ -1,8 +1,8 @@
-//! Writes the events of the common form as a stream of Responses events.
+//! Writes events of the common form as a stream of Responses events.
 //!
-//! Clients put the answer together from these events and check them strictly: every item is added
-//! before it grows, done before the next one begins, and found again in the last event, under the
-//! same id each time.
+//! Clients assemble the answer from these events and check them strictly: every item is added
+//! before it grows, completed before the next one starts, and repeated in the last event, always
+//! with the same id.
 
 use super::message::Message;
 use super::sender::Sender;
@@ -21,9 +21,9 @@ pub struct Writer {
     ids: ItemId,
     sender: Sender,
     has_begun: bool,
-    /// The output so far, as the inside of a list.
+    /// The output so far, as a list without brackets.
     output: Vec<u8>,
-    /// Items so far.
+    /// The number of items so far.
     count: u64,
     open: Open,
     usage: Option<Usage>,
@@ -40,7 +40,7 @@ enum Open {
         text: String,
         opaque: Option<Opaque>,
     },
-    /// A call is not added before its first argument, since its signature goes before it.
+    /// A call is added with its first argument, because its signature must be sent before it.
     Call {
         call_id: String,
         name: String,
@@ -49,7 +49,7 @@ enum Open {
         arguments: String,
         opaque: Option<Opaque>,
     },
-    /// What this dialect cannot carry.
+    /// A block that this dialect cannot represent.
     Mute,
 }
 
@@ -174,7 +174,7 @@ impl Writer {
         }
     }
 
-    /// Adds to a call's arguments, and the call itself before its first.
+    /// Appends to a call's arguments, and adds the call before its first argument.
     fn argue(&mut self, more: &str, out: &mut ByteQueue) {
         if let Open::Call {
             id: None, opaque, ..
@@ -242,7 +242,7 @@ impl Writer {
                 self.done(out, |out| {
                     output::call(out, &id, &call_id, &name, &arguments, "completed");
                 });
-                // It came too late to go before its call.
+                // The signature arrived too late to be sent before its call.
                 if let Some(opaque) = opaque {
                     self.seal(&opaque, out);
                 }
@@ -277,7 +277,7 @@ impl Writer {
         });
     }
 
-    /// A signature of something else than a thought travels in a reasoning item of its own.
+    /// Sends a signature that does not belong to a thought, as a reasoning item of its own.
     fn seal(&mut self, opaque: &Opaque, out: &mut ByteQueue) {
         let id = self.ids.at("rs", self.count);
         self.add(out, |out| output::reasoning(out, &id, "", None));
@@ -298,7 +298,7 @@ impl Writer {
         self.sender.added(out, self.count, item);
     }
 
-    /// The open item is done, and part of the output from now on.
+    /// Completes the open item and adds it to the output.
     fn done(&mut self, out: &mut ByteQueue, item: impl FnOnce(&mut Vec<u8>)) {
         if self.count > 0 {
             self.output.push(b',');
@@ -342,7 +342,7 @@ impl Writer {
     }
 }
 
-/// Where the one part of a summary stands.
+/// Writes the position of the only part of a summary.
 fn in_summary(it: &mut write::Object<'_>, id: &str, output: u64) {
     it.text("item_id", id).number("output_index", output);
     it.number("summary_index", 0);

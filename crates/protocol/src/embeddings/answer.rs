@@ -1,4 +1,4 @@
-//! Answers: the vectors as they came, in the form and encoding that was asked for.
+//! Answers to embedding requests, in the form and encoding that the client asked for.
 
 use bytes::Bytes;
 
@@ -15,25 +15,25 @@ use crate::scrub::Ids;
 use crate::tool::ToolCalls;
 use crate::usage::{self, Usage};
 
-/// What an answer must be like.
+/// The form that the client expects.
 pub(super) struct Wanted<'a> {
     pub(super) encoding: Encoding,
     /// The public model id.
     pub(super) model: &'a str,
-    /// Input tokens as estimated, for answers that do not tell them.
+    /// The estimated input tokens, for answers without usage.
     pub(super) input_tokens: u64,
 }
 
-/// What was found in an answer of lists.
+/// The members of an answer in the list form.
 #[derive(Default)]
 struct Seen<'a> {
-    /// Changes that take the upstream's identity out.
+    /// Edits that remove the upstream's identity.
     edits: Vec<Edit>,
     model: Option<Raw<'a>>,
     data: Option<Raw<'a>>,
     usage: Option<Raw<'a>>,
     error: Option<Raw<'a>>,
-    /// Behind the opening bracket.
+    /// The position after the opening bracket.
     inside: usize,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Seen<'a> {
         Ok(seen)
     }
 
-    /// The list of vectors, unless there is an error or nothing in its place.
+    /// The list of vectors. Fails if the answer is an error or has no list.
     fn vectors(&self, model: &str) -> Result<Raw<'a>, Broken> {
         no_error(self.error, model)?;
         let data = self.data.filter(|data| data.shape() == Shape::Array);
@@ -92,7 +92,7 @@ fn no_error(error: Option<Raw<'_>>, model: &str) -> Result<(), Broken> {
     }
 }
 
-/// Reads `prompt_tokens`, or `total_tokens` where only that is told.
+/// Reads `prompt_tokens`, or `total_tokens` if it is the only one.
 fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     let (mut prompt, mut total) = (None, None);
     if usage.shape() != Shape::Object {
@@ -117,13 +117,13 @@ fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     })
 }
 
-/// A report of input; one of no tokens tells nothing, since no request is empty.
+/// A usage report, unless it is zero. No request is empty, so zero means unknown.
 fn told_input(usage: Usage) -> Option<Usage> {
     (usage.input_total() > 0).then_some(usage)
 }
 
-/// An answer of lists for a caller of lists: the bytes stay, but for the model, vectors in the
-/// other encoding than was asked for, and usage that is missing.
+/// Rewrites a list answer for a list client. Only the model, vectors in the other encoding, and
+/// missing usage change.
 pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
     let text = utf8(body)?;
     let mut model = Vec::new();
@@ -133,7 +133,7 @@ pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, 
     let mut edits = std::mem::take(&mut seen.edits);
     let mut missing = Vec::new();
     if let Some(named) = seen.model {
-        // A name was replaced already.
+        // The name was replaced already.
         if named.shape() != Shape::String {
             edits.push(Edit::replace(named.span(), model.clone()));
         }
@@ -174,7 +174,7 @@ pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, 
     Ok(answer(pieces, usage, told && usage.is_none()))
 }
 
-/// An answer of contents for a caller of lists.
+/// Converts a contents answer for a list client.
 pub(super) fn list_of_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
     let text = utf8(body)?;
     let found = Found::look(text, wanted.model)?;
@@ -204,7 +204,7 @@ pub(super) fn list_of_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answ
     Ok(answer(ByteQueue::from(out), usage, false))
 }
 
-/// An answer of lists for a caller of contents.
+/// Converts a list answer for a contents client.
 pub(super) fn contents_of_list(
     body: &Bytes,
     form: Form,
@@ -248,7 +248,7 @@ pub(super) fn contents_of_list(
     Ok(answer(ByteQueue::from(out), usage, false))
 }
 
-/// An answer of contents for a caller of contents: it passes as it is, but for who made it.
+/// Passes a contents answer on to a contents client, without the upstream's identity.
 pub(super) fn pass_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
     let found = Found::look(utf8(body)?, wanted.model)?;
     let usage = found
@@ -260,11 +260,11 @@ pub(super) fn pass_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer,
     Ok(answer(pieces, usage, false))
 }
 
-/// What was found in an answer of contents.
+/// The members of an answer in the contents form.
 struct Found<'a> {
     vectors: Vec<Raw<'a>>,
     usage: Option<Raw<'a>>,
-    /// Changes that take the upstream's identity out.
+    /// Edits that remove the upstream's identity.
     edits: Vec<Edit>,
 }
 
@@ -303,7 +303,7 @@ impl<'a> Found<'a> {
         Ok(found)
     }
 
-    /// Notes the values of one content's vector, or of each in a list.
+    /// Notes the values of one vector, or of each vector in a list.
     fn note_vectors(&mut self, value: Raw<'a>, model: &[u8]) -> Result<(), SyntaxError> {
         let offset = value.span().start;
         let mut cursor = Cursor::new(value.text());
@@ -326,8 +326,8 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Goes through the vectors of a list, whose spans are those of the whole text, and takes out what
-/// stands beside them and says who made them.
+/// Calls a function with each vector of a list, and removes members beside the vectors that
+/// identify the upstream. Spans count from the start of the whole text.
 fn each_vector<'a>(
     data: Raw<'a>,
     model: &[u8],
@@ -447,7 +447,7 @@ mod tests {
             assert_eq!(json["usage"]["prompt_tokens"], 9, "{text}");
             assert_eq!(json["model"], "maker/m");
         }
-        // No request is empty, so that a report of nothing tells nothing.
+        // No request is empty, so a report of zero means unknown.
         for usage in ["{}", r#"{"promptTokenCount":0}"#] {
             let body = format!(r#"{{"embedding":{{"values":[1]}},"usageMetadata":{usage}}}"#);
             let body = Bytes::from(body);

@@ -1,4 +1,4 @@
-//! The form of contents: one content, or a batch of them, each with its own settings.
+//! The contents form: one content, or a batch of contents with their own settings.
 
 use bytes::Bytes;
 
@@ -10,7 +10,7 @@ use crate::guard;
 use crate::json::write::{Object, object};
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling};
 
-/// Members that the other form can say too, without the content's own.
+/// Members that the list form has too.
 const CARRIED: [&str; 4] = ["model", "content", "outputDimensionality", "requests"];
 
 pub(super) fn read(body: &Bytes, model: &str, batch: bool) -> Result<Request, Failure> {
@@ -56,8 +56,8 @@ fn no_content(message: &'static str) -> Failure {
     Failure::invalid(message).param("content")
 }
 
-/// Goes through the requests: the body itself, or those of a batch. The first argument is what
-/// stands before a member's name when it is told to the caller.
+/// Calls a function with each request: the body itself, or those of a batch. Its first argument is
+/// the prefix of member names in messages for the client.
 fn each<'a>(
     members: &Members<'a>,
     form: Form,
@@ -80,7 +80,7 @@ fn each<'a>(
     })
 }
 
-/// The path names the model; a body that names one too must mean the same.
+/// Checks that a model in the body is the model of the path.
 fn same_model(
     members: &Members<'_>,
     model: &str,
@@ -95,7 +95,7 @@ fn same_model(
     Ok(members.get("model")?.map(|value| value.span()))
 }
 
-/// What the other form can say of a request; the rest is named.
+/// What the list form can express of a request. The rest is reported as dropped.
 pub(super) fn contents(request: &Request, dropped: &mut Dropped) -> Result<Contents, Failure> {
     let members = Members::read(&request.body, Spelling::SnakeOrCamel)?;
     let mut contents = Contents {
@@ -124,7 +124,7 @@ pub(super) fn contents(request: &Request, dropped: &mut Dropped) -> Result<Conte
     Ok(contents)
 }
 
-/// The texts of a content's parts, one behind the other.
+/// The texts of all parts of a content, concatenated.
 fn text(content: Raw<'_>) -> Result<String, Failure> {
     let content = Members::nested(content, "content.", Spelling::SnakeOrCamel)?;
     let mut whole = String::new();
@@ -159,7 +159,7 @@ fn snake(camel: &str) -> String {
     snake
 }
 
-/// Writes a request: of one text by itself, of several as a batch.
+/// Writes a request: one text by itself, several as a batch.
 pub(super) fn write(contents: &Contents, upstream_model: &str) -> (Form, Vec<u8>) {
     let model = format!("models/{upstream_model}");
     let one = |it: &mut Object<'_>, text: &str| {

@@ -1,4 +1,4 @@
-//! The form of lists: one or many inputs, each a text or the tokens of one.
+//! The list form: one or several inputs, each a text or a list of tokens.
 
 use bytes::Bytes;
 
@@ -10,7 +10,7 @@ use crate::guard;
 use crate::json::write::object;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 
-/// Members that the other form can say too.
+/// Members that the contents form has too.
 const CARRIED: [&str; 4] = ["model", "input", "dimensions", "encoding_format"];
 
 pub(super) fn read(body: &Bytes) -> Result<Request, Failure> {
@@ -30,7 +30,7 @@ pub(super) fn read(body: &Bytes) -> Result<Request, Failure> {
     let input = measure(input)?.of_body(body.len());
     guard::routing(&members)?;
     guard::service_tier(&members)?;
-    // Another word is the upstream's to refuse.
+    // An unknown value is left to the upstream to refuse.
     let encoding = members.get("encoding_format")?.and_then(|it| it.string());
     let encoding = match encoding {
         Some(text) if text.is("base64") => Encoding::Base64,
@@ -47,7 +47,7 @@ pub(super) fn read(body: &Bytes) -> Result<Request, Failure> {
     })
 }
 
-/// Refuses empty inputs, and counts the others.
+/// Refuses empty inputs, and counts the tokens of the others.
 fn measure(input: Raw<'_>) -> Result<InputCount, Failure> {
     if input.is_empty() {
         return Err(empty("`input` must not be empty."));
@@ -88,7 +88,7 @@ fn empty(message: &'static str) -> Failure {
     Failure::invalid(message).param("input")
 }
 
-/// What the other form can say of a request; the rest is named.
+/// What the contents form can express of a request. The rest is reported as dropped.
 pub(super) fn contents(request: &Request, dropped: &mut Dropped) -> Result<Contents, Failure> {
     let members = Members::read(&request.body, Spelling::One)?;
     for member in members.iter() {
@@ -114,7 +114,8 @@ pub(super) fn contents(request: &Request, dropped: &mut Dropped) -> Result<Conte
     })
 }
 
-/// Tokens mean something to one model only, and cannot be said in texts.
+/// The text of an input. Tokens are refused, because they are specific to one model and are not
+/// text.
 fn text(input: Raw<'_>) -> Result<String, Failure> {
     let text = input.string().ok_or_else(|| {
         let message = "This model takes `input` as text: a string or an array of strings.";
@@ -123,7 +124,7 @@ fn text(input: Raw<'_>) -> Result<String, Failure> {
     Ok(text.decode_lossy().into_owned())
 }
 
-/// Writes a request. Numbers are asked for: every upstream of this form can give them.
+/// Writes a request for numbers, which every upstream of this form supports.
 pub(super) fn write(contents: &Contents, upstream_model: &str) -> Vec<u8> {
     let mut out = Vec::new();
     object(&mut out, |it| {

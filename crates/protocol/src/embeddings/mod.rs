@@ -1,8 +1,8 @@
-//! Vectors of texts: `POST /v1/embeddings`, and `:embedContent` of Generate Content.
+//! Embeddings: `POST /v1/embeddings`, and `:embedContent` of Generate Content.
 //!
-//! A [`Request`] is read in either form and written in either; the answer comes back in the form
-//! and encoding that was asked for. Where caller and upstream use the same form, no byte of the
-//! request changes but the model's name, and none of the answer but the same.
+//! A [`Request`] is read and written in either form. The client receives the answer in the form and
+//! encoding that it asked for. If client and upstream use the same form, only the name of the model
+//! changes in the request and in the answer.
 
 mod answer;
 mod content;

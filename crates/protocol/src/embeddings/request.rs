@@ -1,4 +1,4 @@
-//! A request for vectors, in the form it came in.
+//! An embedding request in the form of the client.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ use crate::json::patch::{self, Edit};
 use crate::json::write_string;
 use crate::native::{Answer, Broken};
 
-/// How vectors are asked for.
+/// The form of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A list of inputs: `/v1/embeddings`.
@@ -24,7 +24,7 @@ pub enum Form {
     Contents,
 }
 
-/// How a vector is written in the form of lists.
+/// How a vector is encoded in the list form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoding {
     /// Numbers.
@@ -34,7 +34,7 @@ pub enum Encoding {
     Base64,
 }
 
-/// A request that was read and not refused.
+/// A request that was read and accepted.
 #[derive(Debug)]
 pub struct Request {
     /// The form it came in.
@@ -45,11 +45,11 @@ pub struct Request {
     pub input: InputCount,
     pub(super) encoding: Encoding,
     pub(super) body: Bytes,
-    /// The values that name the model.
+    /// The positions of the values that name the model.
     pub(super) model_spans: Vec<std::ops::Range<usize>>,
 }
 
-/// A request in the words of an upstream.
+/// A request as it is sent to an upstream.
 #[derive(Debug)]
 pub struct Worded {
     /// The form it has.
@@ -60,8 +60,8 @@ pub struct Worded {
     pub dropped: Option<String>,
 }
 
-/// Reads a request of `/v1/embeddings`. Only emptiness is refused: everything else is the
-/// upstream's to judge (`docs/api/embeddings.md`).
+/// Reads a request of `/v1/embeddings`. Only empty inputs are refused. Everything else is left to
+/// the upstream (`docs/api/embeddings.md`).
 pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
     listed::read(body)
 }
@@ -72,7 +72,7 @@ pub fn read_named_request(body: &Bytes, model: &str, batch: bool) -> Result<Requ
 }
 
 impl Request {
-    /// The request for an upstream that takes lists.
+    /// The request for an upstream of the list form.
     pub fn write_list(&self, upstream_model: &str) -> Result<Worded, Failure> {
         if self.form == Form::List {
             let mut name = Vec::new();
@@ -88,7 +88,7 @@ impl Request {
         })
     }
 
-    /// The request for an upstream that takes contents.
+    /// The request for an upstream of the contents form.
     pub fn write_contents(&self, upstream_model: &str) -> Result<Worded, Failure> {
         if self.form != Form::List {
             let mut name = Vec::new();
@@ -117,7 +117,7 @@ impl Request {
         }
     }
 
-    /// The caller's form of an answer that came in the form `spoken`.
+    /// Converts an answer in the form `spoken` to the form of the client.
     pub fn translate(
         &self,
         spoken: Form,
@@ -138,7 +138,7 @@ impl Request {
     }
 }
 
-/// What both forms say.
+/// What both forms can express.
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) texts: Vec<String>,

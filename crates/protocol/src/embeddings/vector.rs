@@ -1,4 +1,4 @@
-//! One vector, as numbers and as base64 of little-endian float32.
+//! Converts a vector between JSON numbers and base64 of little-endian float32.
 
 use std::io::Write as _;
 
@@ -21,7 +21,7 @@ pub(super) fn to_base64(numbers: Raw<'_>) -> Result<Vec<u8>, Broken> {
     Ok(format!("\"{}\"", encoder.finish()).into_bytes())
 }
 
-/// An array of numbers out of base64, each in the shortest form that reads back as the same.
+/// Decodes base64 into an array of numbers, each in the shortest form that reads back as the same.
 pub(super) fn to_numbers(text: &str) -> Result<Vec<u8>, Broken> {
     let bytes = base64::decode(text).ok_or_else(no_vector)?;
     let (values, []) = bytes.as_chunks::<4>() else {

@@ -1,8 +1,7 @@
-//! Ids for calls that have none.
+//! Makes ids for calls that have none.
 
-/// An id that is the same for the same call and differs between the calls of a conversation:
-/// `seed` tells answers apart, `number` the calls of one. The letters are those that every dialect
-/// allows.
+/// An id that is stable for a call and unique in a conversation. `seed` distinguishes answers,
+/// `number` the calls of one answer. All its characters are allowed in every dialect.
 pub(super) fn call_id(seed: &str, number: usize, name: &str) -> String {
     let mut hash = FNV_BASIS;
     for byte in seed.bytes().chain([0]).chain(name.bytes()) {
@@ -11,7 +10,7 @@ pub(super) fn call_id(seed: &str, number: usize, name: &str) -> String {
     format!("call_{number}_{hash:016x}")
 }
 
-/// FNV-1a, which needs no table and no key.
+/// FNV-1a, which needs neither a table nor a key.
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 

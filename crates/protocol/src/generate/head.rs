@@ -1,4 +1,5 @@
-//! Reads a Generate Content request: what we must know, and what the contract refuses.
+//! Reads the head of a Generate Content request: the members that the gateway needs, and those that
+//! it refuses.
 
 use super::pictures::{SMALLEST, is_smallest};
 use crate::dialect::Dialect;
@@ -15,8 +16,8 @@ const READ_BY_MODEL: ReadByModel = ReadByModel {
     text: &["system_instruction", "tools", "generation_config"],
 };
 
-/// Reads the head of a request whose model and delivery stood in the path. Ranges are left to the
-/// upstream to judge; what we read ourselves must be of the right type.
+/// Reads the head of a request. The path holds the model, and whether the answer is a stream.
+/// Members that the gateway reads must have the right type. Ranges are left to the upstream.
 pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, Failure> {
     guard::model_id(model)?;
     if body.trim_ascii().is_empty() {
@@ -66,8 +67,8 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
     })
 }
 
-/// The path names the model. A body that names one too must mean the same, and does not tell the
-/// upstream our name for it.
+/// Checks that a model in the body is the model of the path, and removes it, so that the upstream
+/// does not see the public name.
 fn same_model(members: &Members<'_>, model: &str, edits: &mut Vec<Edit>) -> Result<(), Failure> {
     let Some(named) = members.string("model")? else {
         return Ok(());
@@ -81,7 +82,7 @@ fn same_model(members: &Members<'_>, model: &str, edits: &mut Vec<Edit>) -> Resu
     Ok(())
 }
 
-/// Writes the alias of the smallest image size as its name.
+/// Replaces the alias of the smallest image size by its name.
 fn image_size(config: &Members<'_>, edits: &mut Vec<Edit>) -> Result<(), Failure> {
     let Some(image) = config.object("image_config")? else {
         return Ok(());

@@ -1,8 +1,8 @@
 //! The Generate Content dialect, `POST /v1beta/models/{model}:generateContent` and its streaming
 //! form.
 //!
-//! Model and delivery stand in the path, so that requests are read by
-//! [`crate::native::read_named_head`]. Every member may be spelt in snake or in camel case.
+//! The path holds the model, and whether the answer is a stream, so requests are read by
+//! [`crate::native::read_named_head`]. Names of members may be in snake case or in camel case.
 
 mod call_id;
 mod error;

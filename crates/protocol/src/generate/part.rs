@@ -3,7 +3,7 @@
 use crate::canon::arguments;
 use crate::json::write::{Object, object};
 
-/// A text, or a thought.
+/// Whether a text is part of the answer or a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Voice {
     Aloud,

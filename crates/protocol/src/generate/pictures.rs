@@ -1,4 +1,4 @@
-//! Pictures that a model makes: what a request says of them, and how they are known in an answer.
+//! Images that a model generates: the requested size, and how to recognize them in an answer.
 
 use crate::failure::Failure;
 use crate::images::Grade;
@@ -8,14 +8,13 @@ use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
 pub(super) const SMALLEST: &str = "0.5K";
 const SMALLEST_ALIAS: &str = "512";
 
-/// Whether a size is the smallest one by its alias.
+/// Whether a size is the alias of the smallest one.
 pub(super) fn is_smallest(size: &Raw<'_>) -> bool {
     let text = size.string();
     text.is_some_and(|text| text.is(SMALLEST_ALIAS)) || size.text() == SMALLEST_ALIAS
 }
 
-/// The grade of the pictures that a request asks for. A size that is none is the upstream's to
-/// refuse.
+/// The price grade of the requested images. Unknown sizes are left to the upstream to refuse.
 pub fn asked_grade(body: &[u8]) -> Result<Grade, Failure> {
     let members = Members::read(body, Spelling::SnakeOrCamel)?;
     let mut grade = Grade::default();
@@ -35,10 +34,10 @@ pub fn asked_grade(body: &[u8]) -> Result<Grade, Failure> {
     Ok(grade)
 }
 
-/// Whether inline data, or a file that is referred to, is a picture.
+/// Whether inline data or a referenced file is an image.
 pub(super) fn is_picture(data: Raw<'_>) -> bool {
     let (mut is_picture, mut is_empty) = (true, true);
-    // The text has been checked already.
+    // The caller has validated the JSON.
     let read = Cursor::new(data.text()).object(|cursor, name| {
         let value = cursor.value()?;
         if name.is("mimeType") {

@@ -1,5 +1,5 @@
-//! Generate Content answers: where identity, usage and output stand, in whole answers and in
-//! chunks alike.
+//! Where Generate Content answers hold identity, usage and output. Whole answers and chunks hold
+//! them in the same members.
 
 use super::pictures;
 use super::usage::read_usage;
@@ -14,7 +14,7 @@ static TOOL_NEEDLES: [Needle; 3] = [
     Needle::new("executableCode"),
 ];
 
-/// Where things stand in a response and in its chunks.
+/// The members of a response and of its chunks.
 pub(crate) static PLACES: Places = Places {
     envelope: None,
     id: "responseId",
@@ -31,14 +31,14 @@ pub(crate) static PLACES: Places = Places {
     usage_event: false,
 };
 
-/// Reads the members that carry output. Says whether the member was one of them.
+/// Reads a member that carries output. Returns whether it was one.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,
     output: &mut Output,
 ) -> Result<bool, SyntaxError> {
     if name.is("promptFeedback") {
-        // A blocked prompt is answered without candidates, and that is all.
+        // The answer to a blocked prompt has no candidates.
         let feedback = cursor.value()?;
         if feedback.shape() == Shape::Object && !feedback.is_empty() {
             clean_messages(feedback, output);
@@ -60,7 +60,7 @@ fn read_output(
     }
     output.has_items = true;
     output.interim = true;
-    // Chunks may repeat what was found.
+    // Chunks may repeat search results.
     let mut found = ToolCalls::default();
     cursor.array(|cursor| {
         output.items = output.items.saturating_add(1);
@@ -68,19 +68,20 @@ fn read_output(
     })?;
     output.tools.raise(&found);
     if output.content {
-        // A clean close behind content is an end, finish reason or not (`docs/api/generate-content.md`).
+        // A clean close after content ends the answer, with or without a finish reason
+        // (`docs/api/generate-content.md`).
         output.end = output.end.max(End::Closable);
     }
     Ok(true)
 }
 
-/// The service says in its own words why it blocks a prompt, or how a model stands.
+/// Removes the service's explanations of a blocked prompt or of a model's status.
 fn clean_messages(object: Raw<'_>, output: &mut Output) {
     if object.shape() != Shape::Object {
         return;
     }
     let offset = object.span().start;
-    // The text has been checked already.
+    // The caller has validated the JSON.
     let _ = Cursor::new(object.text()).object(|cursor, name| {
         let value = cursor.value()?.moved(offset);
         let name = name.decode_lossy();
@@ -133,13 +134,13 @@ fn read_content(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synt
     })
 }
 
-/// The items of a list that is a member of an object.
+/// The number of items in a list that is a member of an object.
 fn items_of(object: Raw<'_>, list: &str) -> u32 {
     let mut items = 0_u32;
     if object.shape() != Shape::Object {
         return items;
     }
-    // The text has been checked already.
+    // The caller has validated the JSON.
     let _ = Cursor::new(object.text()).object(|cursor, name| {
         if !name.is(list) || cursor.shape()? != Shape::Array {
             return cursor.value().map(drop);
@@ -152,7 +153,7 @@ fn items_of(object: Raw<'_>, list: &str) -> u32 {
     items
 }
 
-/// Reads a part. What it says is output; a signature, or a text without a letter, is none.
+/// Reads a part. Its content is output, but a signature or a blank text is not.
 fn read_part(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);
@@ -172,7 +173,7 @@ fn read_part(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxE
             if name.is("executableCode") {
                 output.tools.add(Tool::CodeExecution, 1);
             }
-            // The bytes of a picture are no text.
+            // The bytes of an image are not text.
             if name.is("inlineData") {
                 is_picture |= pictures::is_picture(value);
             } else {

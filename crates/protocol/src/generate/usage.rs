@@ -1,4 +1,4 @@
-//! `usageMetadata`.
+//! The usage object of Generate Content, `usageMetadata`.
 
 use crate::json::Raw;
 use crate::json::write::object;
@@ -22,7 +22,7 @@ pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     separate::read_usage(usage, &NAMES)
 }
 
-/// Writes a usage object. Counts of zero that say nothing are left out.
+/// Writes a usage object without optional counts that are zero.
 pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
     object(out, |it| {
         it.number("promptTokenCount", usage.input_total());

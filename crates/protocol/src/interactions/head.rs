@@ -1,4 +1,5 @@
-//! Reads an Interactions request: what we must know, and what the contract refuses.
+//! Reads the head of an Interactions request: the members that the gateway needs, and those that it
+//! refuses.
 
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -13,7 +14,7 @@ const READ_BY_MODEL: ReadByModel = ReadByModel {
     conversation: "input",
     text: &["system_instruction", "tools", "response_format"],
 };
-/// Members that refer to something kept.
+/// Members that refer to a stored object.
 const REFERENCES: [&str; 4] = [
     "previous_interaction_id",
     "agent",
@@ -21,8 +22,8 @@ const REFERENCES: [&str; 4] = [
     "webhook_config",
 ];
 
-/// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
-/// must be of the right type.
+/// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
+/// left to the upstream.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     if body.trim_ascii().is_empty() {
         return Err(Failure::invalid(
@@ -91,7 +92,7 @@ fn has_input(members: &Members<'_>) -> Result<(), Failure> {
     Err(failure.param("input"))
 }
 
-/// Refuses what belongs to the video path of this endpoint.
+/// Refuses members that belong to video tasks of this endpoint.
 fn not_video(members: &Members<'_>, config: Option<&Members<'_>>) -> Result<(), Failure> {
     let format = members.get("response_format")?;
     let configured = match config {
@@ -106,11 +107,11 @@ fn not_video(members: &Members<'_>, config: Option<&Members<'_>>) -> Result<(), 
     Ok(())
 }
 
-/// Whether a response format, or one of a list of them, is video.
+/// Whether a response format, or one in a list of them, is video.
 pub(crate) fn asks_for_video(format: Raw<'_>) -> bool {
     let mut video = false;
     let mut cursor = Cursor::new(format.text());
-    // The text has been checked already.
+    // The caller has validated the JSON.
     let _ = match format.shape() {
         Shape::Array => cursor.array(|cursor| is_video(cursor, &mut video)),
         _ => is_video(&mut cursor, &mut video),
@@ -129,7 +130,7 @@ fn is_video(cursor: &mut Cursor<'_>, video: &mut bool) -> Result<(), SyntaxError
     })
 }
 
-/// The upstream would keep the interaction unless it is told not to.
+/// Sets `store` to false, because upstreams store interactions by default.
 fn keep_nothing(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
     Ok(match members.find("store")? {
         Some(store) if store.is_null() => Some(Edit::replace(store.span(), &b"false"[..])),

@@ -1,4 +1,4 @@
-//! Interactions: where identity, usage and output stand, in whole answers and in events.
+//! Where interactions and their events hold identity, usage and output.
 
 use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
@@ -14,7 +14,7 @@ pub(super) const DONE: Done = Done {
 
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("_call\"")];
 
-/// Where things stand in an interaction and in the events of its stream.
+/// The members of an interaction and of its events.
 pub(crate) static PLACES: Places = Places {
     envelope: Some("interaction"),
     id: "id",
@@ -31,10 +31,10 @@ pub(crate) static PLACES: Places = Places {
     usage_event: false,
 };
 
-/// Statuses of an interaction that came to nothing.
+/// Statuses of an interaction that failed.
 pub(super) const FAILED: [&str; 3] = ["failed", "cancelled", "budget_exceeded"];
 
-/// Reads the members that carry output. Says whether the member was one of them.
+/// Reads a member that carries output. Returns whether it was one.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,
@@ -75,12 +75,12 @@ fn read_output(
     Ok(true)
 }
 
-/// Counts a step that is a call of a tool which the upstream ran.
+/// Counts a step that is a call of a tool that the upstream ran.
 fn note_tool(step: Raw<'_>, tools: &mut ToolCalls) {
     if step.shape() != Shape::Object {
         return;
     }
-    // The text has been checked already.
+    // The caller has validated the JSON.
     let _ = Cursor::new(step.text()).object(|cursor, name| {
         let value = cursor.value()?;
         if name.is("type") {
@@ -95,7 +95,7 @@ fn note_tool(step: Raw<'_>, tools: &mut ToolCalls) {
     });
 }
 
-/// Members of a step or a delta that are no output.
+/// Members of a step or a delta that are not output.
 const AROUND: [&str; 6] = [
     "type",
     "id",
@@ -105,7 +105,7 @@ const AROUND: [&str; 6] = [
     "annotations",
 ];
 
-/// Reads a step or a delta. Whatever it says is output.
+/// Reads a step or a delta. All its other members are output.
 fn read_piece(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);
@@ -122,7 +122,7 @@ fn read_piece(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Syntax
             return Ok(());
         }
         output.content = true;
-        // The bytes of a picture are no text.
+        // The bytes of an image are not text.
         if !name.is("data") && !name.is("uri") {
             count(value, output);
         }

@@ -1,4 +1,4 @@
-//! The usage of an interaction.
+//! The usage object of Interactions.
 
 use crate::json::Raw;
 use crate::json::write::object;

@@ -1,6 +1,6 @@
-//! The ids of tool calls, in requests and in answers alike.
+//! Ids of tool calls, in requests and in answers.
 
-/// The id in the letters that are allowed here.
+/// Replaces the characters of an id that this dialect does not allow.
 pub(super) fn plain_id(id: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let plain: String = id

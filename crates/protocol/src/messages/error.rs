@@ -1,20 +1,21 @@
-//! Messages errors: what an upstream says, and what a caller reads.
+//! Messages errors: reads those of an upstream and writes those for a client.
 
 use crate::failure::{Failure, Family};
 use crate::rejection;
 use crate::scrub::Names;
 
-/// Reads the answer of an upstream that refused a Messages call.
+/// Reads an upstream's error response to a Messages call.
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     rejection::read_failure(status, body, names)
 }
 
-/// Writes the error body that Messages clients read.
+/// Writes the error body for a client.
 pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
     failure.write(Family::Messages, request_id)
 }
 
-/// The last event of a stream that failed. No `message_stop` follows: an end is never invented.
+/// The last event of a stream that failed. No `message_stop` follows, because the answer is not
+/// complete.
 pub fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
     let mut event = b"event: error\ndata: ".to_vec();
     event.extend(write_failure(failure, request_id));

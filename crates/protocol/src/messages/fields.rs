@@ -1,4 +1,4 @@
-//! The members of an object, taken out by name; what is left was not understood.
+//! The members of a JSON object, taken by name. What is left at the end was not understood.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,14 +7,14 @@ use crate::canon::unread;
 use crate::failure::Failure;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 
-/// The members of one object that are not `null`, in the order of the text.
+/// The members of an object that are not `null`, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a> {
     list: Vec<(Cow<'a, str>, Raw<'a>)>,
 }
 
 impl<'a> Fields<'a> {
-    /// Reads the object at the cursor; nothing if something else stands there.
+    /// Reads the object at the cursor. `None` if the value is not an object.
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Option<Self>, SyntaxError> {
         if cursor.shape()? != Shape::Object {
             cursor.value()?;
@@ -31,41 +31,41 @@ impl<'a> Fields<'a> {
         Ok(Some(Self { list }))
     }
 
-    /// Reads an object that has been found already.
+    /// Reads an object. `None` if the value is not one.
     pub(super) fn of(value: Raw<'a>) -> Option<Self> {
         Self::read(&mut Cursor::new(value.text())).ok().flatten()
     }
 
-    /// An object of one member.
+    /// An object with one member.
     pub(super) fn one(name: &'static str, value: Raw<'a>) -> Self {
         Self {
             list: vec![(Cow::Borrowed(name), value)],
         }
     }
 
-    /// Takes a member out.
+    /// Takes a member.
     pub(super) fn take(&mut self, name: &str) -> Option<Raw<'a>> {
         let place = self.list.iter().position(|(known, _)| known == name)?;
         Some(self.list.remove(place).1)
     }
 
-    /// Takes a string out.
+    /// Takes a string.
     pub(super) fn string(&mut self, name: &str) -> Option<Cow<'a, str>> {
         Some(self.take(name)?.string()?.decode_lossy())
     }
 
-    /// Takes out a string that must be there; `path` is how the caller knows it.
+    /// Takes a required string. `path` names it in the error message.
     pub(super) fn text(&mut self, name: &str, path: &'static str) -> Result<Cow<'a, str>, Failure> {
         self.string(name)
             .ok_or_else(|| Failure::invalid(format!("`{path}` must be a string.")).param(path))
     }
 
-    /// Takes a boolean out; absent if it is none.
+    /// Takes a boolean. `None` if the value is not one.
     pub(super) fn boolean(&mut self, name: &str) -> Option<bool> {
         self.take(name)?.boolean()
     }
 
-    /// Lists what is left of the object that stands at `place`, unless it says nothing.
+    /// Reports the remaining members of the object at `place` as dropped, except empty ones.
     pub(super) fn left(self, place: &dyn fmt::Display, unknown: &mut Vec<String>) {
         for (name, value) in self.list {
             unread(value, unknown, || format!("{place}.{name}"));

@@ -1,4 +1,5 @@
-//! Reads the head of a Messages request: what we must know, and what the contract refuses.
+//! Reads the head of a Messages request: the members that the gateway needs, and those that it
+//! refuses.
 
 use super::request::foreign_thoughts::remove_thoughts;
 use crate::dialect::Dialect;
@@ -14,27 +15,27 @@ const READ_BY_MODEL: ReadByModel = ReadByModel {
     text: &["system", "tools", "output_config"],
 };
 
-/// The tool runner of the official client libraries keeps its history in a thread of the vendor's
-/// unless it is refused in these words; it then sends the whole history itself.
+/// The tool runner of the official client libraries keeps its history in a thread at the vendor. If
+/// it is refused with this detail, it sends the whole history instead.
 const THREAD: Detail = Detail {
     error_code: "thread_unsupported_request",
     unsupported: &["thread"],
 };
 
-/// Whether a request must say how long its answer may be.
+/// Whether `max_tokens` is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Limit {
     Required,
     Optional,
 }
 
-/// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
-/// must be of the right type.
+/// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
+/// left to the upstream.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     read(body, Limit::Required)
 }
 
-/// Reads the head of a request whose tokens are counted: it gets no answer, which it could limit.
+/// Reads the head of a token counting request, which has no `max_tokens`.
 pub(crate) fn read_counted_head(body: &[u8]) -> Result<Head, Failure> {
     read(body, Limit::Optional)
 }
@@ -94,7 +95,8 @@ fn output_tokens_max(members: &Members<'_>, limit: Limit) -> Result<Option<u64>,
     }
 }
 
-/// A thread is the vendor's state: with one, a request holds only the newest messages.
+/// Refuses a thread, which is state at the vendor. A request with a thread holds only the newest
+/// messages.
 fn no_thread(members: &Members<'_>) -> Result<(), Failure> {
     guard::no_reference(members, "thread").map_err(|failure| failure.detail(&THREAD))
 }
@@ -110,7 +112,7 @@ fn sampling(members: &Members<'_>) -> Result<Vec<&'static str>, Failure> {
             let message = format!("`{name}` must be a number.");
             return Err(Failure::invalid(message).param(name));
         }
-        // There is no number that stands for an unset `top_k`.
+        // No value of `top_k` is the default.
         if name == "top_k" || !is_one(value) {
             set.push(name);
         }

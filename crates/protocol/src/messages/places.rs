@@ -1,4 +1,4 @@
-//! Where identity, usage, output and the end stand, in whole answers and in events alike.
+//! Where Messages answers and events hold identity, usage, output and the end.
 
 use super::usage::read_usage;
 use crate::count::Counter;
@@ -9,8 +9,8 @@ use crate::tool::Tool;
 
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"server_tool_use\"")];
 
-/// Where things stand in a message and in the events of a stream: `message_start` holds a message
-/// without output, and what `message_delta` says of usage is added to it.
+/// The members of a message and of events. `message_start` holds a message without output.
+/// `message_delta` holds usage that adds to that of the message.
 pub(crate) static PLACES: Places = Places {
     envelope: Some("message"),
     id: "id",
@@ -27,7 +27,7 @@ pub(crate) static PLACES: Places = Places {
     usage_event: false,
 };
 
-/// Reads the members that carry output or say what an event is.
+/// Reads a member that carries output or the type of an event.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,
@@ -57,8 +57,8 @@ fn read_output(
     Ok(true)
 }
 
-/// Reads a block, the beginning of one, or a piece of one. Whatever is not empty and not one of the
-/// words around the output is output; what a model writes is counted.
+/// Reads a block, the start of one, or a delta. Every member that is not empty is output, except
+/// those that only describe it. Text of the model is counted.
 fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);
@@ -102,7 +102,7 @@ fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Syntax
     Ok(())
 }
 
-/// The policies that a refusal may name.
+/// The categories of a refusal.
 const CATEGORIES: [&str; 5] = [
     "bio",
     "cyber",
@@ -111,13 +111,13 @@ const CATEGORIES: [&str; 5] = [
     "reasoning_extraction",
 ];
 
-/// Why an answer was refused: the upstream's words, not the model's, and they may say who it is.
+/// Removes explanations of a refusal. They are the vendor's text and may identify it.
 fn clean_details(details: Raw<'_>, output: &mut Output) {
     if details.shape() != Shape::Object {
         return output.clean(details);
     }
     let offset = details.span().start;
-    // The text has been checked already.
+    // The caller has validated the JSON.
     let _ = Cursor::new(details.text()).object(|cursor, name| {
         let value = cursor.value()?.moved(offset);
         let is_known = |text: Text<'_>| CATEGORIES.iter().any(|known| text.is(known));
@@ -128,7 +128,7 @@ fn clean_details(details: Raw<'_>, output: &mut Output) {
     });
 }
 
-/// Counts a text as the text it is, and arguments as the JSON the model wrote.
+/// Counts a string as text, and arguments as the JSON that the model wrote.
 fn count(value: Raw<'_>, counter: &mut Counter) {
     match value.string() {
         Some(text) => counter.add_string(text.raw().as_bytes()),

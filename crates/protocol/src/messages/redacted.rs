@@ -1,16 +1,17 @@
-//! Thoughts that came encrypted as a whole.
+//! Thoughts that are encrypted as a whole.
 //!
-//! Elsewhere a thought has a text and one opaque value; here the value of a redacted one goes into
-//! another block than a signature does. So it is marked on its way out, and known on its way back.
+//! In the common form a thought has a text and one opaque value. In this dialect the opaque value
+//! of a redacted thought belongs into another type of block than a signature. It is marked when it
+//! is read, so that it can be told apart when it comes back.
 
 const MARK: &str = "redacted:";
 
-/// The value to carry for `data`.
+/// The opaque value for `data`, with its mark.
 pub(super) fn mark(data: &str) -> String {
     format!("{MARK}{data}")
 }
 
-/// The data in a carried value, if it is one. Signatures are base64 and have no colon.
+/// The data of a marked value. Signatures are base64 and contain no colon.
 pub(super) fn data(value: &str) -> Option<&str> {
     value.strip_prefix(MARK)
 }

@@ -1,11 +1,11 @@
-//! Usage as Messages tells it: cached input stands beside `input_tokens`, not inside.
+//! The usage object of Messages. Cached input is not part of `input_tokens`.
 
 use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Usage, count};
 
-/// Reads a usage object. In a stream the start tells the input and the end the output, and what
-/// the end repeats takes the place of what the start said; `before` is the report so far.
+/// Reads a usage object. In a stream the first report has the input and the last one the output.
+/// Values of the last report replace those of the first. `before` is the report so far.
 pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
     let mut input = before.map(|before| before.input);
     let mut output = before.map(|before| before.output);
@@ -60,8 +60,8 @@ pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
     Some(report)
 }
 
-/// Splits what was written to caches by how long it is kept. The total goes before its parts, so
-/// that the classes never add up to more; a report without parts leaves the split as it was.
+/// Splits cache writes by how long they are kept. The total is read before its parts, so that the
+/// classes never exceed it. A report without parts does not change the split.
 fn note_writes(report: &mut Usage, total: Option<u64>, short: Option<u64>, long: Option<u64>) {
     let told = match (short, long) {
         (None, None) => None,
@@ -74,7 +74,7 @@ fn note_writes(report: &mut Usage, total: Option<u64>, short: Option<u64>, long:
 
 /// Writes the members of a usage object.
 pub(super) fn write_usage(it: &mut Object<'_>, usage: &Usage) {
-    // Images and sound are input like any other here.
+    // This dialect counts images and audio as input tokens.
     let input = usage.input.saturating_add(usage.image_input);
     it.number("input_tokens", input.saturating_add(usage.audio_input));
     if usage.cache_writes() > 0 {

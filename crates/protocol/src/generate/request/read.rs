@@ -15,12 +15,12 @@ use crate::json::span::camel;
 use crate::json::walk;
 use crate::json::{Cursor, Integer, Raw, Shape, utf8};
 
-/// Members are told in this spelling, whichever of the two the caller uses.
+/// Dropped members are reported in camel case, whichever spelling the client uses.
 const CONFIG: &str = "generationConfig";
 const CALLING: &str = "toolConfig.functionCallingConfig";
 
-/// Reads a request that [`crate::native::read_named_head`] has let pass. Whether the answer is a
-/// stream stands in the path: that member is the caller's to set.
+/// Reads a request that [`crate::native::read_named_head`] has accepted. The caller sets `stream`,
+/// because the path holds it.
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut asked = Asked::default();
     let mut cursor = Cursor::new(utf8(body)?);
@@ -38,22 +38,22 @@ struct Asked {
     contents: Contents,
     format: Asking,
     mode: Mode,
-    /// How closely pictures are to be looked at.
+    /// The detail level for images.
     detail: Option<ImageDetail>,
 }
 
-/// What was said about the form of the output.
+/// What the request says about the output format.
 #[derive(Default)]
 struct Asking {
     mime: Option<String>,
-    /// With the path of its member.
+    /// The schema, and the path of its member.
     schema: Option<(&'static str, crate::canon::Json)>,
-    /// Logprobs were asked for, or only their number was told.
+    /// Whether log probabilities are requested, not only their number.
     logprobs: bool,
     top_logprobs: Option<u32>,
 }
 
-/// What was said about which functions to call.
+/// What the request says about which functions to call.
 #[derive(Default)]
 struct Mode {
     mode: String,
@@ -68,7 +68,7 @@ impl Asked {
             "tools" => self.tools(cursor),
             "toolConfig" => self.tool_config(cursor),
             "generationConfig" => self.config(cursor),
-            // The head has seen to these.
+            // The head has read these members.
             "model" | "serviceTier" => cursor.value().map(drop).map_err(Failure::from),
             _ => {
                 let value = cursor.value()?;
@@ -80,7 +80,8 @@ impl Asked {
         }
     }
 
-    /// Lists what only this dialect knows, unless it says nothing: `store: false`, an empty list.
+    /// Reports a member that only this dialect has, unless it is empty: `store: false`, an empty
+    /// list.
     fn unknown(&mut self, outer: &str, name: &str, value: Raw<'_>) {
         unread(value, &mut self.request.unknown, || {
             format!("{outer}.{}", camel(name))
@@ -96,7 +97,7 @@ impl Asked {
                         self.tool(cursor, path.inner("functionDeclarations", at))
                     });
                 }
-                // A tool of the vendor's own is asked for by an empty object, too.
+                // An empty object enables a built-in tool too.
                 if !cursor.value()?.is_null() {
                     let name = format!("tools.{}", camel(name));
                     note(&mut self.request.unknown, name);
@@ -253,7 +254,7 @@ impl Asked {
             match camel(name).as_ref() {
                 "includeThoughts" => reasoning.show = walk::boolean(cursor, &path)? == Some(true),
                 "thinkingBudget" => {
-                    // Below zero the model decides, as it does unasked.
+                    // A negative budget means that the model decides, which is the default.
                     let budget = walk::integer(cursor, &path)?;
                     let budget = budget.filter(|budget| *budget != Integer::Negative);
                     reasoning.budget_tokens = budget.map(Integer::saturating);
@@ -306,7 +307,7 @@ impl Asked {
             }
             ("AUTO", []) => Some(ToolChoice::Auto),
             ("VALIDATED", []) => {
-                // Elsewhere calls are not checked against their schemas unless a tool is strict.
+                // Other dialects check calls against schemas only for strict tools.
                 let name = "toolConfig.functionCallingConfig.mode";
                 note(&mut self.request.unknown, name);
                 Some(ToolChoice::Auto)
@@ -356,7 +357,7 @@ impl Asked {
     }
 }
 
-/// Only text crosses dialects.
+/// Refuses other output than text, because conversion supports only text.
 fn text_only(cursor: &mut Cursor<'_>, name: &str) -> Result<(), Failure> {
     let is_text = |modality: &String| {
         modality.eq_ignore_ascii_case("text")

@@ -1,4 +1,4 @@
-//! Reads the parts of contents, one by one.
+//! Reads single parts of contents.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -15,32 +15,32 @@ use crate::json::walk::{self, compact};
 use crate::json::{Cursor, Raw, Shape};
 use crate::shared::signature;
 
-/// Reads parts, and keeps what is learnt beside them.
+/// Reads parts, and collects tool names and dropped members.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct Parts {
     pub(in crate::generate) names: Names,
-    /// Members that only this dialect knows, by path.
+    /// Paths of members that only this dialect has.
     pub(in crate::generate) unknown: Vec<String>,
 }
 
-/// The data of a part; a part has one.
+/// The data of a part. Each part has one.
 pub(in crate::generate) enum Datum {
     Text(String),
     Media(Media),
     Call(Call),
     Answer(Answer),
-    /// Something only this dialect knows.
+    /// Data that only this dialect has.
     Native,
 }
 
 #[derive(Default)]
 pub(in crate::generate) struct Media {
     mime: String,
-    /// Base64 or an address.
+    /// Base64 or a URL.
     data: Option<String>,
     uri: Option<String>,
     name: Option<String>,
-    /// Members that only this dialect knows, by path.
+    /// Paths of members that only this dialect has.
     others: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub(in crate::generate) struct Answer {
     pub(in crate::generate) is_error: bool,
 }
 
-/// What stands beside the data of a part.
+/// Members beside the data of a part.
 #[derive(Default)]
 pub(in crate::generate) struct Mark {
     pub(in crate::generate) thought: bool,
@@ -68,7 +68,7 @@ pub(in crate::generate) struct Mark {
 }
 
 impl Parts {
-    /// Reads a part: its data and its signature. An empty part is nothing.
+    /// Reads a part: its data and its signature. An empty part yields nothing.
     pub(in crate::generate) fn read(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -121,7 +121,7 @@ impl Parts {
             }
             Ok(())
         })?;
-        // A part that is dropped as a whole is told as one.
+        // A part that is dropped as a whole is reported without its members.
         if !matches!(datum, Some(Datum::Native)) {
             self.unknown.append(&mut others);
         }
@@ -131,7 +131,7 @@ impl Parts {
         Ok(datum.map(|datum| (datum, mark)))
     }
 
-    /// Lists what stands beside data that it means nothing to.
+    /// Reports members that have no meaning beside this kind of data.
     pub(in crate::generate) fn unmarked(&mut self, path: Path, mark: &Mark) {
         if mark.opaque.is_some() {
             note(&mut self.unknown, format!("{path}.thoughtSignature"));
@@ -141,8 +141,8 @@ impl Parts {
         }
     }
 
-    /// The part that a medium is. Only pictures are looked at closely, and only documents have
-    /// names elsewhere.
+    /// The part for a medium. Only images have a detail level, and only documents have a name in
+    /// other dialects.
     pub(in crate::generate) fn media(
         &mut self,
         mut media: Media,
@@ -226,7 +226,7 @@ impl Parts {
         Ok(answer)
     }
 
-    /// Lists a member that only this dialect knows, unless it says nothing.
+    /// Reports a member that only this dialect has, unless it is empty.
     fn note(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -268,13 +268,13 @@ impl Media {
     }
 }
 
-/// Whether an address means something outside of the vendor's own storage.
+/// Whether a URI can be resolved outside the vendor's own storage.
 fn is_public(uri: &str) -> bool {
     let web = uri.starts_with("https://") || uri.starts_with("http://");
     web && !uri.contains("generativelanguage.googleapis.com/")
 }
 
-/// Parts come in a list; some clients send a single one bare.
+/// Calls a function with each part. Some clients send a single part instead of a list.
 pub(in crate::generate) fn each(
     cursor: &mut Cursor<'_>,
     mut part: impl FnMut(&mut Cursor<'_>, usize) -> Result<(), Failure>,
@@ -313,8 +313,8 @@ fn read_media(cursor: &mut Cursor<'_>, path: Path, outer: &str) -> Result<Media,
     Ok(media)
 }
 
-/// Reads `{level: "MEDIA_RESOLUTION_HIGH"}`, or the level bare, at `place`. A word that nobody
-/// knows is listed.
+/// Reads `{level: "MEDIA_RESOLUTION_HIGH"}` or the level itself, at `place`. An unknown word is
+/// reported.
 pub(in crate::generate) fn read_resolution(
     cursor: &mut Cursor<'_>,
     place: &dyn Display,
@@ -354,8 +354,8 @@ pub(in crate::generate) fn read_resolution(
     )
 }
 
-/// Reads what a function answered into `parts`, and says whether it is an error. By convention
-/// `output` holds a success and `error` a failure; otherwise the whole object is the answer.
+/// Reads the response of a function into `parts`, and returns whether it is an error. By convention
+/// `output` holds a success and `error` a failure. Otherwise the whole object is the response.
 fn says(response: Raw<'_>, path: Path, parts: &mut Vec<(Path, Part)>) -> Result<bool, Failure> {
     let mut only = None;
     let mut members = 0;

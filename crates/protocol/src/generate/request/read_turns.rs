@@ -1,8 +1,8 @@
 //! Reads the turns of a Generate Content request.
 //!
-//! A client that streamed an answer sends it back as one content for each chunk, so contents of
-//! the model are joined, their texts without anything between. Calls without an id get one, and
-//! results find their calls by id or by name and order.
+//! A client that streamed an answer sends it back as one content per chunk, so consecutive contents
+//! of the model are merged and their texts are concatenated. Calls without an id get one. Results
+//! are matched to calls by id, or by name and order.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -22,17 +22,17 @@ use crate::json::{Cursor, Shape};
 pub(in crate::generate) struct Contents {
     pub(in crate::generate) turns: Vec<Turn>,
     pub(in crate::generate) parts: Parts,
-    /// Calls of all turns, by which made ids differ.
+    /// The number of calls in all turns, which makes generated ids distinct.
     calls: usize,
     open: Open,
 }
 
-/// Calls that wait for their results. Each is found at once, however many there are.
+/// Calls without a result so far. Lookups take constant time.
 #[derive(Debug, Default)]
 struct Open {
-    /// The name of each by its id.
+    /// The name of each call, by its id.
     names: HashMap<String, String>,
-    /// The ids of each name in order, some of which may have been answered.
+    /// The ids for each name in order. Some may have been answered.
     ids: HashMap<String, VecDeque<String>>,
 }
 
@@ -45,7 +45,7 @@ impl Open {
             .push_back(id.to_owned());
     }
 
-    /// Takes the call of this id, else the first one of this name.
+    /// Takes the call with this id, otherwise the first one with this name.
     fn take(&mut self, id: Option<&str>, name: &str) -> Option<(String, String)> {
         if let Some(call) = id.and_then(|id| self.names.remove_entry(id)) {
             return Some(call);
@@ -68,7 +68,7 @@ impl Contents {
         })
     }
 
-    /// Whether there are any pictures.
+    /// Whether any part is an image.
     pub(in crate::generate) fn has_pictures(&self) -> bool {
         let mut parts = self.turns.iter().flat_map(|turn| &turn.parts);
         parts.any(|(_, part)| match part {
@@ -81,7 +81,7 @@ impl Contents {
         })
     }
 
-    /// Reads `systemInstruction`: a content, or leniently a text.
+    /// Reads `systemInstruction`: a content, or a bare string, which some clients send.
     pub(in crate::generate) fn read_system(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -96,7 +96,7 @@ impl Contents {
             walk::object::<Failure>(cursor, NAME, |cursor, name| {
                 if name != "parts" {
                     let value = cursor.value()?;
-                    // Whatever role it is given, it is the system's.
+                    // The role is ignored, because the content is always the system prompt.
                     if name != "role" {
                         unread(value, &mut self.parts.unknown, || {
                             format!("{NAME}.{}", camel(name))
@@ -194,7 +194,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Joins a text of the model to the one before it.
+    /// Appends a text of the model to the text before it. Returns whether there was one.
     fn joins(&mut self, text: &str) -> bool {
         let Some(turn) = self.turns.last_mut() else {
             return false;
@@ -208,7 +208,7 @@ impl Contents {
         }
     }
 
-    /// Adds a thought, or goes on with the one before it, which a signature ends.
+    /// Adds a thought, or continues the one before it. A signature ends a thought.
     fn push_thought(&mut self, path: Path, text: String, opaque: Option<Opaque>) {
         let Some(turn) = self.turns.last_mut() else {
             return;
@@ -228,8 +228,8 @@ impl Contents {
         }
     }
 
-    /// A signature on a call or a text that belongs to a thought of another dialect becomes that
-    /// thought again; one that belongs to the call itself is given back.
+    /// If the signature on a call or a text belongs to a thought of another dialect, restores that
+    /// thought. If it belongs to the call itself, returns it.
     fn push_foreign_thought(&mut self, path: Path, opaque: Option<Opaque>) -> Option<Opaque> {
         let opaque = opaque?;
         match opaque.origin {
@@ -257,7 +257,8 @@ impl Contents {
         })
     }
 
-    /// Finds the call that a result answers: by its id, else the first open one of its name.
+    /// Finds the call that a result belongs to: by its id, otherwise the first unanswered one with
+    /// its name.
     fn pair_answer(&mut self, answer: Answer, path: Path) -> Result<Part, Failure> {
         let Some((call_id, name)) = self.open.take(answer.id.as_deref(), &answer.name) else {
             let message = format!("The function response `{path}` answers no function call.");

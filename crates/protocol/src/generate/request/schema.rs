@@ -1,7 +1,7 @@
-//! Schemas: from this dialect's own kind to JSON Schema, and JSON Schema as it takes it.
+//! Converts this dialect's schemas to JSON Schema, and writes JSON Schema for it.
 //!
-//! Types may be in upper case, names in snake case, bounds in strings, and `nullable` stands for a
-//! type of its own. What is JSON Schema already passes as it is.
+//! Types may be in upper case, names in snake case and bounds in strings, and `nullable` replaces a
+//! `null` type. JSON Schema passes unchanged.
 
 use crate::canon::Json;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use crate::json::write::raw;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, write_string};
 use serde_json::value::RawValue;
 
-/// Reads a schema and writes it as JSON Schema.
+/// Reads a schema and converts it to JSON Schema.
 pub(in crate::generate) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Json, Failure> {
     let mut out = Vec::new();
     write(cursor, &mut out)?;
@@ -26,13 +26,13 @@ struct Member<'a> {
 }
 
 enum Held<'a> {
-    /// A value that holds no schemas.
+    /// A value without schemas in it.
     Raw(Raw<'a>),
-    /// Schemas, written already.
+    /// Schemas, already converted.
     Written(Vec<u8>),
 }
 
-/// What a schema that may be null says about it.
+/// How a nullable schema expresses that.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Null {
     Refused,
@@ -89,7 +89,7 @@ fn hold<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<Held<'a>, Misread> {
     Ok(Held::Written(written))
 }
 
-/// Members that mean nothing in JSON Schema are left out.
+/// Whether JSON Schema has this member.
 fn is_kept(member: &Member<'_>) -> bool {
     let Held::Raw(value) = &member.value else {
         return true;
@@ -151,7 +151,7 @@ fn write_type(value: Raw<'_>, null: Null, out: &mut Vec<u8>) {
     }
 }
 
-/// Bounds are 64-bit integers, which the dialect's JSON writes as strings.
+/// Whether a member is a bound. Bounds are 64-bit integers, which this dialect writes as strings.
 fn is_bound(name: &str) -> bool {
     matches!(
         name,
@@ -166,7 +166,7 @@ fn is_bound(name: &str) -> bool {
     )
 }
 
-/// An object whose members are schemas.
+/// Converts an object whose members are schemas.
 fn each(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
     out.push(b'{');
     let mut first = true;
@@ -182,7 +182,7 @@ fn each(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
     Ok(())
 }
 
-/// An array of schemas.
+/// Converts an array of schemas.
 fn list(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
     out.push(b'[');
     let mut first = true;
@@ -196,7 +196,7 @@ fn list(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
     Ok(())
 }
 
-/// A schema without the mark of the standard it follows, which this dialect does not know.
+/// Writes a schema without `$schema`, which this dialect does not have.
 pub(in crate::generate) fn write_schema(out: &mut Vec<u8>, schema: &str) {
     let members = Members::read(schema.as_bytes(), Spelling::One);
     match members {

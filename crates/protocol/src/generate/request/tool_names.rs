@@ -1,24 +1,24 @@
-//! Tool names that other dialects do not know the letters of.
+//! Tool names with characters that other dialects do not allow.
 //!
-//! This dialect allows `.` and `:` and twice the length. Such names are changed on their way in
-//! and changed back in the answer; the table travels with the request.
+//! This dialect allows `.` and `:`, and twice the length. Such names are replaced in the request
+//! and restored in the answer. The request carries the table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest name that every dialect takes.
+/// The longest name that every dialect accepts.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Names in the order they were first seen.
+/// The names, in the order of their first use.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct Names {
     safe: BTreeMap<String, String>,
     taken: BTreeSet<String>,
-    /// The last number that a name was told apart by.
+    /// The last number that was appended to make a name unique.
     numbers: BTreeMap<String, u32>,
 }
 
 impl Names {
-    /// The name that every dialect takes for the caller's name.
+    /// The name to use in place of the client's name.
     pub(in crate::generate) fn safe(&mut self, name: &str) -> String {
         if let Some(known) = self.safe.get(name) {
             return known.clone();
@@ -38,7 +38,7 @@ impl Names {
         safe
     }
 
-    /// The names that were changed, each with the caller's own.
+    /// The replaced names, each with the original.
     pub(in crate::generate) fn renamed(self) -> Vec<(String, String)> {
         let pairs = self.safe.into_iter().map(|(name, safe)| (safe, name));
         pairs.filter(|(safe, name)| safe != name).collect()
@@ -53,7 +53,7 @@ fn letter(c: char) -> char {
     }
 }
 
-/// The caller's own name for a tool.
+/// The client's name of a tool.
 pub(in crate::generate) fn original<'a>(renamed: &'a [(String, String)], name: &'a str) -> &'a str {
     let found = renamed.iter().find(|(safe, _)| safe == name);
     found.map_or(name, |(_, original)| original)

@@ -1,5 +1,5 @@
-//! Writes a request in the common form for a Generate Content upstream. Model and delivery stand
-//! in the path and are not written.
+//! Writes a request of the common form for a Generate Content upstream. The path holds the model,
+//! and whether the answer is a stream, so the body holds neither.
 
 use super::schema::write_schema;
 use super::write_config::{STOP_MAX, write_config};
@@ -16,7 +16,7 @@ use crate::profile::{Profile, Thinking};
 use crate::shared::signature;
 use crate::shared::unsupported::{drop_fields, drop_from_parts, drop_strict, unsupported_fields};
 
-/// Writes the body for the upstream and lists what it cannot say.
+/// Writes the body for the upstream and reports what is dropped.
 pub fn write_request(
     request: &Request,
     target: &Target<'_>,
@@ -44,7 +44,7 @@ pub fn write_request(
                 .first()
                 .is_some_and(|side| side.role == Role::Assistant)
             {
-                // The first word must be the user's.
+                // The first content must have the role `user`.
                 content(contents, "user", |parts| {
                     say(parts, ".", None);
                 });
@@ -87,7 +87,7 @@ pub fn write_request(
     Ok(out)
 }
 
-/// Names the fields that this dialect does not have.
+/// Reports the fields that this dialect does not have as dropped.
 fn drop_unsupported(request: &Request, dropped: &mut Dropped) {
     for name in &request.unknown {
         dropped.name(name);
@@ -98,14 +98,14 @@ fn drop_unsupported(request: &Request, dropped: &mut Dropped) {
     drop_strict(request, dropped);
 }
 
-/// Results of tools can hold texts and images only.
+/// Reports parts of a tool result that are neither text nor image as dropped.
 fn drop_from_result(path: Path, part: &Part, dropped: &mut Dropped) {
     if !matches!(part, Part::Text(_) | Part::Refusal(_) | Part::Image(_)) {
         dropped.path(path);
     }
 }
 
-/// How closely pictures are to be looked at. There is one setting for all of them.
+/// The detail level for images. This dialect has one setting for all of them.
 fn one_detail(request: &Request, dropped: &mut Dropped) -> Option<&'static str> {
     let levels = pictures(request).filter_map(|(path, image)| {
         let (detail, is_own) = match image.detail {
@@ -135,7 +135,7 @@ fn one_detail(request: &Request, dropped: &mut Dropped) -> Option<&'static str> 
     None
 }
 
-/// Every picture of the request, and where it stands.
+/// All images of the request, with their paths.
 fn pictures(request: &Request) -> impl Iterator<Item = (Path, &Image)> {
     let parts = request.turns.iter().flat_map(|turn| &turn.parts);
     let parts = parts.flat_map(|part| match &part.1 {
@@ -163,8 +163,8 @@ fn write_side(contents: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
     }
 }
 
-/// Writes a turn of the model. Signatures belong on calls and texts here: one that stood on a
-/// thought goes to the part behind it, and is the last thing said where none follows.
+/// Writes a turn of the model. In this dialect calls and texts carry signatures: the signature of a
+/// thought moves to the next part, or to an empty part at the end.
 fn write_model(parts: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
     let own = |opaque| signature::sent(opaque, Dialect::Generate, target.public_model);
     let calls = |(_, part): &(Path, &Part)| matches!(part, Part::ToolCall(_));
@@ -174,7 +174,7 @@ fn write_model(parts: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
     for (_, part) in &side.parts {
         match part {
             Part::Thought(thought) => pending = own(thought.opaque.as_ref()).or(pending),
-            // A call wants the signature more than a text does.
+            // If the turn has calls, the signature goes to the first call and not to a text.
             Part::Text(text) | Part::Refusal(text) if has_calls => say(parts, text, None),
             Part::Text(text) | Part::Refusal(text) => say(parts, text, pending.take()),
             Part::ToolCall(call) => {
@@ -229,8 +229,8 @@ fn picture(parts: &mut Array<'_>, image: &Image) {
     }
 }
 
-/// Writes what a function answered. Models that think by level take pictures inside of it; for
-/// others they are shown behind all answers.
+/// Writes the result of a function. Models that think by level accept images in it. For other
+/// models the images follow after all results.
 fn write_result<'a>(
     parts: &mut Array<'_>,
     result: &'a ToolResult,
@@ -260,8 +260,8 @@ fn write_result<'a>(
     });
 }
 
-/// The answer of a function must be an object. A text that is one goes as it is, unless it would
-/// be taken for the convention by which others are wrapped.
+/// Writes a result, which must be an object. A text that is an object is sent unchanged, unless it
+/// looks like the convention by which other texts are wrapped.
 fn write_said(out: &mut Vec<u8>, result: &ToolResult) {
     let texts = result.parts.iter().filter_map(|(_, part)| match part {
         Part::Text(text) | Part::Refusal(text) => Some(text.as_str()),
@@ -308,7 +308,7 @@ fn write_tool(list: &mut Array<'_>, tool: &Tool) {
     });
 }
 
-/// The mode of function calling. Names that may be called are allowed in it, or all are.
+/// The mode of function calling. It applies to the allowed names, or to all functions.
 const fn mode(calling: Calling) -> &'static str {
     match calling {
         Calling::MustNot => "NONE",

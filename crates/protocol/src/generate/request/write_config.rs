@@ -1,4 +1,4 @@
-//! Writes how the model is to answer: `generationConfig`.
+//! Writes `generationConfig`.
 
 use super::schema::write_schema;
 use crate::canon::{
@@ -7,14 +7,14 @@ use crate::canon::{
 use crate::json::write::Object;
 use crate::profile::{Profile, Thinking};
 
-/// The most stop sequences that are taken.
+/// Upstreams accept this many stop sequences.
 pub(in crate::generate) const STOP_MAX: usize = 5;
-/// Budgets above this are refused by some models.
+/// Some models refuse budgets above this.
 const BUDGET_TOKENS_MAX: u64 = 24_576;
-/// The levels that all models with levels know.
+/// The levels that all models with levels support.
 const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
-/// Writes the members of `generationConfig` and lists those it has no word for.
+/// Writes the members of `generationConfig` and reports those that it does not have.
 pub(in crate::generate) fn write_config(
     config: &mut Object<'_>,
     request: &Request,
@@ -89,7 +89,7 @@ fn write_sampling(
         ("presencePenalty", &sampling.presence_penalty),
     ];
     for (name, value) in penalties {
-        // Some models refuse even a penalty of nothing.
+        // Some models refuse even a penalty of zero.
         if let Some(value) = value.as_ref().filter(|value| !is_zero(value)) {
             config.number(name, value);
         }

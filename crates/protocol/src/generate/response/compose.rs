@@ -1,4 +1,4 @@
-//! Turns the events of an answer into parts, for streams and whole answers alike.
+//! Turns the events of an answer into parts, for streams and whole answers.
 
 use super::sources::Source;
 use crate::canon::{Block, Delta, Event, Offsets, Opaque, Request, Stop, Token};
@@ -9,24 +9,24 @@ use crate::generate::request::tool_names;
 use crate::shared::signature;
 use crate::usage::Usage;
 
-/// What is being put together.
+/// The answer as it is assembled.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct Composer {
     open: Option<Block>,
-    /// What can only be told whole: arguments, a picture, a thought that may stay untold.
+    /// Content that is sent as a whole: arguments, an image, or a thought that may stay hidden.
     whole: String,
     opaque: Option<Opaque>,
-    /// A signature that waits for the next part.
+    /// A signature to send with the next part.
     pending: Option<String>,
     offsets: Offsets,
     pub(in crate::generate) sources: Vec<Source>,
     pub(in crate::generate) usage: Option<Usage>,
-    /// Tokens that no candidate has been told with.
+    /// Log probabilities that have not been sent.
     pub(in crate::generate) tokens: Vec<Token>,
     part: Vec<u8>,
 }
 
-/// What an event means for the answer as a whole.
+/// What an event means for the whole answer.
 #[derive(Debug)]
 pub(in crate::generate) enum Turn {
     GoesOn,
@@ -35,7 +35,7 @@ pub(in crate::generate) enum Turn {
 }
 
 impl Composer {
-    /// Takes an event and gives the parts that it completes, with the tokens of each.
+    /// Takes an event, and emits the parts that it completes with their log probabilities.
     pub(in crate::generate) fn event(
         &mut self,
         event: Event,
@@ -59,7 +59,7 @@ impl Composer {
         Turn::GoesOn
     }
 
-    /// The signature that still waits, for the last part.
+    /// Takes the signature that waits for a part, for the last part.
     pub(in crate::generate) fn pending(&mut self) -> Option<String> {
         self.pending.take()
     }
@@ -127,8 +127,8 @@ impl Composer {
         }
     }
 
-    /// Ends a thought. A caller that did not ask for thoughts gets one only if its model wants it
-    /// back; a signature without a text is told with the next part, as this dialect does itself.
+    /// Ends a thought. A client that did not ask for thoughts receives one only if its model needs
+    /// it back. A signature without a text is sent with the next part, as this dialect itself does.
     fn think(
         &mut self,
         hidden: &str,
@@ -148,7 +148,7 @@ impl Composer {
         self.say(hidden, Voice::Thought, emit);
     }
 
-    /// Tells a signature that no part has taken with it.
+    /// Sends a signature that no part carried.
     fn flush(&mut self, emit: &mut impl FnMut(&[u8], &[Token])) {
         if self.pending.is_some() {
             self.say("", Voice::Thought, emit);
@@ -167,7 +167,7 @@ impl Composer {
     }
 }
 
-/// Whether the caller asked for thoughts.
+/// Whether the client asked for thoughts.
 fn shows(request: &Request) -> bool {
     request
         .reasoning

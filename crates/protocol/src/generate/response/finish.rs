@@ -1,4 +1,4 @@
-//! Why an answer ended, in this dialect's words.
+//! Finish reasons of this dialect.
 
 use crate::canon::Stop;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ const FILTERS: [&str; 12] = [
     "NO_IMAGE",
 ];
 
-/// Reasons that mean that the model wrote nonsense. No clean end is made of it.
+/// Reasons that mean malformed output. They are failures, not ends.
 const MALFORMED: [&str; 4] = [
     "MALFORMED_FUNCTION_CALL",
     "UNEXPECTED_TOOL_CALL",
@@ -27,14 +27,14 @@ const MALFORMED: [&str; 4] = [
     "MALFORMED_RESPONSE",
 ];
 
-/// Reads a finish reason. Calls have none of their own.
+/// Reads a finish reason. This dialect has none for tool calls.
 pub(in crate::generate) fn read(reason: &str, calls: bool) -> Result<Stop, Failure> {
     if MALFORMED.contains(&reason) {
         let cause = format!("finish reason {reason}");
         return Err(Failure::upstream_error().because(cause));
     }
     Ok(match reason {
-        // A token to go on with is of no use in other dialects: the answer is cut there.
+        // Other dialects cannot continue with a token, so the answer counts as truncated.
         "MAX_TOKENS" | "CONTINUATION" => Stop::Length,
         reason if FILTERS.contains(&reason) => Stop::Filter(Some(reason.to_owned())),
         _ if calls => Stop::ToolCalls,

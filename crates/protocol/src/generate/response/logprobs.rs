@@ -1,4 +1,4 @@
-//! Log probabilities as this dialect tells them: what was chosen, and beside it what could have been.
+//! Log probabilities in this dialect: the chosen tokens, and a parallel list of the alternatives.
 
 use crate::canon::{Likelihood, Token};
 use crate::json::Cursor;
@@ -58,7 +58,7 @@ fn candidates(cursor: &mut Cursor<'_>) -> Result<Vec<Likelihood>, Misread> {
     Ok(all)
 }
 
-/// Writes a `logprobsResult`, if there is something to tell.
+/// Writes a `logprobsResult`, unless there are no tokens.
 pub(in crate::generate) fn write(candidate: &mut Object<'_>, tokens: &[Token]) {
     if tokens.is_empty() {
         return;

@@ -5,7 +5,7 @@ use crate::generate::stream::Reader;
 use crate::json::utf8;
 use crate::native::Broken;
 
-/// Reads a whole answer. `model` is the public id, the mark of origin of opaque values.
+/// Reads a whole answer. `model` is the public id, which marks the origin of signatures.
 pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
     let mut reader = Reader::new(model);
     let mut events = Vec::new();

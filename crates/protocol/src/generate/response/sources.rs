@@ -1,9 +1,9 @@
-//! The sources of a text, as this dialect tells them. Offsets count bytes.
+//! Sources of a text in this dialect. Offsets count bytes.
 
 use crate::json::walk::{self, Misread};
 use crate::json::{Cursor, Integer, Raw};
 
-/// A source of a stretch of text.
+/// A source of a section of text.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in crate::generate) struct Source {
     pub(in crate::generate) url: String,
@@ -41,7 +41,7 @@ pub(in crate::generate) fn citations(
     })
 }
 
-/// Reads `groundingMetadata`: pages, and stretches of text that point to them by number.
+/// Reads `groundingMetadata`: pages, and sections of text that refer to pages by number.
 pub(in crate::generate) fn grounding(
     metadata: Raw<'_>,
     sources: &mut Vec<Source>,
@@ -116,7 +116,7 @@ fn support(cursor: &mut Cursor<'_>) -> Result<(Source, Vec<u64>), Misread> {
     Ok((source, numbers))
 }
 
-/// Reads one of the two offsets of a stretch; an offset of zero is left out.
+/// Reads an offset of a section. Upstreams leave out an offset of zero.
 fn offset(cursor: &mut Cursor<'_>, name: &str, source: &mut Source) -> Result<(), Misread> {
     let value = cursor.value()?.integer().map(Integer::saturating);
     match (name, value) {

@@ -1,4 +1,4 @@
-//! Writes whole answers for callers of Generate Content, and the object that ends a stream.
+//! Writes whole answers for clients of Generate Content, and the object that ends a stream.
 
 use super::compose::Composer;
 use super::finish;
@@ -36,7 +36,7 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     out
 }
 
-/// Writes the object that ends an answer: the whole of it, or the last chunk.
+/// Writes the whole answer, or the last chunk of a stream.
 pub(in crate::generate) fn write_last(
     out: &mut Vec<u8>,
     parts: &[u8],

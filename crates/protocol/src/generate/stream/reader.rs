@@ -1,7 +1,7 @@
-//! Reads the answer of a Generate Content upstream, whole or in chunks.
+//! Reads the answer of a Generate Content upstream.
 //!
-//! Each chunk is a whole response with new parts in it, so that a buffered answer is a stream of
-//! one chunk. Texts that follow one another are one block however they were cut.
+//! Each chunk is a response object with new parts, so a whole answer is a stream of one chunk.
+//! Consecutive texts form one block.
 
 use crate::canon::{Block, Delta, Event, Offsets, Opaque, Stop, Token, base64};
 use crate::dialect::Dialect;
@@ -24,19 +24,20 @@ pub struct Reader {
     model: Box<str>,
     started: bool,
     open: Option<Open>,
-    /// Whether the open block has its opaque value.
+    /// Whether the open block has its signature.
     signed: bool,
-    /// The text of the open block, for the offsets of sources.
+    /// The text of the open block, to convert the offsets of sources.
     offsets: Offsets,
-    /// Tokens whose text has not come.
+    /// Log probabilities of text that has not arrived.
     tokens: Vec<Token>,
-    /// Tells calls of this answer from those of others.
+    /// Makes generated call ids differ between answers.
     seed: String,
     calls: usize,
     blocks: usize,
-    /// Usage that has not been told yet.
+    /// Usage that has not been passed on yet.
     usage: Option<Usage>,
-    /// The end is not told before the close: some models name a reason in every chunk.
+    /// The stop reason. It is passed on when the stream closes, because some models send one with
+    /// every chunk.
     stop: Option<Stop>,
     ended: bool,
 }
@@ -47,7 +48,7 @@ enum Open {
     Thought,
 }
 
-/// A part of a candidate, as far as it is read.
+/// The members of a part.
 #[derive(Default)]
 struct Part<'a> {
     text: Option<std::borrow::Cow<'a, str>>,
@@ -93,7 +94,8 @@ impl Reader {
         self.chunk(utf8(data)?, out)
     }
 
-    /// The upstream has closed the stream, which is an end once it has said something (`docs/api/generate-content.md`).
+    /// The upstream has closed the stream, which ends the answer if it had content
+    /// (`docs/api/generate-content.md`).
     pub fn end(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
         if self.ended {
             return Ok(());
@@ -158,7 +160,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Looks for what tells this answer from others, which stands behind the calls it is for.
+    /// Reads the response id before the calls that need it, because it comes after them.
     fn seed(&mut self, text: &str) -> Result<(), Broken> {
         walk::object(&mut Cursor::new(text), "chunk", |cursor, name| {
             let value = cursor.value()?;
@@ -170,7 +172,7 @@ impl Reader {
         })
     }
 
-    /// Reads how likely the tokens of a chunk were, which stands behind their text.
+    /// Reads the log probabilities of a chunk before its text, because they come after it.
     fn read_tokens(&mut self, text: &str) -> Result<(), Broken> {
         walk::object::<Broken>(&mut Cursor::new(text), "chunk", |cursor, name| {
             if name != "candidates" {
@@ -198,14 +200,14 @@ impl Reader {
         }
     }
 
-    /// Tells the last usage between two blocks.
+    /// Passes on the last usage between two blocks.
     fn report(&mut self, out: &mut Vec<Event>) {
         if self.open.is_none() {
             out.extend(self.usage.take().map(Event::Usage));
         }
     }
 
-    /// Reads the first candidate; another is never asked for.
+    /// Reads the first candidate. Others are never requested.
     fn candidates(&mut self, cursor: &mut Cursor<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
         walk::array::<Broken>(cursor, "candidates", |cursor, number| {
             if number > 0 || cursor.shape()? != Shape::Object {
@@ -269,7 +271,7 @@ impl Reader {
             self.offsets.push(&text);
             out.push(Event::Delta(Delta::Text(text.into_owned())));
         }
-        // A signature may stand on an empty part behind what it signs.
+        // A signature may be on an empty part after the part that it signs.
         if let Some(signature) = part.signature
             && self.open.is_some()
         {
@@ -287,7 +289,7 @@ impl Reader {
         }
     }
 
-    /// Opens a block of this kind, unless one is open that can go on.
+    /// Opens a block of this kind, unless an open one can continue.
     fn ensure(&mut self, kind: Open, out: &mut Vec<Event>) {
         if self.open == Some(kind) && !self.signed {
             return;
@@ -361,7 +363,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Pictures go on; sound and other media have no place in the common form.
+    /// Passes on an image. The common form has no audio or other media.
     fn picture(&mut self, inline: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
         let mut mime = String::new();
         let mut data = String::new();
@@ -393,7 +395,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A blocked prompt is answered without candidates.
+    /// Reads the feedback on a blocked prompt, which comes without candidates.
     fn feedback(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
         let mut reason = None;
         walk::object::<Broken>(cursor, "promptFeedback", |cursor, name| {
@@ -409,7 +411,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Tells the sources of the open text.
+    /// Passes on the sources of the open text.
     fn cite(
         &mut self,
         citations: Option<Raw<'_>>,

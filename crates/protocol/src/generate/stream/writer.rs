@@ -1,7 +1,7 @@
-//! Writes a stream of chunks for callers of Generate Content.
+//! Writes a stream of chunks for clients of Generate Content.
 //!
-//! Clients drop a turn from their history when a chunk comes without a part, so every chunk has
-//! one; they fail on anything but plain data lines, so nothing else is written.
+//! Every chunk has a part, because clients drop a turn from their history after a chunk without
+//! one. Only plain data lines are written, because clients fail on anything else.
 
 use crate::byte_queue::ByteQueue;
 use crate::canon::{Echo, Event};
@@ -18,7 +18,7 @@ use crate::json::write_string;
 pub struct Writer {
     echo: Echo,
     composer: Composer,
-    /// What stands behind the content of a chunk.
+    /// The members after the content of a chunk.
     tail: Vec<u8>,
     ended: bool,
 }
@@ -42,7 +42,7 @@ impl Writer {
         }
     }
 
-    /// Writes what an event completes.
+    /// Writes the parts that an event completes.
     pub fn event(&mut self, event: Event, out: &mut ByteQueue) {
         if self.ended {
             return;

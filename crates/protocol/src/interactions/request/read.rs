@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 const CHOICE: &str = "generation_config.tool_choice";
 
-/// Reads a request that [`crate::native::read_head`] has let pass.
+/// Reads a request that [`crate::native::read_head`] has accepted.
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut asked = Asked::default();
     let mut cursor = Cursor::new(utf8(body)?);
@@ -34,7 +34,7 @@ struct Asked {
     request: Request,
     steps: Steps,
     system: Vec<(Path, Part)>,
-    /// `response_mime_type`, which an older revision had beside a bare schema.
+    /// `response_mime_type`, which an older revision had beside the schema.
     mime: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Asked {
                 }
             }
             "stream" => self.request.stream = walk::boolean(cursor, name)? == Some(true),
-            // The head has seen to these.
+            // The head has read these members.
             "model" | "store" | "background" | "service_tier" => drop(cursor.value()?),
             _ => {
                 unread(cursor.value()?, &mut self.request.unknown, || {
@@ -67,7 +67,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Lists what only this dialect knows, unless it says nothing.
+    /// Reports a member that only this dialect has, unless it is empty.
     fn unknown(&mut self, outer: &str, name: &str, value: Raw<'_>) {
         unread(value, &mut self.request.unknown, || {
             format!("{outer}.{name}")
@@ -230,7 +230,7 @@ impl Asked {
             ("any", [name]) => ToolChoice::Named(name.clone()),
             (_, [_, ..]) => ToolChoice::Allowed { names, required },
             ("validated", []) => {
-                // Elsewhere calls are not checked against their schemas unless a tool is strict.
+                // Other dialects check calls against schemas only for strict tools.
                 note(&mut self.request.unknown, CHOICE);
                 ToolChoice::Auto
             }
@@ -243,8 +243,8 @@ impl Asked {
         })
     }
 
-    /// Reads the form of the output, which stands at `path`: one, or a list of one. A bare schema
-    /// is an older form.
+    /// Reads the output format at `path`: one, or a list of one. The schema itself in its place is
+    /// an older form.
     fn format(&mut self, value: Raw<'_>, path: &str) -> Result<(), Failure> {
         if value.shape() == Shape::Array {
             return walk::array(&mut Cursor::new(value.text()), path, |cursor, at| {
@@ -281,7 +281,7 @@ impl Asked {
                 self.request.unknown.append(&mut others);
             }
             _ if value.is_empty() => {}
-            // All of it is the schema.
+            // The whole value is the schema.
             _ => self.request.format = Some(schema_format(raw(value)?)),
         }
         Ok(())

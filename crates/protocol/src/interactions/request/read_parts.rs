@@ -1,4 +1,4 @@
-//! Reads contents: texts, pictures and other media.
+//! Reads contents: texts, images and other media.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::json::walk;
 use crate::json::{Cursor, Raw, Shape};
 
-/// The `type` of a step or a content. What has a `text` and no type is a text.
+/// The `type` of a step or a content. One with a `text` and no type is a text.
 pub(in crate::interactions) fn kind_of(item: Raw<'_>, path: Path) -> Result<Cow<'_, str>, Failure> {
     let mut kind = None;
     let mut has_text = false;
@@ -30,7 +30,7 @@ pub(in crate::interactions) fn kind_of(item: Raw<'_>, path: Path) -> Result<Cow<
     }
 }
 
-/// Whether a list is one of contents, and not data of the tool's own.
+/// Whether a list consists of contents, and is not a tool's own data.
 pub(in crate::interactions) fn is_contents(list: Raw<'_>) -> bool {
     let mut contents = true;
     let read = Cursor::new(list.text()).array(|cursor| {
@@ -48,7 +48,7 @@ pub(in crate::interactions) fn is_contents(list: Raw<'_>) -> bool {
     contents && read.is_ok()
 }
 
-/// Reads a content; members of it that nobody reads are listed in `unknown`.
+/// Reads a content. Members that are not read are reported in `unknown`.
 pub(in crate::interactions) fn typed_content(
     content: Raw<'_>,
     path: Path,
@@ -98,7 +98,7 @@ pub(in crate::interactions) fn read_content(
                         note(&mut others, format!("{path}.resolution"));
                     }
                 }
-                // The sources of an earlier answer are not for a model to read.
+                // Models do not read the sources of an earlier answer.
                 "type" | "annotations" => drop(cursor.value()?),
                 _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
             }
@@ -111,7 +111,7 @@ pub(in crate::interactions) fn read_content(
         "document" => media.into_document(),
         _ => Part::Foreign,
     };
-    // A content that is dropped as a whole is told as one.
+    // A content that is dropped as a whole is reported without its members.
     if !matches!(part, Part::Foreign) {
         unknown.append(&mut others);
     }
@@ -150,7 +150,7 @@ impl Media {
     }
 }
 
-/// A string; absent is empty.
+/// Reads a string, which is empty if absent.
 pub(in crate::interactions) fn text(
     cursor: &mut Cursor<'_>,
     name: &str,

@@ -16,16 +16,16 @@ use crate::shared::signature;
 #[derive(Debug, Default)]
 pub(in crate::interactions) struct Steps {
     pub(in crate::interactions) turns: Vec<Turn>,
-    /// Members that only this dialect knows, by path.
+    /// Paths of members that only this dialect has.
     pub(in crate::interactions) unknown: Vec<String>,
-    /// Whether the last item was a bare content, with which the next one is one turn.
+    /// Whether the last item was a bare content. Consecutive bare contents form one turn.
     bare: bool,
-    /// Whether the last turn holds nothing but results, with which the next one is one turn.
+    /// Whether the last turn consists of tool results. Consecutive results form one turn.
     answering: bool,
 }
 
 impl Steps {
-    /// Reads `input` in any of its forms. A list may even mix contents with steps.
+    /// Reads `input` in any of its forms. A list may mix contents and steps.
     pub(in crate::interactions) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         match cursor.shape()? {
             Shape::String => {
@@ -61,19 +61,19 @@ impl Steps {
                 let part = read_content(item, &kind, path, &mut self.unknown)?;
                 self.push(path, part);
             }
-            // Steps of tools that run beside the model.
+            // Steps of tools that the upstream runs.
             _ => self.say(Role::Assistant, path, Part::Foreign),
         }
         Ok(())
     }
 
-    /// Reads what user or model said.
+    /// Reads a message of the user or of the model.
     fn spoken(&mut self, step: Raw<'_>, role: Role, path: Path) -> Result<(), Failure> {
         self.open(role);
         walk::object::<Failure>(&mut Cursor::new(step.text()), "input", |cursor, name| {
             match name {
                 "content" => self.contents(cursor, path),
-                // How an earlier answer failed is not for a model to read.
+                // Models do not read how an earlier answer failed.
                 "type" | "error" => cursor.value().map(drop).map_err(Failure::from),
                 _ => self.note(cursor, path, name),
             }
@@ -179,8 +179,8 @@ impl Steps {
         Ok(())
     }
 
-    /// A thought that is nothing but the signature of a call in another dialect belongs to the
-    /// call again.
+    /// If the last thought holds only the signature of a call, takes it for the call. Other
+    /// dialects sign calls in this way.
     fn signature_of_call(&mut self) -> Option<(Path, Opaque)> {
         let parts = &mut self.turns.last_mut()?.parts;
         let (path, Part::Thought(thought)) = parts.last()? else {
@@ -226,7 +226,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Reads what a function answered: a text, an object, or a list of contents.
+    /// Reads the result of a function: a text, an object, or a list of contents.
     fn answer(
         &mut self,
         value: Raw<'_>,
@@ -261,7 +261,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Begins a turn, unless the model goes on with its own.
+    /// Starts a turn, unless the model continues its own.
     fn open(&mut self, role: Role) {
         let goes_on = self.turns.last().is_some_and(|turn| turn.role == role);
         if !(goes_on && role == Role::Assistant) {
@@ -281,7 +281,7 @@ impl Steps {
         }
     }
 
-    /// Adds a step of one part. Results that follow one another are one turn.
+    /// Adds a step with one part. Consecutive results form one turn.
     fn say(&mut self, role: Role, path: Path, part: Part) {
         let same = self.turns.last().is_some_and(|turn| turn.role == role);
         let result = matches!(part, Part::ToolResult(_));
@@ -295,14 +295,14 @@ impl Steps {
         self.tidy();
     }
 
-    /// Forgets a turn in which nothing was said.
+    /// Removes the last turn if it is empty.
     fn tidy(&mut self) {
         if self.turns.last().is_some_and(|turn| turn.parts.is_empty()) {
             self.turns.pop();
         }
     }
 
-    /// Lists a member that only this dialect knows, unless it says nothing.
+    /// Reports a member that only this dialect has, unless it is empty.
     fn note(&mut self, cursor: &mut Cursor<'_>, path: Path, name: &str) -> Result<(), Failure> {
         unread(cursor.value()?, &mut self.unknown, || {
             format!("{path}.{name}")

@@ -1,4 +1,4 @@
-//! Writes a request in the common form for an Interactions upstream.
+//! Writes a request of the common form for an Interactions upstream.
 
 use crate::canon::{
     Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Member,
@@ -12,10 +12,10 @@ use crate::profile::{Profile, Thinking};
 use crate::shared::signature;
 use crate::shared::unsupported::{drop_fields, drop_from_parts, drop_strict, unsupported_fields};
 
-/// The levels that all models with levels know.
+/// The levels that all models with levels support.
 const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
-/// Writes the body for the upstream and lists what it cannot say.
+/// Writes the body for the upstream and reports what is dropped.
 pub fn write_request(
     request: &Request,
     target: &Target<'_>,
@@ -79,13 +79,13 @@ pub fn write_request(
         if request.stream {
             body.boolean("stream", true);
         }
-        // The upstream would keep the interaction otherwise.
+        // Otherwise the upstream would store the interaction.
         body.boolean("store", false);
     });
     Ok(out)
 }
 
-/// Names the fields that this dialect does not have.
+/// Reports the fields that this dialect does not have as dropped.
 fn drop_unsupported(request: &Request, dropped: &mut Dropped) {
     for name in &request.unknown {
         dropped.name(name);
@@ -110,7 +110,8 @@ fn drop_unsupported(request: &Request, dropped: &mut Dropped) {
     drop_strict(request, dropped);
 }
 
-/// Results of tools can hold documents too, but not their names.
+/// Reports parts of a tool result as dropped: names of documents, and parts that only another
+/// dialect has.
 fn drop_from_result(path: Path, part: &Part, dropped: &mut Dropped) {
     match part {
         Part::Document(document) if document.name.is_some() => {
@@ -163,7 +164,7 @@ fn write_user(steps: &mut Array<'_>, side: &Side<'_>, detail: Option<ImageDetail
     }
 }
 
-/// Writes a content; parts that are steps of their own are none.
+/// Writes a content. Parts that are steps of their own are skipped.
 fn write_content(contents: &mut Array<'_>, part: &Part, detail: Option<ImageDetail>) {
     match part {
         Part::Text(text) | Part::Refusal(text) => {
@@ -232,8 +233,8 @@ fn write_result(steps: &mut Array<'_>, result: &ToolResult, detail: Option<Image
     });
 }
 
-/// Writes the steps of the model's turn. The signature of calls stands on a thought before them;
-/// without one the vendor's stand-in goes there.
+/// Writes the steps of a model turn. A thought before the calls carries their signature. If it is
+/// missing, the vendor's replacement value is used.
 fn write_model(steps: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
     let own = |opaque| signature::sent(opaque, Dialect::Interactions, target.public_model);
     let mut unsigned = signature::bypass(target.profile);
@@ -279,7 +280,7 @@ fn write_thought(steps: &mut Array<'_>, signature: &str, summary: &str) {
     });
 }
 
-/// Writes what the model has said up to here as one step.
+/// Writes the collected contents of the model as one step.
 fn flush(steps: &mut Array<'_>, spoken: &mut Vec<&Part>) {
     if spoken.is_empty() {
         return;
@@ -294,7 +295,7 @@ fn flush(steps: &mut Array<'_>, spoken: &mut Vec<&Part>) {
     });
 }
 
-/// The mode of function calling. Names that may be called are allowed in it, or all are.
+/// The mode of function calling. It applies to the allowed names, or to all functions.
 const fn mode(calling: Calling) -> &'static str {
     match calling {
         Calling::MustNot => "none",

@@ -5,7 +5,7 @@ use crate::interactions::stream::Reader;
 use crate::json::{Cursor, utf8};
 use crate::native::Broken;
 
-/// Reads a whole answer. `model` is the public id, the mark of origin of opaque values.
+/// Reads a whole answer. `model` is the public id, which marks the origin of signatures.
 pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
     let mut cursor = Cursor::new(utf8(body)?);
     let value = cursor.value()?;

@@ -1,11 +1,11 @@
-//! The pieces that steps are made of, in whole answers and in events.
+//! Steps and their pieces as upstreams send them, in whole answers and in events.
 
 use std::borrow::Cow;
 
 use crate::json::walk::{self, Misread, compact};
 use crate::json::{Cursor, Integer, Raw, Shape};
 
-/// A step, as far as it tells what it is.
+/// The kind of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::interactions) enum Step {
     Spoken,
@@ -14,7 +14,7 @@ pub(in crate::interactions) enum Step {
         id: String,
         name: String,
     },
-    /// A step of a tool that runs beside the model.
+    /// A step of a tool that the upstream runs.
     Other,
 }
 
@@ -26,25 +26,25 @@ pub(in crate::interactions) enum Piece {
     Signature(String),
     /// A fragment of a call's arguments.
     Arguments(String),
-    /// Arguments as the beginning of a call gave them, whole.
+    /// Complete arguments that came with the start of a call.
     Given(String),
     Image {
         mime: String,
         data: String,
     },
-    /// A source of the text so far; offsets count bytes.
+    /// A source of the text so far. Offsets count bytes.
     Source {
         url: String,
         title: String,
         start: u64,
         end: u64,
     },
-    /// The step was withheld.
+    /// The step was blocked.
     Blocked,
 }
 
 impl Piece {
-    /// The step that a piece belongs to, if it tells.
+    /// The kind of step that a piece belongs to, if it is known.
     pub(in crate::interactions) fn step(&self) -> Option<Step> {
         match self {
             Self::Summary(_) | Self::Signature(_) => Some(Step::Thought),
@@ -56,7 +56,7 @@ impl Piece {
     }
 }
 
-/// Reads a step and what it holds already.
+/// Reads a step and its content so far.
 pub(in crate::interactions) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Piece>), Misread> {
     let [mut id, mut name] = [const { String::new() }; 2];
     let mut kind = Cow::default();
@@ -118,7 +118,7 @@ pub(in crate::interactions) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Pie
     Ok((step, pieces))
 }
 
-/// Reads a delta; nothing where it is of a kind that only this dialect knows, or empty.
+/// Reads a delta. `None` if it is empty, or of a kind that only this dialect has.
 pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Option<Piece>, Misread> {
     let kind = kind_of(delta)?;
     let member = |wanted: &str| member(delta, wanted);
@@ -155,7 +155,7 @@ pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Option<Piece
     }
 }
 
-/// Reads a content: a text with its sources, or a picture.
+/// Reads a content: a text with its sources, or an image.
 fn read_content(content: Raw<'_>, pieces: &mut Vec<Piece>) -> Result<(), Misread> {
     let mut kind = Cow::default();
     let [mut said, mut mime, mut data] = [const { String::new() }; 3];
@@ -214,7 +214,7 @@ fn read_source(annotation: Raw<'_>, pieces: &mut Vec<Piece>) -> Result<(), Misre
     Ok(())
 }
 
-/// Steps through a list; what is none is passed over.
+/// Calls a function with each item of a list. Another value is skipped.
 fn each(
     list: Raw<'_>,
     mut item: impl FnMut(Raw<'_>) -> Result<(), Misread>,
@@ -248,7 +248,7 @@ fn member<'a>(object: Raw<'a>, wanted: &str) -> Result<Option<Raw<'a>>, Misread>
     Ok(found)
 }
 
-/// A string; another type is as good as none.
+/// Reads a string. A value of another type counts as empty.
 fn text(cursor: &mut Cursor<'_>) -> Result<String, Misread> {
     if cursor.shape()? == Shape::String {
         return Ok(cursor.string()?.decode_lossy().into_owned());

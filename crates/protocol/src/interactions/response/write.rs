@@ -1,4 +1,4 @@
-//! Writes whole answers for callers of Interactions.
+//! Writes whole answers for clients of Interactions.
 
 use crate::canon::{Block, Echo, Folded, Offsets, Opaque, Response, Stop, arguments};
 use crate::dialect::Dialect;
@@ -73,7 +73,7 @@ fn write_step(steps: &mut Array<'_>, folded: &Folded, echo: &Echo) {
             content.text("data", &folded.text);
         }),
         Block::Thought => {
-            // Without a signature, thoughts are for those who asked for them.
+            // Thoughts without a signature are shown only to clients that asked for them.
             if signature.is_some() || (shows(echo) && !folded.text.is_empty()) {
                 write_thought(steps, signature.as_deref(), &folded.text);
             }
@@ -154,7 +154,7 @@ pub(in crate::interactions) fn told(opaque: &Opaque) -> String {
     signature::told(opaque, Dialect::Interactions).into_owned()
 }
 
-/// Whether the caller asked for thoughts.
+/// Whether the client asked for thoughts.
 pub(in crate::interactions) fn shows(echo: &Echo) -> bool {
     let reasoning = echo.request.reasoning.as_ref();
     reasoning.is_some_and(|reasoning| reasoning.show)

@@ -1,4 +1,4 @@
-//! Tells steps as blocks.
+//! Turns steps into blocks of the common form.
 
 use crate::canon::{Block, Delta, Event, Offsets, Opaque, base64};
 use crate::dialect::Dialect;
@@ -6,18 +6,18 @@ use crate::interactions::response::wire::{Piece, Step};
 use crate::native::Broken;
 use crate::usage::Usage;
 
-/// The block that is being told.
+/// The open block.
 #[derive(Debug, Default)]
 pub(in crate::interactions) struct Teller {
     open: Option<Open>,
     signed: bool,
     offsets: Offsets,
-    /// Arguments that came with the start of a call, which fragments take the place of.
+    /// Arguments that came with the start of a call. Fragments replace them.
     arguments: Option<String>,
     pub(in crate::interactions) usage: Option<Usage>,
-    /// Whether anything was told.
+    /// Whether any event was passed on.
     pub(in crate::interactions) told: bool,
-    /// Whether a step says that it was withheld.
+    /// Whether a step was blocked.
     pub(in crate::interactions) blocked: bool,
 }
 
@@ -29,7 +29,7 @@ enum Open {
 }
 
 impl Teller {
-    /// Tells a piece of a step.
+    /// Passes on a piece of a step.
     pub(in crate::interactions) fn tell(
         &mut self,
         step: &Step,
@@ -95,7 +95,7 @@ impl Teller {
         Ok(())
     }
 
-    /// Opens a block of this kind, unless one is open that can go on.
+    /// Opens a block of this kind, unless an open one can continue.
     fn ensure(&mut self, kind: Open, step: &Step, out: &mut Vec<Event>) -> Result<(), Broken> {
         if self.open == Some(kind) && !self.signed {
             return Ok(());
@@ -117,12 +117,12 @@ impl Teller {
         Ok(())
     }
 
-    /// Ends a step. A call without arguments is one all the same.
+    /// Ends a step. A call without arguments is a call too.
     pub(in crate::interactions) fn finish(&mut self, step: &Step, out: &mut Vec<Event>) {
         if let Step::Call { .. } = step
             && self.open != Some(Open::Call)
         {
-            // A call's own step can always open it.
+            // The step of a call can always open it.
             let _ = self.ensure(Open::Call, step, out);
         }
         self.close(out);
@@ -139,7 +139,7 @@ impl Teller {
         self.report(out);
     }
 
-    /// Tells the last usage between two blocks.
+    /// Passes on the last usage between two blocks.
     pub(in crate::interactions) fn report(&mut self, out: &mut Vec<Event>) {
         if self.open.is_none() {
             out.extend(self.usage.take().map(Event::Usage));

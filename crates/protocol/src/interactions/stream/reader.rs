@@ -1,7 +1,7 @@
 //! Reads the answer of an Interactions upstream, whole or as events.
 //!
-//! Steps come one after another. Should events of several steps come mixed, those of the first
-//! are passed on and the others wait until it has stopped.
+//! Steps arrive one after another. If events of several steps are mixed, those of the first step
+//! are passed on at once and the others wait until it has stopped.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use crate::native::Broken;
 use crate::rejection;
 use crate::sse::{Data, Frame};
 
-/// The most steps that may be open at a time.
+/// Limit for steps that are open at the same time.
 const STEPS_MAX: usize = 256;
 
 /// Reads a stream.
@@ -26,14 +26,14 @@ const STEPS_MAX: usize = 256;
 pub struct Reader {
     model: Box<str>,
     started: bool,
-    /// Steps that have begun and are not all told; the first one is being told.
+    /// Steps that are not completely passed on. The first one is passed on at once.
     steps: VecDeque<Waiting>,
     teller: Teller,
     calls: usize,
     ended: bool,
 }
 
-/// A step and what is known of it.
+/// A step, and its pieces that are not passed on yet.
 #[derive(Debug)]
 struct Waiting {
     index: Option<u64>,
@@ -55,7 +55,7 @@ impl Reader {
         }
     }
 
-    /// Takes a whole interaction in the place of a stream.
+    /// Reads a whole interaction as if it were a stream.
     pub(in crate::interactions) fn whole(
         model: &str,
         interaction: Raw<'_>,
@@ -84,7 +84,7 @@ impl Reader {
         self.event(utf8(data)?, frame, out)
     }
 
-    /// The upstream has closed the stream: an error, unless the interaction was completed.
+    /// The upstream has closed the stream. That is an error unless the interaction has ended.
     pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
         if self.ended {
             Ok(())
@@ -168,7 +168,8 @@ impl Reader {
         (step, pieces): (Step, Vec<Piece>),
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
-        // A step that begins again has stopped; without indexes, steps come one after another.
+        // A step whose index starts again has stopped. Without indexes, steps arrive one after
+        // another.
         for waiting in &mut self.steps {
             waiting.stopped |= waiting.index == index;
         }
@@ -197,7 +198,7 @@ impl Reader {
         if let Some(waiting) = self.running(index) {
             waiting.pieces.push_back(piece);
         } else {
-            // Some begin without saying so.
+            // Some upstreams send no start event.
             let step = piece.step();
             let step = step.ok_or_else(|| Broken::malformed("a call without a name"))?;
             self.start(index, (step, vec![piece]), out)?;
@@ -212,7 +213,7 @@ impl Reader {
         self.tell(out)
     }
 
-    /// The step that an event is about: the last one that has begun, if it has no index.
+    /// The step that an event belongs to: the last one that started, if the event has no index.
     fn running(&mut self, index: Option<u64>) -> Option<&mut Waiting> {
         let mut running = self.steps.iter_mut().rev().filter(|step| !step.stopped);
         match index {
@@ -221,7 +222,7 @@ impl Reader {
         }
     }
 
-    /// Tells what is known of the first step, and of the next ones when it has stopped.
+    /// Passes on the first step as far as it is known, and the next ones once it has stopped.
     fn tell(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
         while let Some(first) = self.steps.front_mut() {
             for piece in first.pieces.drain(..) {
@@ -237,8 +238,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads an interaction, which ends the answer: its steps if it has any, status and usage.
-    /// `ended` is the status that is known without it.
+    /// Reads the interaction that ends the answer: status, usage, and its steps if it has any.
+    /// `ended` is a status that is known already.
     fn interaction(
         &mut self,
         value: Raw<'_>,
@@ -280,7 +281,7 @@ impl Reader {
             waiting.stopped = true;
         }
         self.tell(out)?;
-        // A stream has told its steps before.
+        // A stream has passed on its steps before.
         if let Some(steps) = steps.filter(|_| !self.teller.told) {
             walk::array::<Broken>(&mut Cursor::new(steps.text()), "steps", |cursor, number| {
                 let index = u64::try_from(number).ok();
@@ -292,7 +293,7 @@ impl Reader {
         self.teller.report(out);
         let blocked = failed || self.teller.blocked;
         out.push(Event::Finish(match status.as_ref() {
-            // The upstream says `completed` with calls that wait, when nothing is kept.
+            // Without storage the upstream reports `completed` although calls need results.
             _ if self.calls > 0 => Stop::ToolCalls,
             "incomplete" | "requires_continuation" => Stop::Length,
             _ if blocked => Stop::Filter(None),
@@ -303,7 +304,7 @@ impl Reader {
     }
 }
 
-/// An interaction that came to nothing is no answer.
+/// Returns a failure for an interaction that failed.
 fn judge(status: Raw<'_>, model: &str) -> Result<(), Broken> {
     let is = |name: &&str| status.string().is_some_and(|status| status.is(name));
     if FAILED.iter().any(is) {

@@ -1,4 +1,4 @@
-//! Writes streams for callers of Interactions.
+//! Writes streams for clients of Interactions.
 
 use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event, Offsets, Stop};
@@ -15,12 +15,12 @@ use crate::usage::Usage;
 #[derive(Debug)]
 pub struct Writer {
     echo: Echo,
-    /// The number of the next step.
+    /// The index of the next step.
     index: u64,
     open: Option<Block>,
-    /// Whether the open block has been told as a step.
+    /// Whether the step of the open block has started.
     begun: bool,
-    /// What is told only when it is known to be wanted, or whole: a thought, a picture.
+    /// Content that is sent as a whole, or only if it is needed: an image, a thought.
     held: String,
     offsets: Offsets,
     spoke: bool,
@@ -163,8 +163,8 @@ impl Writer {
         });
     }
 
-    /// The signature of a call stands on a thought before it, and can do so as long as the call
-    /// has not begun.
+    /// Sends the signature of a call, on a thought before the call. This is possible until the call
+    /// has started.
     fn sign_call(&mut self, signature: &str, out: &mut ByteQueue) {
         if self.begun {
             return;
@@ -185,7 +185,7 @@ impl Writer {
                     delta.text("data", &data);
                 });
             }
-            // A call without arguments is one all the same.
+            // A call without arguments is a call too.
             Some(Block::ToolCall { .. }) => self.begin(out),
             _ => {}
         }
@@ -193,7 +193,7 @@ impl Writer {
         self.open = None;
     }
 
-    /// Tells that a step begins, once it is sure to have something in it.
+    /// Starts the step once it is certain to have content.
     fn begin(&mut self, out: &mut ByteQueue) {
         let Some(block) = &self.open else {
             return;
@@ -222,7 +222,7 @@ impl Writer {
         });
     }
 
-    /// Tells that the step is over, if it has begun.
+    /// Ends the step, if it has started.
     fn stop(&mut self, out: &mut ByteQueue) {
         if !std::mem::take(&mut self.begun) {
             return;
@@ -264,7 +264,7 @@ impl Writer {
     }
 }
 
-/// Puts out an event. Clients go by the type inside the data, not by the event's name.
+/// Writes an event. Clients read the type inside the data, not the name of the event.
 fn put(
     out: &mut ByteQueue,
     scratch: &mut Vec<u8>,

@@ -1,7 +1,7 @@
-//! Takes thoughts of other vendors out of a history that goes on to this dialect's own.
+//! Removes the thoughts of other vendors' models from requests to Messages upstreams.
 //!
-//! A conversation may change its model. What another vendor's model thought came to the caller as
-//! thinking blocks whose signatures we wrapped; an upstream of this dialect would refuse them.
+//! A conversation may change its model. Clients received the thoughts of another vendor's model as
+//! thinking blocks with signatures that the gateway wrapped. A Messages upstream would refuse them.
 
 use std::ops::Range;
 
@@ -10,18 +10,18 @@ use crate::json::patch::{Edit, gaps};
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::needle::Needle;
 
-/// How every value that we wrapped begins, quote included.
+/// How a string starts that the gateway wrapped, with its quote.
 static WRAPPED: Needle = Needle::new("\"Z3cxf");
 
-/// The edits that take the thoughts out of `messages`; none, at no cost, in a history without. A
-/// message of nothing else goes with them, since an empty one would be refused.
+/// The edits that remove the thoughts from `messages`. A message that would be empty is removed
+/// too, because upstreams refuse it. A history without wrapped values costs one search.
 pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
     if !WRAPPED.is_in(messages.text().as_bytes()) {
         return edits;
     }
     let mut list = List::default();
-    // The text has been checked before: what cannot be walked through holds nothing of ours.
+    // The caller has validated the JSON. What cannot be walked contains nothing of ours.
     let _ = each_item(messages, |message| {
         let blocks = match member(message, "content")? {
             Some(content) if content.shape() == Shape::Array => blocks(content)?,
@@ -38,7 +38,7 @@ pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
     edits
 }
 
-/// The items of a list, and which of them stay.
+/// The items of a list, and which of them are kept.
 #[derive(Default)]
 struct List {
     spans: Vec<Range<usize>>,
@@ -77,7 +77,7 @@ fn is_foreign(block: Raw<'_>) -> Result<bool, SyntaxError> {
     Ok(signature.is_some_and(|text| Opaque::unwrap(&text.decode_lossy()).is_some()))
 }
 
-/// A member of an object; nothing if it is none.
+/// A member of an object. `None` if the value is not an object.
 fn member<'a>(object: Raw<'a>, wanted: &str) -> Result<Option<Raw<'a>>, SyntaxError> {
     let mut found = None;
     if object.shape() == Shape::Object {
@@ -92,7 +92,7 @@ fn member<'a>(object: Raw<'a>, wanted: &str) -> Result<Option<Raw<'a>>, SyntaxEr
     Ok(found)
 }
 
-/// Steps through an array, with places counted as the array's own is.
+/// Calls a function with each item. Spans count from the start of the array.
 fn each_item<'a>(
     array: Raw<'a>,
     mut item: impl FnMut(Raw<'a>) -> Result<(), SyntaxError>,

@@ -1,4 +1,4 @@
-//! Requests, into the common form and out of it.
+//! Messages requests, from and into the common form.
 
 pub(super) mod foreign_thoughts;
 mod read;

@@ -9,8 +9,8 @@ use crate::json::walk::{self, Misread};
 use crate::json::{Cursor, Integer, utf8};
 use crate::messages::fields::Fields;
 
-/// Reads a request whose head has been read. Members that say nothing to other dialects are
-/// listed; what stands in the place of something known must be of its type.
+/// Reads a request whose head was accepted. Members that other dialects do not have are listed as
+/// unknown. Known members must have the right type.
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut request = Request::default();
     let mut system = None;
@@ -19,7 +19,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut cursor = Cursor::new(utf8(body)?);
     walk::object(&mut cursor, "body", |cursor, name| {
         match name {
-            // Named elsewhere, or refused unless it says what holds anyway.
+            // These are read elsewhere, or the head accepts only their defaults.
             "model" | "service_tier" | "speed" | "thread" => drop(cursor.value()?),
             "stream" => request.stream = walk::boolean(cursor, name)?.unwrap_or(false),
             "max_tokens" => {
@@ -40,7 +40,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
             "tool_choice" => tools::read_choice(cursor, &mut request)?,
             "thinking" => asked.read(cursor, &mut request.unknown)?,
             "output_config" => output_config(cursor, &mut request, &mut asked)?,
-            // The name from before structured output left its beta.
+            // The name that structured output had as a beta feature.
             "output_format" => request.format = format(cursor, name, &mut request.unknown)?,
             "metadata" => metadata(cursor, &mut request)?,
             _ => unread(cursor.value()?, &mut request.unknown, || name.to_owned()),
@@ -69,7 +69,7 @@ fn message(
     let role = match fields.text("role", "messages.role")?.as_ref() {
         "user" => Role::User,
         "assistant" => Role::Assistant,
-        // Legal for the newest clients.
+        // Allowed since a recent version of the protocol.
         "system" => Role::System,
         _ => {
             let message = "`messages.role` must be `user` or `assistant`.";

@@ -14,10 +14,10 @@ use crate::json::{Cursor, Raw, Shape};
 use crate::messages::fields::Fields;
 use crate::shared::signature;
 
-/// Reads blocks, and remembers what it could not carry.
+/// Reads blocks and collects what was dropped.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    /// Members of blocks that other dialects do not know.
+    /// Paths of members that other dialects do not have.
     pub(super) unknown: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Blocks {
         Ok(parts)
     }
 
-    /// Steps through a string or an array of blocks. A string is a text block.
+    /// Calls a function with each block. A string counts as one text block.
     fn each<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -117,8 +117,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Reads a block that a user or a tool may send; says whether it was one that other dialects
-    /// can carry. `path` is where its parts are told to stand, `place` where it stands itself.
+    /// Reads a block that users and tools may send. Returns whether other dialects have it too. Its
+    /// parts get `path` as their position. `place` is the position of the block itself.
     fn medium(
         &mut self,
         kind: &str,
@@ -149,7 +149,7 @@ impl Blocks {
                 Ok(true)
             }
             "document" => self.document(fields, (path, place), parts),
-            // Found text is worth having without its source.
+            // The found text is useful without its source.
             "search_result" => match fields.take("content") {
                 Some(content) => {
                     let list = format_args!("{place}.content");
@@ -186,7 +186,7 @@ impl Blocks {
             "text" => {
                 let text = source.text("data", "messages.content.source.data")?;
                 push_text(parts, path, text);
-                // There is one type of text.
+                // There is only one type of text.
                 source.take("media_type");
                 true
             }
@@ -204,7 +204,7 @@ impl Blocks {
         }
         source.left(&format_args!("{place}.source"), &mut self.unknown);
         if let Some(mut citations) = citations {
-            // The default is spelt out by some clients.
+            // Some clients send the default explicitly.
             if citations.boolean("enabled") == Some(true) {
                 note(&mut self.unknown, format!("{place}.citations.enabled"));
             }
@@ -213,7 +213,7 @@ impl Blocks {
         Ok(true)
     }
 
-    /// Reads blocks inside a block, which stand in `list`.
+    /// Reads the blocks in the member `list` of a block.
     fn inner(
         &mut self,
         content: Raw<'_>,
@@ -238,7 +238,7 @@ impl Blocks {
         )?;
         let is_known = parts.len() > before;
         if !is_known {
-            // A block that is dropped as a whole is told as one.
+            // A block that is dropped as a whole is reported without its members.
             self.unknown.truncate(noted);
         }
         Ok(is_known)
@@ -270,7 +270,7 @@ impl Blocks {
             signed_at: SignedAt::default(),
         };
         parts.push((path, Part::ToolCall(call)));
-        // A call by the model itself is what every other dialect knows.
+        // Calls by the model itself are the only ones that other dialects have.
         let caller = fields.take("caller").and_then(Fields::of);
         let Some(mut caller) = caller else {
             return Ok(());
@@ -328,7 +328,7 @@ fn push_text(parts: &mut Parts, path: Path, text: Cow<'_, str>) {
     }
 }
 
-/// Where a picture is; nothing if only this dialect's vendor could find it.
+/// The source of an image. `None` if only the vendor can resolve it.
 fn image_source(source: &mut Fields<'_>) -> Option<ImageSource> {
     match source.string("type")?.as_ref() {
         "base64" => {

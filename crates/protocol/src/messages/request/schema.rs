@@ -1,7 +1,7 @@
-//! The part of JSON Schema that structured output and strict tools understand here.
+//! The subset of JSON Schema that structured output and strict tools accept.
 //!
-//! The vendor refuses other keywords; its own client libraries move them into the description,
-//! where the model at least reads them. So do we.
+//! The vendor refuses other keywords. Its own client libraries move them into the description,
+//! where the model can at least read them. The gateway does the same.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::json::walk;
 use crate::json::write::{self, Object};
 use crate::json::{Cursor, Integer, Raw, Shape, SyntaxError};
 
-/// Formats of strings that are understood.
+/// String formats that are accepted.
 const FORMATS: [&str; 10] = [
     "date-time",
     "time",
@@ -23,7 +23,7 @@ const FORMATS: [&str; 10] = [
     "uuid",
 ];
 
-/// Writes the schema without what is not understood.
+/// Writes the schema, reduced to the accepted keywords.
 pub(super) fn write_subset(schema: &str, out: &mut Vec<u8>) {
     match Cursor::new(schema).value() {
         Ok(value) => write_schema(value, out),
@@ -68,7 +68,7 @@ fn write_schema(schema: Raw<'_>, out: &mut Vec<u8>) {
                     let text = value.string().map(|text| text.decode_lossy().into_owned());
                     told = text.or(told.take());
                 }
-                // No dialect but the schema's own reader needs these; the last one is forced.
+                // The model needs none of these. `additionalProperties` is always set to false.
                 "$schema" | "$id" | "$comment" => {}
                 "additionalProperties" if is_object => {}
                 _ => left.push(format!("{name}: {}", walk::compact(value.text()))),
@@ -83,7 +83,7 @@ fn write_schema(schema: Raw<'_>, out: &mut Vec<u8>) {
     });
 }
 
-/// The description, with what had to leave the schema behind it.
+/// The description, followed by the keywords that were removed.
 fn describe(told: Option<&str>, left: &[String]) -> Option<String> {
     if left.is_empty() {
         return told.map(str::to_owned);

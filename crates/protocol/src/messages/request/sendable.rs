@@ -1,4 +1,4 @@
-//! What of a conversation can be sent.
+//! Selects the parts of a conversation that a Messages upstream accepts.
 
 use crate::canon::{
     Arranged, Document, Dropped, Field, Image, ImageDetail, ImageSource, Member, Part, Path, Role,
@@ -8,9 +8,9 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::shared::signature;
 
-/// The types of pictures that are taken, and their other names.
+/// Types of images that are accepted, by all their names.
 const IMAGES: [(&str, &str); 6] = [
-    // Found out by its first bytes.
+    // The type is detected from the first bytes.
     ("", ""),
     ("image/jpeg", "image/jpeg"),
     ("image/jpg", "image/jpeg"),
@@ -19,8 +19,8 @@ const IMAGES: [(&str, &str); 6] = [
     ("image/webp", "image/webp"),
 ];
 
-/// Leaves out what cannot be sent and lists it. Sides that say nothing then are gone, and those
-/// around them are joined.
+/// Removes the parts that cannot be sent and reports them. A side without parts is removed, and the
+/// sides around it are merged.
 pub(super) fn sent<'a>(
     arranged: Arranged<'a>,
     detail: Option<ImageDetail>,
@@ -44,7 +44,7 @@ pub(super) fn sent<'a>(
         side.parts = parts;
         match (sides.last_mut(), lost) {
             (_, Some(path)) if side.parts.is_empty() && side.role == Role::User => {
-                // The model would not see that it was asked.
+                // An empty message would hide from the model that it was asked something.
                 let message = "Nothing of this turn can be sent to this model.";
                 return Err(Failure::invalid(message).param(path.to_string()));
             }
@@ -61,7 +61,7 @@ pub(super) fn sent<'a>(
     Ok(sides)
 }
 
-/// Whether the conversation is in a tool loop whose first thought is not there.
+/// Whether the conversation is in a tool loop whose first thought is missing.
 pub(super) fn resumes_without_thought(sides: &[Side<'_>]) -> bool {
     let mut sides = sides.iter().rev();
     let mut next = || sides.next()?.parts.first().map(|(_, part)| *part);
@@ -71,7 +71,7 @@ pub(super) fn resumes_without_thought(sides: &[Side<'_>]) -> bool {
 /// Whether a part can be sent.
 enum Fit {
     Sent,
-    /// There is nothing in it.
+    /// The part is empty.
     Empty,
     Lost,
 }
@@ -104,7 +104,7 @@ fn fit(
         }
         Part::Thought(thought) => !is_user && signed(thought, target).is_some(),
         Part::ToolCall(call) => {
-            // A call has no member for a signature.
+            // Calls have no member for a signature.
             if call.opaque.is_some() {
                 dropped.signature(path, call);
             }
@@ -115,12 +115,12 @@ fn fit(
     Ok(if is_sent { Fit::Sent } else { Fit::Lost })
 }
 
-/// Empty text is refused upstream, and so is text of nothing but white space.
+/// Whether a text has other characters than white space. Upstreams refuse texts without them.
 pub(super) fn is_said(text: &str) -> bool {
     !text.trim().is_empty()
 }
 
-/// The signature of a thought, if the model made it itself.
+/// The signature of a thought, if the target model made it.
 pub(super) fn signed<'a>(thought: &'a Thought, target: &Target<'_>) -> Option<&'a str> {
     signature::sent(
         thought.opaque.as_ref(),
@@ -129,19 +129,19 @@ pub(super) fn signed<'a>(thought: &'a Thought, target: &Target<'_>) -> Option<&'
     )
 }
 
-/// PDF and text are read.
+/// Whether upstreams read this type of document: PDF and text.
 fn is_readable(document: &Document) -> bool {
     document.mime == "application/pdf" || document.mime.starts_with("text/")
 }
 
-/// The type of a picture by the name it has here, if it is taken.
+/// The name of an image type in this dialect, if it is accepted.
 pub(super) fn image_type(mime: &str) -> Option<&'static str> {
     let mut known = IMAGES.iter();
     let found = known.find(|(name, _)| name.eq_ignore_ascii_case(mime));
     found.map(|(_, mime)| *mime)
 }
 
-/// A picture that cannot be sent is not left out: the answer would be about something else.
+/// Refuses an image that cannot be sent. Without it the answer would be about something else.
 fn check_image(
     image: &Image,
     path: Path,

@@ -1,4 +1,4 @@
-//! Thinking and effort, both ways.
+//! Reads and writes thinking and effort.
 
 use crate::canon::{Dropped, Effort, Reasoning, Request};
 use crate::failure::Failure;
@@ -8,11 +8,11 @@ use crate::json::{Cursor, Integer};
 use crate::messages::fields::Fields;
 use crate::profile::{self, Profile};
 
-/// The output limit of models whose own limit is not known.
+/// The output limit for models whose own limit is not known.
 const OUTPUT_TOKENS: u64 = 4096;
-/// The smallest budget.
+/// The smallest budget that upstreams accept.
 const BUDGET_TOKENS_MIN: u64 = 1024;
-/// The efforts that can be named.
+/// The efforts that this dialect has.
 const EFFORTS: [Effort; 5] = [
     Effort::Low,
     Effort::Medium,
@@ -21,11 +21,11 @@ const EFFORTS: [Effort; 5] = [
     Effort::Max,
 ];
 
-/// What a caller says about thinking.
+/// What a client requests about thinking.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     thinking: Option<Kind>,
-    /// Whether it was said that thinking is to be shown, or not.
+    /// Whether the client says that thoughts are shown or hidden.
     is_display_said: bool,
     effort: Option<Effort>,
 }
@@ -68,7 +68,7 @@ impl Asked {
                 return Err(Failure::invalid(message).param("thinking.budget_tokens"));
             }
             ("adaptive", _) => Kind::Adaptive { show },
-            // Notes between tool calls are no thinking.
+            // Notes between tool calls do not count as thinking.
             ("disabled" | "between_tools", _) => Kind::Off,
             _ => {
                 let message = "`thinking.type` must be `enabled`, `adaptive` or `disabled`.";
@@ -93,7 +93,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Both in the common form.
+    /// Thinking and effort in the common form.
     pub(super) fn reasoning(self, unknown: &mut Vec<String>) -> Option<Reasoning> {
         let effort = self.effort;
         let (effort, budget_tokens, show) = match self.thinking {
@@ -101,7 +101,7 @@ impl Asked {
             Some(Kind::Adaptive { show }) => (effort, None, show),
             Some(Kind::Budget { tokens, show }) => (effort, Some(tokens), show),
             Some(Kind::Off) => {
-                // Other dialects know no effort but that of reasoning.
+                // In other dialects effort only applies to reasoning.
                 if effort.is_some() {
                     unknown.push("output_config.effort".to_owned());
                 }
@@ -117,7 +117,7 @@ impl Asked {
     }
 }
 
-/// What an upstream is told about thinking, and the output limit that goes with it.
+/// What an upstream is told about thinking, with the matching output limit.
 #[derive(Debug)]
 pub(super) struct Plan {
     thinking: Option<Kind>,
@@ -125,17 +125,17 @@ pub(super) struct Plan {
     pub(super) max_tokens: u64,
 }
 
-/// What stands against thinking in a conversation.
+/// Reasons against thinking in a conversation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hindrance {
-    /// A tool must be called.
+    /// The model must call a tool.
     pub(super) forced: bool,
-    /// A tool loop is open whose first thought is lost, without which a budget is refused.
+    /// A tool loop is open and its first thought is missing. Upstreams then refuse a budget.
     pub(super) resumed: bool,
 }
 
 impl Plan {
-    /// Decides by what the model understands.
+    /// Decides by what the model supports.
     pub(super) fn new(
         request: &Request,
         profile: &Profile,
@@ -178,7 +178,7 @@ impl Plan {
             Some(Effort::None) => {
                 let cannot = |known: &Vec<Effort>| !known.contains(&Effort::None);
                 match &profile.efforts {
-                    // A model that always thinks refuses to be told not to.
+                    // A model that always thinks refuses to have it turned off.
                     Some(known) if cannot(known) => (None, known.iter().min().copied()),
                     _ => (Some(Kind::Off), None),
                 }
@@ -210,7 +210,7 @@ impl Plan {
             (None, Some(Effort::Max)) => usual.unwrap_or(Effort::Max.budget_tokens()),
             (None, Some(effort)) => effort.budget_tokens(),
             (None, None) => {
-                // A budget nobody named is none; without one there is nothing to show.
+                // The client set no budget, and without one nothing is shown.
                 dropped.shown_reasoning(reasoning);
                 return Some(Self {
                     thinking: None,
@@ -221,7 +221,7 @@ impl Plan {
         };
         let off = asked == 0;
         let tokens = asked.max(BUDGET_TOKENS_MIN);
-        // Thinking counts as output: the limit must leave room for it.
+        // Thinking counts as output, so the limit must leave room for it.
         let max_tokens = match limit.or(usual) {
             Some(limit) => limit,
             None if off => OUTPUT_TOKENS,
@@ -273,7 +273,7 @@ impl Plan {
     }
 }
 
-/// How the model is told to think; as the newest models are, where that is not known.
+/// How thinking is configured for this model. If that is not known, as for the newest models.
 fn style(profile: &Profile) -> profile::Thinking {
     match profile.thinking {
         Some(style) => style,
@@ -282,7 +282,7 @@ fn style(profile: &Profile) -> profile::Thinking {
     }
 }
 
-/// The effort asked for, by name or by budget.
+/// The requested effort, derived from the budget if only that is set.
 fn effort(reasoning: &Reasoning) -> Option<Effort> {
     let budget = reasoning.budget_tokens.map(Effort::of_budget);
     reasoning.effort.or(budget)

@@ -1,4 +1,4 @@
-//! Tools and the choice among them, both ways.
+//! Reads and writes tools and the tool choice.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 /// The schema of a tool without arguments.
 const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
 
-/// Reads the declarations. Tools that run at the vendor are listed by their type.
+/// Reads the declarations. Tools that the vendor runs are reported by their type.
 pub(super) fn read(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
     walk::array(cursor, "tools", |cursor, at| {
         let path = Path::item("tools", at);
@@ -46,7 +46,7 @@ fn read_schema(schema: Raw<'_>) -> Result<Box<RawValue>, Failure> {
     read.ok_or_else(|| Failure::invalid("`tools.input_schema` must be an object.").param("tools"))
 }
 
-/// Reads the choice, and with it whether calls may come in parallel.
+/// Reads the tool choice, which includes whether parallel calls are allowed.
 pub(super) fn read_choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
     const NAME: &str = "tool_choice";
     if walk::null(cursor)? {
@@ -72,12 +72,13 @@ pub(super) fn read_choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Res
     Ok(())
 }
 
-/// The tools and the choice that an upstream is sent.
+/// The tools and the tool choice for an upstream.
 #[derive(Debug)]
 pub(super) struct Offer<'a> {
     /// Each with the schema of its arguments.
     tools: Vec<(&'a Tool, Cow<'a, str>)>,
-    /// Tools that only the history knows; their blocks are refused without a declaration.
+    /// Tools that only the history uses. Upstreams refuse their blocks unless the tools are
+    /// declared.
     remembered: Vec<&'a str>,
     choice: Choice<'a>,
     serial: bool,
@@ -92,7 +93,7 @@ enum Choice<'a> {
 }
 
 impl<'a> Offer<'a> {
-    /// Decides what is offered.
+    /// Decides which tools are declared.
     pub(super) fn new(
         request: &'a Request,
         sides: &[Side<'a>],
@@ -104,7 +105,8 @@ impl<'a> Offer<'a> {
             Some((Calling::MustNot, _)) => Choice::None,
             Some((Calling::Must, names)) if names.is_empty() => Choice::Any,
             Some((calling, names)) => {
-                // There is no subset of the declared tools, so that only the subset is declared.
+                // This dialect cannot restrict the choice to a subset, so only the subset is
+                // declared.
                 if !matches!(request.tool_choice, Some(ToolChoice::Named(_))) {
                     tools.retain(|tool| names.contains(&tool.name.as_str()));
                 }
@@ -138,7 +140,7 @@ impl<'a> Offer<'a> {
         })
     }
 
-    /// Whether a tool must be called.
+    /// Whether the model must call a tool.
     pub(super) fn is_forced(&self) -> bool {
         matches!(self.choice, Choice::Any | Choice::Named(_))
     }
@@ -176,7 +178,7 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// The names of the tools called in the conversation, each once.
+/// The names of all tools called in the conversation, without duplicates.
 fn called<'a>(sides: &[Side<'a>]) -> Vec<&'a str> {
     let mut names = Vec::new();
     for (_, part) in sides.iter().flat_map(|side| &side.parts) {
@@ -204,7 +206,7 @@ fn write_tool(it: &mut Object<'_>, tool: &Tool, schema: &str) {
     }
 }
 
-/// The schema of a tool's arguments, which must be an object.
+/// The schema of a tool's arguments, which must describe an object.
 fn arguments(tool: &Tool) -> Result<Cow<'_, str>, Failure> {
     let schema = tool.parameters.as_ref();
     rooted(schema.map_or(NO_ARGUMENTS, |schema| schema.get())).ok_or_else(|| {
@@ -214,7 +216,7 @@ fn arguments(tool: &Tool) -> Result<Cow<'_, str>, Failure> {
     })
 }
 
-/// The schema with `object` as its type, if that is what it means.
+/// The schema with `object` as its type, unless it has another type.
 fn rooted(schema: &str) -> Option<Cow<'_, str>> {
     let mut cursor = Cursor::new(schema);
     let mut fields = Fields::read(&mut cursor).ok()??;

@@ -1,4 +1,4 @@
-//! Writes a Messages request out of the common form.
+//! Writes a request of the common form for a Messages upstream.
 
 use super::schema;
 use super::sendable::{resumes_without_thought, sent, signed};
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::json::write::{self, Object};
 use serde_json::Number;
 
-/// Writes the body for an upstream and lists what it leaves out.
+/// Writes the body for an upstream and reports what is dropped.
 pub fn write_request(
     request: &Request,
     target: &Target<'_>,
@@ -58,7 +58,7 @@ pub fn write_request(
 fn output_config(it: &mut Object<'_>, request: &Request, plan: &Plan, dropped: &mut Dropped) {
     let schema = match &request.format {
         None => None,
-        // There is no JSON without a schema here, and no prompt is put in for it.
+        // This dialect has no JSON mode without a schema, and the gateway adds no prompt for it.
         Some(Format::Json) => {
             dropped.field(Field::Format);
             None
@@ -97,7 +97,7 @@ fn sampling(
     plan: &Plan,
     dropped: &mut Dropped,
 ) {
-    // A thinking model samples as it was trained to.
+    // Thinking models accept only the default sampling.
     let thinks = plan.is_on();
     let profile = target.profile;
     let given = &request.sampling;
@@ -106,7 +106,7 @@ fn sampling(
         if thinks && !equals(temperature, 1) {
             dropped.field(Field::Temperature);
         } else if temperature.as_f64().is_some_and(|value| value > 1.0) {
-            // The range ends at 1 here, and at 2 elsewhere.
+            // The range ends at 1 in this dialect, and at 2 in others.
             it.number("temperature", 1);
         } else {
             it.number("temperature", temperature);
@@ -139,12 +139,12 @@ fn sampling(
     }
 }
 
-/// Whether a number is this whole one, however it is written.
+/// Whether a number equals this integer, in any notation.
 fn equals(number: &Number, whole: u32) -> bool {
     number.as_f64() == Some(f64::from(whole))
 }
 
-/// Sequences of nothing but white space are refused upstream.
+/// Writes stop sequences. Upstreams refuse those that are only white space.
 fn stop_sequences(it: &mut Object<'_>, stop: &[String], dropped: &mut Dropped) {
     let is_usable = |stop: &&String| !stop.trim().is_empty();
     if !stop.iter().all(|stop| is_usable(&stop)) {
@@ -159,7 +159,7 @@ fn stop_sequences(it: &mut Object<'_>, stop: &[String], dropped: &mut Dropped) {
     }
 }
 
-/// There is one name for the end user here, and two elsewhere.
+/// Writes the end user. This dialect has one member for it, others have two.
 fn user(it: &mut Object<'_>, request: &Request, dropped: &mut Dropped) {
     let safety = request.safety_identifier.as_deref();
     let user = request.user.as_deref();
@@ -173,7 +173,7 @@ fn user(it: &mut Object<'_>, request: &Request, dropped: &mut Dropped) {
     }
 }
 
-/// Lists what has no place here at all.
+/// Reports the members that this dialect does not have.
 fn leave_out(request: &Request, dropped: &mut Dropped) {
     if request.choices.is_some_and(|choices| choices > 1) {
         dropped.field(Field::Choices);

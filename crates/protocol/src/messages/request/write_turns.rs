@@ -11,10 +11,10 @@ use crate::json::write::{Array, Object};
 use crate::messages::call_id::plain_id;
 use crate::messages::redacted;
 
-/// What a conversation opens with whose first turn is the model's own.
+/// The user message before a conversation that starts with an assistant turn.
 const OPENING: &str = ".";
 
-/// Writes `system`, if there is any.
+/// Writes `system`, unless it is empty.
 pub(super) fn write_system(it: &mut Object<'_>, system: &[&str]) {
     let texts = system.iter().copied().filter(|text| is_said(text));
     let texts: Vec<&str> = texts.collect();
@@ -105,7 +105,7 @@ impl Conversation<'_> {
                 ([(_, Part::Text(text))], _) | (_, [Part::Text(text) | Part::Refusal(text)]) => {
                     it.text("content", text);
                 }
-                // An empty list would be content, too.
+                // An empty list would count as content too.
                 (_, []) => {}
                 (_, parts) => {
                     it.array("content", |it| {
@@ -122,7 +122,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Whether a part is something that users and tools can send.
+/// Whether a part is one that users and tools can send.
 fn is_written(part: &Part) -> bool {
     match part {
         Part::Text(text) | Part::Refusal(text) => is_said(text),
@@ -131,7 +131,7 @@ fn is_written(part: &Part) -> bool {
     }
 }
 
-/// Writes what users and tools can send.
+/// Writes a part that users and tools can send.
 fn write_part(it: &mut Array<'_>, part: &Part) {
     if !is_written(part) {
         return;
@@ -210,13 +210,13 @@ fn write_thought(it: &mut Array<'_>, thought: &Thought, value: &str) {
     });
 }
 
-/// The ids of tool calls as they are sent: of the letters allowed, each only once.
+/// The ids of tool calls as they are sent: of allowed characters, and unique.
 #[derive(Debug, Default)]
 struct Ids {
     given: HashSet<String>,
-    /// The last number behind an id that several calls would have.
+    /// The last number that was appended to make an id unique.
     numbers: HashMap<String, u32>,
-    /// Calls that wait for their result, by the id they came with.
+    /// Calls without a result so far, by their original id.
     waiting: HashMap<String, VecDeque<String>>,
 }
 
@@ -234,7 +234,7 @@ impl Ids {
         unique
     }
 
-    /// The id of the call that a result answers.
+    /// The id of the call that a result belongs to.
     fn take(&mut self, id: &str) -> String {
         let waiting = self.waiting.get_mut(id);
         let next = waiting.and_then(VecDeque::pop_front);

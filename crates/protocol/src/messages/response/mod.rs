@@ -1,4 +1,4 @@
-//! Whole messages, into the common form and out of it.
+//! Whole messages, from and into the common form.
 
 mod read;
 pub(super) mod stop;

@@ -8,7 +8,7 @@ use crate::messages::usage::read_usage;
 use crate::native::Broken;
 use crate::rejection;
 
-/// Reads a whole answer. An error body is none, though it came with a 200.
+/// Reads a whole answer. An error body with status 200 is a failure.
 pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
     let mut cursor = Cursor::new(utf8(body)?);
     let mut ending = Ending::default();

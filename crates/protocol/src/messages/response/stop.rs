@@ -1,4 +1,4 @@
-//! Why an answer ended, both ways.
+//! Reads and writes why an answer ended.
 
 use crate::canon::Stop;
 use crate::json::Raw;
@@ -6,7 +6,7 @@ use crate::json::write::Object;
 use crate::messages::fields::Fields;
 use crate::scrub::{Names, explain};
 
-/// What an answer says about its end, as it is read.
+/// The members that describe the end, as they are read.
 #[derive(Debug, Default)]
 pub(in crate::messages) struct Ending {
     reason: Option<String>,
@@ -16,7 +16,7 @@ pub(in crate::messages) struct Ending {
 }
 
 impl Ending {
-    /// Notes a member of a message or of `message_delta.delta`; the last one counts.
+    /// Notes a member of a message or of `message_delta.delta`. The last value counts.
     pub(in crate::messages) fn note(&mut self, name: &str, value: Raw<'_>) {
         let text = || Some(value.string()?.decode_lossy().into_owned());
         match name {
@@ -31,7 +31,7 @@ impl Ending {
         }
     }
 
-    /// The reason in the common form, and the words of a refusal.
+    /// The reason in the common form, and the text of a refusal.
     pub(in crate::messages) fn stop(self, has_calls: bool) -> (Stop, Option<String>) {
         let stop = match self.reason.as_deref() {
             Some("max_tokens") => Stop::Length,
@@ -41,12 +41,12 @@ impl Ending {
             Some("model_context_window_exceeded") => Stop::ContextFull,
             Some("refusal") => {
                 let category = self.category;
-                // The vendor's words, not the model's: they may say who it is.
+                // This is the vendor's text, and it may identify the vendor.
                 let explanation = self.explanation.as_deref();
                 let explanation = explanation.and_then(|text| explain(text, Names::default()));
                 return (Stop::Refusal { category }, explanation);
             }
-            // Some servers say nothing of calls here.
+            // Some servers do not report calls here.
             _ if has_calls => Stop::ToolCalls,
             _ => Stop::End,
         };
@@ -54,7 +54,7 @@ impl Ending {
     }
 }
 
-/// Writes the members that say why an answer ended.
+/// Writes the members that describe the end.
 pub(in crate::messages) fn write(it: &mut Object<'_>, stop: &Stop) {
     let mut sequence = None;
     let mut refusal = None;
@@ -71,7 +71,7 @@ pub(in crate::messages) fn write(it: &mut Object<'_>, stop: &Stop) {
             refusal = Some(category.as_deref());
             "refusal"
         }
-        // The reasons of other vendors are no categories of this one.
+        // The reasons of other vendors are not categories of this one.
         Stop::Filter(_) => {
             refusal = Some(None);
             "refusal"

@@ -1,4 +1,5 @@
-//! Reads the blocks of an answer, whole ones and the beginnings of those that follow in pieces.
+//! Blocks of an answer as upstreams send them: complete blocks, and the starts of blocks in a
+//! stream.
 
 use crate::canon::{Block, Opaque};
 use crate::dialect::Dialect;
@@ -7,11 +8,11 @@ use crate::messages::fields::Fields;
 use crate::messages::redacted;
 use crate::native::Broken;
 
-/// A block as an upstream writes it.
+/// A block of an answer.
 #[derive(Debug)]
 pub(in crate::messages) struct Found {
     pub(in crate::messages) block: Block,
-    /// What it holds already.
+    /// Its text so far.
     pub(in crate::messages) text: String,
     /// Its signature, as text.
     pub(in crate::messages) value: Option<String>,
@@ -25,7 +26,8 @@ pub(in crate::messages) struct Source {
     pub(in crate::messages) title: String,
 }
 
-/// Reads a block; nothing if it is one that only this dialect knows, which we never asked for.
+/// Reads a block. `None` if it is of a type that only this dialect has. The gateway never requests
+/// those.
 pub(in crate::messages) fn read(value: Raw<'_>) -> Result<Option<Found>, Broken> {
     let missing = |name: &str| Broken::malformed(format!("a block has no `{name}`"));
     let mut fields = Fields::of(value).ok_or_else(|| missing("type"))?;
@@ -69,7 +71,7 @@ pub(in crate::messages) fn read(value: Raw<'_>) -> Result<Option<Found>, Broken>
     Ok(Some(found))
 }
 
-/// The source that a citation names, if it is one on the web.
+/// The source of a citation, if it is a web page.
 pub(in crate::messages) fn source(citation: Raw<'_>) -> Option<Source> {
     let mut fields = Fields::of(citation)?;
     if fields.string("type")? != "web_search_result_location" {
@@ -87,11 +89,11 @@ fn sources(citations: Raw<'_>) -> Vec<Source> {
         sources.extend(source(cursor.value()?));
         Ok::<(), SyntaxError>(())
     });
-    // What is no list has no sources.
+    // A value that is not a list has no sources.
     if read.is_ok() { sources } else { Vec::new() }
 }
 
-/// A signature with the mark of its origin.
+/// A signature, marked with its origin.
 pub(in crate::messages) fn opaque(value: String, model: &str) -> Opaque {
     Opaque {
         origin: Dialect::Messages,
@@ -100,7 +102,7 @@ pub(in crate::messages) fn opaque(value: String, model: &str) -> Opaque {
     }
 }
 
-/// The length of a text in characters, as citations count.
+/// The length of a text in characters, the unit of citations.
 pub(in crate::messages) fn length(text: &str) -> u64 {
     u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }

@@ -43,7 +43,7 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     out
 }
 
-/// The end as this dialect tells it: what was refused in words did not simply end.
+/// The stop reason for this dialect. An answer that contains a refusal ends with one.
 pub(in crate::messages) fn ended(stop: &Stop, refused: bool) -> Stop {
     match stop {
         Stop::End if refused => Stop::Refusal { category: None },
@@ -51,13 +51,13 @@ pub(in crate::messages) fn ended(stop: &Stop, refused: bool) -> Stop {
     }
 }
 
-/// `hidden` thoughts go along in the id of the next call: the caller did not ask for them, their
-/// model will.
+/// Writes a block. `hidden` collects thoughts that the client did not ask for. They are encoded in
+/// the id of the next call, because their model needs them back.
 fn write_block(it: &mut Array<'_>, folded: &Folded, hidden: &mut Vec<Thought>) {
     let text = &folded.text;
     match &folded.block {
         Block::Text | Block::Refusal => {
-            // Clients send their history back, and empty text would be refused then.
+            // Clients send their history back, and upstreams refuse empty texts.
             if !text.is_empty() {
                 it.object(|it| {
                     it.text("type", "text").text("text", text);
@@ -90,13 +90,13 @@ fn write_block(it: &mut Array<'_>, folded: &Folded, hidden: &mut Vec<Thought>) {
                     .raw("input", &arguments::object(text));
             });
         }
-        // A text has taken its place (`convert/pictures.rs`).
+        // `convert/pictures.rs` has replaced it by a text.
         Block::Image { .. } => {}
     }
 }
 
-/// The id of a call. Calls have no field for a signature or a hidden thought, so that they travel
-/// in the id.
+/// The id of a call. Calls have no member for a signature or a hidden thought, so the id carries
+/// them.
 pub(in crate::messages) fn call_id(
     id: &str,
     thoughts: Vec<Thought>,
@@ -109,7 +109,7 @@ pub(in crate::messages) fn call_id(
     carrier::load(&plain_id(id), &carried)
 }
 
-/// What is known of usage before the upstream has told it.
+/// The usage to report before the upstream has reported any.
 pub(in crate::messages) fn estimate(echo: &Echo) -> Usage {
     Usage {
         input: echo.input_tokens,

@@ -1,4 +1,4 @@
-//! Streams of message events, into the common form and out of it.
+//! Streams of message events, from and into the common form.
 
 mod reader;
 mod writer;

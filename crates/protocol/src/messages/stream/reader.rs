@@ -1,7 +1,7 @@
 //! Reads the events of a stream into the common form.
 //!
-//! Blocks come one after the other as a rule. Where an upstream lets them overlap, the first one
-//! goes on as it comes and the others wait until it is closed.
+//! Blocks usually arrive one after the other. If an upstream lets them overlap, the first one is
+//! passed on at once and the others wait until it is closed.
 
 use std::collections::VecDeque;
 
@@ -19,14 +19,14 @@ use crate::usage::Usage;
 /// Reads one stream.
 #[derive(Debug)]
 pub struct Reader {
-    /// The public model id, the mark of origin on signatures.
+    /// The public model id, which marks the origin of signatures.
     model: Box<str>,
     state: State,
-    /// Blocks that have begun and are not all told, the one being told first.
+    /// Blocks that are not completely passed on. The first one is passed on at once.
     open: VecDeque<Open>,
     has_calls: bool,
     usage: Option<Usage>,
-    /// Whether usage waits to be told.
+    /// Whether usage has not been passed on yet.
     unreported: bool,
     ending: Ending,
 }
@@ -38,15 +38,15 @@ enum State {
     Finished,
 }
 
-/// A block that has begun.
+/// A block that has started.
 #[derive(Debug)]
 struct Open {
     index: Option<u64>,
-    /// Nothing for a block that only this dialect knows.
+    /// `None` for a type of block that only this dialect has.
     block: Option<Block>,
-    /// Text or arguments that wait to be told.
+    /// Text or arguments that are not passed on yet.
     text: String,
-    /// Arguments told whole at the start, which hold if none follow.
+    /// Arguments that came with the start. They are used if no deltas follow.
     input: Option<String>,
     value: Option<String>,
     citations: Vec<Source>,
@@ -56,7 +56,7 @@ struct Open {
 }
 
 impl Reader {
-    /// A reader of one stream of the model with this public id.
+    /// A reader for one stream of the model with this public id.
     pub fn new(model: &str) -> Self {
         Self {
             model: model.into(),
@@ -84,7 +84,7 @@ impl Reader {
         }
     }
 
-    /// The upstream has closed the stream: an error, unless it was finished.
+    /// The upstream has closed the stream. That is an error unless its last event has arrived.
     pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
         if self.state == State::Finished {
             Ok(())
@@ -100,7 +100,7 @@ impl Reader {
             return Err(failed(data, &self.model));
         }
         let text = utf8(data)?;
-        // Some proxies end every stream alike.
+        // Some proxies end every stream in this way.
         if text.trim() == "[DONE]" {
             return Ok(());
         }
@@ -136,7 +136,7 @@ impl Reader {
                 Ok(())
             }
             "error" => Err(failed(data, &self.model)),
-            // Signs of life, and what is yet to be invented.
+            // Keep-alive events and types that are not known.
             _ => Ok(()),
         }
     }
@@ -162,7 +162,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Usage so far. The end adds to what the start said.
+    /// Takes a usage report. The one at the end adds to the one at the start.
     fn report(&mut self, usage: Option<Raw<'_>>, out: &mut Vec<Event>) {
         let usage = usage.and_then(|usage| read_usage(usage, self.usage));
         self.usage = usage.or(self.usage);
@@ -170,7 +170,7 @@ impl Reader {
         self.tell_usage(out);
     }
 
-    /// Usage is told between blocks.
+    /// Passes usage on between two blocks.
     fn tell_usage(&mut self, out: &mut Vec<Event>) {
         if self.unreported && self.open.is_empty() {
             self.unreported = false;
@@ -186,7 +186,7 @@ impl Reader {
         };
         let mut open = self.open.iter_mut().filter(|open| !open.closed);
         if index.is_none() {
-            // Without indexes, blocks come one after another.
+            // Without indexes, blocks arrive one after another.
             open.for_each(|open| open.closed |= open.index.is_none());
         } else if open.any(|open| open.index == index) {
             return Err(Broken::malformed("a block begins twice"));
@@ -219,7 +219,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The block that an event is about: the last one that has begun, if it has no index.
+    /// The block that an event belongs to: the last one that started, if the event has no index.
     fn running(&mut self, index: Option<u64>) -> Option<&mut Open> {
         let mut open = self.open.iter_mut().rev().filter(|open| !open.closed);
         match index {
@@ -246,7 +246,7 @@ impl Reader {
         self.report(fields.take("usage"), out);
     }
 
-    /// Tells what can be told of the blocks that have begun, one block at a time.
+    /// Passes on as much as possible of the blocks that have started, one block at a time.
     fn tell(&mut self, out: &mut Vec<Event>) {
         while let Some(open) = self.open.front_mut() {
             self.has_calls |= matches!(open.block, Some(Block::ToolCall { .. }));
@@ -259,7 +259,7 @@ impl Reader {
     }
 
     fn finish(&mut self, out: &mut Vec<Event>) {
-        // The end of the message is the end of its blocks.
+        // The end of the message ends all its blocks.
         for open in &mut self.open {
             open.closed = true;
         }
@@ -276,7 +276,7 @@ impl Reader {
     }
 }
 
-/// The index of a block, if it is told.
+/// The index of a block, if the event has one.
 fn index(fields: &mut Fields<'_>) -> Option<u64> {
     let index = fields.take("index").and_then(|index| index.integer());
     index.map(Integer::saturating)
@@ -318,10 +318,10 @@ impl Open {
         open
     }
 
-    /// Adds a piece. One that does not fit its block would be lost, so that it breaks the stream.
+    /// Adds a delta. One that does not match its block breaks the stream, because it would be lost.
     fn add(&mut self, kind: &str, mut delta: Fields<'_>) -> Result<(), Broken> {
         let name = match (kind, &self.block) {
-            // What is only this dialect's own, or yet to be invented.
+            // Types that only this dialect has, or that are not known.
             (_, None) => return Ok(()),
             ("text_delta", Some(Block::Text)) => "text",
             ("thinking_delta", Some(Block::Thought)) => "thinking",

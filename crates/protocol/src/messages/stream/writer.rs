@@ -1,7 +1,7 @@
 //! Writes a stream out of the common form.
 //!
-//! Every block is whole before the next one begins, its index one above the last; the signature of
-//! a thought comes in one piece at its end, where clients take the last one they see.
+//! Every block is complete before the next one starts, and indexes are consecutive. The signature
+//! of a thought is sent in one piece at its end, because clients keep only the last one.
 
 use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought};
@@ -23,15 +23,15 @@ pub struct Writer {
     /// The index of the next block.
     index: u64,
     refused: bool,
-    /// Thoughts that the caller did not ask for, until a call takes them along in its id.
+    /// Thoughts that the client did not ask for, until the id of a call carries them.
     hidden: Vec<Thought>,
     usage: Option<Usage>,
-    /// Where an event is put together.
+    /// Buffer for the current event.
     event: Vec<u8>,
 }
 
-/// The block that is open in the common form. It begins here with the first piece of it: clients
-/// send their history back, and an empty block would be refused then.
+/// The block that is open in the common form. It is started with its first delta, because clients
+/// send their history back and upstreams refuse empty blocks.
 #[derive(Debug)]
 enum Open {
     Nothing,
@@ -42,20 +42,21 @@ enum Open {
         begun: bool,
         opaque: Option<Opaque>,
     },
-    /// A thought that the caller did not ask for.
+    /// A thought that the client did not ask for.
     HiddenThought(Thought),
-    /// A call that has not begun: its signature, which must go into the id, may come next.
+    /// A call that is not started yet, because its signature may come next and must be part of the
+    /// id.
     Call {
         id: String,
         name: String,
     },
     BegunCall,
-    /// A block that this dialect does not know.
+    /// A block that this dialect does not have.
     Unknown,
 }
 
 impl Writer {
-    /// A writer of one stream.
+    /// A writer for one stream.
     pub fn new(echo: Echo) -> Self {
         Self {
             echo,
@@ -68,7 +69,7 @@ impl Writer {
         }
     }
 
-    /// Writes what an event says.
+    /// Writes an event.
     pub fn event(&mut self, event: Event, out: &mut ByteQueue) {
         match event {
             Event::Start => self.message_start(out),
@@ -83,7 +84,7 @@ impl Writer {
 
     fn message_start(&mut self, out: &mut ByteQueue) {
         let Self { echo, event, .. } = self;
-        // What the input costs is known at the end as a rule; until then our estimate stands.
+        // The upstream usually reports the input at the end. Until then the estimate is shown.
         let usage = estimate(echo);
         put(out, event, "message_start", |it| {
             it.object("message", |it| {
@@ -136,15 +137,15 @@ impl Writer {
                 Open::Thought { opaque: kept, .. } => *kept = Some(opaque),
                 Open::HiddenThought(thought) => thought.opaque = Some(opaque),
                 Open::Call { .. } => self.begin(Some(&opaque), out),
-                // There is no field for the signature of a text.
+                // Texts have no member for a signature.
                 _ => {}
             },
-            // A source needs the vendor's own index here.
+            // A source would need an index that only the vendor knows.
             Delta::Citation { .. } | Delta::Logprobs(_) => {}
         }
     }
 
-    /// Begins the block that is open, unless it has begun.
+    /// Starts the open block, unless it has started.
     fn begin(&mut self, opaque: Option<&Opaque>, out: &mut ByteQueue) {
         let Self {
             open,
@@ -202,7 +203,7 @@ impl Writer {
     }
 
     fn block_stop(&mut self, out: &mut ByteQueue) {
-        // A call without arguments, and a thought without words, begin only now.
+        // A call without arguments and a thought without text start only now.
         match &mut self.open {
             Open::Call { .. } => self.begin(None, out),
             Open::Thought { begun, opaque } => {
@@ -269,7 +270,7 @@ fn block_start(
     });
 }
 
-/// Puts out an event. Clients ignore events without a name.
+/// Writes an event. Clients ignore events without a name.
 fn put(
     out: &mut ByteQueue,
     event: &mut Vec<u8>,

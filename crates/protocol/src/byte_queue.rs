@@ -1,14 +1,15 @@
-//! Outgoing pieces: small ones are copied together, large ones go on as the same bytes.
+//! A queue of output bytes: small pieces are copied into one buffer, large pieces are passed on
+//! without a copy.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-/// Up to this size a piece is copied: cheaper than a write of its own.
+/// A piece up to this size is copied, because that is cheaper than a write of its own.
 const COPY_BYTES_MAX: usize = 4096;
 
-/// A queue of bytes on their way out.
+/// A queue of output bytes.
 #[derive(Debug, Default)]
 pub struct ByteQueue {
     ready: VecDeque<Bytes>,
@@ -28,7 +29,7 @@ impl ByteQueue {
         self.len = self.len.saturating_add(piece.len());
     }
 
-    /// Appends a piece, without copying it when it is large.
+    /// Appends a piece. A large one is not copied.
     pub fn push(&mut self, piece: Bytes) {
         if piece.len() <= COPY_BYTES_MAX {
             self.copy(&piece);
@@ -39,7 +40,7 @@ impl ByteQueue {
         self.ready.push_back(piece);
     }
 
-    /// Appends a part of `whole`, without copying it when it is large.
+    /// Appends a part of `whole`. A large one is not copied.
     pub fn share(&mut self, whole: &Bytes, span: Range<usize>) {
         match whole.get(span.clone()) {
             Some(part) if part.len() <= COPY_BYTES_MAX => self.copy(part),
@@ -48,7 +49,7 @@ impl ByteQueue {
         }
     }
 
-    /// Makes room for this many bytes of copies, so that a batch costs one allocation.
+    /// Reserves room for this many copied bytes, so that a batch costs one allocation.
     pub fn reserve(&mut self, bytes: usize) {
         self.tail.reserve(bytes);
     }
@@ -64,17 +65,17 @@ impl ByteQueue {
         Some(piece)
     }
 
-    /// Bytes that wait.
+    /// The number of bytes in the queue.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Copies what waits behind the first `from` bytes into `out`, until that holds `bytes_max`.
+    /// Copies bytes after the first `from` into `out`, until `out` holds `bytes_max`.
     pub fn peek(&self, from: usize, bytes_max: usize, out: &mut Vec<u8>) {
         let mut passed = 0;
         let pieces = self.ready.iter().map(|piece| &piece[..]);
@@ -86,7 +87,7 @@ impl ByteQueue {
         }
     }
 
-    /// Everything as one piece.
+    /// All bytes as one buffer.
     pub fn into_bytes(mut self) -> Bytes {
         self.close_tail();
         if self.ready.len() <= 1 {
@@ -99,7 +100,7 @@ impl ByteQueue {
         whole.freeze()
     }
 
-    /// Everything, in order, large pieces uncopied.
+    /// All buffers in order. Large ones are not copied.
     pub fn into_pieces(mut self) -> Vec<Bytes> {
         self.close_tail();
         self.ready.into()
@@ -113,7 +114,7 @@ impl ByteQueue {
 }
 
 impl From<Vec<u8>> for ByteQueue {
-    /// All there is to send, which nothing will be joined to.
+    /// A queue with one buffer, to which nothing is appended.
     fn from(whole: Vec<u8>) -> Self {
         if whole.is_empty() {
             return Self::default();
@@ -157,7 +158,7 @@ mod tests {
         let piece = whole.pop().unwrap();
         assert_eq!((&piece[..], piece.as_ptr()), (&b"all of it"[..], place));
         assert!(whole.is_empty() && whole.pop().is_none());
-        // Nothing is no piece.
+        // An empty buffer is not a piece.
         let mut nothing = ByteQueue::from(Vec::new());
         assert!(nothing.is_empty() && nothing.pop().is_none());
     }

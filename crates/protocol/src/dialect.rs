@@ -1,4 +1,4 @@
-//! The five text protocols that callers and upstreams speak.
+//! The five text protocols that clients and upstreams use.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Every dialect, in the order of the contract.
+    /// Every dialect, in the order of the documentation.
     pub const ALL: [Self; 5] = [
         Self::Chat,
         Self::Responses,
@@ -44,17 +44,17 @@ impl Dialect {
         }
     }
 
-    /// A sign of life for a silent stream, in a form that this dialect's clients survive.
+    /// Keeps a silent stream alive, in a form that this dialect's clients tolerate.
     pub const fn keep_alive(self) -> &'static [u8] {
         match self {
             Self::Chat | Self::Responses | Self::Interactions => b": keep-alive\n\n",
             Self::Messages => b"event: ping\ndata: {\"type\": \"ping\"}\n\n",
-            // Comments crash a client of this one; blank lines do not.
+            // A client of this dialect crashes on comments, but not on blank lines.
             Self::Generate => b"\n\n",
         }
     }
 
-    /// The error envelope that callers of this dialect read.
+    /// The error envelope for clients of this dialect.
     pub const fn family(self) -> Family {
         match self {
             Self::Chat | Self::Responses => Family::OpenAi,
@@ -71,7 +71,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// The text names none of the five dialects.
+/// The text is not the name of a dialect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no dialect; expected chat, responses, messages, generate or interactions")]
 pub struct UnknownDialect(String);

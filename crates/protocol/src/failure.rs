@@ -1,8 +1,8 @@
-//! Every error that can reach a caller, and the four envelopes it is told in.
+//! Every error that can reach a client, and its four envelopes.
 //!
 //! A [`Failure`] is built where something goes wrong and written once, at the edge. Its message is
-//! for the caller and never holds anything of an upstream's identity; what helps an operator
-//! stands in `cause`, which is never written to a caller.
+//! for the client and never contains anything that identifies an upstream. What helps an operator
+//! is in `cause`, which is never sent to a client.
 
 mod code;
 mod envelope;
@@ -13,41 +13,40 @@ use std::ops::{Deref, DerefMut};
 
 pub use code::{Code, Family};
 
-/// An error on its way to a caller. No wider than a pointer: nearly every result could carry one, and
-/// is moved as if it did.
+/// An error for a client. It is as small as a pointer, because nearly every result may contain one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure(Box<Fault>);
 
 const _: () = assert!(size_of::<Result<(), Failure>>() == size_of::<usize>());
 
-/// What a [`Failure`] says.
+/// The content of a [`Failure`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// What went wrong.
     pub code: Code,
-    /// For the caller; nothing of an upstream's identity.
+    /// For the client. It contains nothing that identifies an upstream.
     pub message: Cow<'static, str>,
-    /// The member of the request that is at fault.
+    /// The member of the request that caused the error.
     pub param: Option<Cow<'static, str>>,
-    /// Takes the place of the code's own status: a refusal keeps the upstream's.
+    /// Replaces the status of the code: a rejected request keeps the upstream's status.
     pub status: Option<u16>,
-    /// What a client library acts on, where the code alone does not tell it enough.
+    /// Details for client libraries that need more than the code.
     pub detail: Option<&'static Detail>,
     /// For the `retry-after` header.
     pub retry_after_s: Option<u32>,
-    /// For the `x-should-retry` header: `false` where a repeat could create or charge twice. See
-    /// [`Failure::retry_advice`].
+    /// For the `x-should-retry` header: `false` if a retry could create or charge something twice.
+    /// See [`Failure::retry_advice`].
     pub should_retry: Option<bool>,
-    /// For the log alone, never for the caller.
+    /// For the log only.
     pub cause: Option<Box<str>>,
 }
 
-/// The words of the Messages envelope by which a client library recovers by itself.
+/// Members of the Messages envelope that make a client library recover by itself.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Detail {
-    /// Takes the place of the code.
+    /// Replaces the code.
     pub error_code: &'static str,
-    /// The members the client library should leave out.
+    /// The members that the client library should leave out.
     pub unsupported: &'static [&'static str],
 }
 
@@ -65,12 +64,12 @@ impl DerefMut for Failure {
     }
 }
 
-/// A message of our own, or one put together for this request.
+/// A constant message, or one formatted for this request.
 type Message = Cow<'static, str>;
 
 impl Failure {
-    /// A failure with nothing but a code and a message.
-    // The way to it, and to all that follows from it, is kept out of the way of calls that succeed.
+    /// A failure with only a code and a message. Marked cold, to keep this code out of the path of
+    /// successful calls.
     #[cold]
     pub fn new(code: Code, message: impl Into<Message>) -> Self {
         Self(Box::new(Fault {
@@ -208,8 +207,8 @@ impl Failure {
         )
     }
 
-    /// 426 `websocket_not_supported`. Clients that prefer sockets take this status as a sign to speak plain HTTP;
-    /// after a 404 they would try the socket again.
+    /// 426 `websocket_not_supported`. Clients that prefer WebSockets switch to plain HTTP after
+    /// this status. After a 404 they would retry the WebSocket.
     pub fn websocket_not_supported() -> Self {
         Self::new(
             Code::WebSocketNotSupported,
@@ -251,7 +250,7 @@ impl Failure {
         Self::new(Code::UnsupportedMediaType, message)
     }
 
-    /// 429 `rate_limit_exceeded`; pass `retry_after` where waiting helps.
+    /// 429 `rate_limit_exceeded`. Set `retry_after` if waiting helps.
     pub fn rate_limit_exceeded(message: impl Into<Message>) -> Self {
         Self::new(Code::RateLimitExceeded, message)
     }
@@ -283,7 +282,8 @@ impl Failure {
         Self::new(Code::UpstreamRejected, message).with_status(status)
     }
 
-    /// `context_length_exceeded` with the upstream's own 4xx status, and its words if they can be told.
+    /// `context_length_exceeded` with the upstream's own 4xx status, and its message if a client
+    /// may see it.
     pub fn context_length_exceeded(status: u16, told: Option<String>) -> Self {
         let message = told.map_or(
             "The request is longer than the model's context window.".into(),
@@ -316,55 +316,55 @@ impl Failure {
         )
     }
 
-    /// Answers with another status than the code's own.
+    /// Replaces the status of the code.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// Names the member at fault.
+    /// Names the member that caused the error.
     #[must_use]
     pub fn param(mut self, param: impl Into<Cow<'static, str>>) -> Self {
         self.param = Some(param.into());
         self
     }
 
-    /// Tells client libraries more than the code does.
+    /// Adds details for client libraries.
     #[must_use]
     pub fn detail(mut self, detail: &'static Detail) -> Self {
         self.detail = Some(detail);
         self
     }
 
-    /// Says when to come again.
+    /// Sets when to retry.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after_s = Some(seconds);
         self
     }
 
-    /// Overrides what the client library would decide about a retry.
+    /// Overrides the client library's own decision about a retry.
     #[must_use]
     pub fn should_retry(mut self, should: bool) -> Self {
         self.should_retry = Some(should);
         self
     }
 
-    /// Adds what an operator needs to know and a caller must not.
+    /// Adds information for operators that clients must not see.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<str>>) -> Self {
         self.cause = Some(cause.into());
         self
     }
 
-    /// The HTTP status to answer with.
+    /// The HTTP status of the answer.
     pub fn status(&self) -> u16 {
         self.status.unwrap_or_else(|| self.code.status())
     }
 
-    /// What the `x-should-retry` header says, if it says anything. Some clients repeat a request whose key was
-    /// refused, in the hope of a fresh one.
+    /// The value of the `x-should-retry` header, if there is one. Some clients retry after a
+    /// rejected key, hoping for a fresh one.
     pub fn retry_advice(&self) -> Option<bool> {
         let is_final = matches!(self.status(), 401 | 403);
         self.should_retry.or(is_final.then_some(false))

@@ -1,7 +1,7 @@
-//! Refusals that are the same on every endpoint: what a caller may not choose or keep here.
+//! Refusals that are the same on every endpoint: what a client may not choose or store.
 //!
-//! An explicit `null` means absent (some SDKs send every unset member as `null`), so only values
-//! are refused.
+//! An explicit `null` means absent, because some SDKs send every unset member as `null`. So only
+//! other values are refused.
 
 pub mod form_field;
 
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members};
 
-/// Members by which callers of other gateways choose routes.
+/// Members by which clients of other gateways choose routes.
 pub(crate) const ROUTING: [&str; 6] = [
     "provider",
     "routing",
@@ -19,7 +19,7 @@ pub(crate) const ROUTING: [&str; 6] = [
     "fallbacks",
 ];
 
-/// Tiers that cost nothing extra.
+/// Tiers without an extra charge.
 const FREE_TIERS: [&str; 4] = ["auto", "default", "standard", "standard_only"];
 
 /// The longest model id.
@@ -37,12 +37,12 @@ pub fn routing(members: &Members<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses paid service tiers, and whatever else stands in their place.
+/// Refuses paid service tiers, and values that are not strings.
 pub fn service_tier(members: &Members<'_>) -> Result<(), Failure> {
     tier(members, "service_tier")
 }
 
-/// Refuses a paid tier in the member of this name.
+/// Refuses a paid tier in the member with this name.
 pub fn tier(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     let Some(value) = members.get(name)? else {
         return Ok(());
@@ -52,7 +52,7 @@ pub fn tier(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     free_tier(name, Some(&tier))
 }
 
-/// Refuses a tier that costs extra; none is free.
+/// Refuses a tier with an extra charge. No tier is free.
 pub(crate) fn free_tier(name: &'static str, tier: Option<&str>) -> Result<(), Failure> {
     match tier {
         Some(tier) if !FREE_TIERS.contains(&tier) => Err(Failure::service_tier_not_supported(name)),
@@ -60,8 +60,8 @@ pub(crate) fn free_tier(name: &'static str, tier: Option<&str>) -> Result<(), Fa
     }
 }
 
-/// Refuses a member that would make the upstream keep something when it is `true`: `store`,
-/// `background`, `deferred`.
+/// Refuses `true` for a member that would make the upstream store something: `store`, `background`,
+/// `deferred`.
 pub fn not_kept(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     if members.boolean(name)? == Some(true) {
         return Err(Failure::stateful_not_supported(format!(
@@ -72,7 +72,7 @@ pub fn not_kept(members: &Members<'_>, name: &'static str) -> Result<(), Failure
     Ok(())
 }
 
-/// Refuses a member that refers to something kept, whatever its value.
+/// Refuses a member that refers to a stored object, whatever its value.
 pub fn no_reference(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     if members.get(name)?.is_some() {
         return Err(Failure::stateful_not_supported(format!(
@@ -83,9 +83,9 @@ pub fn no_reference(members: &Members<'_>, name: &'static str) -> Result<(), Fai
     Ok(())
 }
 
-/// Takes out of `body`, from which the members were read, routing controls and members of the names in
-/// `also` that are `null`: they mean nothing here, and an upstream may refuse a name that it does not know,
-/// whatever its value.
+/// Removes routing controls and the members in `also` from `body` if they are `null`. They have no
+/// effect here, and an upstream may refuse an unknown name whatever its value. `members` were read
+/// from `body`.
 pub(crate) fn without_nulls<'a>(
     members: &'a Members<'_>,
     body: &'a [u8],
@@ -102,7 +102,8 @@ pub(crate) fn without_nulls<'a>(
         if !is_cut {
             return None;
         }
-        // The comma goes with the member: the one before it, or behind it where none stays before.
+        // A comma is removed with the member: the one before it, or the one after it if no member
+        // remains before.
         if !is_leading {
             return start.map(|start| Edit::remove(start..end));
         }
@@ -113,8 +114,8 @@ pub(crate) fn without_nulls<'a>(
     })
 }
 
-/// The output that a limit bounds. Zero and less bound nothing: some servers take them for "no
-/// limit", and a hold for no output would admit calls that nobody pays for.
+/// The output limit that applies. Zero and negative numbers limit nothing: some servers read them
+/// as "no limit", and a hold for no output would admit calls without payment.
 pub(crate) fn output_limit(limit: Option<Integer>) -> Option<u64> {
     match limit? {
         Integer::Negative | Integer::Value(0) => None,
@@ -140,8 +141,8 @@ pub fn model_id(id: &str) -> Result<(), Failure> {
     Err(Failure::invalid(format!("The model id {wrong}.")).param("model"))
 }
 
-/// Refuses texts that cannot name a voice. The name stands in the path of the upstream's address,
-/// and nothing in it may lead to another path, however often a server on the way decodes it.
+/// Refuses texts that cannot be the name of a voice. The name is part of the path of the upstream's
+/// URL, and must not lead to another path, however often a server on the way decodes it.
 pub fn voice_id(id: &str) -> Result<(), Failure> {
     let is_named = |sign: char| sign.is_alphanumeric() || "-_.: ()'~+@,!".contains(sign);
     let is_path = id.contains("..") || id.chars().all(|sign| sign == '.');
@@ -151,7 +152,7 @@ pub fn voice_id(id: &str) -> Result<(), Failure> {
     Err(Failure::invalid("The voice id is not one.").param("voice_id"))
 }
 
-/// Whether a text is an address of the web, by its beginning; those who fetch it judge the rest.
+/// Whether a text is an `http` or `https` URL, by its scheme. Whoever fetches it checks the rest.
 pub(crate) fn is_web_url(url: &str) -> bool {
     ["https://", "http://"].iter().any(|scheme| {
         let start = url.get(..scheme.len());

@@ -1,8 +1,9 @@
 //! The wire formats of the gateway: bytes in, bytes out.
 //!
-//! This crate knows no clock, socket, thread, random source or runtime; what it needs of the world
-//! comes in as an argument. Start reading at [`native`], the path of a call whose caller and
-//! upstream speak the same dialect, and go on with [`convert`], the path of one where they do not.
+//! This crate has no clock, socket, thread, random source or runtime. What it needs from outside
+//! comes in as an argument. Start reading at [`native`], the path of a call whose client and
+//! upstream use the same dialect, then [`convert`], the path for different dialects. The five
+//! dialects have the same files and the same functions, so who has read [`chat`] knows the others.
 
 mod byte_queue;
 pub mod canon;

@@ -1,10 +1,11 @@
-//! Words that texts are searched for, call after call.
+//! Strings that many texts are searched for.
 
 use std::sync::OnceLock;
 
 use memchr::memmem::Finder;
 
-/// A word to search for. What the search needs is made once: that costs more than most searches.
+/// A string to search for. The search is prepared once, because preparing costs more than most
+/// searches.
 #[derive(Debug)]
 pub(crate) struct Needle {
     text: &'static str,
@@ -19,7 +20,7 @@ impl Needle {
         }
     }
 
-    /// Whether it stands anywhere in these bytes.
+    /// Whether the bytes contain it.
     pub(crate) fn is_in(&self, bytes: &[u8]) -> bool {
         let finder = self.finder.get_or_init(|| Finder::new(self.text));
         finder.find(bytes).is_some()

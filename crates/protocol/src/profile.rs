@@ -1,7 +1,7 @@
 //! What a model can do, as data.
 //!
-//! A profile stands in the configuration beside the model; nothing in the code asks for a model by
-//! name. `base` names a built-in profile whose values the entry may override.
+//! A profile belongs to a model in the configuration. No code depends on the name of a model.
+//! `base` names a built-in profile whose values the entry may override.
 
 mod built_in;
 
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::canon::Effort;
 
-/// What a model makes, which decides the endpoints that serve it and the unit it is billed by.
+/// What a model produces. It decides which endpoints serve the model and the unit of its price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Text, also with tools and reasoning.
+    /// Text, including tools and reasoning.
     Text,
     /// Vectors.
     Embedding,
@@ -21,7 +21,7 @@ pub enum Kind {
     Image,
     /// Video tasks.
     Video,
-    /// Speech, both ways.
+    /// Speech and transcription.
     Audio,
 }
 
@@ -85,11 +85,11 @@ pub enum Base {
     NativeImage,
 }
 
-/// How a model is told to think.
+/// How thinking is configured in requests to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Thinking {
-    /// The model decides; an effort may be named.
+    /// The model decides. An effort may be set.
     Adaptive,
     /// A number of tokens.
     Budget,
@@ -99,7 +99,7 @@ pub enum Thinking {
     None,
 }
 
-/// Values a request member may take: a list of them, or bounds.
+/// The values that a member may have: a list of them, or bounds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Allowed {
@@ -107,7 +107,7 @@ pub enum Allowed {
     Words(Vec<String>),
     /// Exactly these numbers.
     Numbers(Vec<i64>),
-    /// Everything between two numbers, both included.
+    /// All numbers between two bounds, inclusive.
     Bounds {
         /// The least value.
         min: i64,
@@ -119,12 +119,12 @@ pub enum Allowed {
 }
 
 impl Allowed {
-    /// Whether a word is among them; numbers allow no words.
+    /// Whether a word is allowed. Numbers allow no words.
     pub fn has_word(&self, word: &str) -> bool {
         matches!(self, Self::Words(words) if words.iter().any(|known| known == word))
     }
 
-    /// Whether a number is among them; words allow no numbers.
+    /// Whether a number is allowed. Words allow no numbers.
     pub fn has_number(&self, number: i64) -> bool {
         match self {
             Self::Words(_) => false,
@@ -144,7 +144,7 @@ impl Allowed {
     }
 }
 
-/// As callers are told it.
+/// The text in error messages.
 impl std::fmt::Display for Allowed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -159,15 +159,15 @@ impl std::fmt::Display for Allowed {
     }
 }
 
-/// The member of a chat request that limits its output. Servers ignore the name that they do not
-/// know, and then nothing limits the answer.
+/// The name of the output limit in chat requests. Servers ignore a name that they do not know, and
+/// then nothing limits the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputLimit {
-    /// The newer name, which reasoning models of its vendor ask for.
+    /// The newer name, which this vendor's reasoning models require.
     #[default]
     MaxCompletionTokens,
-    /// The older name, which every other server knows.
+    /// The older name, which every other server accepts.
     MaxTokens,
 }
 
@@ -181,47 +181,48 @@ impl OutputLimit {
     }
 }
 
-/// The capabilities of one model. What is absent is taken from `base`, or unknown.
+/// The capabilities of one model. Absent values are taken from `base`, or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profile {
-    /// The built-in profile beneath.
+    /// The built-in profile that provides absent values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<Base>,
-    /// The whole window.
+    /// The context window, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
-    /// The longest answer.
+    /// The largest output, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// How its upstream calls the output limit of a chat request; as its channel does when absent.
+    /// The name of the output limit in chat requests to its upstream. Absent means that of its
+    /// channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_limit: Option<OutputLimit>,
-    /// Takes images.
+    /// Whether it accepts images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vision: Option<bool>,
-    /// Whether its upstream fetches images by URL itself; as its dialect does when absent.
+    /// Whether its upstream fetches image URLs itself. Absent means the default of its dialect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_urls: Option<bool>,
-    /// Calls functions.
+    /// Whether it can call functions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<bool>,
-    /// Can think.
+    /// Whether it can reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<bool>,
-    /// How it is told to think.
+    /// How thinking is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
-    /// The efforts or levels it can be told.
+    /// The efforts or levels that it accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub efforts: Option<Vec<Effort>>,
-    /// Refuses sampling parameters.
+    /// Whether it refuses sampling parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_sampling: Option<bool>,
-    /// Puts out images; such a model is not served on chat.
+    /// Whether it generates images. Such a model is not served on chat.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_output: Option<bool>,
-    /// The most tokens one image costs, where images are billed by tokens.
+    /// Limit for the tokens of one image, if images are billed by tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_tokens_max: Option<u64>,
     /// Lengths of embedding vectors.
@@ -242,22 +243,22 @@ pub struct Profile {
     /// Image or video resolutions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolutions: Option<Allowed>,
-    /// Video lengths in seconds.
+    /// Video durations in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durations: Option<Allowed>,
-    /// Video lengths in seconds at single resolutions, where they differ.
+    /// Video durations in seconds for single resolutions, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolution_durations: Option<std::collections::BTreeMap<String, Allowed>>,
-    /// Lengths that a video can be extended by, in seconds.
+    /// Durations in seconds by which a video can be extended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extension_durations: Option<Allowed>,
-    /// The most tokens that a second of video makes, where videos are billed by tokens.
+    /// Limit for the tokens of a second of video, if videos are billed by tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_tokens_per_second: Option<u64>,
     /// The longest source video, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_seconds_max: Option<u64>,
-    /// Resolutions of videos made from references, where they differ.
+    /// Resolutions of videos made from references, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference_resolutions: Option<Allowed>,
     /// Aspect ratios.
@@ -266,43 +267,43 @@ pub struct Profile {
     /// Modes of video creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modes: Option<Allowed>,
-    /// The resolution of a video that names none.
+    /// The resolution of a video for which the request sets none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_resolution: Option<String>,
-    /// Whether the length of a video can be left to the model.
+    /// Whether the model can choose the duration of a video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_duration: Option<bool>,
-    /// Whether the length of a video can be said in frames.
+    /// Whether the duration of a video can be set in frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<bool>,
-    /// Modes of video creation in which the ratio follows the source.
+    /// Modes of video creation in which the aspect ratio is that of the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_modes: Option<Allowed>,
-    /// Kinds of work on reference media that can be asked for by name.
+    /// Tasks on reference media that can be requested by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_types: Option<Allowed>,
-    /// Tools of the upstream that a video can be made with.
+    /// Tools that the upstream can use to create a video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub built_in_tools: Option<Allowed>,
     /// Whether videos have sound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audio: Option<bool>,
-    /// Whether reference audio can stand alone.
+    /// Whether reference audio is allowed without other references.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audio_only: Option<bool>,
-    /// Whether the camera can be held still.
+    /// Whether the camera can be fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub camera_fixed: Option<bool>,
-    /// Whether the model takes a seed.
+    /// Whether the model accepts a seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<bool>,
-    /// The most reference media, by kind of medium or for all.
+    /// Limits for reference media, by kind or for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub references_max: Option<References>,
 }
 
 impl Profile {
-    /// The profile with everything that it does not say itself taken from `base`.
+    /// The profile with its absent values taken from `base`.
     #[must_use]
     pub fn over_base(self) -> Self {
         let Some(base) = self.base else {
@@ -341,8 +342,8 @@ impl Profile {
         }
     }
 
-    /// The effort nearest to the one asked for, out of those the model can be told or, when they
-    /// are not known, out of `usual`: the next lower one, else the next higher one.
+    /// The effort nearest to the requested one, among those that the model accepts or, if they are
+    /// not known, among `usual`: the next lower one, otherwise the next higher one.
     pub fn nearest_effort(&self, asked: Effort, usual: &[Effort]) -> Effort {
         let known = self.efforts.as_deref().unwrap_or(usual);
         let lower = known.iter().filter(|known| **known <= asked).max();
@@ -351,7 +352,7 @@ impl Profile {
     }
 }
 
-/// Limits on reference media.
+/// Limits for reference media.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum References {
@@ -362,8 +363,8 @@ pub enum References {
 }
 
 impl References {
-    /// The most of this kind (`image`, `video`, `audio`, or `total` for all together); none when it is not
-    /// bounded.
+    /// The limit for this kind (`image`, `video`, `audio`, or `total` for all together). `None` if
+    /// there is no limit.
     pub fn of(&self, kind: &str) -> Option<u32> {
         match self {
             Self::All(most) => Some(*most),

@@ -1,7 +1,7 @@
-//! Reads what an upstream says went wrong, and decides whose fault it is.
+//! Reads the error of an upstream and decides who caused it.
 //!
-//! The error bodies of all protocols are alike enough to be read in one place: an object, perhaps
-//! inside `error`, perhaps inside an array, with a message and a few words that classify it.
+//! The error bodies of all protocols are similar enough to be read in one place: an object, perhaps
+//! inside `error` or inside an array, with a message and a few words that classify it.
 
 mod vendors;
 
@@ -12,8 +12,8 @@ use crate::failure::Failure;
 use crate::json::{Raw, Shape};
 use crate::scrub::{Names, explain, explain_path, mask_keys};
 
-/// Words that say that the upstream refused us, not the caller: our key, our money.
-/// [`NO_SUCH_MODEL`] has those about our model name.
+/// Words that say that the upstream rejected the gateway and not the client: its key or its money.
+/// [`NO_SUCH_MODEL`] has those about the model name.
 const OURS: [&str; 17] = [
     "invalid_api_key",
     "api_key_invalid",
@@ -34,7 +34,7 @@ const OURS: [&str; 17] = [
     "not_found_error",
 ];
 
-/// Words that say that the upstream has no room.
+/// Words that say that the upstream is overloaded.
 const OVERLOAD: [&str; 9] = [
     "rate_limit_exceeded",
     "rate_limit_error",
@@ -47,7 +47,7 @@ const OVERLOAD: [&str; 9] = [
     "unavailable",
 ];
 
-/// Words that say that the request itself is at fault, beside [`POLICY`] and [`IMAGE`].
+/// Words that say that the request itself is wrong, besides [`POLICY`] and [`IMAGE`].
 const REFUSED: [&str; 6] = [
     "invalid_request_error",
     "invalid_request",
@@ -83,22 +83,22 @@ const IMAGE: [&str; 12] = [
     "failed_to_download_image",
 ];
 
-/// The longest message that is kept for the operator.
+/// The longest message that is logged.
 const LOG_CHARS_MAX: usize = 2_000;
 
-/// A failure of an upstream that answered with an error status.
+/// Reads the error response of an upstream.
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let complaint = Complaint::read(body);
     let fault = match status {
         _ if complaint.is_ours() => Fault::Ours,
-        // Some refuse content with the status of a credential.
+        // Some upstreams reject content with the status of a bad credential.
         401..=404 if complaint.says_policy() => Fault::Request(400),
         401..=404 | 407 | 421 => Fault::Ours,
         408 => Fault::Silence,
         429 | 529 => Fault::Overload,
         400..=498 if complaint.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(status),
         400..=498 => Fault::Request(status),
-        // Some servers call it a fault of their own.
+        // Some servers report this as an internal error.
         500 if complaint.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
         _ if complaint.says(&OVERLOAD) => Fault::Overload,
         _ => Fault::Upstream,
@@ -107,14 +107,13 @@ pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     complaint.into_failure(fault, names).because(cause)
 }
 
-/// Whether an error body says that the upstream refused us, not the caller.
+/// Whether an error body says that the upstream rejected the gateway and not the client.
 pub(crate) fn is_ours(body: &[u8]) -> bool {
     Complaint::read(body).is_ours()
 }
 
-/// A failure that came where an answer should be, behind a status of 200. `error` is the error
-/// object as it stood there. The upstream's own name for the model is not known here, so that its
-/// message is kept for the log alone.
+/// Reads an error that was sent in place of an answer with status 200. `error` is the error object.
+/// The upstream's name for the model is not known here, so its message is only logged.
 pub fn read_event(error: &[u8], public_model: &str) -> Failure {
     let names = Names::of_model("", public_model);
     let complaint = Complaint::read(error);
@@ -131,7 +130,7 @@ pub fn read_event(error: &[u8], public_model: &str) -> Failure {
         _ => Fault::Upstream,
     };
     let cause = format!("error in a 200: {}", complaint.for_log());
-    // Its kind is told, its words are not.
+    // The client sees the kind of error, but not the upstream's message.
     let failure = match fault {
         Fault::Request(status) => Failure::upstream_rejected(status, complaint.in_our_words()),
         other => Complaint::default().into_failure(other, names),
@@ -139,7 +138,7 @@ pub fn read_event(error: &[u8], public_model: &str) -> Failure {
     failure.because(cause)
 }
 
-/// Whether an `error` member means one: not when it is only there to say that there is none.
+/// Whether an `error` member is an error. Some upstreams send one to say that there is none.
 pub(crate) fn is_error(value: Raw<'_>) -> bool {
     match value.shape() {
         Shape::Null => false,
@@ -151,11 +150,11 @@ pub(crate) fn is_error(value: Raw<'_>) -> bool {
 
 #[derive(Clone, Copy)]
 enum Fault {
-    /// The request was refused, with this status.
+    /// The request was rejected with this status.
     Request(u16),
-    /// The same, because it is longer than the model's context window.
+    /// The same, because the request exceeds the model's context window.
     ContextOverflow(u16),
-    /// Our credential, money or configuration.
+    /// The gateway's credential, money or configuration.
     Ours,
     Overload,
     Silence,
@@ -167,7 +166,7 @@ enum Fault {
 struct Complaint {
     message: Option<String>,
     param: Option<String>,
-    /// Everything that classifies: type, code, status, reason; in lower case.
+    /// The words that classify the error: type, code, status, reason. In lower case.
     words: Vec<String>,
 }
 
@@ -189,7 +188,7 @@ impl Complaint {
             .as_str()
             .or_else(|| text("message"))
             .or_else(|| text("detail"));
-        // Where `error` is the message itself, the words stand beside it.
+        // If `error` is the message itself, the words are beside it.
         let around = if error.is_string() { &value } else { error };
         let mut words = Vec::new();
         for name in ["type", "code", "status"] {
@@ -210,7 +209,7 @@ impl Complaint {
         self.words.iter().any(|word| known.contains(&word.as_str()))
     }
 
-    /// Whether the upstream refused us, not the caller.
+    /// Whether the upstream rejected the gateway and not the client.
     fn is_ours(&self) -> bool {
         self.says(&OURS) || self.means(&NO_SUCH_MODEL)
     }
@@ -226,7 +225,7 @@ impl Complaint {
             .to_ascii_lowercase()
     }
 
-    /// Whether the content of the request is not allowed, or that of the answer.
+    /// Whether the content of the request or of the answer is not allowed.
     fn says_policy(&self) -> bool {
         // As in `OutputImageSensitiveContentDetected.PolicyViolation`.
         let is_sensitive = |word: &String| word.contains("sensitivecontent");
@@ -237,20 +236,20 @@ impl Complaint {
         self.says(&REFUSED) || self.says_policy() || self.says(&IMAGE)
     }
 
-    /// A number among the words is an HTTP status.
+    /// The HTTP status, if one of the words is a number.
     fn status(&self) -> Option<u16> {
         let mut numbers = self.words.iter().filter_map(|word| word.parse().ok());
         numbers.find(|status| (400..600).contains(status))
     }
 
-    /// All of it, for the operator alone.
+    /// The whole error, for the log only.
     fn for_log(&self) -> String {
         let message = self.message.as_deref().unwrap_or("no message");
         let shown = message.chars().take(LOG_CHARS_MAX).collect::<String>();
         format!("{} [{}]", mask_keys(&shown), self.words.join(" "))
     }
 
-    /// What the caller is told when the upstream's own words cannot be passed on.
+    /// The message for the client if the upstream's own text cannot be shown.
     fn in_our_words(&self) -> &'static str {
         let lower = self.lower_message();
         let says = |words: &[&str], phrases: &[&str]| {
@@ -296,7 +295,7 @@ impl Complaint {
     }
 }
 
-/// The body as JSON, also when it is framed as an event.
+/// The body as JSON, which may have the form of an event.
 fn parse(body: &[u8]) -> Option<Value> {
     serde_json::from_slice(body).ok().or_else(|| {
         let mut lines = body.split(|byte| matches!(byte, b'\n' | b'\r'));

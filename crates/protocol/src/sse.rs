@@ -1,15 +1,15 @@
-//! Cuts a byte stream into server-sent-event frames.
+//! Splits a byte stream into server-sent-event frames.
 //!
-//! Upstreams split frames anywhere, inside a line ending or a UTF-8 character too; the splitter
-//! never looks inside a frame and gives the same frames for every chunking. A frame that came
-//! whole shares the bytes of the read that brought it.
+//! Upstreams split frames anywhere, even inside a line ending or a UTF-8 character. The splitter
+//! never looks inside a frame and returns the same frames for every chunking. A frame that arrives
+//! in one read shares the memory of that read.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-/// The largest event taken from an upstream, unless the caller says otherwise.
+/// The largest event that is accepted from an upstream, unless the caller sets another limit.
 pub const EVENT_BYTES_MAX: usize = 16 << 20;
 
 /// An event is larger than allowed.
@@ -17,7 +17,7 @@ pub const EVENT_BYTES_MAX: usize = 16 << 20;
 #[error("an event is larger than {0} bytes")]
 pub struct TooLarge(pub usize);
 
-/// One frame: its lines and the blank line behind them.
+/// One frame: its lines and the blank line after them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// The bytes as they came.
@@ -25,23 +25,23 @@ pub struct Frame {
     lines: Lines,
 }
 
-/// What the splitter learns of a frame's lines on its way to the end.
+/// What the splitter learns about the lines of a frame while it searches the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Lines {
     count: usize,
-    /// The length of the first line, once its end was seen.
+    /// The length of the first line, once it is complete.
     first: usize,
 }
 
 /// The data of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data<'a> {
-    /// No `data` field, or an empty one: nothing that a client would be given.
+    /// No `data` field, or an empty one. Clients ignore such a frame.
     Absent,
-    /// The data stands in one line, here.
+    /// The data is in one line, at this position.
     Line(Range<usize>),
-    /// The data stands in several lines. The text is as long as the frame and holds the data where
-    /// the frame does, so that spans found in it are spans of the frame; elsewhere are spaces.
+    /// The data is in several lines. The text is as long as the frame and has the data at the same
+    /// positions, with spaces elsewhere, so that spans in it are spans of the frame.
     Lines(Cow<'a, [u8]>),
 }
 
@@ -79,7 +79,7 @@ impl Frame {
         }
     }
 
-    /// The data of the first line, if that is a data line.
+    /// The data of the first line, if it is a data line.
     pub fn first_data(&self) -> Option<&[u8]> {
         self.bytes.get(data_in(&self.bytes, 0..self.lines.first)?)
     }
@@ -89,18 +89,18 @@ impl Frame {
         self.lines.count == 1
     }
 
-    /// Whether the frame is a line that begins with `data: ` and nothing else.
+    /// Whether the frame is a single line that starts with `data: `.
     pub fn is_plain_data(&self) -> bool {
         self.is_one_line() && self.bytes.starts_with(b"data: ")
     }
 
-    /// The data of the frame in a frame of that form, if there is any.
+    /// A frame of that form with the same data, if there is any.
     pub fn to_plain_data(&self) -> Option<Self> {
         let mut bytes = b"data: ".to_vec();
         match self.data() {
             Data::Absent => return None,
             Data::Line(span) => bytes.extend_from_slice(self.bytes.get(span)?),
-            // Between lines of JSON a space does what a line feed did.
+            // Between lines of JSON a space is equivalent to a line feed.
             Data::Lines(masked) => bytes.extend(
                 masked
                     .trim_ascii()
@@ -119,12 +119,12 @@ impl Frame {
         })
     }
 
-    /// Whether every line is data or the name of an event. Ids and comments are the server's own:
-    /// some routers say their name in them.
+    /// Whether every line is data or the name of an event. Ids and comments belong to the server,
+    /// and some routers put their name in them.
     pub fn is_bare(&self) -> bool {
         match self.lines.count {
             1 => self.bytes.starts_with(b"data:") || self.bytes.starts_with(b"event:"),
-            // As a rule a name and its data, which the first bytes of both lines tell.
+            // Usually a name and its data, which the first bytes of both lines show.
             2 if self.bytes.starts_with(b"event:") => {
                 let behind = self.bytes.get(self.lines.first..).unwrap_or_default();
                 behind.trim_ascii_start().starts_with(b"data:")
@@ -133,7 +133,7 @@ impl Frame {
         }
     }
 
-    /// The lines of the frame that are data or the name of an event, in a frame of their own.
+    /// A frame with only those lines that are data or the name of an event.
     #[must_use]
     pub fn to_bare(&self) -> Self {
         let mut bytes = Vec::with_capacity(self.bytes.len());
@@ -169,7 +169,7 @@ impl Frame {
         self.bytes.get(self.event_span()?)
     }
 
-    /// Where the name of the event stands.
+    /// The position of the event's name.
     pub fn event_span(&self) -> Option<Range<usize>> {
         lines(&self.bytes)
             .filter_map(|line| field(&self.bytes, line, b"event"))
@@ -182,7 +182,7 @@ impl Frame {
     }
 }
 
-/// Puts the data of a line into its place, and the line feed that joins it to the next one.
+/// Copies the data of a line to its position, with the line feed that joins it to the next one.
 fn unmask(masked: &mut [u8], bytes: &[u8], span: Range<usize>) {
     if let Some(feed) = masked.get_mut(span.end) {
         *feed = b'\n';
@@ -192,7 +192,7 @@ fn unmask(masked: &mut [u8], bytes: &[u8], span: Range<usize>) {
     }
 }
 
-/// The length of a byte order mark, which may stand before the first line.
+/// The length of a byte order mark before the first line.
 fn bom(bytes: &[u8]) -> usize {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         3
@@ -205,7 +205,7 @@ fn data_in(bytes: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     field(bytes, line, b"data")
 }
 
-/// The value of a field, if `line` is one of that name.
+/// The value of a field, if `line` is a field with that name.
 fn field(bytes: &[u8], mut line: Range<usize>, name: &[u8]) -> Option<Range<usize>> {
     if line.start == 0 {
         line.start = line.end.min(bom(bytes));
@@ -220,7 +220,7 @@ fn field(bytes: &[u8], mut line: Range<usize>, name: &[u8]) -> Option<Range<usiz
     }
 }
 
-/// The spans of the lines that are not blank, without their ends.
+/// The spans of the lines that are not blank, without their line ends.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     memchr::memchr2_iter(b'\n', b'\r', bytes)
@@ -233,25 +233,25 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
         .filter(|span| !span.is_empty())
 }
 
-/// Where the splitter stands.
+/// The state of the splitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum At {
     #[default]
     LineStart,
     InLine,
-    /// Behind a carriage return that ended a line; a line feed would belong to it.
+    /// After a carriage return that ended a line. A line feed would belong to it.
     LineReturn,
-    /// Behind a carriage return that ended the frame; a line feed would belong to it.
+    /// After a carriage return that ended the frame. A line feed would belong to it.
     FrameReturn,
 }
 
-/// Takes chunks, gives frames.
+/// Takes chunks and returns frames.
 #[derive(Debug)]
 pub struct Splitter {
-    /// The beginning of a frame, from earlier chunks.
+    /// The start of a frame, from earlier chunks.
     carry: BytesMut,
     chunk: Bytes,
-    /// How far `chunk` has been looked through.
+    /// How far `chunk` was searched.
     scanned: usize,
     at: At,
     lines: Lines,
@@ -277,7 +277,7 @@ impl Splitter {
         }
     }
 
-    /// Takes the next chunk. The frames of the last one should have been taken out.
+    /// Takes the next chunk. The frames of the previous one must have been taken.
     pub fn push(&mut self, chunk: Bytes) {
         if self.chunk.is_empty() {
             self.chunk = chunk;
@@ -318,12 +318,12 @@ impl Splitter {
         Ok(None)
     }
 
-    /// Bytes of a frame that is not complete.
+    /// The number of bytes of the incomplete frame.
     pub fn held_bytes(&self) -> usize {
         self.carry.len().saturating_add(self.chunk.len())
     }
 
-    /// The data in the first line of a frame that is not complete, once that line is.
+    /// The data in the first line of the incomplete frame, once that line is complete.
     pub fn pending_data(&self) -> Option<&[u8]> {
         if self.lines.count == 0 {
             return None;
@@ -331,7 +331,7 @@ impl Splitter {
         self.carry.get(data_in(&self.carry, 0..self.lines.first)?)
     }
 
-    /// The stream is over: what is left, as a frame of its own.
+    /// Ends the stream and returns what is left as a frame.
     pub fn finish(&mut self) -> Option<Frame> {
         let mut lines = std::mem::take(&mut self.lines);
         if lines.count == 0 {
@@ -345,7 +345,7 @@ impl Splitter {
         (!bytes.is_empty()).then_some(Frame { bytes, lines })
     }
 
-    /// Looks for the end of the frame in what was not yet looked through.
+    /// Searches the end of the frame in the bytes that were not searched yet.
     fn scan(&mut self) -> bool {
         while let Some(&byte) = self.chunk.get(self.scanned) {
             match (self.at, byte) {

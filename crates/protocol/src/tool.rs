@@ -1,33 +1,33 @@
-//! Tools that an upstream runs itself: which a request offers, and how often a call used them.
+//! Tools that an upstream runs itself: which ones a request offers, and how often a call used them.
 //!
-//! Vendors have many names for the same thing, with dates and versions in them; prices are by the
-//! names here. What a client runs (functions, custom tools, a shell or a screen of its own) is none
-//! of these: it costs nothing but tokens.
+//! Vendors have many names for the same tool, with dates and versions in them. Prices use the names
+//! defined here. Tools that the client runs (functions, custom tools, its own shell or screen) are
+//! not included, because they cost only tokens.
 
 use std::fmt;
 
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::count;
 
-/// One built-in tool, whatever a vendor calls it.
+/// A built-in tool, independent of the vendor's name for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Tool {
-    /// Search of the web, "grounding" included.
+    /// Web search, including "grounding".
     WebSearch,
     /// Pages that the upstream fetches.
     WebFetch,
     /// Code that the upstream runs.
     CodeExecution,
-    /// Search of files the caller keeps there.
+    /// Search in files that the client stores at the upstream.
     FileSearch,
-    /// Pictures made on the way.
+    /// Images that are generated during the call.
     ImageGeneration,
     /// Search of maps.
     Maps,
-    /// Servers of others that the upstream calls.
+    /// MCP servers that the upstream calls.
     Mcp,
-    /// Search of posts.
+    /// Search for posts.
     XSearch,
 }
 
@@ -46,7 +46,7 @@ impl Tool {
         Self::XSearch,
     ];
 
-    /// The name it is priced under.
+    /// The name in prices.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::WebSearch => "web_search",
@@ -60,10 +60,9 @@ impl Tool {
         }
     }
 
-    /// The tool that a vendor means by this word: `web_search_20260318`, `googleSearch`,
-    /// `code_interpreter`.
+    /// The tool for a vendor's name: `web_search_20260318`, `googleSearch`, `code_interpreter`.
     pub fn of(word: &str) -> Option<Self> {
-        // Dates and versions stand behind the name.
+        // Dates and versions follow the name.
         let name = word.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
         Some(match name.strip_suffix("_preview").unwrap_or(name) {
             "web_search"
@@ -101,18 +100,18 @@ impl Tools {
         self.0 |= 1 << tool as u8;
     }
 
-    /// Whether there is none.
+    /// Whether there are no tools.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The tools there are.
+    /// The tools in the set.
     pub fn iter(self) -> impl Iterator<Item = Tool> {
         let has = move |tool: &Tool| self.0 & (1 << *tool as u8) != 0;
         Tool::ALL.into_iter().filter(has)
     }
 
-    /// Reads a list of tools that are told apart by their `type`.
+    /// Reads a list of tools that are identified by their `type`.
     pub(crate) fn by_type(list: Option<Raw<'_>>) -> Self {
         let mut tools = Self::default();
         each_member(list, |name, value| {
@@ -128,7 +127,7 @@ impl Tools {
         tools
     }
 
-    /// Reads a list of tools that are told apart by the names of their members.
+    /// Reads a list of tools that are identified by the names of their members.
     pub(crate) fn by_name(list: Option<Raw<'_>>) -> Self {
         let mut tools = Self::default();
         each_member(list, |name, value| {
@@ -164,14 +163,14 @@ impl ToolCalls {
         }
     }
 
-    /// Takes the larger count of each tool: the other list tells of the same calls.
+    /// Takes the larger count of each tool, because the other list counts the same calls.
     pub fn raise(&mut self, other: &Self) {
         for (count, told) in self.0.iter_mut().zip(other.0) {
             *count = (*count).max(told);
         }
     }
 
-    /// The count of each tool, or the other's where there is none.
+    /// The count of each tool, or the other's count where this one is zero.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let mut calls = *self;
@@ -218,12 +217,12 @@ impl ToolCalls {
     }
 }
 
-/// A count of calls; what is no whole number is none.
+/// A count of calls. `None` if it is not an integer.
 pub(crate) fn calls(value: Raw<'_>) -> Option<u32> {
     count(value).map(|calls| u32::try_from(calls).unwrap_or(u32::MAX))
 }
 
-/// Visits the members of each object of a list. The text has been checked already.
+/// Calls a function with each member of each object in a list. The caller has validated the JSON.
 fn each_member(list: Option<Raw<'_>>, mut visit: impl FnMut(&str, Raw<'_>)) {
     let Some(list) = list.filter(|list| list.shape() == Shape::Array) else {
         return;

@@ -1,4 +1,4 @@
-//! What an answer consumed, in classes that do not overlap.
+//! The tokens of a call, in classes that do not overlap.
 
 mod count;
 pub(crate) mod separate;
@@ -7,11 +7,11 @@ use crate::tool::ToolCalls;
 
 pub use count::count;
 
-/// Token counts of one call. No token is in two classes, so that each is priced once; only
-/// `reasoning` is told beside them, and lies inside `output`.
+/// Token counts of one call. No token is in two classes, so each is priced once. `reasoning` is an
+/// exception: it is part of `output` and only reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Fresh text input.
+    /// Text input that is not cached.
     pub input: u64,
     /// Input read from a cache.
     pub cached_input: u64,
@@ -19,7 +19,7 @@ pub struct Usage {
     pub cache_write: u64,
     /// Input written to a cache that keeps it for an hour.
     pub cache_write_1h: u64,
-    /// Text output, reasoning included.
+    /// Text output, including reasoning.
     pub output: u64,
     /// The part of `output` that was reasoning.
     pub reasoning: u64,
@@ -31,7 +31,7 @@ pub struct Usage {
     pub audio_input: u64,
     /// Audio output.
     pub audio_output: u64,
-    /// Calls of built-in tools, where the report counts them.
+    /// Calls of built-in tools, if the report counts them.
     pub tools: ToolCalls,
 }
 

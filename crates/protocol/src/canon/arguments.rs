@@ -1,11 +1,12 @@
-//! The arguments of a tool call, for dialects that take an object and not a text.
+//! The arguments of a tool call, for dialects that send them as an object and not as a string.
 
 use std::borrow::Cow;
 
 use crate::json::{Cursor, Shape, write_string};
 
-/// The arguments as a JSON object. Blank ones are an empty object; what is no object, as when a
-/// model was cut off in the middle of one, is wrapped rather than fail a whole history.
+/// The arguments as a JSON object. Blank arguments become an empty object. A value that is not an
+/// object, for example because the model was cut off, is wrapped in one, so that the rest of the
+/// history stays usable.
 pub fn object(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         return Cow::Borrowed("{}");

@@ -1,21 +1,21 @@
-//! The conversation as dialects with two alternating sides want it: system prompts taken out,
-//! turns of one side joined.
+//! Arranges a conversation for dialects with two alternating sides: system prompts are extracted,
+//! and consecutive turns of one side are merged.
 
 use super::dropped::Dropped;
 use super::path::Path;
 use super::request::{Part, Request, Role, Thought};
 use crate::failure::Failure;
 
-/// A conversation of two sides.
+/// A conversation between two sides.
 #[derive(Debug, Default)]
 pub struct Arranged<'a> {
-    /// The system prompts, wherever they stood.
+    /// The system prompts, from anywhere in the conversation.
     pub system: Vec<&'a str>,
-    /// User and assistant in turn, none of them empty.
+    /// User and assistant alternating. None of them is empty.
     pub sides: Vec<Side<'a>>,
 }
 
-/// What one side says before the other does.
+/// The merged turns of one side.
 #[derive(Debug)]
 pub struct Side<'a> {
     /// [`Role::User`] or [`Role::Assistant`].
@@ -23,9 +23,9 @@ pub struct Side<'a> {
     pub parts: Vec<(Path, &'a Part)>,
 }
 
-/// Arranges the conversation. Parts that only the caller's dialect knows and thoughts that are not
-/// for this model (`is_own` tells) are left out and listed. A turn of the model that says nothing
-/// then is gone; one of the user is refused, since the model would not see that it was asked.
+/// Arranges the conversation. Parts that only the client's dialect has, and thoughts that `is_own`
+/// rejects, are removed and reported. An assistant turn that becomes empty is removed. A user turn
+/// that becomes empty is refused, because the model would not see that it was asked something.
 pub fn arrange<'a>(
     request: &'a Request,
     is_own: impl Fn(&Thought) -> bool,
@@ -57,7 +57,7 @@ pub fn arrange<'a>(
         }
     }
     if arranged.sides.is_empty() {
-        // Upstreams want at least one turn of the user.
+        // Upstreams require at least one user turn.
         let Some(prompt) = last_prompt else {
             return Err(Failure::invalid("The request says nothing to the model."));
         };
@@ -67,7 +67,7 @@ pub fn arrange<'a>(
     Ok(arranged)
 }
 
-/// Whether this part can stand in a turn of this role.
+/// Whether a turn of this role can contain this part.
 fn is_sayable(role: Role, part: &Part, is_own: impl Fn(&Thought) -> bool) -> bool {
     match (role, part) {
         (_, Part::Text(_)) => true,
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// The arrangement in a few words, or the failure.
+    /// A short notation of the arrangement, or of the failure.
     fn shown(turns: Vec<(Role, Vec<Part>)>) -> String {
         let request = request(turns);
         let mut dropped = Dropped::new(Dialect::Chat);
@@ -173,7 +173,7 @@ mod tests {
                 vec![(User, vec![text("u")]), (Assistant, vec![Part::Foreign])],
                 "system [] | User: u | dropped messages[1].content[0]",
             ),
-            // A turn that is gone leaves no gap between those around it.
+            // A turn that is removed leaves no gap: the turns around it are merged.
             (
                 vec![
                     (User, vec![text("u1")]),

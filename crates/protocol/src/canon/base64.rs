@@ -9,7 +9,7 @@ use base64::engine::general_purpose::{
     GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE_NO_PAD,
 };
 
-/// Reads digits of the standard alphabet. Padding is removed first, and bits that fill up the last
+/// Decodes digits of the standard alphabet. Padding is removed before, and unused bits of the last
 /// digit may have any value.
 const DIGITS: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
@@ -85,7 +85,7 @@ impl Encoder {
 pub struct Decoder {
     /// The digits after the last whole group of four, in the standard alphabet.
     group: Vec<u8>,
-    /// Whether padding has come, after which only more padding may follow.
+    /// Whether padding has arrived, after which only more padding may follow.
     ended: bool,
 }
 

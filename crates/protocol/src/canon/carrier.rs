@@ -1,8 +1,9 @@
-//! Opaque data in a tool call's id, for dialects that have no field for it.
+//! Opaque data in the id of a tool call, for dialects that have no member for it.
 //!
-//! Every client sends a tool call's id back with the result, unchanged. So reasoning that a model
-//! demands back before its tool call can travel in the id where the caller's dialect has nothing
-//! else: `<id>_gw1_<base64url of JSON>`. The letters are those that every dialect allows in ids.
+//! Every client sends the id of a tool call back with the result, unchanged. So if the client's
+//! dialect has no other place, the id carries the reasoning that a model needs back before its tool
+//! call: `<id>_gw1_<base64url of JSON>`. All its characters are allowed in the ids of every
+//! dialect.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +14,10 @@ use crate::dialect::Dialect;
 
 const MARK: &str = "_gw1_";
 
-/// What an id carries beside itself.
+/// The data that an id carries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Carried {
-    /// Thoughts that stood before the call.
+    /// The thoughts before the call.
     pub thoughts: Vec<Thought>,
     /// The signature of the call itself.
     pub opaque: Option<Opaque>,
@@ -69,7 +70,8 @@ impl From<WireOpaque<'_>> for Opaque {
     }
 }
 
-/// The id with its load. Thoughts without an opaque value are worth nothing to anybody and stay.
+/// Appends data to an id. Thoughts without an opaque value are left out, because no model accepts
+/// them.
 pub fn load(id: &str, carried: &Carried) -> String {
     let wire = Wire {
         t: carried
@@ -87,12 +89,12 @@ pub fn load(id: &str, carried: &Carried) -> String {
     if wire.t.is_empty() && wire.c.is_none() {
         return id.to_owned();
     }
-    // Strings and flags alone: this cannot fail.
+    // This cannot fail, because there are only strings and booleans.
     let json = serde_json::to_vec(&wire).unwrap_or_default();
     format!("{id}{MARK}{}", base64::url_safe(&json))
 }
 
-/// The id itself and what it carried. An id that is not ours is returned whole.
+/// Splits an id into the original id and the data. An id without data is returned unchanged.
 pub fn unload(id: &str) -> (&str, Carried) {
     let nothing = || (id, Carried::default());
     let Some((bare, load)) = id.rsplit_once(MARK) else {
@@ -120,10 +122,10 @@ pub fn unload(id: &str) -> (&str, Carried) {
     (bare, carried)
 }
 
-/// Members that name a call, in any dialect.
+/// Members that hold the id of a call, in any dialect.
 const NAMES: [&str; 4] = ["id", "call_id", "tool_call_id", "tool_use_id"];
 
-/// Whether the member may hold an id that carries a load.
+/// Whether the member may hold an id that carries data.
 pub(crate) fn is_loaded(name: &str, text: &str) -> bool {
     NAMES.contains(&name) && text.contains(MARK)
 }

@@ -1,4 +1,4 @@
-//! Decisions that writers of requests share.
+//! Decisions that several writers of requests share.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::request::{Request, ToolChoice};
 use crate::failure::Failure;
 use crate::profile::Profile;
 
-/// Whether tools may, must or must not be called.
+/// Whether the model may, must or must not call tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calling {
     May,
@@ -18,9 +18,9 @@ pub enum Calling {
     MustNot,
 }
 
-/// What is said about calling tools, and the names it is bound to; nothing where tools may be
-/// called freely, as they may unsaid. A choice without tools is dropped; one of a tool that is not
-/// declared is refused, since it cannot be kept.
+/// The tool choice and the names that it is restricted to. `None` if tools may be called freely,
+/// which is the default. A choice without tools is dropped. A choice of an undeclared tool is
+/// refused, because it cannot be kept.
 pub fn choose<'a>(
     request: &'a Request,
     dropped: &mut Dropped,
@@ -62,7 +62,8 @@ pub fn choose<'a>(
     Ok(Some((calling, names)))
 }
 
-/// A sampling parameter, unless the model refuses them. The default of one is not worth telling.
+/// A sampling parameter, unless the model refuses it. A value that equals the default is left out
+/// without being reported.
 pub fn sampled<'a>(
     value: Option<&'a Number>,
     field: Field,
@@ -79,13 +80,13 @@ pub fn sampled<'a>(
     None
 }
 
-/// Whether the answer is to be as long as it is anyway.
+/// Whether the request asks for the default verbosity.
 pub fn is_usual_verbosity(request: &Request) -> bool {
     let verbosity = request.verbosity.as_deref();
     verbosity.is_none_or(|verbosity| verbosity == "medium")
 }
 
-/// Whether a number is nothing, however it is written.
+/// Whether a number is zero, in any notation.
 pub fn is_zero(number: &Number) -> bool {
     ["0", "-0", "0.0", "-0.0"].contains(&number.to_string().as_str())
 }

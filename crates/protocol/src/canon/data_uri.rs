@@ -1,6 +1,6 @@
-//! `data:` URIs, in which several dialects carry inline media.
+//! `data:` URIs, in which several dialects send inline media.
 
-/// Splits `data:<mime>;base64,<data>`; the type is empty when the URI names none.
+/// Splits `data:<mime>;base64,<data>`. The type is empty if the URI has none.
 pub fn split(uri: &str) -> Option<(&str, &str)> {
     let rest = uri
         .get(..5)
@@ -16,7 +16,7 @@ pub fn join(mime: &str, data: &str) -> String {
     format!("data:{mime};base64,{data}")
 }
 
-/// The type of a picture by its first bytes in base64; PNG when it is none of the known ones.
+/// The type of an image by its first bytes in base64. Unknown types count as PNG.
 pub fn sniff(data: &str) -> &'static str {
     match data {
         data if data.starts_with("/9j/") => "image/jpeg",

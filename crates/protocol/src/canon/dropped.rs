@@ -1,4 +1,4 @@
-//! What a conversion had to leave out, in the caller's own words.
+//! Members that a conversion left out, by the names that the client uses.
 
 use std::fmt::{self, Write as _};
 
@@ -7,17 +7,17 @@ use super::path::Path;
 use super::request::{Logprobs, Reasoning, SignedAt, ToolCall};
 use crate::dialect::Dialect;
 
-/// The header may not be longer than this.
+/// The longest value of the header.
 const HEADER_BYTES_MAX: usize = 2048;
-/// Names above this number are counted, not kept: the header could not show them.
+/// Names beyond this number are only counted, because the header could not hold them.
 const NAMES_MAX: usize = 512;
-/// Room for the count of what did not fit: `...+12345`.
+/// Room for the number of names that did not fit: `...+12345`.
 const MORE_BYTES: usize = 16;
 
-/// The members that were left out, first seen first, each once.
+/// The members that were left out, in the order of their discovery, without duplicates.
 ///
-/// Each is named by its path in the caller's request: names with dots between them, and the index
-/// of each item of a list. A tool that the vendor runs is named by its type: `tools.web_search`.
+/// Each is named by its path in the client's request, with dots between names and the index of each
+/// list item. A tool that the vendor runs is named by its type: `tools.web_search`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
     caller: Dialect,
@@ -26,7 +26,7 @@ pub struct Dropped {
 }
 
 impl Dropped {
-    /// Nothing yet, for a caller of this dialect.
+    /// An empty list, for a client of this dialect.
     pub const fn new(caller: Dialect) -> Self {
         Self {
             caller,
@@ -35,17 +35,17 @@ impl Dropped {
         }
     }
 
-    /// Whose spelling the names are in.
+    /// The dialect in whose spelling the names are.
     pub const fn caller(&self) -> Dialect {
         self.caller
     }
 
-    /// Leaves out a member of the common form.
+    /// Reports a member of the common form as dropped.
     pub fn field(&mut self, field: Field) {
         self.name(field.spelt(self.caller));
     }
 
-    /// Leaves out all that was said about reasoning.
+    /// Reports all members about reasoning as dropped.
     pub fn reasoning(&mut self, reasoning: &Reasoning) {
         match self.caller {
             Dialect::Messages => {
@@ -74,14 +74,14 @@ impl Dropped {
         self.shown_reasoning(reasoning);
     }
 
-    /// Leaves out that reasoning is to be shown, if that was said.
+    /// Reports the request to show reasoning as dropped, if the client made it.
     pub fn shown_reasoning(&mut self, reasoning: &Reasoning) {
         if reasoning.show && !reasoning.show_is_unsaid {
             self.field(Field::ReasoningShown);
         }
     }
 
-    /// Leaves out that log probabilities are to be told.
+    /// Reports the request for log probabilities as dropped.
     pub fn logprobs(&mut self, logprobs: Logprobs) {
         if !logprobs.is_implied {
             self.field(Field::Logprobs);
@@ -91,7 +91,7 @@ impl Dropped {
         }
     }
 
-    /// Leaves out the signature of a call.
+    /// Reports the signature of a call as dropped.
     pub fn signature(&mut self, path: Path, call: &ToolCall) {
         match call.signed_at {
             SignedAt::Id => {}
@@ -100,10 +100,10 @@ impl Dropped {
         }
     }
 
-    /// Leaves out a member of what stands at `path`.
+    /// Reports a member of the item at `path` as dropped.
     pub fn member(&mut self, path: Path, member: Member) {
         let spelt = member.spelt(self.caller);
-        // The older list of functions has no `function` inside of its items.
+        // In the older list of functions, items have no `function` member.
         let spelt = match spelt.strip_prefix("function.") {
             Some(bare) if path.is_in("functions") => bare,
             _ => spelt,
@@ -113,7 +113,7 @@ impl Dropped {
         }
     }
 
-    /// Leaves out a part of the conversation.
+    /// Reports a part of the conversation as dropped.
     pub fn path(&mut self, path: Path) {
         if path.is_nowhere() {
             return;
@@ -125,8 +125,8 @@ impl Dropped {
         }
     }
 
-    /// Leaves out a member by the caller's own name for it. Of what is left out as a whole nothing
-    /// that is inside of it is told.
+    /// Reports a member by its name in the client's request. If a member is dropped as a whole, its
+    /// own members are not listed.
     pub fn name(&mut self, name: &str) {
         if name.is_empty() || self.names.iter().any(|outer| covers(outer, name)) {
             return;
@@ -139,7 +139,7 @@ impl Dropped {
         }
     }
 
-    /// Whether nothing was left out.
+    /// Whether nothing was dropped.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -149,7 +149,7 @@ impl Dropped {
         &self.names
     }
 
-    /// The value of `x-dropped-params`; `None` when nothing was left out.
+    /// The value of `x-dropped-params`. `None` if nothing was dropped.
     pub fn header(&self) -> Option<String> {
         if self.names.is_empty() {
             return None;
@@ -175,13 +175,13 @@ impl Dropped {
     }
 }
 
-/// Whether a path is this one, or of something inside of it.
+/// Whether `path` equals `outer` or is inside it.
 fn covers(outer: &str, path: &str) -> bool {
     let rest = path.strip_prefix(outer);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Letters, digits and `_-.[]` as they are, everything else percent-encoded.
+/// Writes letters, digits and `_-.[]` unchanged, and percent-encodes everything else.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

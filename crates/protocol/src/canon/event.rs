@@ -17,15 +17,15 @@ use crate::usage::Usage;
 use super::logprobs::Token;
 use super::opaque::Opaque;
 
-/// One step of an answer.
+/// One event of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The upstream has begun to answer.
+    /// The upstream has started to answer.
     Start,
     BlockStart(Block),
     Delta(Delta),
     BlockStop,
-    /// Usage so far; the last one counts.
+    /// Usage so far. The last report counts.
     Usage(Usage),
     /// The answer is complete.
     Finish(Stop),
@@ -33,7 +33,7 @@ pub enum Event {
     Failed(Failure),
 }
 
-/// What a block holds.
+/// The kind of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
     Text,
@@ -43,7 +43,7 @@ pub enum Block {
         name: String,
     },
     Refusal,
-    /// A picture of this type; its deltas are standard base64, in whole groups of four.
+    /// An image of this type. Its deltas are standard base64 in whole groups of four.
     Image {
         mime: String,
     },
@@ -63,11 +63,12 @@ pub enum Delta {
     Text(String),
     /// A piece of a tool call's JSON arguments.
     Arguments(String),
-    /// The signature or encrypted form of a thought, or the signature of a tool call or text:
-    /// whole, once per block at most, and first in a tool call's block if it can be.
+    /// The signature or encrypted form of a thought, or the signature of a tool call or text. It
+    /// comes at most once per block, complete, and before the other deltas of a tool call if
+    /// possible.
     Opaque(Opaque),
-    /// How likely tokens of a text block were, each told once and in order, before the piece of
-    /// text they are of if that can be.
+    /// Log probabilities of a text block, each sent once, in order, and before the text that they
+    /// belong to if possible.
     Logprobs(Vec<Token>),
     /// A source of the text so far. Offsets count characters of the block's text.
     Citation {
@@ -82,18 +83,18 @@ pub enum Delta {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
     End,
-    /// A stop sequence, if the dialect says which.
+    /// A stop sequence, if the dialect reports which.
     Sequence(Option<String>),
     Length,
     /// The context window is full.
     ContextFull,
     ToolCalls,
-    /// The model refused, under this policy category if it said one.
+    /// The model refused. `category` is the policy category, if it is known.
     Refusal {
         category: Option<String>,
     },
-    /// Output or prompt was blocked; the reason as the upstream named it.
+    /// Output or prompt was blocked, for this reason if the upstream reported one.
     Filter(Option<String>),
-    /// The upstream wants to be called again to go on.
+    /// The upstream expects another call to continue.
     Paused,
 }

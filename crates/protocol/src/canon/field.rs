@@ -1,4 +1,4 @@
-//! The names that callers of each dialect know members by.
+//! The names of members in each dialect.
 
 use crate::dialect::Dialect;
 
@@ -25,7 +25,7 @@ pub enum Field {
     CacheKey,
     ToolChoice,
     ParallelToolCalls,
-    /// How closely all pictures are to be looked at.
+    /// The detail level for all images.
     ImageDetail,
     FormatName,
     FormatDescription,
@@ -34,18 +34,17 @@ pub enum Field {
 /// A member of a part, call or tool that some dialects cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Member {
-    /// How closely one picture is to be looked at.
+    /// The detail level of one image.
     ImageDetail,
     DocumentName,
     /// The signature of a call.
     Signature,
-    /// Whether a tool's arguments must fit its schema.
+    /// Whether a tool's arguments must match its schema.
     Strict,
 }
 
 impl Member {
-    /// The name inside of its part, as a caller of `dialect` knows it; an empty one cannot be said
-    /// in that dialect.
+    /// The name inside its part in `dialect`. Empty if the dialect does not have the member.
     pub const fn spelt(self, dialect: Dialect) -> &'static str {
         let [chat, responses, messages, generate, interactions] = match self {
             Self::ImageDetail => [
@@ -82,7 +81,7 @@ impl Member {
 }
 
 impl Field {
-    /// The name a caller of `dialect` knows it by.
+    /// The name in `dialect`.
     pub const fn spelt(self, dialect: Dialect) -> &'static str {
         let [chat, responses, messages, generate, interactions] = self.spellings();
         match dialect {
@@ -94,7 +93,7 @@ impl Field {
         }
     }
 
-    /// In the order of [`Dialect::ALL`]; an empty one cannot be said in that dialect.
+    /// In the order of [`Dialect::ALL`]. Empty if the dialect does not have the member.
     #[expect(clippy::too_many_lines, reason = "one table")]
     const fn spellings(self) -> [&'static str; 5] {
         match self {

@@ -6,8 +6,8 @@ use super::dropped::Dropped;
 use super::field::Field;
 use crate::json::{Members, Spelling, write_string};
 
-/// The schema with the format's name as its title and the format's description as its own. What
-/// the schema says otherwise itself stays, and the format's word is listed.
+/// Adds the format's name to the schema as its title, and the format's description as its
+/// description. What the schema sets itself is kept, and the format's value is reported as dropped.
 pub fn labelled<'s>(
     schema: &'s str,
     name: Option<&str>,

@@ -1,4 +1,4 @@
-//! How likely the tokens of a text were.
+//! Log probabilities of tokens.
 
 use serde_json::Number;
 
@@ -6,16 +6,17 @@ use serde_json::Number;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     pub chosen: Likelihood,
-    /// The likeliest tokens for its place, as many as were asked for.
+    /// The most likely tokens at this position, as many as requested.
     pub top: Vec<Likelihood>,
 }
 
-/// A token and how likely it was.
+/// A token and its log probability.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Likelihood {
     pub token: String,
-    /// The token itself, where it is no whole text; some dialects do not tell.
+    /// The bytes of the token, which may be a part of a character. Some dialects do not report
+    /// them.
     pub bytes: Option<Vec<u8>>,
-    /// As the upstream wrote it.
+    /// The number as the upstream wrote it.
     pub logprob: Number,
 }

@@ -1,9 +1,9 @@
-//! The type of a picture, by its first bytes or by the end of its address.
+//! Detects the type of an image by its first bytes or by the extension in its URL.
 
-/// As many bytes tell every type that is known here.
+/// This many bytes are enough to detect every supported type.
 pub const TELLING_BYTES: usize = 12;
 
-/// The type, if a file that begins so is a picture.
+/// The type of a file that starts with these bytes, if it is an image.
 pub fn of_bytes(head: &[u8]) -> Option<&'static str> {
     Some(match head {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "image/png",
@@ -33,7 +33,7 @@ pub fn of_bytes(head: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The type, if the path of the address ends like the name of a picture.
+/// The type by the extension in the path of the URL, if it is that of an image.
 pub fn of_url(url: &str) -> Option<&'static str> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();

@@ -1,10 +1,10 @@
-//! The common form that calls pass through when caller and upstream speak different dialects.
+//! The common form that a call passes through if client and upstream use different dialects.
 //!
-//! Hub and spoke: each dialect reads into this form and writes out of it, so that five dialects
-//! need ten codecs and not twenty. A dialect is one folder with eight names: `read_request`,
+//! Each dialect is read into this form and written from it, so five dialects need ten codecs and
+//! not twenty. A dialect is one folder with eight functions and types: `read_request`,
 //! `write_request`, `read_response`, `write_response`, `Reader`, `Writer`, `read_failure`,
-//! `write_failure`. What cannot be expressed on the other side is named in [`Dropped`]; nothing is
-//! lost silently.
+//! `write_failure`. Members that the other dialect does not have are reported in [`Dropped`].
+//! Nothing is lost silently.
 
 pub mod arguments;
 mod arrange;

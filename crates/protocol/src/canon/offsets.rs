@@ -1,26 +1,27 @@
-//! Offsets into a text that comes in pieces: some dialects count characters, others bytes.
+//! Converts offsets into a text that arrives in pieces: some dialects count characters, others
+//! bytes.
 
-/// Texts above this size are not kept: an open stream must stay small. Where bytes and characters
-/// are not the same, sources of longer texts are not told.
+/// Longer texts are not kept, because an open stream must use little memory. Sources of longer
+/// texts are dropped, unless every character is one byte.
 const TEXT_BYTES_MAX: usize = 8 << 10;
 
 /// The text of a block so far.
 #[derive(Debug, Default)]
 pub struct Offsets {
     bytes: usize,
-    /// Whether a character took more than a byte.
+    /// Whether a character has more than one byte.
     wide: bool,
-    /// The text, as long as it is short.
+    /// The text, unless it is too long.
     text: String,
 }
 
 impl Offsets {
-    /// A text that begins now.
+    /// An empty text.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a piece.
+    /// Appends a piece.
     pub fn push(&mut self, piece: &str) {
         self.bytes = self.bytes.saturating_add(piece.len());
         self.wide |= !piece.is_ascii();
@@ -29,7 +30,7 @@ impl Offsets {
         }
     }
 
-    /// How many characters stand before this byte; nothing if it lies outside of the text.
+    /// The number of characters before this byte. `None` if it is outside the text.
     pub fn characters(&self, byte: u64) -> Option<u64> {
         let at = usize::try_from(byte).ok().filter(|at| *at <= self.bytes)?;
         if !self.wide {
@@ -39,7 +40,7 @@ impl Offsets {
         u64::try_from(before.chars().count()).ok()
     }
 
-    /// How many bytes stand before this character; nothing if it lies outside of the text.
+    /// The number of bytes before this character. `None` if it is outside the text.
     pub fn bytes(&self, character: u64) -> Option<u64> {
         let at = usize::try_from(character).ok()?;
         if !self.wide {
@@ -68,7 +69,7 @@ mod tests {
             assert_eq!(offsets.characters(byte), Some(character));
             assert_eq!(offsets.bytes(character), Some(byte));
         }
-        // Inside a character, and behind the end.
+        // Inside a character, and after the end.
         assert_eq!(offsets.characters(2), None);
         assert_eq!(offsets.characters(9), None);
         assert_eq!(offsets.bytes(5), None);

@@ -1,37 +1,37 @@
-//! Data that only its maker can read, carried through dialects that do not know it.
+//! Data that only its maker can read, passed through dialects that do not have it.
 //!
-//! Thought signatures, thinking signatures and encrypted reasoning must come back to the model
-//! that made them, byte for byte, and must never reach another. We keep no state, so they travel
-//! through the caller: wrapped with a mark of their origin, in whatever field of the caller's
-//! dialect is opaque itself.
+//! Thought signatures, thinking signatures and encrypted reasoning must come back to the model that
+//! made them, unchanged, and must never reach another model. The gateway keeps no state, so it
+//! sends them to the client in an opaque member of the client's dialect, wrapped with a mark of
+//! their origin.
 
 use super::base64;
 use crate::dialect::Dialect;
 
-/// The first bytes of everything we wrap.
+/// How every wrapped value starts.
 const MARK: &str = "gw1|";
 
-/// An opaque value and where it came from.
+/// An opaque value and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opaque {
     /// The dialect of the upstream that made it.
     pub origin: Dialect,
-    /// What made it: the public model id. A value is never shown to another model.
+    /// The public id of the model that made it. The value is never sent to another model.
     pub model: Box<str>,
-    /// The value as the upstream spelt it.
+    /// The value as the upstream sent it.
     pub text: Box<str>,
 }
 
 impl Opaque {
-    /// The text for an opaque field of another dialect: base64url without padding, since clients
-    /// decode such fields and encode them again in that alphabet.
+    /// The value for an opaque member of another dialect: base64url without padding, because
+    /// clients decode such members and encode them again in that alphabet.
     pub fn wrap(&self) -> String {
         let plain = format!("{MARK}{}|{}|{}", self.origin, self.model, self.text);
         base64::url_safe(plain.as_bytes())
     }
 
     /// Reads what [`Opaque::wrap`] wrote, in either base64 alphabet, padded or not. `None` for
-    /// values that are not ours.
+    /// other values.
     pub fn unwrap(text: &str) -> Option<Self> {
         let plain = String::from_utf8(base64::decode(text)?).ok()?;
         let (origin, rest) = plain.strip_prefix(MARK)?.split_once('|')?;

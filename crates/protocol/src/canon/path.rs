@@ -1,21 +1,23 @@
-//! Where a part of a request stands, in the caller's spelling.
+//! The position of a part in the client's request.
 
 use std::fmt;
 
-/// A place such as `messages[2].content[0]`. Cheap to carry: it is spelt only when it is told.
+/// A path such as `messages[2].content[0]`. It is cheap to copy and formatted only when it is
+/// reported.
 ///
-/// The default is nowhere: what stands there is of our own making, and is dropped untold.
+/// The default path is nowhere. It belongs to parts that the gateway made, which are dropped
+/// without a report.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Path {
-    /// The names of the lists, the outer one first; empty where there is none.
+    /// The names of the lists, the outer one first. Empty for unused levels.
     lists: [&'static str; 2],
-    /// The place in each list, and in the list inside of a tool's result.
+    /// The index in each list, and in the list inside a tool result.
     indexes: [u32; 3],
     in_result: bool,
 }
 
 impl Path {
-    /// The first item of a top-level list, or what stands in its place.
+    /// The first item of a top-level list, or the value in its place.
     pub const fn first(list: &'static str) -> Self {
         Self {
             lists: [list, ""],
@@ -32,19 +34,19 @@ impl Path {
         }
     }
 
-    /// Whether the caller did not write what stands here.
+    /// Whether the gateway made the part at this path.
     pub const fn is_nowhere(self) -> bool {
         let [list, _] = self.lists;
         list.is_empty()
     }
 
-    /// The place in the top-level list.
+    /// The index in the top-level list.
     pub const fn index(self) -> u32 {
         let [index, ..] = self.indexes;
         index
     }
 
-    /// Whether this is an item of the top-level list.
+    /// Whether this is an item of this top-level list.
     pub fn is_in(self, list: &str) -> bool {
         self.lists[0] == list
     }
@@ -59,7 +61,7 @@ impl Path {
         }
     }
 
-    /// A part of the tool's result that stands here: `messages[2].content[0].content[1]`.
+    /// A part of the tool result at this path: `messages[2].content[0].content[1]`.
     #[must_use]
     pub fn in_result(self, index: usize) -> Self {
         let [outer, inner, _] = self.indexes;
@@ -71,7 +73,7 @@ impl Path {
     }
 }
 
-/// No request has more items.
+/// An index as `u32`. No request has more items.
 fn short(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -12,30 +12,30 @@ use super::{base64, data_uri};
 /// A JSON text kept exactly as it was written: schemas, arguments, metadata.
 pub type Json = Box<RawValue>;
 
-/// What a caller asks for, whatever dialect it was said in.
+/// A request of a client, independent of its dialect.
 ///
-/// A member that the caller did not set, or set to `null`, is absent. Members of the caller's
-/// request that no other dialect could know stand in `unknown`, by path.
+/// A member that the client did not set, or set to `null`, is absent. Members that the common form
+/// does not have are listed in `unknown`, by path.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// Whether the answer is a stream.
     pub stream: bool,
-    /// Whether a chat caller asked for the usage chunk.
+    /// Whether a chat client asked for the usage chunk.
     pub include_usage: bool,
-    /// The conversation in order, system prompts where they stood.
+    /// The conversation in order, including system prompts.
     pub turns: Vec<Turn>,
-    /// Function tools; others are in `unknown` as `tools.<type>`.
+    /// Function tools. Other tools are in `unknown` as `tools.<type>`.
     pub tools: Vec<Tool>,
     pub tool_choice: Option<ToolChoice>,
     pub parallel_tool_calls: Option<bool>,
     pub sampling: Sampling,
     pub stop: Vec<String>,
-    /// The most output tokens, reasoning included.
+    /// The limit for output tokens, including reasoning.
     pub output_tokens_max: Option<u64>,
-    /// Answers asked for; one when absent. Never more than one crosses dialects.
+    /// The number of requested answers. Absent means one. Conversion supports only one.
     pub choices: Option<u32>,
     pub logprobs: Option<Logprobs>,
-    /// How closely pictures are to be looked at that do not say it themselves.
+    /// The detail level for images that do not set one.
     pub image_detail: Option<ImageDetail>,
     pub format: Option<Format>,
     pub reasoning: Option<Reasoning>,
@@ -45,29 +45,29 @@ pub struct Request {
     pub safety_identifier: Option<String>,
     pub metadata: Option<Json>,
     pub cache_key: Option<String>,
-    /// Tool names that had to be changed, because most dialects do not know their letters: the
-    /// name in this form, and the caller's own.
+    /// Tool names that were replaced because most dialects do not allow their characters: the new
+    /// name, and the client's name.
     pub renamed: Vec<(String, String)>,
-    /// What the caller said that has no meaning in the common form, in the caller's spelling
-    /// and order. Writers list all of it as dropped.
+    /// Members that the common form does not have, in the client's spelling and order. Writers
+    /// report all of them as dropped.
     pub unknown: Vec<String>,
 }
 
-/// One turn. Readers join what their dialect splits: the items or steps of one assistant turn are
-/// one turn here, and so are the tool results that answer it (role [`Role::User`]).
+/// One turn. Readers merge what their dialect splits: all items or steps of an assistant turn form
+/// one turn, and so do the tool results that follow it (role [`Role::User`]).
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub role: Role,
     pub parts: Vec<(Path, Part)>,
 }
 
-/// Who speaks.
+/// The author of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     System,
-    /// A system prompt in the newer spelling of chat and Responses.
+    /// A system prompt, by the newer name in chat and Responses.
     Developer,
-    /// The user, and the tools that answer.
+    /// The user, and tools with their results.
     User,
     Assistant,
 }
@@ -85,22 +85,22 @@ pub enum Part {
     ToolResult(ToolResult),
     /// A refusal in the history.
     Refusal(String),
-    /// Something only the caller's own dialect knows, at its path: always dropped.
+    /// A part that only the client's dialect has. It is always dropped.
     Foreign,
 }
 
-/// A picture.
+/// An image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     pub source: ImageSource,
     pub detail: Option<ImageDetail>,
 }
 
-/// Where a picture is.
+/// The source of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImageSource {
     Url(String),
-    /// `data` is standard padded base64; `mime` such as `image/png`.
+    /// `data` is standard padded base64. `mime` is a type such as `image/png`.
     Inline {
         mime: String,
         data: String,
@@ -125,7 +125,7 @@ impl ImageSource {
     }
 }
 
-/// How closely a picture is to be looked at.
+/// The detail level of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageDetail {
     Auto,
@@ -135,7 +135,7 @@ pub enum ImageDetail {
 }
 
 impl ImageDetail {
-    /// Reads the word that chat and Responses have for it.
+    /// Reads the value that chat and Responses use.
     pub(crate) fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "auto" => Self::Auto,
@@ -147,7 +147,7 @@ impl ImageDetail {
     }
 }
 
-/// An inline file, PDF as a rule; `data` is standard padded base64.
+/// An inline file, usually a PDF. `data` is standard padded base64.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     pub mime: String,
@@ -155,33 +155,33 @@ pub struct Document {
     pub name: Option<String>,
 }
 
-/// Reasoning, with what makes it worth anything to its model.
+/// Reasoning, with the opaque value that its model needs to accept it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thought {
     pub text: String,
-    /// Its signature or encrypted form, if it came with one.
+    /// Its signature or encrypted form, if there was one.
     pub opaque: Option<Opaque>,
-    /// Whether the opaque value is all there is (`redacted_thinking`).
+    /// Whether the thought consists only of the opaque value (`redacted_thinking`).
     pub redacted: bool,
 }
 
 /// A call of a tool by the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// Readers of dialects without ids make one, the same for call and result.
+    /// The id. Readers of dialects without ids make one, the same for call and result.
     pub id: String,
     pub name: String,
-    /// JSON text as the model wrote it, possibly invalid; `{}` when empty.
+    /// JSON as the model wrote it, possibly invalid. `{}` if it is empty.
     pub arguments: String,
     /// A thought signature that belongs to this call.
     pub opaque: Option<Opaque>,
     pub signed_at: SignedAt,
 }
 
-/// Where the signature of a call stood in the caller's request.
+/// Where the client's request held the signature of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SignedAt {
-    /// In the call's id, where we had put it.
+    /// In the call's id, where the gateway had put it.
     #[default]
     Id,
     /// In a member of the call.
@@ -190,13 +190,13 @@ pub enum SignedAt {
     Item(u32),
 }
 
-/// What a tool answered.
+/// The result of a tool.
 #[derive(Debug, Clone)]
 pub struct ToolResult {
     pub call_id: String,
-    /// The tool's name, found by the reader from the call where the dialect does not say it.
+    /// The name of the tool. If the dialect does not repeat it, the reader takes it from the call.
     pub name: Option<String>,
-    /// Text and images, and where each stands.
+    /// Text and images, with their paths.
     pub parts: Vec<(Path, Part)>,
     pub is_error: bool,
 }
@@ -208,26 +208,26 @@ pub struct Tool {
     pub path: Path,
     pub name: String,
     pub description: Option<String>,
-    /// JSON Schema of the arguments; absent for a tool without arguments.
+    /// JSON Schema of the arguments. Absent for a tool without arguments.
     pub parameters: Option<Json>,
     pub strict: Option<bool>,
 }
 
-/// Whether and which tools must be called.
+/// Which tools the model may or must call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoice {
     Auto,
     None,
     Required,
     Named(String),
-    /// Only these may be called; `required` says that one must be.
+    /// Only these may be called. `required` says whether one must be.
     Allowed {
         names: Vec<String>,
         required: bool,
     },
 }
 
-/// Sampling parameters as the caller wrote them.
+/// Sampling parameters as the client wrote them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sampling {
     pub temperature: Option<serde_json::Number>,
@@ -238,16 +238,16 @@ pub struct Sampling {
     pub seed: Option<i64>,
 }
 
-/// Log probabilities were asked for.
+/// A request for log probabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Logprobs {
     /// Alternatives per token.
     pub top: Option<u32>,
-    /// Whether only the number of alternatives was said.
+    /// Whether the client set only the number of alternatives.
     pub is_implied: bool,
 }
 
-/// The form of the output.
+/// The output format.
 #[derive(Debug, Clone)]
 pub enum Format {
     /// Any JSON.
@@ -264,15 +264,15 @@ pub enum Format {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reasoning {
     pub effort: Option<Effort>,
-    /// A budget in tokens, where the caller's dialect has budgets; 0 is off.
+    /// A budget in tokens, if the client's dialect has budgets. 0 turns thinking off.
     pub budget_tokens: Option<u64>,
-    /// The caller wants to see the reasoning.
+    /// Whether the client wants to see the reasoning.
     pub show: bool,
-    /// Whether that is so because the caller said nothing else.
+    /// Whether `show` is the default of the client's dialect.
     pub show_is_unsaid: bool,
 }
 
-/// Effort by name, in rising order.
+/// Effort levels in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
@@ -286,7 +286,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// The name as chat, Responses and Messages spell it.
+    /// The name in chat, Responses and Messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -313,7 +313,7 @@ impl Effort {
         all.into_iter().find(|effort| effort.as_str() == text)
     }
 
-    /// The budget that stands for an effort, as vendors map it.
+    /// The budget that corresponds to an effort.
     pub const fn budget_tokens(self) -> u64 {
         match self {
             Self::None => 0,
@@ -324,7 +324,7 @@ impl Effort {
         }
     }
 
-    /// The effort that stands for a budget.
+    /// The effort that corresponds to a budget.
     pub const fn of_budget(tokens: u64) -> Self {
         match tokens {
             0 => Self::None,
@@ -337,7 +337,7 @@ impl Effort {
 }
 
 impl Logprobs {
-    /// Alternatives, as far as an upstream tells them: no dialect goes further.
+    /// The number of alternatives, limited to the largest number that upstreams accept.
     pub fn alternatives(self) -> Option<u32> {
         const TOLD_MAX: u32 = 20;
         self.top.map(|top| top.min(TOLD_MAX))
@@ -345,15 +345,15 @@ impl Logprobs {
 }
 
 impl Request {
-    /// Whether the caller asked for reasoning to be part of the answer.
+    /// Whether the client asked to see reasoning in the answer.
     pub fn wants_thoughts(&self) -> bool {
         self.reasoning.as_ref().is_some_and(|reasoning| {
             reasoning.show || reasoning.budget_tokens.is_some_and(|tokens| tokens > 0)
         })
     }
 
-    /// The same request without the conversation behind its system prompts: all that an answer
-    /// may repeat of it. A stream keeps this for as long as it lives.
+    /// A copy of the request without the turns after the leading system prompts: all that an answer
+    /// may repeat. A stream keeps it for its whole life.
     #[must_use]
     pub fn without_conversation(&self) -> Self {
         let (system, _) = self.leading_system();
@@ -376,7 +376,7 @@ impl Request {
         }
     }
 
-    /// Every picture of the request, also of tool results, and where it stands.
+    /// All images of the request, including those in tool results, with their paths.
     pub fn images_mut(&mut self) -> impl Iterator<Item = (Path, &mut Image)> {
         let parts = self.turns.iter_mut().flat_map(|turn| &mut turn.parts);
         let parts = parts.flat_map(|(path, part)| {
@@ -394,7 +394,7 @@ impl Request {
         })
     }
 
-    /// The system prompts before the first other turn, and where the rest begins.
+    /// Splits the turns into leading system prompts and the rest.
     pub fn leading_system(&self) -> (&[Turn], &[Turn]) {
         let is_system = |turn: &Turn| matches!(turn.role, Role::System | Role::Developer);
         let split = self

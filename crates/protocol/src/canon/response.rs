@@ -1,4 +1,4 @@
-//! A whole answer: the fold of its events.
+//! A whole answer, folded from its events.
 
 use crate::native::Broken;
 use crate::usage::Usage;
@@ -15,16 +15,16 @@ pub struct Response {
     pub usage: Option<Usage>,
 }
 
-/// A finished block.
+/// A complete block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folded {
     pub block: Block,
-    /// The text, base64 or arguments of the block, whole.
+    /// The whole text, base64 or arguments of the block.
     pub text: String,
     pub opaque: Option<Opaque>,
-    /// Url, title, start and end of each source.
+    /// URL, title, start and end of each source.
     pub citations: Vec<(String, String, u64, u64)>,
-    /// How likely the tokens of a text were, where that was asked for.
+    /// Log probabilities of the text, if they were requested.
     pub logprobs: Vec<Token>,
 }
 
@@ -36,7 +36,8 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Takes the next event; the response when it was the last, the failure when it broke off.
+    /// Takes the next event. Returns the response after the last event, or the failure that ended
+    /// it.
     pub fn push(&mut self, event: Event) -> Option<Result<Response, crate::failure::Failure>> {
         match event {
             Event::Start | Event::BlockStop => {}
@@ -90,12 +91,12 @@ impl Response {
         }
     }
 
-    /// The events that fold into this response: a writer of streams can write it too.
+    /// The events that fold into this response, so that a stream writer can write it.
     pub fn unfold(self) -> impl Iterator<Item = Event> {
         let blocks = self.blocks.into_iter().flat_map(|folded| {
             let mut events = vec![Event::BlockStart(folded.block.clone())];
             let mut opaque = folded.opaque.map(Delta::Opaque).map(Event::Delta);
-            // The signature of a call comes first, so that it can still join the call's id.
+            // The signature of a call comes first, so that it can become part of the call's id.
             if matches!(folded.block, Block::ToolCall { .. }) {
                 events.extend(opaque.take());
             }

@@ -1,9 +1,9 @@
-//! Puts a conversation in the order that every upstream accepts.
+//! Orders a conversation so that every upstream accepts it.
 //!
-//! Upstreams differ in how strictly they pair tool calls with their results; the strictest wants
-//! each call answered once, in the very next turn, in the order of the calls and before anything
-//! else that is said there. What a lenient dialect lets a caller send is put in that order once,
-//! here, and writers need not look.
+//! Upstreams differ in how strictly they pair tool calls with results. The strictest require one
+//! result for each call, in the next turn, in the order of the calls and before any other content.
+//! Conversations of lenient dialects are brought into this order here, so that writers need not
+//! check it.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use super::path::Path;
 use super::request::{Part, Role, ToolResult, Turn};
 use crate::failure::Failure;
 
-/// What the model is told of a call that was never answered.
+/// The result that the model sees for a call without one.
 const NO_RESULT: &str = "no result";
 
-/// Moves each tool result to the turn behind its call. A call without a result gets one that says
-/// so, unless nothing follows it; a result without a call is refused.
+/// Moves each tool result to the turn after its call. A call without a result gets a placeholder,
+/// unless it is in the last turn. A result without a call is refused.
 pub fn pair_results(turns: &mut Vec<Turn>) -> Result<(), Failure> {
     let parts = || turns.iter().flat_map(|turn| &turn.parts);
     if !parts().any(|(_, part)| matches!(part, Part::ToolCall(_) | Part::ToolResult(_))) {
@@ -49,22 +49,22 @@ pub fn pair_results(turns: &mut Vec<Turn>) -> Result<(), Failure> {
     place(turns, opened)
 }
 
-/// What one turn has to do with calls.
+/// The calls of one turn.
 #[derive(Default)]
 struct Calls {
     calls: Vec<Call>,
-    /// Whether results were taken out of it.
+    /// Whether results were removed from it.
     answered: bool,
 }
 
-/// A call, and its result once it has been found.
+/// A call, and its result once it is found.
 struct Call {
     id: String,
     name: String,
     result: Option<(Path, ToolResult)>,
 }
 
-/// Ids may be used again later: a result belongs to the last call of its id.
+/// Assigns a result to the last call with its id, because ids may be reused.
 fn answer(
     path: Path,
     mut result: ToolResult,
@@ -82,7 +82,7 @@ fn answer(
     Ok(())
 }
 
-/// Puts the results of each turn's calls at the beginning of the next one.
+/// Inserts the results of each turn's calls at the start of the next turn.
 fn place(turns: &mut Vec<Turn>, opened: Vec<Calls>) -> Result<(), Failure> {
     let count = turns.len();
     let mut placed: Vec<Turn> = Vec::with_capacity(count);
@@ -107,7 +107,7 @@ fn place(turns: &mut Vec<Turn>, opened: Vec<Calls>) -> Result<(), Failure> {
                 None => (Path::default(), Part::ToolResult(no_result(call))),
             });
         }
-        // A turn of nothing but results is gone when they have moved.
+        // A turn that contained only results is removed when they have moved.
         if !(calls.answered && turn.parts.is_empty()) {
             placed.push(turn);
         }
@@ -140,7 +140,8 @@ mod tests {
     use super::super::request::{SignedAt, ToolCall};
     use super::*;
 
-    /// `u`, `a`, `s` begin a turn; `+x` is a call, `-x` a result of the id `x`, all else text.
+    /// Parses a story: `u`, `a` and `s` start a turn, `+x` is a call and `-x` a result with the id
+    /// `x`, everything else is text.
     fn turns(story: &str) -> Vec<Turn> {
         let mut turns: Vec<Turn> = Vec::new();
         for (at, word) in story.split(' ').enumerate() {
@@ -210,9 +211,9 @@ mod tests {
             ("u a +1 +2 u -1 u -2 go", "u a +1 +2 u -1 -2 u go"),
             ("u a +1 s be u -1", "u a +1 u -1 s be"),
             ("u a +1 u wait a yes u -1", "u a +1 u -1 wait a yes"),
-            // Ids that come again belong to the last call of theirs.
+            // A reused id belongs to the last call that has it.
             ("u a +1 u -1 a +1 u -1", "u a +1 u -1 a +1 u -1"),
-            // What was not answered is, unless nothing follows.
+            // A call without a result gets one, unless nothing follows.
             ("u a +1 +2 u -2", "u a +1 +2 u !1 -2"),
             ("u a +1 u never_mind", "u a +1 u !1 never_mind"),
             ("u a +1 a so", "u a +1 u !1 a so"),

@@ -1,8 +1,8 @@
-//! Members of a request that have no meaning in the common form.
+//! Members of a request that the common form does not have.
 
 use crate::json::Raw;
 
-/// Names of such members that are kept; more could not be told.
+/// Limit for the names that are kept. More could not be reported.
 const UNKNOWN_MAX: usize = 1024;
 
 /// Notes the name of a member.
@@ -12,8 +12,8 @@ pub(crate) fn note(unknown: &mut Vec<String>, name: impl Into<String>) {
     }
 }
 
-/// Notes the name of a member that nobody reads. One without content (`null`, `false`, `""`, `[]`,
-/// `{}`) says nothing that could be lost.
+/// Notes the name of a member that is not read, unless it is empty (`null`, `false`, `""`, `[]`,
+/// `{}`).
 pub(crate) fn unread(value: Raw<'_>, unknown: &mut Vec<String>, name: impl FnOnce() -> String) {
     let says_nothing = value.is_null() || value.is_empty() || value.boolean() == Some(false);
     if !says_nothing && unknown.len() < UNKNOWN_MAX {

@@ -1,4 +1,4 @@
-//! Whole answers, from one dialect into another.
+//! Converts whole answers between dialects.
 
 use super::codecs::{read_response, write_response};
 use super::observer::Observer;
@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::images::Pictures;
 use crate::native::{Answer, Broken, ToolWatch, reports_unbillable_usage};
 
-/// Reads an answer of the upstream's dialect and writes it in the caller's.
+/// Reads an answer in the upstream's dialect and writes it in the client's.
 pub fn convert_answer(
     from: Dialect,
     to: Dialect,
@@ -43,7 +43,7 @@ pub fn convert_answer(
             }
         }
     }
-    // The caller is told what the call is charged by.
+    // The client sees the usage that it is charged for.
     let seen = answer.seen();
     let counted = || seen.counted(echo.input_tokens);
     response.usage = Some(seen.report().unwrap_or_else(counted));

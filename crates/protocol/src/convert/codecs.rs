@@ -1,4 +1,4 @@
-//! The codecs of all dialects behind one face each.
+//! Dispatches to the readers and writers of the five dialects.
 
 use crate::byte_queue::ByteQueue;
 use crate::canon::{self, Dropped, Echo, Event, Request, Response, Target};
@@ -8,8 +8,8 @@ use crate::native::Broken;
 use crate::sse::Frame;
 use crate::{chat, generate, interactions, messages, responses};
 
-/// Reads a request that [`crate::native::read_head`] has passed. `stream` is what the head says,
-/// since not every dialect says it in the body.
+/// Reads a request that [`crate::native::read_head`] has accepted. `stream` comes from the head,
+/// because some dialects have it in the path.
 pub fn read_request(dialect: Dialect, body: &[u8], stream: bool) -> Result<Request, Failure> {
     let mut request = match dialect {
         Dialect::Chat => chat::read_request(body),
@@ -23,8 +23,8 @@ pub fn read_request(dialect: Dialect, body: &[u8], stream: bool) -> Result<Reque
     Ok(request)
 }
 
-/// Writes a request for an upstream of this dialect. What had to be left out is listed in
-/// `dropped`; what cannot be left out without changing what was asked is refused.
+/// Writes a request for an upstream of this dialect. Dropped members are listed in `dropped`. The
+/// request is refused if leaving one out would change its meaning.
 pub fn write_request(
     dialect: Dialect,
     request: &Request,
@@ -40,7 +40,7 @@ pub fn write_request(
     }
 }
 
-/// Reads a whole answer. `model` is the public id, the mark of what only the model can read.
+/// Reads a whole answer. `model` is the public id, which marks the origin of signatures.
 pub(super) fn read_response(
     dialect: Dialect,
     body: &[u8],

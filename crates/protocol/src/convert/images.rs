@@ -1,10 +1,10 @@
-//! Which pictures an upstream fetches itself, and which it must be given.
+//! Which image URLs an upstream fetches itself, and which images must be sent inline.
 
 use crate::canon::mime;
 use crate::dialect::Dialect;
 use crate::profile::Profile;
 
-/// Whether an upstream of this dialect takes a picture by this address; otherwise it must come
+/// Whether an upstream of this dialect fetches this image URL. Otherwise the image must be sent
 /// inline. A profile may say that the model's upstream fetches none.
 pub fn takes_image_url(dialect: Dialect, profile: &Profile, url: &str) -> bool {
     if profile.image_urls == Some(false) {
@@ -13,7 +13,7 @@ pub fn takes_image_url(dialect: Dialect, profile: &Profile, url: &str) -> bool {
     match dialect {
         Dialect::Chat | Dialect::Responses | Dialect::Interactions => true,
         Dialect::Messages => is_secure(url),
-        // A file needs its type beside its address.
+        // A file URI needs the type of the file beside it.
         Dialect::Generate => is_secure(url) && mime::of_url(url).is_some(),
     }
 }

@@ -1,9 +1,9 @@
-//! The convert path: caller and upstream speak different dialects.
+//! The convert path: client and upstream use different dialects.
 //!
-//! A request is read by [`read_request`] into the [common form](crate::canon) and written by
-//! [`write_request`] for the upstream; the answer comes back through [`convert_answer`] or, as a
-//! stream, through a [`Transcoder`]. A [`Translator`] is either this or its native counterpart, so
-//! that a relay need not know which.
+//! [`read_request`] reads a request into the [common form](crate::canon) and [`write_request`]
+//! writes it for the upstream. [`convert_answer`] converts the answer, or a [`Transcoder`] if it is
+//! a stream. A [`Translator`] is a transcoder or its native counterpart, so that a relay need not
+//! know which.
 
 mod answer;
 mod codecs;

@@ -1,16 +1,16 @@
-//! Watches the events of an answer go by, for the bill.
+//! Observes the events of an answer for billing.
 
 use crate::canon::{Block, Delta, Event, Response};
 use crate::count::Counter;
 use crate::usage::Usage;
 
-/// What has been seen of an answer's output.
+/// What the answer has contained so far.
 #[derive(Debug, Default)]
 pub(super) struct Observer {
     counter: Counter,
     /// Whether there was any output.
     pub(super) content: bool,
-    /// Pictures that went by.
+    /// The number of images.
     pub(super) pictures: u64,
     /// The last usage report.
     pub(super) usage: Option<Usage>,
@@ -29,7 +29,7 @@ impl Observer {
         }
     }
 
-    /// Output tokens of a whole answer, as we count them.
+    /// Our count of the output tokens of a whole answer.
     pub(super) fn tokens_of(response: &Response) -> u64 {
         let mut observer = Self::default();
         for folded in &response.blocks {
@@ -41,7 +41,7 @@ impl Observer {
         observer.tokens()
     }
 
-    /// Output tokens as we count them.
+    /// Our count of the output tokens so far.
     pub(super) fn tokens(&self) -> u64 {
         self.counter.tokens()
     }

@@ -1,13 +1,13 @@
-//! Pictures on their way to a caller whose dialect has no place for them: a line of text names each.
+//! Images in answers for clients whose dialect has no place for them. A line of text replaces each.
 
 use crate::dialect::Dialect;
 
-/// Whether answers of this dialect can hold pictures.
+/// Whether answers of this dialect can contain images.
 pub(super) fn carries(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::Generate | Dialect::Interactions)
 }
 
-/// What the caller gets in the place of a picture of this type.
+/// The text that replaces an image of this type.
 pub(super) fn note(mime: &str) -> String {
     format!("[The model made a picture ({mime}), which this API cannot carry.]")
 }

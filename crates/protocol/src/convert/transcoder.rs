@@ -1,4 +1,4 @@
-//! Streams, from one dialect into another.
+//! Converts streams between dialects.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::native::{
 };
 use crate::sse::{Data, EVENT_BYTES_MAX, Frame, Splitter};
 
-/// Converts a stream as it comes. Its face is that of [`crate::native::Rewriter`].
+/// Converts a stream as it arrives. It has the same methods as [`crate::native::Rewriter`].
 #[derive(Debug)]
 pub struct Transcoder {
     from: Dialect,
@@ -26,27 +26,27 @@ pub struct Transcoder {
     splitter: Splitter,
     reader: Reader,
     writer: Writer,
-    /// Kept for its room.
+    /// Reused, to keep its allocation.
     events: Vec<Event>,
     observer: Observer,
-    /// Only where somebody wants to know.
+    /// Present if the caller of this crate wants to know the tool calls.
     tools: Option<Box<ToolWatch>>,
     started: bool,
-    /// Whether a picture goes by that the caller's dialect cannot hold.
+    /// Whether the open block is an image that the client's dialect cannot contain.
     skips_picture: bool,
     seen: Seen,
     model: Arc<str>,
     body: Body,
 }
 
-/// What the upstream's bytes are.
+/// What the upstream sends.
 #[derive(Debug, Default)]
 enum Body {
-    /// Nothing but white space has come.
+    /// Only white space so far.
     #[default]
     Unknown,
     Events,
-    /// A whole answer: the upstream does not stream. It is told when all of it is there.
+    /// A whole answer, because the upstream does not stream. It is converted when it is complete.
     Answer(Vec<u8>),
 }
 
@@ -71,16 +71,15 @@ impl Transcoder {
         }
     }
 
-    /// Counts calls of built-in tools too: nothing asked for them, but some models use them
-    /// unasked.
+    /// Counts calls of built-in tools too, for models that use them without being asked.
     #[must_use]
     pub fn watching_tools(mut self) -> Self {
         self.tools = Some(Box::default());
         self
     }
 
-    /// Takes what one read brought and puts out what it says. When it fails, what was put out
-    /// before is still good.
+    /// Takes the bytes of one read and writes the converted events. What was written before a
+    /// failure is valid.
     pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
@@ -107,8 +106,8 @@ impl Transcoder {
         result
     }
 
-    /// The upstream has closed the stream: an error, unless that is an end in its dialect or its
-    /// end mark went by.
+    /// The upstream has closed the stream. That is an error unless the end mark has arrived or the
+    /// dialect ends streams in this way.
     pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
@@ -118,7 +117,7 @@ impl Transcoder {
             self.note();
             return result;
         }
-        // An end mark without a line end is one all the same; another event was cut off.
+        // An end mark without a line end counts. Any other event was cut off.
         let rest = self.splitter.finish();
         let mut result = Ok(());
         match rest {
@@ -137,9 +136,9 @@ impl Transcoder {
         }
     }
 
-    /// Ends the stream with the error event of the caller's dialect. Nothing follows it.
+    /// Ends the stream with the error event of the client's dialect. Nothing follows it.
     pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut ByteQueue) {
-        // Only this dialect's error depends on what was said before.
+        // Only in this dialect does the error event depend on earlier events.
         if self.to == Dialect::Responses && self.started {
             self.writer.event(Event::Failed(failure.clone()), out);
         } else {
@@ -147,7 +146,7 @@ impl Transcoder {
         }
     }
 
-    /// Bytes that wait for the end of their event.
+    /// Bytes that are held until their event is complete.
     pub fn held_bytes(&self) -> usize {
         match &self.body {
             Body::Answer(answer) => answer.len(),
@@ -155,12 +154,12 @@ impl Transcoder {
         }
     }
 
-    /// What has gone by.
+    /// What the stream has contained so far.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
 
-    /// Tells a whole answer as the stream that was asked for.
+    /// Converts a whole answer to the stream that the client asked for.
     fn answer(&mut self, body: &[u8], out: &mut ByteQueue) -> Result<(), Broken> {
         if let Some(tools) = &mut self.tools {
             tools.look(self.from, body);
@@ -181,7 +180,8 @@ impl Transcoder {
                 return Ok(());
             }
         }
-        // Some upstreams close behind the line that ends the stream, or not even then.
+        // Some upstreams close the connection after the last data line, without the empty line that
+        // ends an event.
         let pending = self.splitter.pending_data();
         if pending.is_some_and(|data| is_end_mark(self.from, data))
             && let Some(frame) = self.splitter.finish()
@@ -217,7 +217,7 @@ impl Transcoder {
         self.write(result, out)
     }
 
-    /// Writes the events that have been read. The reader's own failure comes behind them.
+    /// Writes the events that were read, then the reader's failure if there is one.
     fn write(&mut self, result: Result<(), Broken>, out: &mut ByteQueue) -> Result<(), Broken> {
         let mut events = std::mem::take(&mut self.events);
         let mut failed = None;
@@ -244,7 +244,7 @@ impl Transcoder {
         failed.map_or(result, Err)
     }
 
-    /// Writes one event. A picture without a place is named.
+    /// Writes one event. A text replaces an image that the client's dialect cannot contain.
     fn put(&mut self, event: Event, out: &mut ByteQueue) {
         match event {
             Event::BlockStart(Block::Image { mime }) if !pictures::carries(self.to) => {
@@ -261,8 +261,8 @@ impl Transcoder {
         }
     }
 
-    /// The answer is whole: its last report is final. An answer without one tells the caller what
-    /// it is charged by.
+    /// The answer is complete, so its last usage report is final. If there is none, the client sees
+    /// the count that it is charged for.
     fn finish_usage(&mut self, out: &mut ByteQueue) {
         self.seen.usage = self.observer.usage;
         self.note();

@@ -1,4 +1,4 @@
-//! A stream on its way to the caller, native or converted.
+//! A stream for the client, native or converted.
 
 use bytes::Bytes;
 
@@ -9,22 +9,22 @@ use crate::images;
 use crate::native::{Broken, Rewriter, Seen};
 use crate::voice::Passing;
 
-/// Turns what an upstream streams into what its caller reads.
+/// Turns an upstream's stream into the client's.
 #[derive(Debug)]
 pub enum Translator {
-    /// Both speak the same dialect.
+    /// Client and upstream use the same dialect.
     Native(Box<Rewriter>),
-    /// They speak two.
+    /// Client and upstream use different dialects.
     Convert(Box<Transcoder>),
     /// Pictures.
     Images(Box<images::Rewriter>),
-    /// Audio, which nobody speaks.
+    /// Audio, which is passed on unchanged.
     Audio(Box<Passing>),
 }
 
 impl Translator {
-    /// Takes what one read brought and puts out what the caller reads. When it fails, what was
-    /// put out before is still good.
+    /// Takes the bytes of one read and writes what the client receives. What was written before a
+    /// failure is valid.
     pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
         match self {
             Self::Native(rewriter) => rewriter.push(chunk, out),
@@ -34,7 +34,7 @@ impl Translator {
         }
     }
 
-    /// The upstream has closed the stream: an error, unless the stream was at its end.
+    /// The upstream has closed the stream. That is an error unless the stream is complete.
     pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         match self {
             Self::Native(rewriter) => rewriter.end(out),
@@ -44,18 +44,18 @@ impl Translator {
         }
     }
 
-    /// Ends the stream with the error event of the caller's dialect. Nothing follows it.
+    /// Ends the stream with the error event of the client's dialect. Nothing follows it.
     pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut ByteQueue) {
         match self {
             Self::Native(rewriter) => rewriter.fail(failure, request_id, out),
             Self::Convert(transcoder) => transcoder.fail(failure, request_id, out),
             Self::Images(rewriter) => rewriter.fail(failure, request_id, out),
-            // There is no word for it in audio: the answer is cut off.
+            // Audio has no error event, so the answer is cut off.
             Self::Audio(_) => {}
         }
     }
 
-    /// Bytes that wait for the end of their event.
+    /// Bytes that are held until their event is complete.
     pub fn held_bytes(&self) -> usize {
         match self {
             Self::Native(rewriter) => rewriter.held_bytes(),
@@ -65,7 +65,7 @@ impl Translator {
         }
     }
 
-    /// What has gone by.
+    /// What the stream has contained so far.
     pub fn seen(&self) -> &Seen {
         match self {
             Self::Native(rewriter) => rewriter.seen(),

@@ -1,23 +1,24 @@
-//! What a request costs in memory when it is taken apart.
+//! How much memory a request takes in the common form.
 //!
-//! Each message, part and tool becomes a value of its own. A body of very small ones would take
-//! many times its size, so that they are counted before anything is built: their number is
-//! bounded, and what they take is for the caller of this crate to charge.
+//! Each message, part and tool becomes a value of its own. A body of many small ones would take
+//! many times its size. So they are counted before anything is allocated: their number is limited,
+//! and the caller charges the memory that they take.
 
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape};
 
-/// The most items that a converted request may have in all its lists.
+/// Limit for the items in all lists of a converted request.
 const ITEMS_MAX: usize = 100_000;
-/// What one item takes at the most: measured with bodies of the smallest messages and parts of
-/// every dialect, a message of one letter took 683 bytes in the common form.
+/// Upper bound for the memory of one item. Measured with the smallest messages and parts of every
+/// dialect: a message of one letter took 683 bytes in the common form.
 const ITEM_BYTES: usize = 700;
-/// With fewer commas than this a body is not looked into: it cannot take what matters.
+/// A body with fewer commas is not examined, because it has too few items to matter.
 const COMMAS_FREE: usize = 256;
 
-/// Bytes that the common form of a request may take beside its texts; 0 for a usual request.
+/// The memory that the common form of a request may take besides its texts. 0 for a usual request.
 pub fn weigh_request(body: &[u8]) -> Result<usize, Failure> {
-    // There is a comma between two items; those within texts are counted along, which is cheap.
+    // Items are separated by commas. Commas inside texts count too, because telling them apart
+    // would cost more.
     if memchr::memchr_iter(b',', body).count() < COMMAS_FREE {
         return Ok(0);
     }

@@ -1,7 +1,7 @@
-//! Counts ASCII text in blocks of sixty-four bytes.
+//! Counts ASCII text in blocks of 64 bytes.
 //!
-//! Each block is turned into one bit per byte for each class of bytes, so that words and escapes
-//! are found by shifts and the classes are counted by their bits.
+//! Each block is turned into bit masks, one for each class of bytes. Words and escapes are found by
+//! shifts, and classes are counted by population count.
 
 #![expect(
     clippy::inline_always,
@@ -19,24 +19,24 @@ const BLOCK_BYTES: usize = 64;
 /// Spaces and lower-case letters are counted together.
 const _: () = assert!(cost::SPACE == cost::LOWER);
 
-/// The ASCII bytes that a text begins with.
+/// The ASCII bytes at the start of a text.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    /// Where the bytes end.
+    /// The end of these bytes.
     pub(super) end: usize,
-    /// Whether the last of them belongs to a word.
+    /// Whether the last one belongs to a word.
     pub(super) in_word: bool,
     /// Letters and spaces.
     cheap: u64,
     upper: u64,
-    /// Letters that begin a word.
+    /// Letters at the start of a word.
     starts: u64,
-    /// Everything else, but for the backslashes of escapes.
+    /// All other bytes, except the backslashes of escapes.
     signs: u64,
 }
 
 impl Run {
-    /// What the bytes cost, in parts of a token.
+    /// The cost of the bytes, in parts of a token.
     pub(super) fn parts(&self) -> u64 {
         self.cheap * u64::from(cost::LOWER)
             + self.upper * u64::from(cost::UPPER - cost::LOWER)
@@ -48,13 +48,13 @@ impl Run {
 /// Counts the bytes up to the first one outside ASCII.
 ///
 /// With `ESCAPES` the text is the inside of a JSON string: a backslash costs nothing, and the byte
-/// behind it is a sign and not a letter. An escape of four digits ends the run, because it may
-/// stand for any character.
+/// after it is a sign and not a letter. An escape with four digits ends the run, because it can
+/// encode any character.
 #[inline(always)]
 pub(super) fn count<S: Simd, const ESCAPES: bool>(simd: S, text: &[u8], in_word: bool) -> Run {
     let mut run = Run::default();
     let mut backslashes = Backslashes::default();
-    // The letters of the block before this one; the last bit stands for the byte before the text.
+    // The letters of the previous block. The highest bit stands for the byte before the text.
     let mut letters_before = u64::from(in_word) << (BLOCK_BYTES - 1);
     let mut rest = text;
     let mut padded = [0; BLOCK_BYTES];
@@ -89,7 +89,7 @@ pub(super) fn count<S: Simd, const ESCAPES: bool>(simd: S, text: &[u8], in_word:
             rest = rest.get(BLOCK_BYTES..).unwrap_or_default();
             continue;
         }
-        // The backslash of an escape that is not counted is not counted either.
+        // If the run ends at an escape, its backslash is not part of the run either.
         let stop = stops.trailing_zeros() as usize;
         let cut = usize::from(escaped >> stop & 1 == 1);
         let letters = u128::from(letters) << BLOCK_BYTES | u128::from(letters_before);
@@ -99,7 +99,7 @@ pub(super) fn count<S: Simd, const ESCAPES: bool>(simd: S, text: &[u8], in_word:
     }
 }
 
-/// What stands in a block: one bit for each byte, the lowest for the first byte.
+/// The classes in a block, one bit per byte. The lowest bit is the first byte.
 struct Classes {
     /// Bytes outside ASCII.
     outside: u64,

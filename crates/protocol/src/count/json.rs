@@ -1,37 +1,37 @@
-//! Counts the tokens of a request in JSON, and says how many there can be at most.
+//! Counts the tokens of a JSON request, with an upper bound.
 
 use super::media::{MediaFinder, Medium};
 use super::text::Counter;
 use crate::json::scan::Strings;
 use crate::json::{Cursor, Raw, Text};
 
-/// No text counts below one token for so many bytes, whatever its shape or escapes.
+/// No text counts as less than one token per this many bytes, whatever its form or escapes.
 pub const BYTES_PER_TOKEN_MAX: u64 = 12;
 
-/// What upstreams add to a prompt at most, beside marks around messages. Those are shorter than
-/// the JSON around them.
+/// Upper bound for what upstreams add to a prompt, besides marks around messages. Those are shorter
+/// than the JSON around them.
 const FRAME_TOKENS_MAX: u64 = 1_024;
-/// Members that no model is known to read count for nothing up to this size together.
+/// Members that no model is known to read are free up to this total size.
 const UNREAD_BYTES_FREE: u64 = 1_024;
 
 /// The input tokens of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InputCount {
-    /// The estimate. It is never below one token for [`BYTES_PER_TOKEN_MAX`] bytes of the request,
-    /// bytes of inline media aside.
+    /// The estimate. It is at least one token per [`BYTES_PER_TOKEN_MAX`] bytes of the request, not
+    /// counting inline media.
     pub tokens: u64,
-    /// No tokenizer makes more of the request. None where only the model's context bounds the
-    /// input: with media of unknown length, or with tools that bring text in.
+    /// An upper bound for every tokenizer. `None` if only the model's context limits the input:
+    /// with media of unknown length, or with tools that add text.
     pub tokens_max: Option<u64>,
-    /// Whether the request has a medium whose length is unknown: a PDF, a video, or a file that is
-    /// only named. It may fill the model's whole context.
+    /// Whether the request has a medium of unknown length: a PDF, a video, or a file that is only
+    /// referenced. It may fill the model's whole context.
     pub fills_context: bool,
-    /// Bytes of inline media, to which the floor does not apply.
+    /// Bytes of inline media, to which the lower bound does not apply.
     pub media_bytes: u64,
 }
 
 impl InputCount {
-    /// Both inputs together.
+    /// The sum of both inputs.
     pub(crate) fn plus(self, other: Self) -> Self {
         let most = self.tokens_max.zip(other.tokens_max);
         Self {
@@ -42,7 +42,7 @@ impl InputCount {
         }
     }
 
-    /// The count of a request of `body_bytes` of which this is the part that the model reads.
+    /// The count for a request of `body_bytes`, of which the model reads only this part.
     pub(crate) fn of_body(self, body_bytes: usize) -> Self {
         let text_bytes = (body_bytes as u64).saturating_sub(self.media_bytes);
         Self {
@@ -53,29 +53,29 @@ impl InputCount {
     }
 }
 
-/// Counts a JSON value that was checked before, all of which the model reads.
+/// Counts a valid JSON value, all of which the model reads.
 pub(crate) fn count_value(value: Raw<'_>) -> InputCount {
     let mut counter = JsonCounter::default();
     counter.begin(Reading::Conversation);
-    // A value that was checked has no error.
+    // The value is valid, so there is no error.
     let _ = Cursor::new(value.text()).value_shown_to(&mut counter);
     counter.finish(value.text().len())
 }
 
-/// What the model does with a member of a request.
+/// How the model uses a member of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Reading {
-    /// The model reads its text, and media stand in it.
+    /// The model reads its text, and it can contain media.
     Conversation,
     /// The model reads its text.
     Text,
-    /// The dialect gives the member no text to hold. An upstream may read it all the same.
+    /// The dialect defines no text for this member. An upstream may read it anyway.
     #[default]
     Unread,
 }
 
-/// Counts the strings, names and numbers of JSON values. Names weigh about what the marks around
-/// messages and tools do.
+/// Counts the strings, names and numbers of JSON values. Names cost about as much as the marks
+/// around messages and tools.
 #[derive(Debug, Default)]
 pub(crate) struct JsonCounter<'a> {
     reading: Reading,
@@ -84,22 +84,22 @@ pub(crate) struct JsonCounter<'a> {
     unread_bytes: u64,
     media: MediaFinder<'a>,
     media_tokens: u64,
-    /// The most that all media can be, beyond which only the context bounds them.
+    /// Upper bound for all media. Beyond it only the context limits them.
     media_tokens_max: u64,
     is_unbounded: bool,
-    /// Bytes of inline media, which are no text.
+    /// Bytes of inline media, which are not counted as text.
     media_bytes: u64,
     fills_context: bool,
 }
 
 impl<'a> JsonCounter<'a> {
-    /// The values to come belong to a member of this kind.
+    /// Starts a member of this kind.
     pub(crate) fn begin(&mut self, reading: Reading) {
         self.reading = reading;
         self.media.begin(reading == Reading::Conversation);
     }
 
-    /// The count of a request of `body_bytes`, all of which was shown.
+    /// The count for a request of `body_bytes`, all of which was counted.
     pub(crate) fn finish(&self, body_bytes: usize) -> InputCount {
         let text_bytes = (body_bytes as u64).saturating_sub(self.media_bytes);
         let unread = match self.unread_bytes {
@@ -150,7 +150,8 @@ impl<'a> Strings<'a> for JsonCounter<'a> {
     }
 
     fn string(&mut self, text: Text<'a>) {
-        // A medium is counted when the object around it ends, which may say what it is at its end.
+        // A medium is counted when the object around it ends, because the type may be its last
+        // member.
         if !self.media.takes(text) {
             self.add(text.raw());
         }

@@ -1,41 +1,41 @@
-//! Finds the media of a conversation and says how many tokens each counts as.
+//! Finds the media of a conversation and estimates the tokens of each.
 //!
-//! Base64 of an image is a hundred times longer than the image costs, so it must not be counted as
-//! text. The same bytes in a tool's schema or in the arguments of a call are text and cost what
-//! text costs. So a string is taken for a medium only where every dialect has media: in a part of
-//! a message, under the names that media have there, with a declared type. Everything else is text.
+//! The base64 of an image is a hundred times longer than the image costs, so it must not be counted
+//! as text. The same bytes in a tool's schema or in the arguments of a call are text, and cost as
+//! much as text. So a string counts as a medium only where dialects have media: in a part of a
+//! message, under the names of media members, with a declared type. Everything else is text.
 
 use crate::json::Text;
 use crate::json::text::unescape;
 
-/// What an image counts as, whatever its size; its bytes add a little.
+/// The tokens of an image of any size. Its bytes add a little.
 pub const IMAGE_TOKENS: u64 = 1_600;
 /// No vendor charges more for one image.
 pub(super) const IMAGE_TOKENS_MAX: u64 = 16_384;
-/// Bytes of an image that add a token.
+/// One more token per this many bytes of an image.
 const IMAGE_BYTES_PER_TOKEN: u64 = 512;
-/// Bytes of audio that count as a token: 32 tokens for a second of 16 kbit/s. Waveforms, which
-/// need twenty times the bytes, are told by their first ones.
+/// One token per this many bytes of audio: 32 tokens for a second of 16 kbit/s. Uncompressed audio,
+/// which has twenty times the bytes, is detected by its first bytes.
 const AUDIO_BYTES_PER_TOKEN: u64 = 64;
 const WAVEFORM_BYTES_PER_TOKEN: u64 = 256;
-/// The beginning of a waveform file (`RIFF`) in base64.
+/// How an uncompressed audio file (`RIFF`) starts in base64.
 const WAVEFORM_START: &str = "UklGR";
 
-/// Levels of containers that are followed, and parts within parts. Media stand less deep.
+/// Limit for the depth of containers, and for parts inside parts. Media are less deep.
 const LEVELS_MAX: usize = 12;
 const PARTS_MAX: usize = 4;
 
-/// Follows a JSON value and notes the media in it.
+/// Follows a JSON value and finds the media in it.
 #[derive(Debug, Default)]
 pub(super) struct MediaFinder<'a> {
-    /// Whether media can stand in the value.
+    /// Whether the value can contain media.
     has_media: bool,
-    /// Open containers.
+    /// The number of open containers.
     depth: usize,
-    /// The outermost of them, as far as the path to them is one to media.
+    /// The outermost of them, as far as they can lead to media.
     levels: [Level; LEVELS_MAX],
     known: usize,
-    /// The parts among those levels, and how many.
+    /// The parts among those levels, and their number.
     parts: [Part<'a>; PARTS_MAX],
     part_count: usize,
     name: Name,
@@ -48,12 +48,12 @@ enum Level {
     List,
     /// A message, or a part of one.
     Part,
-    /// An object inside a part that says more of it.
+    /// An object inside a part that describes it.
     Holder,
 }
 
 impl<'a> MediaFinder<'a> {
-    /// A new value begins.
+    /// Starts a new value.
     pub(super) fn begin(&mut self, has_media: bool) {
         *self = Self {
             has_media,
@@ -95,7 +95,7 @@ impl<'a> MediaFinder<'a> {
         }
     }
 
-    /// The innermost container ends; gives the medium if it was a part with one.
+    /// Ends the innermost container. Returns its medium, if it is a part with one.
     pub(super) fn closed(&mut self) -> Option<Medium<'a>> {
         let level = self.level();
         self.depth = self.depth.saturating_sub(1);
@@ -142,7 +142,7 @@ impl<'a> MediaFinder<'a> {
         false
     }
 
-    /// The innermost container, if the path to it is known.
+    /// The innermost container, if its path can lead to media.
     fn level(&self) -> Option<Level> {
         let is_known = self.known == self.depth;
         let level = self.levels.get(self.known.checked_sub(1)?);
@@ -154,19 +154,19 @@ impl<'a> MediaFinder<'a> {
     }
 }
 
-/// What a part was declared to be: a set, since a caller may say several things.
+/// The declared types of a part. It is a set, because a client may declare several.
 type Declared = u8;
 const IMAGE: Declared = 1;
 const AUDIO: Declared = 2;
-/// A document: text if it is declared to be that too.
+/// A document. It is text if that is declared too.
 const DOCUMENT: Declared = 4;
 const TEXT: Declared = 8;
-/// A PDF, a video or what nobody knows: its length in tokens cannot be told from its bytes.
+/// A PDF, a video or an unknown type, whose tokens cannot be derived from its bytes.
 const UNBOUNDED: Declared = 16;
-/// A file that the upstream looks at itself, whatever the request says that it is.
+/// A file that the upstream reads itself, whatever type the request declares.
 const STORED: Declared = 32;
 
-/// The names that matter in a part.
+/// The member names that matter in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Name {
     #[default]
@@ -176,9 +176,9 @@ enum Name {
     /// Base64.
     Data,
     FileId,
-    /// A link or a `data:` URL, or an object with one in it.
+    /// A link or a `data:` URL, or an object that contains one.
     Link(Declared),
-    /// An object that says more of its part.
+    /// An object that describes its part.
     Holder(Declared),
     /// An array of parts.
     List,
@@ -190,7 +190,7 @@ impl Name {
         match name {
             "type" => Self::Type,
             "media_type" | "mime_type" | "mimeType" => Self::MimeType,
-            // A result is an image that the model made, or a list of what a function returned.
+            // A result is an image that the model generated, or a list that a function returned.
             "data" | "result" => Self::Data,
             "file_id" | "fileId" => Self::FileId,
             "url" | "uri" | "file_uri" | "fileUri" => Self::Link(0),
@@ -227,7 +227,7 @@ impl Name {
     }
 }
 
-/// A holder's own type says how the medium is given, or that it is text.
+/// The type inside such an object says how the medium is encoded, or that it is text.
 fn declared_by_type(word: &str, level: Option<Level>) -> Declared {
     match word {
         "text" => TEXT,
@@ -242,7 +242,7 @@ fn declared_by_type(word: &str, level: Option<Level>) -> Declared {
     }
 }
 
-/// The first characters of a string, decoded: enough to tell a `data:` URL and its type.
+/// The first characters of a string, decoded: enough to recognize a `data:` URL and its type.
 fn beginning(text: Text<'_>) -> String {
     const CHARS: usize = 24;
     let mut start = String::with_capacity(CHARS);
@@ -274,17 +274,17 @@ fn declared_by_mime_type(word: &str) -> Declared {
     }
 }
 
-/// A message or a part of one, as far as it has been read.
+/// A message or a part of one, as far as it is read.
 #[derive(Debug, Clone, Copy, Default)]
 struct Part<'a> {
     declared: Declared,
     inline: Option<Text<'a>>,
-    /// Whether a link or a file's id stands in it.
+    /// Whether it contains a link or the id of a file.
     is_named: bool,
 }
 
 impl<'a> Part<'a> {
-    /// Keeps the bytes of a medium. A second string in the same part is text.
+    /// Keeps the bytes of a medium. A second string in the same part counts as text.
     fn keep(&mut self, text: Text<'a>) -> bool {
         let is_first = self.inline.is_none();
         self.inline.get_or_insert(text);
@@ -330,14 +330,14 @@ impl<'a> Part<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// No medium after all.
+    /// Not a medium.
     Text,
     Image,
     Audio,
     Unbounded,
 }
 
-/// A medium of a conversation, given or named or both.
+/// A medium of a conversation: inline, referenced, or both.
 #[derive(Debug)]
 pub(super) struct Medium<'a> {
     inline: Option<(Text<'a>, Kind)>,
@@ -346,7 +346,7 @@ pub(super) struct Medium<'a> {
 }
 
 impl<'a> Medium<'a> {
-    /// What it counts as. One that may fill the context counts as an image here.
+    /// The estimated tokens. A medium that may fill the context counts as an image here.
     pub(super) fn tokens(&self) -> u64 {
         let inline = self.inline.map_or(0, |(text, kind)| {
             let bytes = decoded_bytes(text);

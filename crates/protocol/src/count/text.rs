@@ -1,13 +1,13 @@
-//! Estimates how many tokens a plain text is.
+//! Estimates the tokens of a plain text.
 //!
-//! Every model has its own tokenizer, and none is at hand before the call. What holds for all of
-//! them is that a word, a few digits or a sign make about a token, and a Chinese character most of
-//! one. Each byte therefore adds a fixed cost by its class, and the first byte of each word adds
-//! the cost of a new token. No byte is skipped: a caller who knew which bytes are not looked at
-//! could hide a prompt in them.
+//! Every model has its own tokenizer, and none is available before the call. For all of them a
+//! word, a few digits or a sign make about one token, and a Chinese character most of one. So each
+//! byte adds a fixed cost by its class, and the first byte of each word adds the cost of a new
+//! token. No byte is skipped, because a client that knew which bytes are skipped could hide a
+//! prompt in them.
 //!
-//! The cost of a byte depends on itself and on the byte before it alone. So a text counts the same
-//! however it was cut, and ASCII text is counted sixty-four bytes at a time ([`super::ascii`]).
+//! The cost of a byte depends only on itself and on the byte before it. So a text has the same
+//! count however it is split, and ASCII text is counted 64 bytes at a time ([`super::ascii`]).
 
 use fearless_simd::{Level, dispatch};
 
@@ -15,7 +15,7 @@ use super::ascii;
 use super::json::BYTES_PER_TOKEN_MAX;
 use crate::json::text::unescape;
 
-/// One token, in the parts that are added up.
+/// One token, in the units in which costs are summed.
 const TOKEN: u64 = 64;
 
 /// What bytes cost, in parts of a token.
@@ -33,7 +33,7 @@ pub(super) mod cost {
     pub(in crate::count) const SIGN: u8 = 34;
     /// Two bytes: accented Latin, Greek, Cyrillic, Hebrew, Arabic.
     pub(in crate::count) const LETTER: u8 = 13;
-    /// Three bytes that are neither Chinese, Japanese nor Korean, and typographic signs.
+    /// Three bytes that are not Chinese, Japanese or Korean, and typographic signs.
     pub(in crate::count) const SCRIPT: u8 = 18;
     /// Chinese characters and Japanese kana.
     pub(in crate::count) const HAN: u8 = 49;
@@ -49,11 +49,11 @@ pub fn tokens(text: &[u8]) -> u64 {
     counter.tokens()
 }
 
-/// Counts a text that comes in pieces.
+/// Counts a text that arrives in pieces.
 #[derive(Debug, Clone, Default)]
 pub struct Counter {
     parts: u64,
-    /// Bytes that were added, as they were written: escapes count with all their bytes.
+    /// The bytes that were added. Escapes count with all their bytes.
     bytes: u64,
     /// Whether the last byte belongs to a word.
     in_word: bool,
@@ -61,7 +61,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// A counter that ignores what is added: the count comes from somewhere else.
+    /// A counter that ignores its input, because the count comes from elsewhere.
     pub(crate) fn idle() -> Self {
         Self {
             is_idle: true,
@@ -69,7 +69,7 @@ impl Counter {
         }
     }
 
-    /// The tokens so far; a part of one counts as one.
+    /// The tokens so far, rounded up.
     pub fn tokens(&self) -> u64 {
         let floor = self.bytes.div_ceil(BYTES_PER_TOKEN_MAX);
         self.parts.div_ceil(TOKEN).max(floor)
@@ -97,7 +97,8 @@ impl Counter {
         }
         self.bytes = self.bytes.saturating_add(raw.len() as u64);
         let mut rest = raw;
-        // Most strings of a request are names and short words, which are counted faster alone.
+        // Most strings of a request are names and short words. They are faster to count byte by
+        // byte.
         if rest.len() <= SHORT_BYTES {
             rest = self.add_escaped(rest);
         }
@@ -107,14 +108,14 @@ impl Counter {
         }
     }
 
-    /// Adds a JSON string that has nothing to do with the text before it.
+    /// Adds a JSON string that does not continue the text before it.
     pub(super) fn add_separate(&mut self, raw: &[u8]) {
         self.in_word = false;
         self.add_string(raw);
     }
 
-    /// Adds the ASCII bytes at the beginning, and gives back those behind them. With `ESCAPES` the
-    /// text is the inside of a JSON string that does not begin within an escape.
+    /// Adds the leading ASCII bytes, and returns the bytes after them. With `ESCAPES` the text is
+    /// the inside of a JSON string that does not start within an escape.
     fn add_ascii<'a, const ESCAPES: bool>(&mut self, text: &'a [u8]) -> &'a [u8] {
         let in_word = self.in_word;
         let run = dispatch!(Level::new(), simd => ascii::count::<_, ESCAPES>(simd, text, in_word));
@@ -134,7 +135,7 @@ impl Counter {
         self.parts = self.parts.saturating_add(parts);
     }
 
-    /// Adds some bytes of the inside of a JSON string one by one, and gives back those behind them.
+    /// Adds some bytes of the inside of a JSON string one by one, and returns the bytes after them.
     fn add_escaped<'a>(&mut self, raw: &'a [u8]) -> &'a [u8] {
         let mut at = 0;
         while at < SLOW_BYTES {
@@ -157,12 +158,12 @@ impl Counter {
     }
 }
 
-/// Bytes that are counted one by one before the vector code is tried again.
+/// This many bytes are counted one by one before the vector code is tried again.
 const SLOW_BYTES: usize = 63;
-/// Strings up to this length are counted one by one.
+/// Strings up to this length are counted byte by byte.
 const SHORT_BYTES: usize = 16;
 
-/// What one byte costs by itself, and what it costs more at the start of a word: all or nothing.
+/// The cost of a byte, and its additional cost at the start of a word, which is all or nothing.
 #[derive(Clone, Copy)]
 struct Cost {
     own: u8,
@@ -207,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    /// Texts and what a real tokenizer makes of them (`fixtures/count/README.md`).
+    /// Texts, and their tokens by a real tokenizer (`fixtures/count/README.md`).
     const MEASURED: [(&str, u64); 16] = [
         (include_str!("../../fixtures/count/prose.txt"), 226),
         (include_str!("../../fixtures/count/prose_long.txt"), 1024),
@@ -255,7 +256,8 @@ mod tests {
 
     #[test]
     fn nothing_can_be_hidden_between_blanks() {
-        // A prompt of two megabytes whose words stand where no sample of fixed places looks.
+        // A prompt of two megabytes whose words are where a sample of fixed positions would not
+        // look.
         let dense = "word ".repeat(25_000);
         let text = format!("{}{dense}", " ".repeat(16_000)).repeat(16);
         assert!(tokens(text.as_bytes()) > 16 * 20_000);
@@ -310,7 +312,7 @@ mod tests {
         fn no_text_counts_below_its_floor(text in any::<String>(), times in 1_usize..40) {
             let text = text.repeat(times);
             let parts = parts_one_by_one(text.as_bytes());
-            // By its characters alone, before the floor is applied.
+            // By its characters alone, before the lower bound is applied.
             prop_assert!(parts * BYTES_PER_TOKEN_MAX >= text.len() as u64 * TOKEN);
         }
 

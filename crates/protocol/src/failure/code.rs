@@ -1,4 +1,4 @@
-//! The codes that callers match on, and the envelopes that carry them.
+//! Error codes, and the families of endpoints that share an envelope.
 
 use std::fmt;
 
@@ -15,16 +15,16 @@ pub enum Family {
     Interactions,
 }
 
-/// What went wrong, as the stable text that callers match on.
+/// What went wrong, as a stable code that clients match on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// The request has a wrong shape.
+    /// The request is malformed.
     InvalidRequest,
     /// The model cannot be served on this endpoint.
     ModelNotSupported,
-    /// The caller tried to choose the route.
+    /// The client tried to choose the route.
     RoutingNotSupported,
-    /// The caller asked for a paid service tier.
+    /// The client asked for a paid service tier.
     ServiceTierNotSupported,
     /// `Idempotency-Key` on a model call.
     IdempotencyKeyNotSupported,
@@ -48,42 +48,42 @@ pub enum Code {
     NotFound,
     /// The path exists, the method does not.
     MethodNotAllowed,
-    /// The path is a socket, the request does not ask for one.
+    /// The path is a WebSocket endpoint, and the request is not an upgrade.
     UpgradeRequired,
-    /// The path is no socket, and the request asks for one.
+    /// The path is not a WebSocket endpoint, and the request is an upgrade.
     WebSocketNotSupported,
-    /// The caller was too slow.
+    /// The client was too slow.
     RequestTimeout,
     /// The task is running and cannot be deleted.
     TaskRunning,
     /// The task is cancelled and cannot be deleted.
     TaskCancelled,
-    /// The body is above its limit.
+    /// The body exceeds its limit.
     RequestTooLarge,
-    /// The body has a type or an encoding that is not read here.
+    /// The body has a type or an encoding that this endpoint does not accept.
     UnsupportedMediaType,
-    /// Requests or tokens per minute.
+    /// Too many requests or tokens per minute.
     RateLimitExceeded,
-    /// Calls in flight.
+    /// Too many calls in flight.
     ConcurrencyLimitExceeded,
-    /// Our own fault.
+    /// A bug or a fault of the gateway.
     InternalError,
     /// This gateway is too busy, or a part of it is down.
     ServiceUnavailable,
-    /// The upstream refused the request as such.
+    /// The upstream rejected the request itself.
     UpstreamRejected,
-    /// The upstream refused it because it is longer than the model's context window.
+    /// The upstream rejected it because it exceeds the model's context window.
     ContextLengthExceeded,
-    /// The upstream failed, or refused us rather than the caller.
+    /// The upstream failed, or rejected the gateway rather than the client.
     UpstreamError,
-    /// The upstream has no room.
+    /// The upstream is overloaded.
     UpstreamOverloaded,
-    /// The upstream stayed silent.
+    /// The upstream did not answer in time.
     UpstreamTimeout,
 }
 
 impl Code {
-    /// Every code, for tests and documents.
+    /// Every code, for tests and documentation.
     pub const ALL: [Self; 31] = [
         Self::InvalidRequest,
         Self::ModelNotSupported,
@@ -118,7 +118,7 @@ impl Code {
         Self::UpstreamTimeout,
     ];
 
-    /// The text that stands in the envelope.
+    /// The code in the envelope.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid_request",
@@ -155,7 +155,7 @@ impl Code {
         }
     }
 
-    /// The HTTP status that goes with the code.
+    /// The HTTP status of the code.
     pub const fn status(self) -> u16 {
         match self {
             Self::InvalidRequest

@@ -1,4 +1,4 @@
-//! Error bodies, in the envelope that each family of endpoints has.
+//! Writes error bodies in the envelope of each family of endpoints.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use super::code::{Code, Family};
 use crate::failure::Failure;
 use crate::json::write_string;
 
-/// How a vendor without a code for prompts that are too long words them. Its clients look for these
-/// words, and shorten the conversation when they find them.
+/// The text by which clients of a vendor recognize that a prompt is too long, because the vendor
+/// has no code for it. They then shorten the conversation.
 struct Overflow {
     known_by: &'static str,
-    /// Stands before a message that has other words.
+    /// Prefix for a message without that text.
     lead: &'static str,
 }
 
@@ -108,7 +108,7 @@ fn write_interactions(failure: &Failure, out: &mut Vec<u8>) {
     out.extend_from_slice(b"}}");
 }
 
-/// The message of a failure, with the words by which clients know a prompt that is too long.
+/// The message of a failure, with the text by which clients recognize a prompt that is too long.
 fn message_with<'f>(failure: &'f Failure, overflow: &Overflow) -> Cow<'f, str> {
     let message = &*failure.message;
     if failure.code != Code::ContextLengthExceeded || message.contains(overflow.known_by) {
@@ -117,7 +117,7 @@ fn message_with<'f>(failure: &'f Failure, overflow: &Overflow) -> Cow<'f, str> {
     Cow::Owned(format!("{}{message}", overflow.lead))
 }
 
-/// `error.type` as the readers of that first envelope know it.
+/// `error.type` of the OpenAI envelope.
 const fn openai_type(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",

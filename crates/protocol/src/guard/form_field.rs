@@ -1,13 +1,13 @@
-//! Names of fields in forms and queries, where nothing but their spelling says what they are.
+//! Names of fields in forms and queries.
 //!
-//! Servers differ in what they take for the same name: another case, blanks around it, `model[]`, a
-//! name with an escape in it. A field that an upstream could take for one that is ours to write is
-//! refused.
+//! Servers differ in which spellings they take for the same name: another case, surrounding blanks,
+//! `model[]`, an escaped name. A field that an upstream could take for one that the gateway writes
+//! is refused.
 
 use crate::failure::Failure;
 use crate::guard;
 
-/// Names by which upstreams know the model, without the signs between their words.
+/// Names that upstreams use for the model, without the signs between words.
 const MODEL: [&str; 8] = [
     "model",
     "modelid",
@@ -19,8 +19,8 @@ const MODEL: [&str; 8] = [
     "upstreammodel",
 ];
 
-/// The form in which names that could mean the same are equal: in lower case, without indexes and
-/// signs between words. Refuses names that are none, and other spellings of `model`.
+/// The normalized name, in which all spellings are equal: in lower case, without indexes and signs
+/// between words. Refuses invalid names, and other spellings of `model`.
 pub fn base(name: &str) -> Result<String, Failure> {
     let end = name.find('[').unwrap_or(name.len());
     let (word, indexes) = name.split_at(end);
@@ -37,8 +37,7 @@ pub fn base(name: &str) -> Result<String, Failure> {
     Ok(base)
 }
 
-/// Refuses a field that names the model in another way, and routing controls and paid tiers in
-/// any spelling.
+/// Refuses other names of the model, and routing controls and paid tiers in any spelling.
 pub fn check(name: &str, value: &str) -> Result<(), Failure> {
     let base = base(name)?;
     if let Some(name) = guard::ROUTING.into_iter().find(|it| *it == base) {
@@ -155,11 +154,11 @@ mod tests {
     }
 
     proptest! {
-        /// No name that some server could fold to `model` passes beside it.
+        /// No name that a server could normalize to `model` is accepted besides it.
         #[test]
         fn a_name_with_the_letters_of_model_alone_is_refused(
             signs in prop::collection::vec("[ \\x00\\t_.%\"'\\\\-]{0,2}", 5),
-            // A bracket within the word begins an index of another one: `mo[del]`.
+            // A bracket inside the word starts an index: `mo[del]`.
             brackets in ("[\\[\\]]{0,2}", "[\\[\\]]{0,2}"),
             upper in prop::collection::vec(any::<bool>(), 5),
         ) {

@@ -1,4 +1,4 @@
-//! Whole answers: pictures as they came, completed by what the caller asked for.
+//! Whole answers: images pass unchanged, and members that clients expect are added.
 
 use bytes::Bytes;
 
@@ -16,8 +16,8 @@ use crate::rejection;
 use crate::scrub::Ids;
 
 impl Request {
-    /// Puts the public model into an answer and adds what clients expect and the upstream left
-    /// out. `created` is in Unix seconds.
+    /// Replaces the model in an answer by the public id, and adds what clients expect and the
+    /// upstream left out. `created` is in Unix seconds.
     pub fn rewrite(
         &self,
         family: Family,
@@ -34,7 +34,7 @@ impl Request {
             write_string(&mut name, public_model);
             edits.push(Edit::replace(model.span(), name));
         }
-        // A time that is none, such as 0, is told as ours.
+        // An invalid time, such as 0, is replaced by ours.
         let wrong = |told: &Raw<'_>| !told.is_null() && !told.text().starts_with(is_first_digit);
         if let Some(told) = seen.created.filter(wrong) {
             edits.push(Edit::replace(told.span(), created.to_string().into_bytes()));
@@ -69,7 +69,7 @@ impl Request {
         complete("quality", seen.quality, quoted(asked.quality.as_deref()));
         complete("size", seen.size, quoted(asked.size.as_deref()));
         let told = seen.usage.and_then(usage::read);
-        // These two tell no tokens, or not all of them; clients read all three totals.
+        // These two families report no tokens, or not all. Clients read all three totals.
         if matches!(family, Family::VideoA | Family::Content) {
             if let Some(usage) = seen.usage.filter(|usage| usage.shape() == Shape::Object) {
                 edits.extend(usage::complete(usage));
@@ -101,7 +101,7 @@ impl Request {
     }
 }
 
-/// What was found in an answer.
+/// The members of an answer.
 #[derive(Default)]
 struct Seen<'a> {
     model: Option<Raw<'a>>,
@@ -113,9 +113,9 @@ struct Seen<'a> {
     usage: Option<Raw<'a>>,
     edits: Vec<Edit>,
     delivered: u64,
-    /// What single pictures tell of themselves.
+    /// The grade that single images report.
     item_grade: Grade,
-    /// Behind the opening bracket.
+    /// The position after the opening brace.
     inside: usize,
 }
 
@@ -168,7 +168,7 @@ impl<'a> Seen<'a> {
         Ok(seen)
     }
 
-    /// One picture, or why there is none.
+    /// Reads one image, or the error in its place.
     fn item(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -214,7 +214,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The grade that an answer or an event tells.
+/// The grade that an answer or an event reports.
 pub(super) fn told_grade(
     quality: Option<Raw<'_>>,
     resolution: Option<Raw<'_>>,
@@ -231,11 +231,11 @@ pub(super) fn told_grade(
     }
 }
 
-/// Why there is no picture, as JSON.
+/// The message in place of an image that failed, as JSON.
 const NOT_MADE: &[u8] = b"\"This picture could not be made.\"";
 
-/// Says that a picture failed without saying whose fault it was: the upstream's message may name
-/// it, and its code says enough.
+/// Replaces the message about an image that failed, because the upstream's text may identify it.
+/// The code says enough.
 pub(super) fn without_message(error: Raw<'_>) -> Option<Edit> {
     if error.shape() != Shape::Object {
         return Some(Edit::replace(error.span(), NOT_MADE));
@@ -252,7 +252,7 @@ pub(super) fn without_message(error: Raw<'_>) -> Option<Edit> {
     read.ok().and(edit)
 }
 
-/// Whether a number that begins so is above zero.
+/// Whether a number that starts with this digit is above zero.
 fn is_first_digit(sign: char) -> bool {
     ('1'..='9').contains(&sign)
 }

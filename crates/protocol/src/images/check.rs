@@ -1,4 +1,4 @@
-//! Closed dimensions: what a request may ask of a model is in the model's profile.
+//! Checks a request against the model's profile.
 
 use super::family::Family;
 use super::request::Request;
@@ -8,7 +8,7 @@ use crate::profile::{Allowed, Profile, References};
 const COMPRESSION_MAX: u64 = 100;
 const PARTIALS_MAX: u64 = 3;
 
-/// Refuses what the profile does not have, before money moves. Values of sizes are the upstream's to judge
+/// Refuses what the profile does not allow, before money moves. Sizes are left to the upstream
 /// (`docs/api/images.md`).
 pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure> {
     let wants = &request.wants;
@@ -27,7 +27,8 @@ pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure>
             word(name, asked, allowed)?;
         }
     }
-    // An upstream that ignores it would make a dearer picture than the one that is billed.
+    // An upstream that ignores this member would make a more expensive image than the one that is
+    // billed.
     let family = Family::of(profile);
     if family == Some(Family::Plain) && wants.resolution.is_some() && profile.resolutions.is_none()
     {

@@ -1,4 +1,4 @@
-//! Pictures in the form that the caller asked for: an address, or base64.
+//! Delivers images in the form that the client asked for: a URL or base64.
 
 use super::family::Family;
 use super::request::Wants;
@@ -6,28 +6,28 @@ use crate::canon::data_uri;
 use crate::json::patch::Edit;
 use crate::json::{Raw, Text};
 
-/// The two members in which a picture can stand.
+/// The two members that can hold an image.
 const BASE64: &str = "b64_json";
 const URL: &str = "url";
-/// The head of a data URI ends before this.
+/// The head of a data URI is shorter than this.
 const HEAD_BYTES_MAX: usize = 80;
 
-/// The form that the caller asked for.
+/// The form that the client asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Base64 alone.
+    /// Base64 only.
     Base64,
-    /// An address, or a data URI.
+    /// A URL or a data URI.
     Url,
-    /// Nothing was said: pictures stay where they stand.
+    /// Not specified: images stay in the member that holds them.
     Either,
 }
 
 impl Wanted {
-    /// What a request for this family asks for.
+    /// The form that a request to this family asks for.
     pub(super) fn of(wants: &Wants, family: Family) -> Self {
         match (family, wants.response_format.as_deref()) {
-            // It always answers with base64 (`docs/api/images.md`).
+            // This family always answers with base64 (`docs/api/images.md`).
             (Family::Gpt, _) | (_, Some(BASE64)) => Self::Base64,
             (_, Some(URL)) => Self::Url,
             _ => Self::Either,
@@ -35,7 +35,7 @@ impl Wanted {
     }
 }
 
-/// The picture of an answer's item or of an event, as it came.
+/// The image in an item of an answer or in an event, as the upstream sent it.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Given<'a> {
     base64: Option<Member<'a>>,
@@ -45,12 +45,12 @@ pub(super) struct Given<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Member<'a> {
     name: Text<'a>,
-    /// What stands there, if it is a text and not empty.
+    /// Its value, if it is a string that is not empty.
     text: Option<Text<'a>>,
 }
 
 impl<'a> Given<'a> {
-    /// Notes a member, if a picture can stand in it, and says whether one can.
+    /// Notes a member that can hold an image. Returns whether it is one.
     pub(super) fn note(&mut self, name: Text<'a>, value: Raw<'a>) -> bool {
         let place = if name.is(BASE64) {
             &mut self.base64
@@ -64,7 +64,7 @@ impl<'a> Given<'a> {
         true
     }
 
-    /// The picture as the caller gets it; none where none was given.
+    /// The image in the form for the client. `None` if there is no image.
     pub(super) fn picture(&self, wanted: Wanted) -> Option<Picture<'a>> {
         let text = |member: Option<Member<'a>>| member.and_then(|member| member.text);
         let name = |member: Option<Member<'a>>| member.map(|member| member.name);
@@ -108,22 +108,22 @@ impl<'a> Given<'a> {
     }
 }
 
-/// A picture on its way to the caller.
+/// An image in the form for the client.
 #[derive(Debug)]
 pub(super) struct Picture<'a> {
-    /// The member that it gets.
+    /// The member that holds it.
     name: &'static str,
     text: Text<'a>,
-    /// Bytes that go from its beginning,
+    /// The number of bytes to remove from its start,
     cut: usize,
-    /// and what comes in their place.
+    /// and the text that replaces them.
     put: String,
-    /// The names of `b64_json` and `url`, where they change places.
+    /// The names of `b64_json` and `url`, if they are swapped.
     swapped: Option<(Option<Text<'a>>, Option<Text<'a>>)>,
 }
 
 impl Picture<'_> {
-    /// What must change, in a text in which the object's own stands at `offset`.
+    /// The edits, in a text in which the object starts at `offset`.
     pub(super) fn edits(&self, offset: usize) -> Vec<Edit> {
         let mut edits = Vec::new();
         let (base64, url) = self.swapped.unwrap_or_default();
@@ -143,14 +143,14 @@ impl Picture<'_> {
         edits
     }
 
-    /// The member as the caller gets it.
+    /// The member for the client.
     pub(super) fn member(&self) -> Vec<u8> {
         let kept = self.text.raw().get(self.cut..).unwrap_or_default();
         format!("\"{}\":\"{}{kept}\"", self.name, self.put).into_bytes()
     }
 }
 
-/// The length of the head of a data URI, as it is written in JSON; 0 where there is none.
+/// The length of the head of a data URI in JSON notation. 0 if there is none.
 fn head_length(raw: &str) -> usize {
     const MARK: &str = ";base64,";
     let start = raw.as_bytes().get(..raw.len().min(HEAD_BYTES_MAX));
@@ -167,7 +167,7 @@ fn head_length(raw: &str) -> usize {
     }
 }
 
-/// The head that makes a data URI of bare base64.
+/// The head that turns base64 into a data URI.
 fn head_of(raw: &str) -> String {
     let start: String = raw.chars().take(16).collect();
     data_uri::join(data_uri::sniff(&start.replace("\\/", "/")), "")

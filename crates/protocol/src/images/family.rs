@@ -1,22 +1,22 @@
-//! Families of image models, which take and give pictures in their own ways.
+//! Families of image models, which differ in their requests and answers.
 
 use crate::profile::{Base, Profile};
 
-/// The habits of an upstream, by the model's profile.
+/// The conventions of an upstream, by the model's profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// Always base64; edits as a form, or in JSON with `images[].image_url`.
+    /// Always answers with base64. Accepts edits as a form, or as JSON with `images[].image_url`.
     Gpt,
-    /// `url` or base64 as asked; edits in JSON alone; no sizes.
+    /// Answers with `url` or base64 as requested. Accepts edits only as JSON. Has no sizes.
     VideoA,
-    /// One endpoint; source pictures in the top-level `image`.
+    /// One endpoint. Source images are in the top-level member `image`.
     Content,
-    /// Nothing is known: everything passes as it is.
+    /// Unknown: everything passes unchanged.
     Plain,
 }
 
 impl Family {
-    /// The family of a model; `None` when it is not served on the image endpoints.
+    /// The family of a model. `None` if it is not served on the image endpoints.
     pub fn of(profile: &Profile) -> Option<Self> {
         match profile.base {
             Some(Base::GptImage | Base::GptImageMax) => Some(Self::Gpt),

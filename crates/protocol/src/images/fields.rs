@@ -1,4 +1,4 @@
-//! The members of a request, whether they stand in JSON or in a form.
+//! The members of a request, from JSON or from a form.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::json::{Cursor, Integer, Members};
 use crate::multipart::{Form, Part};
 use crate::tool::Tools;
 
-/// Members by name; an explicit `null` is absent.
+/// Members by name. An explicit `null` is absent.
 pub(super) enum Fields<'a> {
     Json(Members<'a>),
     Form(&'a Form),
@@ -24,7 +24,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A whole number of any size and sign.
+    /// An integer of any size and sign.
     pub(super) fn integer(&self, name: &str) -> Result<Option<Integer>, Failure> {
         match self {
             Self::Json(members) => members.integer(name),
@@ -40,7 +40,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether a member is there with a value.
+    /// Whether a member has a value.
     pub(super) fn is_set(&self, name: &str) -> Result<bool, Failure> {
         match self {
             Self::Json(members) => Ok(members.get(name)?.is_some()),
@@ -48,7 +48,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The built-in tools that are offered; in a form their list is the text of a field.
+    /// The built-in tools that the request offers. In a form, their list is the text of a field.
     pub(super) fn tools(&self) -> Result<Tools, Failure> {
         match self {
             Self::Json(members) => Ok(Tools::by_type(members.get("tools")?)),
@@ -68,7 +68,7 @@ impl<'a> Fields<'a> {
             }
             Self::Form(form) => {
                 for part in &form.parts {
-                    // A file is no choice; its name must be one all the same.
+                    // The content of a file is not checked, but its field name is.
                     if part.file_name.is_some() {
                         form_field::base(&part.name)?;
                     } else {

@@ -1,5 +1,5 @@
-//! Edits that came as forms: passed on as forms, or turned into JSON for upstreams that take no
-//! other.
+//! Edits that arrive as forms: passed on as forms, or converted to JSON for upstreams that accept
+//! only JSON.
 
 use bytes::Bytes;
 
@@ -10,14 +10,14 @@ use crate::guard::is_web_url;
 use crate::json::{Cursor, Integer, Shape, write_string};
 use crate::multipart::{Form, Part};
 
-/// Fields that are whole numbers in JSON, where a form has only text.
+/// Fields that are integers in JSON and text in a form.
 const INTEGERS: [&str; 4] = ["n", "output_compression", "partial_images", "seed"];
 const BOOLEANS: [&str; 3] = ["stream", "watermark", "layer_decomposition"];
 
-/// A longer field is a file without a name, unless it is a data URI.
+/// A longer field is a file without a file name, unless it is a data URI.
 const ADDRESS_BYTES_MAX: usize = 8 << 10;
 
-/// The source pictures: `image`, `image[]`, `image[0]`, and the same as `images`.
+/// The source images: `image`, `image[]`, `image[0]`, and the same with `images`.
 pub(super) fn sources(form: &Form) -> impl Iterator<Item = &Part> {
     form.parts.iter().filter(|part| is_source(&part.name))
 }
@@ -30,12 +30,12 @@ fn is_source(name: &str) -> bool {
     matches!(list, "image" | "images") && index.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a source picture is named by its address, which has no place in a form.
+/// Whether a source image is given by its URL, which a form cannot express.
 pub(super) fn names_pictures(form: &Form) -> bool {
     sources(form).any(|part| address(part).is_some())
 }
 
-/// The URL or data URI in a field that names a picture, where others have a file.
+/// The URL or data URI in a field that other clients use for a file.
 fn address(part: &Part) -> Option<String> {
     if part.file_name.is_some()
         || part.len() > ADDRESS_BYTES_MAX && !part.head().starts_with(b"data:")
@@ -48,7 +48,7 @@ fn address(part: &Part) -> Option<String> {
     (is_data || is_web_url(text)).then(|| text.to_owned())
 }
 
-/// The form for an upstream that takes forms. Parts that nobody here knows stay.
+/// The form for an upstream that accepts forms. Unknown parts are kept.
 pub(super) fn rewrite(
     form: &Form,
     family: Family,
@@ -63,7 +63,7 @@ pub(super) fn rewrite(
             continue;
         }
         let mut part = part.clone();
-        // Upstreams do not know all the ways in which clients write one.
+        // Upstreams do not accept all notations of booleans that clients use.
         if BOOLEANS.contains(&part.name.as_str())
             && let Ok(truth) = part.boolean()
         {
@@ -82,7 +82,7 @@ pub(super) fn rewrite(
     Form { parts }
 }
 
-/// The same as JSON, with the pictures as data URIs.
+/// The same as JSON, with the images as data URIs.
 pub(super) fn to_json(
     form: &Form,
     family: Family,
@@ -100,7 +100,7 @@ pub(super) fn to_json(
         }
         let value = part.text();
         let (name, value) = match (family, name) {
-            // Tiers are sizes there.
+            // This family uses tiers as sizes.
             (Family::Content, "resolution") if !has_size => {
                 ("size", value.to_ascii_uppercase().into())
             }
@@ -113,11 +113,11 @@ pub(super) fn to_json(
             Family::Content => name == "resolution" || (name == "n" && !is_one),
             Family::Plain => false,
         };
-        // It stands behind the sources.
+        // The mask follows the sources.
         if family == Family::Gpt && name == "mask" {
             continue;
         }
-        // Other files beside the sources have no place there.
+        // Other files than the sources cannot be sent.
         if part.file_name.is_some() || unsaid {
             dropped.name(name);
             continue;
@@ -144,7 +144,7 @@ pub(super) fn to_json(
     out
 }
 
-/// Writes the source pictures and what stands behind them.
+/// Writes the source images and the members after them.
 fn write_pictures(form: &Form, family: Family, mut text: Vec<u8>, out: &mut Vec<Bytes>) {
     let member: &[u8] = match (family, sources(form).count()) {
         (Family::Content | Family::VideoA, 1) => b",\"image\":",
@@ -170,7 +170,7 @@ fn write_pictures(form: &Form, family: Family, mut text: Vec<u8>, out: &mut Vec<
     out.push(text.into());
 }
 
-/// Writes one picture: its address, or a data URI of its bytes.
+/// Writes one image: its URL, or a data URI of its bytes.
 fn write_picture(part: &Part, family: Family, text: &mut Vec<u8>, out: &mut Vec<Bytes>) {
     let (before, behind): (&[u8], &[u8]) = match family {
         Family::Content => (b"", b""),
@@ -194,7 +194,7 @@ fn write_picture(part: &Part, family: Family, text: &mut Vec<u8>, out: &mut Vec<
     text.extend_from_slice(behind);
 }
 
-/// The value of a field that is no text in JSON, in the form it has there.
+/// The JSON value of a field that is not a string in JSON.
 fn typed(name: &str, part: &Part) -> Option<String> {
     let text = part.text();
     let text = text.trim();
@@ -217,7 +217,7 @@ fn typed(name: &str, part: &Part) -> Option<String> {
     is_json.then(|| text.to_owned())
 }
 
-/// What a file is, by its first bytes; else what it says it is.
+/// The type of a file by its first bytes, otherwise its declared type.
 fn media_type(part: &Part) -> String {
     let sniffed = match part.head() {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),

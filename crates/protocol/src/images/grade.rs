@@ -1,30 +1,30 @@
-//! What the price of a picture may depend on: its quality and its size.
+//! The price grade of an image: its quality and its size.
 
 use std::fmt;
 
 use super::family::Family;
 use super::request::Wants;
 
-/// The word with which a request leaves a choice to the upstream.
+/// Values by which a request leaves the choice to the upstream.
 const OPEN: [&str; 2] = ["auto", "adaptive"];
 
-/// Longer sides than any upstream makes are no sides.
+/// No upstream makes an image with longer sides.
 const SIDE_DIGITS_MAX: usize = 5;
 
-/// The quality, resolution and size of pictures, as an upstream was told them or tells them.
+/// The quality, resolution and size of images, as requested or as reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grade {
     /// The quality.
     pub quality: Option<Box<str>>,
     /// The resolution tier.
     pub resolution: Option<Box<str>>,
-    /// The size in pixels, or a tier where the family calls tiers sizes.
+    /// The size in pixels, or a tier if the family uses tiers as sizes.
     pub size: Option<Box<str>>,
 }
 
 impl Grade {
-    /// The grade that an upstream of this family is asked for. Members that the family is not sent
-    /// have no part in it.
+    /// The grade that an upstream of this family is asked for. Members that the family does not
+    /// receive are left out.
     pub fn asked(wants: &Wants, family: Family) -> Self {
         let text = |text: &Option<String>| text.as_deref().map(Box::from);
         let (size, resolution) = (text(&wants.size), text(&wants.resolution));
@@ -40,7 +40,7 @@ impl Grade {
         }
     }
 
-    /// Adds what is told of a further picture. Of two sizes the larger one stays.
+    /// Adds the grade of another image. The larger of two sizes is kept.
     pub(super) fn merge(&mut self, further: Self) {
         let pixels = |size: &Option<Box<str>>| {
             let size = size.as_deref().and_then(Size::parse);
@@ -54,21 +54,21 @@ impl Grade {
     }
 }
 
-/// Whether a word leaves the choice to the upstream.
+/// Whether a value leaves the choice to the upstream.
 pub fn is_open(word: &str) -> bool {
     OPEN.iter().any(|open| word.eq_ignore_ascii_case(open))
 }
 
-/// A size as requests, answers and price cards write it.
+/// A size, as in requests, answers and price cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// `auto`: the upstream chooses.
     Open,
     /// `1536x1024`.
     Pixels {
-        /// Pixels from left to right.
+        /// Width.
         width: u32,
-        /// Pixels from top to bottom.
+        /// Height.
         height: u32,
     },
     /// `2k`: a square whose side is this many thousandths of 1,024 pixels.
@@ -79,7 +79,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// Reads a size; nothing if the text does not look like one.
+    /// Reads a size. `None` if the text is not one.
     pub fn parse(text: &str) -> Option<Self> {
         if is_open(text) {
             return Some(Self::Open);
@@ -99,7 +99,7 @@ impl Size {
         })
     }
 
-    /// How many pixels it has, unless the upstream chooses.
+    /// The number of pixels, unless the upstream chooses.
     pub fn pixels(self) -> Option<u64> {
         match self {
             Self::Open => None,
@@ -111,7 +111,7 @@ impl Size {
         }
     }
 
-    /// The tier that a size in pixels lies in: the first whole one whose square holds as many.
+    /// The tier of a size in pixels: the smallest whole tier with at least as many pixels.
     #[must_use]
     pub fn tier(self) -> Self {
         let Self::Pixels { .. } = self else {
@@ -119,14 +119,14 @@ impl Size {
         };
         let tiers = (1_000..).step_by(1_000);
         let mut tiers = tiers.map(|thousandths| Self::Tier { thousandths });
-        // The largest picture that can be read lies in `98k`.
+        // The largest size that can be parsed is in tier `98k`.
         tiers
             .find(|tier| tier.pixels() >= self.pixels())
             .unwrap_or(self)
     }
 }
 
-/// As price cards spell it.
+/// The notation of price cards.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

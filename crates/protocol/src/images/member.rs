@@ -1,11 +1,11 @@
-//! An object written anew from the members of another, whose large values are not copied.
+//! Builds an object from the members of another one without copying large values.
 
 use bytes::Bytes;
 
 use crate::byte_queue::ByteQueue;
 use crate::json::write_string;
 
-/// An object in the making.
+/// An object being built.
 pub(super) struct Rebuilt<'b> {
     body: &'b Bytes,
     out: ByteQueue,
@@ -23,7 +23,7 @@ impl<'b> Rebuilt<'b> {
         }
     }
 
-    /// Begins a member.
+    /// Starts a member.
     pub(super) fn name(&mut self, name: &str) -> &mut Self {
         let mut text = Vec::with_capacity(name.len() + 4);
         if std::mem::replace(&mut self.any, true) {
@@ -35,20 +35,20 @@ impl<'b> Rebuilt<'b> {
         self
     }
 
-    /// Writes bytes of our own.
+    /// Writes bytes.
     pub(super) fn text(&mut self, text: &[u8]) -> &mut Self {
         self.out.copy(text);
         self
     }
 
-    /// Writes a string of our own.
+    /// Writes a string.
     pub(super) fn string(&mut self, value: &str) -> &mut Self {
         let mut text = Vec::with_capacity(value.len() + 2);
         write_string(&mut text, value);
         self.text(&text)
     }
 
-    /// Writes what stands in the body.
+    /// Writes a span of the body.
     pub(super) fn span(&mut self, span: std::ops::Range<usize>) -> &mut Self {
         self.out.share(self.body, span);
         self

@@ -1,9 +1,8 @@
-//! Pictures: `POST /v1/images/generations` and `POST /v1/images/edits`.
+//! Images: `POST /v1/images/generations` and `POST /v1/images/edits`.
 //!
 //! A [`Request`] is read from JSON or a form, checked against the model's profile, and written for
-//! the family of its upstream ([`Family`]); the answer comes back through [`Request::rewrite`] or,
-//! as a stream, through a [`Rewriter`]. Pictures are never decoded, and copied only where their
-//! form changes.
+//! the family of its upstream ([`Family`]). [`Request::rewrite`] converts the answer, or a
+//! [`Rewriter`] if it is a stream. Images are never decoded, and copied only if their form changes.
 
 mod answer;
 mod check;

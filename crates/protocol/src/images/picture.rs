@@ -1,20 +1,20 @@
-//! What an answer gave, beside tokens.
+//! The images of an answer, for billing.
 
 use super::grade::Grade;
 
-/// Pictures that went by, and what was told of them.
+/// The images of an answer, and what it reports about them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pictures {
-    /// How many were delivered.
+    /// The number of images that were delivered.
     pub delivered: u64,
     /// What they cost the upstream, in ticks of 1e-10 US dollar.
     pub usd_ticks: Option<u64>,
-    /// The grade they have, as far as the answer tells it.
+    /// Their grade, as far as the answer reports it.
     pub told: Grade,
 }
 
 impl Pictures {
-    /// Pictures of which nothing is told, if there are any.
+    /// Images without further information, if there are any.
     pub(crate) fn some(delivered: u64) -> Option<Box<Self>> {
         (delivered > 0).then(|| {
             Box::new(Self {

@@ -1,4 +1,4 @@
-//! A request for pictures: what it wants, and what no model gives.
+//! A request for images, and the checks that do not depend on the model.
 
 use bytes::Bytes;
 
@@ -15,13 +15,13 @@ use crate::multipart::Form;
 use crate::profile::Profile;
 use crate::tool::Tools;
 
-/// Members whose words no model adds to (`docs/api/images.md`).
+/// Members whose values are the same for all models (`docs/api/images.md`).
 const CLOSED: [(&str, [&str; 2]); 2] = [
     ("moderation", ["low", "auto"]),
     ("response_format", ["url", "b64_json"]),
 ];
 
-/// Which endpoint was called.
+/// The endpoint that was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// New pictures.
@@ -30,38 +30,38 @@ pub enum Asked {
     Edit,
 }
 
-/// What a request asks for, as far as it is checked, billed or echoed here.
+/// The members that are checked, billed or repeated in the answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// Pictures.
+    /// The number of images.
     pub n: Option<u64>,
     /// The quality.
     pub quality: Option<String>,
     /// The resolution tier.
     pub resolution: Option<String>,
-    /// The size, whose value the upstream judges.
+    /// The size. Its value is left to the upstream.
     pub size: Option<String>,
     /// The aspect ratio.
     pub aspect_ratio: Option<String>,
     /// The encoding of the pictures.
     pub output_format: Option<String>,
-    /// Whether addresses or base64 are wanted.
+    /// Whether URLs or base64 are requested.
     pub response_format: Option<String>,
     /// The background.
     pub background: Option<String>,
-    /// How much is kept, of 100.
+    /// The compression level, from 0 to 100.
     pub output_compression: Option<u64>,
-    /// Previews of a stream.
+    /// The number of previews in a stream.
     pub partial_images: Option<u64>,
-    /// The most pictures of a sequence, where one is asked for.
+    /// The limit for the images of a sequence, if one is requested.
     pub sequence: Option<u64>,
-    /// Whether a picture is to be taken apart into layers.
+    /// Whether the image is to be split into layers.
     pub layers: bool,
-    /// Source pictures.
+    /// The number of source images.
     pub sources: u64,
 }
 
-/// A request that was read and not refused.
+/// A request that was read and accepted.
 #[derive(Debug)]
 pub struct Request {
     /// Which endpoint was called.
@@ -70,9 +70,9 @@ pub struct Request {
     pub model: String,
     /// Whether the answer is a stream.
     pub stream: bool,
-    /// Tokens of the prompt, estimated.
+    /// Estimated tokens of the prompt.
     pub prompt_tokens: u64,
-    /// No tokenizer makes more of the prompt.
+    /// Upper bound for the tokens of the prompt.
     pub prompt_tokens_max: u64,
     /// What is asked for.
     pub wants: Wants,
@@ -81,7 +81,7 @@ pub struct Request {
     pub(super) body: Body,
 }
 
-/// The form it came in.
+/// The form of the request.
 #[derive(Debug)]
 pub(super) enum Body {
     Json(Bytes),
@@ -100,7 +100,7 @@ pub fn read_json(asked: Asked, body: &Bytes) -> Result<Request, Failure> {
         check_list(&members)?;
     }
     let sources = match (asked, members.get("layer_decomposition")?) {
-        // Elsewhere the form of `image` is the model's own affair.
+        // Otherwise the form of `image` depends on the model.
         (Asked::Generation, None) => loose_sources(&members)?,
         _ => sources::read(&members)?.len() as u64,
     };
@@ -108,7 +108,8 @@ pub fn read_json(asked: Asked, body: &Bytes) -> Result<Request, Failure> {
     read(asked, &fields, sources, Body::Json(body.clone()))
 }
 
-/// The source pictures of an edit are an `image` or a list of `images` (`docs/api/images.md`).
+/// Checks that the source images of an edit are one `image` or a list of `images`
+/// (`docs/api/images.md`).
 fn check_list(members: &Members<'_>) -> Result<(), Failure> {
     let images = members.get("images")?;
     if images.is_some_and(|images| images.shape() != Shape::Array) {
@@ -118,7 +119,7 @@ fn check_list(members: &Members<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads an edit that came as a form.
+/// Reads an edit that arrived as a form.
 pub fn read_form(form: Form) -> Result<Request, Failure> {
     let sources = form::sources(&form).count() as u64;
     let fields = Fields::Form(&form);
@@ -168,7 +169,7 @@ fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<R
         Ok(fields.text(name)?.map(std::borrow::Cow::into_owned))
     };
     let size = text("size")?;
-    // Any word here could name a cheaper tier of the price card.
+    // Any other word could match a cheaper tier of the price card.
     if size
         .as_deref()
         .is_some_and(|size| Size::parse(size).is_none())
@@ -215,7 +216,7 @@ fn count_of(fields: &Fields<'_>, name: &'static str, least: u64) -> Result<Optio
     }
 }
 
-/// How many pictures `image` and `images` hold, whatever they look like.
+/// The number of images in `image` and `images`, whatever their form.
 fn loose_sources(members: &Members<'_>) -> Result<u64, Failure> {
     let mut count: u64 = 0;
     for name in ["image", "images"] {
@@ -237,17 +238,17 @@ fn loose_sources(members: &Members<'_>) -> Result<u64, Failure> {
 }
 
 impl Request {
-    /// Refuses what the model cannot do.
+    /// Refuses what the model does not support.
     pub fn check(&self, profile: &Profile) -> Result<(), Failure> {
         check::check(self, profile)
     }
 
-    /// The most pictures that can come.
+    /// Upper bound for the number of images in the answer.
     pub fn images_max(&self, family: Family) -> u64 {
         let sequence = self.wants.layers.then_some(SEQUENCE_MAX);
         let sequence = sequence.or(self.wants.sequence);
         match family {
-            // No other number of pictures can be asked for.
+            // This family has no other way to request several images.
             Family::Content => sequence.unwrap_or(1),
             _ => self.wants.n.unwrap_or(1).max(sequence.unwrap_or(1)),
         }

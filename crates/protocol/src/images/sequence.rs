@@ -1,14 +1,14 @@
-//! Sequences: several pictures from one request, as many as the model likes.
+//! Sequences: several images from one request, whose number the model chooses.
 
 use super::fields::Fields;
 use crate::failure::Failure;
 use crate::json::{Integer, Members, Spelling};
 
-/// Pictures of a sequence, or layers of one picture, where no smaller number is asked for.
+/// The number of images in a sequence, or of layers, unless the request sets a lower limit.
 pub(super) const SEQUENCE_MAX: u64 = 15;
 
 const MODE: &str = "sequential_image_generation";
-/// The member that holds the limit, and the two names under which a form may hold it instead.
+/// The member that holds the limit, and the two names of the field in a form.
 pub(super) const OPTIONS: &str = "sequential_image_generation_options";
 pub(super) const LIMIT_FIELDS: [&str; 2] = [
     "sequential_image_generation_options[max_images]",
@@ -16,8 +16,8 @@ pub(super) const LIMIT_FIELDS: [&str; 2] = [
 ];
 const LIMIT: &str = "max_images";
 
-/// The most pictures of a sequence, if one is asked for. Whatever is not known to ask for none may
-/// ask for one.
+/// The limit for the images of a sequence, if one is requested. A value that is not known to
+/// disable sequences may request one.
 pub(super) fn read(fields: &Fields<'_>) -> Result<Option<u64>, Failure> {
     let limit = match limit(fields)? {
         None => SEQUENCE_MAX,

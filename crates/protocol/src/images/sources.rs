@@ -1,29 +1,29 @@
-//! Source pictures in JSON: strings, or objects that point to a picture in one of several ways.
+//! Source images in JSON: strings, or objects that refer to an image in one of several ways.
 
 use std::ops::Range;
 
 use crate::failure::Failure;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling};
 
-/// Where one picture comes from.
+/// The source of one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) kind: Kind,
-    /// The string that says it, quotes included, in the whole text.
+    /// The position of its string in the whole text, including the quotes.
     pub(super) span: Range<usize>,
     pub(super) shape: Form,
 }
 
-/// What the string is.
+/// The kind of the string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A URL or data URI.
     Url,
-    /// The id of a file the upstream has.
+    /// The id of a file at the upstream.
     File,
 }
 
-/// How it was written.
+/// The notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `"…"`
@@ -36,7 +36,7 @@ pub(super) enum Form {
     Nested,
 }
 
-/// All source pictures of a request, first `image`, then `images`.
+/// All source images of a request, first those of `image`, then those of `images`.
 pub(super) fn read(members: &Members<'_>) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
     for name in ["image", "images"] {

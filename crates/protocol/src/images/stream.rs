@@ -1,7 +1,7 @@
-//! Streams of pictures: previews and results as they come, the model's name aside.
+//! Streams of images: previews and results are passed on as they arrive, with the public model id.
 //!
-//! Events are large. One that is whole in a read goes on as the same bytes; what came in several is
-//! joined once.
+//! Events are large. An event that arrives in one read is passed on without a copy. One that
+//! arrives in several reads is copied once.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ use crate::sse::{Data, Frame, Splitter};
 /// The largest event: a picture in base64.
 const EVENT_BYTES_MAX: usize = 64 << 20;
 const DONE: &[u8] = b"[DONE]";
-/// What the names of events begin with, by endpoint.
+/// Prefixes of event names, by endpoint.
 const GENERATION: &str = "image_generation.";
 const EDIT: &str = "image_edit.";
 
@@ -32,22 +32,22 @@ const EDIT: &str = "image_edit.";
 #[derive(Debug)]
 pub struct Rewriter {
     family: Family,
-    /// The endpoint that was called, after which events are named.
+    /// The endpoint that was called. Events are named after it.
     asked: Asked,
     wanted: Wanted,
     /// The public model id, as JSON.
     model: Vec<u8>,
     public_model: Box<str>,
-    /// Results that end the stream; unknown where their number is the upstream's to choose.
+    /// The number of results that ends the stream. `None` if the upstream chooses the number.
     expected: Option<u64>,
     splitter: Splitter,
-    /// The member that holds the last picture, for a final event that has none.
+    /// The member that holds the last image, for a final event without one.
     last: Option<Bytes>,
     completed: u64,
     seen: Seen,
 }
 
-/// What one event says.
+/// The members of one event.
 #[derive(Default)]
 struct Event<'a> {
     kind: Option<Raw<'a>>,
@@ -58,13 +58,13 @@ struct Event<'a> {
     resolution: Option<Raw<'a>>,
     size: Option<Raw<'a>>,
     given: Given<'a>,
-    /// Takes out who made the picture.
+    /// Edits that remove the upstream's identity.
     edits: Vec<Edit>,
     inside: usize,
 }
 
 impl Rewriter {
-    /// A rewriter for the stream that answers a request.
+    /// A rewriter for the answer to a request.
     pub fn new(request: &Request, family: Family, public_model: &str) -> Self {
         let mut model = Vec::new();
         write_string(&mut model, public_model);
@@ -86,7 +86,7 @@ impl Rewriter {
         }
     }
 
-    /// Takes what one read brought and puts out the complete events in it.
+    /// Takes the bytes of one read and writes the complete events in it.
     pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
@@ -105,7 +105,7 @@ impl Rewriter {
         Ok(())
     }
 
-    /// The upstream has closed the stream: an error, unless a picture was completed.
+    /// The upstream has closed the stream. That is an error unless an image was completed.
     pub fn end(&mut self, _: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
@@ -128,13 +128,13 @@ impl Rewriter {
         out.copy(b"\n\n");
     }
 
-    /// Bytes that wait for the end of their event.
+    /// Bytes that are held until their event is complete.
     pub fn held_bytes(&self) -> usize {
         let last = self.last.as_ref().map_or(0, Bytes::len);
         self.splitter.held_bytes().saturating_add(last)
     }
 
-    /// What has gone by.
+    /// What the stream has contained so far.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
@@ -196,8 +196,8 @@ impl Rewriter {
         Ok(())
     }
 
-    /// Events are named after the endpoint that was called (`docs/api/images.md`), also
-    /// by an upstream that has one endpoint for both.
+    /// Names an event after the endpoint that was called (`docs/api/images.md`), because some
+    /// upstreams have one endpoint for both.
     fn rename(
         &self,
         event: &Event<'_>,
@@ -225,7 +225,7 @@ impl Rewriter {
         }
     }
 
-    /// Puts into the event that ends a picture what clients read there and the upstream left out.
+    /// Adds members to the final event of an image that clients expect and the upstream left out.
     fn complete(
         &mut self,
         event: &Event<'_>,
@@ -234,7 +234,7 @@ impl Rewriter {
         edits: &mut Vec<Edit>,
     ) {
         let mut missing = Vec::new();
-        // The completion event carries the final picture (`docs/api/images.md`).
+        // The completion event carries the final image (`docs/api/images.md`).
         if lacks_picture && let Some(last) = self.last.take() {
             missing.extend_from_slice(&last);
             missing.push(b',');
@@ -261,7 +261,7 @@ impl Rewriter {
         }
     }
 
-    /// Notes what an event brings.
+    /// Notes the content of an event.
     fn note(&mut self, event: &Event<'_>, kind: &str, picture: Option<&Picture<'_>>) {
         let completed = kind.ends_with(".completed");
         let is_result = completed || kind.ends_with(".partial_succeeded");
@@ -286,7 +286,7 @@ impl Rewriter {
         }
     }
 
-    /// Each result of some families has a report of its own, which are added up.
+    /// Notes usage. In some families each result has its own report, and they are added up.
     fn note_usage(&mut self, event: &Event<'_>, adds: bool) {
         let Some(usage) = event.usage.filter(|usage| !usage.is_null()) else {
             return;
@@ -305,7 +305,7 @@ impl Rewriter {
         }
     }
 
-    /// The mark that ends some streams; before a result it ends nothing.
+    /// The mark that ends some streams. Before a result it is an error.
     fn done(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.completed == 0 {
             return Err(Broken::Unfinished);

@@ -1,14 +1,14 @@
-//! The usage of image answers: tokens by modality, or what the pictures cost the upstream.
+//! The usage of image answers: tokens by modality, or the upstream's cost.
 
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::tool::ToolCalls;
 use crate::usage::{Inclusive, Usage, count};
 
-/// What a usage object tells.
+/// The content of a usage object.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Told {
-    /// Tokens, where they are told.
+    /// Tokens, if they are reported.
     pub(super) tokens: Option<Usage>,
     /// The upstream's cost.
     pub(super) usd_ticks: Option<u64>,
@@ -19,7 +19,7 @@ pub(super) struct Told {
 /// The totals that every client reads.
 const TOTALS: [&str; 3] = ["input_tokens", "output_tokens", "total_tokens"];
 
-/// Reads a usage object; nothing if it cannot be billed by.
+/// Reads a usage object. `None` if it cannot be used for billing.
 pub(super) fn read(usage: Raw<'_>) -> Option<Told> {
     if usage.shape() != Shape::Object {
         return None;
@@ -75,14 +75,14 @@ pub(super) fn read(usage: Raw<'_>) -> Option<Told> {
     if let Some(output) = output {
         counts.input = input.unwrap_or(0);
         counts.output = output;
-        // Without details the output is what was asked for: pictures.
+        // Without details, all output counts as images.
         counts.image_output = output_images.unwrap_or(output);
         told.tokens = Some(Usage::from(counts));
     }
     (told.tokens.is_some() || told.usd_ticks.is_some()).then_some(told)
 }
 
-/// Puts the totals in that a usage object leaves out or says to be null. What it tells stays as it is.
+/// Adds the totals that a usage object leaves out or sets to `null`. Reported values do not change.
 pub(super) fn complete(usage: Raw<'_>) -> Vec<Edit> {
     let offset = usage.span().start;
     let mut told = [None; 3];
@@ -121,10 +121,10 @@ pub(super) fn complete(usage: Raw<'_>) -> Vec<Edit> {
     edits
 }
 
-/// The usage of an answer that tells none, where clients read the totals.
+/// The usage of an answer without a report, for clients that read the totals.
 pub(super) const NONE: &[u8] = br#"{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#;
 
-/// Two reports of one call together: each picture of a stream has its own.
+/// The sum of two reports of one call, because each image of a stream has its own.
 pub(super) fn add(one: Usage, other: Usage) -> Usage {
     Usage {
         input: one.input.saturating_add(other.input),

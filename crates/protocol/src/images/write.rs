@@ -1,4 +1,4 @@
-//! The request in the words of its upstream's family.
+//! Writes the request for the family of its upstream.
 
 use bytes::Bytes;
 
@@ -14,12 +14,12 @@ use crate::failure::Failure;
 use crate::json::patch::{self, Edit};
 use crate::json::{Members, Shape, Spelling, write_string};
 
-/// A request in the words of an upstream.
+/// A request as it is sent to an upstream.
 #[derive(Debug)]
 pub struct Worded {
     /// The endpoint it goes to.
     pub asked: Asked,
-    /// The type of its body, where it is no JSON.
+    /// The content type of its body, if it is not JSON.
     pub content_type: Option<String>,
     /// Its bytes.
     pub pieces: Vec<Bytes>,
@@ -42,7 +42,7 @@ impl Request {
             (Body::Form(form), Family::VideoA | Family::Content) => {
                 form::to_json(form, family, upstream_model, &mut dropped)
             }
-            // Its forms hold files alone.
+            // The forms of this family can contain only files.
             (Body::Form(form), Family::Gpt) if form::names_pictures(form) => {
                 form::to_json(form, family, upstream_model, &mut dropped)
             }
@@ -107,12 +107,12 @@ impl Request {
     }
 }
 
-/// What must change beside the model's name.
+/// The changes besides the name of the model.
 #[derive(Debug, Default)]
 struct Changes {
-    /// Members that the family does not take, by name.
+    /// Members that the family does not accept.
     left_out: Vec<&'static str>,
-    /// Members that are said in another way.
+    /// Members that are written in another way.
     replaced: Vec<&'static str>,
     size: Option<String>,
     sources: Option<Vec<Source>>,
@@ -130,7 +130,7 @@ impl Changes {
         let is_edit = request.asked == Asked::Edit;
         match family {
             Family::Plain => return Ok(changes),
-            // Common SDKs add it, and the upstream refuses it.
+            // Common SDKs add this member, and the upstream refuses it.
             Family::Gpt => changes.leave_out(members, "response_format")?,
             Family::VideoA => {
                 changes.leave_out(members, "size")?;
@@ -138,7 +138,7 @@ impl Changes {
             }
             Family::Content => {
                 changes.leave_out(members, "mask")?;
-                // The number of pictures comes from sequences; one is what comes anyway.
+                // Several images are requested as a sequence. One image is the default.
                 if wants.n == Some(1) {
                     changes.replaced.push("n");
                 } else {
@@ -179,7 +179,7 @@ impl Changes {
     }
 }
 
-/// Whether the source pictures stand where and as the family takes them.
+/// Whether the source images are in the place and form that the family accepts.
 fn is_native(members: &Members<'_>, family: Family) -> Result<bool, Failure> {
     let image = members.get("image")?;
     let images = members.get("images")?;

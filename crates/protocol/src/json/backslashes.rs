@@ -1,16 +1,16 @@
-//! Finds the escaped bytes of a JSON string, a block of sixty-four bytes at a time.
+//! Finds the escaped bytes of a JSON string in blocks of 64 bytes.
 
-/// Tells which bytes are escaped, block by block, without a look at any of them.
+/// Finds escaped bytes block by block, without a loop over the bytes.
 #[derive(Default)]
 pub(crate) struct Backslashes {
-    /// 1 when the last block ended in a backslash that escapes what follows.
+    /// 1 if the last block ended with a backslash that escapes the next byte.
     open: u64,
 }
 
 impl Backslashes {
-    /// One bit for each byte that a backslash before it escapes. A run of backslashes escapes
-    /// every other one of them: added to the bits of a run, its first bit carries to the one behind it,
-    /// which tells by its place whether the run was odd.
+    /// One bit for each byte that is escaped by a backslash before it. A run of backslashes escapes
+    /// every other one of them. Adding the first bit of a run to the run carries into the bit after
+    /// it, and the position of that bit shows whether the length is odd.
     #[inline(always)]
     pub(crate) fn escaped(&mut self, backslash: u64) -> u64 {
         const EVEN: u64 = 0x5555_5555_5555_5555;

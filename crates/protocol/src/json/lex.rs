@@ -1,4 +1,4 @@
-//! The bytes of strings and numbers, looked at as many at a time as can be.
+//! Finds the ends of strings and numbers, many bytes at a time.
 
 #![expect(
     clippy::inline_always,
@@ -10,15 +10,15 @@ use fearless_simd::{Level, Simd, SimdBase as _, SimdMask as _, dispatch, u8x16, 
 use super::backslashes::Backslashes;
 use super::syntax::{SyntaxError, What};
 
-/// Bytes that are looked at together.
+/// Bytes per block.
 const BLOCK_BYTES: usize = 64;
-/// Bytes that the machine compares at once.
+/// Bytes that one comparison covers.
 const PART_BYTES: usize = 16;
-/// Strings without escapes that end within so many bytes are not looked at in blocks.
+/// Strings without escapes that end within this many bytes are not scanned in blocks.
 const SHORT_BYTES: usize = 64;
 
-/// Where the string that begins at `start`, behind its quote, has its closing one, and whether it
-/// has escapes.
+/// The position of the closing quote of the string that starts at `start`, after its opening quote,
+/// and whether it has escapes.
 #[inline]
 pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
     // Most strings are names and short words, which end here.
@@ -34,13 +34,13 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), Sy
     long_string_end(bytes, start, plain)
 }
 
-/// The same for a string that is plain up to `at`.
+/// The same for a string that has no escapes up to `at`.
 fn long_string_end(
     bytes: &[u8],
     start: usize,
     mut at: usize,
 ) -> Result<(usize, bool), SyntaxError> {
-    // Those of a line or two end here.
+    // Strings of a line or two end here.
     let end = at.saturating_add(SHORT_BYTES).min(bytes.len());
     at += plain_parts(bytes.get(at..end).unwrap_or_default());
     if bytes.get(at) == Some(&b'"') {
@@ -52,15 +52,15 @@ fn long_string_end(
     }
 }
 
-/// How far the whole blocks of a text lead into a string.
+/// How far the complete blocks of a text lead into a string.
 enum Blocks {
-    /// The closing quote stands at `at`.
+    /// The closing quote is at `at`.
     End { at: usize, escaped: bool },
-    /// The string goes on at `at`, where no whole block follows.
+    /// The string continues at `at`, with less than a block left.
     Rest { at: usize, escaped: bool },
 }
 
-/// Looks for the end of a string in blocks, from `at` on.
+/// Searches the end of a string in blocks, starting at `at`.
 #[inline(always)]
 fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks, SyntaxError> {
     let mut escaped = false;
@@ -71,7 +71,7 @@ fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks
         let stops = marks.control | marks.quote & !escaped_here;
         let before = stops.wrapping_sub(1) & !stops;
         escaped |= marks.backslash & before != 0;
-        // Most escapes are of these three; the others are looked at one by one.
+        // Most escapes are one of these three. The others are checked one by one.
         let mut others = escaped_here & before & !(marks.quote | marks.backslash | marks.n);
         while others != 0 {
             let backslash = at + others.trailing_zeros() as usize - 1;
@@ -90,12 +90,12 @@ fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks
         }
         at += BLOCK_BYTES;
     }
-    // A backslash at the end of the last block belongs to what follows.
+    // A backslash at the end of the last block belongs to the rest.
     at -= usize::from(runs.is_open());
     Ok(Blocks::Rest { at, escaped })
 }
 
-/// The end of a string in the last bytes of a text, which fill no block.
+/// The end of a string in the last bytes of a text, which are less than a block.
 fn last_string_end(
     bytes: &[u8],
     start: usize,
@@ -121,12 +121,12 @@ fn error(what: What, at: usize) -> SyntaxError {
     SyntaxError { what, at }
 }
 
-/// What stands in a block: one bit for each byte, the first byte's the lowest.
+/// The positions in a block, one bit per byte. The lowest bit is the first byte.
 struct Marks {
     quote: u64,
     backslash: u64,
     control: u64,
-    /// The letter of the commonest escape.
+    /// The letter of the most common escape.
     n: u64,
 }
 
@@ -143,8 +143,8 @@ impl Marks {
     }
 }
 
-/// How many bytes `text` begins with before the first quote, backslash or control character. What
-/// is left behind the last whole part is not looked at.
+/// The number of bytes before the first quote, backslash or control character. Bytes after the last
+/// complete part are not checked.
 #[inline]
 fn plain_parts(text: &[u8]) -> usize {
     let (parts, _) = text.as_chunks();
@@ -159,20 +159,20 @@ fn plain_parts(text: &[u8]) -> usize {
     plain
 }
 
-/// One bit for each byte, the first byte's the lowest: set for quotes, backslashes and control
-/// characters.
+/// One bit per byte, set for quotes, backslashes and control characters. The lowest bit is the
+/// first byte.
 #[inline]
 fn special_marks(part: &[u8; PART_BYTES]) -> u64 {
     dispatch!(Level::baseline(), simd => {
         let part = u8x16::load_array_ref(simd, part);
-        // A quote is 0x22: with that bit turned over it stands beside the control characters.
+        // A quote is 0x22. With that bit flipped it joins the control characters.
         let quote_or_control = (part ^ 0x02).simd_le(0x20);
         (quote_or_control | part.simd_eq(b'\\')).to_bitmask()
     })
 }
 
-/// How many bytes `text` begins with that stand in a JSON string as they are. Those that begin
-/// characters to escape and others alike end them too.
+/// The number of leading bytes that a JSON string can contain unescaped. Bytes that may start a
+/// character that needs an escape end the run too.
 pub(super) fn plain_length(text: &[u8]) -> usize {
     let (parts, last) = text.as_chunks();
     for (part, number) in parts.iter().zip(0..) {
@@ -198,7 +198,7 @@ fn odd_marks(part: &[u8; PART_BYTES]) -> u64 {
     special_marks(part) | odd
 }
 
-/// Where the escape ends whose backslash stands at `backslash`.
+/// The end of the escape whose backslash is at `backslash`.
 fn escape_end(bytes: &[u8], backslash: usize) -> Result<usize, SyntaxError> {
     let after = bytes.get(backslash + 1..).unwrap_or_default();
     let length = match after {
@@ -213,11 +213,11 @@ fn escape_end(bytes: &[u8], backslash: usize) -> Result<usize, SyntaxError> {
     Ok(backslash + 1 + length)
 }
 
-/// The length of the number that `text` begins with.
+/// The length of the number at the start of `text`.
 pub(super) fn number_length(text: &[u8]) -> Option<usize> {
     let mut at = usize::from(text.first() == Some(&b'-'));
     let whole = digits(text, at);
-    // A leading zero stands alone.
+    // A number other than 0 cannot start with a zero.
     if whole == 0 || (whole > 1 && text.get(at) == Some(&b'0')) {
         return None;
     }
@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// The end of a string as one reads it who looks at one byte after the other.
+    /// The end of a string, found byte by byte.
     fn slow_string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
         let (mut at, mut escaped) = (start, false);
         loop {

@@ -1,4 +1,4 @@
-//! JSON as bytes: found, checked, patched in place and read in one pass, never built into a tree.
+//! JSON as bytes: validated, searched, patched in place and read in one pass, without a tree.
 
 mod backslashes;
 mod lex;

@@ -1,4 +1,4 @@
-//! Changes spans of a text and leaves every other byte alone.
+//! Replaces spans of a text and leaves every other byte unchanged.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,18 +7,17 @@ use bytes::{Bytes, BytesMut};
 
 use crate::byte_queue::ByteQueue;
 
-/// One change: what stands in `span` gives way to `text`. An empty span inserts, an empty text
-/// removes.
+/// One change: `text` replaces the bytes in `span`. An empty span inserts, an empty text removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The bytes that go.
+    /// The bytes to remove.
     pub span: Range<usize>,
-    /// The bytes that come.
+    /// The bytes to insert.
     pub text: Cow<'static, [u8]>,
 }
 
 impl Edit {
-    /// Puts `text` in the place of `span`.
+    /// Replaces `span` by `text`.
     pub fn replace(span: Range<usize>, text: impl Into<Cow<'static, [u8]>>) -> Self {
         Self {
             span,
@@ -26,18 +25,18 @@ impl Edit {
         }
     }
 
-    /// Puts `text` in before the byte at `at`.
+    /// Inserts `text` before the byte at `at`.
     pub fn insert(at: usize, text: impl Into<Cow<'static, [u8]>>) -> Self {
         Self::replace(at..at, text)
     }
 
-    /// Takes `span` out.
+    /// Removes `span`.
     pub fn remove(span: Range<usize>) -> Self {
         Self::replace(span, &b""[..])
     }
 }
 
-/// What must go of a list so that only some of its items are left, with the commas between them.
+/// The spans to remove from a list to keep only some of its items, including the commas.
 pub(crate) fn gaps(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
     let mut gaps = Vec::new();
     let mut before: Option<usize> = None;
@@ -59,7 +58,7 @@ pub(crate) fn gaps(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
     gaps
 }
 
-/// The changed text as one piece.
+/// The changed text as one buffer.
 pub fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
     if edits.is_empty() {
         return body.clone();
@@ -73,7 +72,7 @@ pub fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
     out.freeze()
 }
 
-/// The changed text as pieces; large untouched runs are shared with `body`, not copied.
+/// The changed text as several buffers. Large unchanged runs share the memory of `body`.
 pub fn apply_to(body: &Bytes, edits: Vec<Edit>, out: &mut ByteQueue) {
     each_piece(body.len(), edits, |piece| match piece {
         Piece::Old(span) => out.share(body, span),
@@ -86,8 +85,8 @@ enum Piece {
     New(Cow<'static, [u8]>),
 }
 
-/// Edits that overlap or lie outside the text are a mistake of ours; the later one is left out
-/// rather than let the text fall apart.
+/// Edits that overlap or are outside the text would be a bug. The later one is skipped, so that the
+/// text stays valid.
 fn each_piece(length: usize, mut edits: Vec<Edit>, mut piece: impl FnMut(Piece)) {
     edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
     let mut done = 0;

@@ -1,23 +1,23 @@
-//! One JSON value as it stands in the text.
+//! One JSON value in its text.
 
 use std::ops::Range;
 
 use super::scan::Shape;
 use super::text::Text;
 
-/// A checked value: its bytes and its place.
+/// A valid value: its bytes and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Raw<'a> {
     text: &'a str,
     at: usize,
-    /// A string of which some character is written as an escape.
+    /// Whether it is a string with escapes.
     escaped: bool,
 }
 
-/// So many digits fit into 64 bits, whatever they are.
+/// Any number with this many digits fits into 64 bits.
 const SHORT_DIGITS: usize = 19;
 
-/// A whole number as far as we need to know it.
+/// An integer, as far as its value matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Integer {
     /// Below zero.
@@ -29,7 +29,7 @@ pub enum Integer {
 }
 
 impl Integer {
-    /// The number, or the nearest one that is not negative and fits.
+    /// The number, limited to the range of `u64`.
     pub fn saturating(self) -> u64 {
         match self {
             Self::Negative => 0,
@@ -44,7 +44,7 @@ impl<'a> Raw<'a> {
         Self { text, at, escaped }
     }
 
-    /// The same value, seen from a text in which it stands `offset` bytes further on.
+    /// The same value, as seen from a text in which it is `offset` bytes further on.
     pub(crate) fn moved(self, offset: usize) -> Self {
         Self {
             at: self.at.saturating_add(offset),
@@ -57,7 +57,7 @@ impl<'a> Raw<'a> {
         self.text
     }
 
-    /// Where it stands.
+    /// Its position.
     pub fn span(&self) -> Range<usize> {
         self.at..self.at.saturating_add(self.text.len())
     }
@@ -73,12 +73,12 @@ impl<'a> Raw<'a> {
         self.shape() == Shape::Null
     }
 
-    /// Whether it is an object, array or string without anything in it.
+    /// Whether it is an object, array or string without content.
     pub fn is_empty(&self) -> bool {
         match self.shape() {
             Shape::String | Shape::Array | Shape::Object => {
                 let inside = self.text.get(1..self.text.len().saturating_sub(1));
-                // A string of spaces has something in it.
+                // A string of spaces is not empty.
                 inside.is_none_or(|inside| match self.shape() {
                     Shape::String => inside.is_empty(),
                     _ => inside.trim_ascii().is_empty(),
@@ -99,12 +99,12 @@ impl<'a> Raw<'a> {
 
     /// The inside of a string.
     pub fn string(&self) -> Option<Text<'a>> {
-        // The value has been checked: what begins with a quote ends with one.
+        // The value is valid, so a string starts and ends with a quote.
         let inside = self.text.strip_prefix('"')?.strip_suffix('"')?;
         Some(Text::new(inside, self.at.saturating_add(1), self.escaped))
     }
 
-    /// A number of a few plain digits, as most are.
+    /// The value of a number with few digits, as most numbers are.
     fn short_count(&self) -> Option<u64> {
         if self.text.len() > SHORT_DIGITS {
             return None;
@@ -115,7 +115,7 @@ impl<'a> Raw<'a> {
         })
     }
 
-    /// A whole number, also when written as `10.0`; no float is used, so none is rounded.
+    /// An integer, also in the form `10.0`. No float is involved, so nothing is rounded.
     pub fn integer(&self) -> Option<Integer> {
         if self.shape() != Shape::Number {
             return None;

@@ -1,26 +1,25 @@
-//! Makes a body fit for the journal: media, vectors and other bulk become markers that tell what
-//! stood there (`<image/png base64, 48213 bytes>`), and the whole is bounded.
+//! Prepares a body for the journal: media, vectors and other bulk data become markers (`<image/png
+//! base64, 48213 bytes>`), and the length is limited.
 //!
-//! The text is taken as it comes, whether or not it is JSON: bodies worth a look are often the
-//! broken ones.
+//! The text need not be valid JSON, because broken bodies are often the interesting ones.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::text::string_length;
 
-/// The longest run of base64 that is left standing.
+/// Longer runs of base64 are replaced.
 pub const RUN_CHARS_MAX: usize = 64;
-/// The longest list of numbers that is left standing.
+/// Longer lists of numbers are replaced.
 const NUMBERS_MAX: usize = 32;
-/// From this length on, a line of base64 goes on behind its line end.
+/// A line of base64 of at least this length continues after its line end.
 const WRAPPED_LINE_CHARS_MIN: usize = 40;
 /// The longest head of a data URI, up to its comma.
 const URI_HEAD_CHARS_MAX: usize = 128;
-/// Members whose values are the caller's secrets.
+/// Members whose values are secrets of the client.
 const SECRET: [&str; 1] = ["callback_url"];
 
-/// The body without its bulk, at most `bytes_max` bytes long.
+/// The body without bulk data, at most `bytes_max` bytes long.
 pub fn redact(body: &[u8], bytes_max: usize) -> String {
     let text: Cow<'_, str> = String::from_utf8_lossy(body);
     let mut out = String::with_capacity(text.len().min(bytes_max).min(4096));
@@ -65,7 +64,7 @@ pub fn redact(body: &[u8], bytes_max: usize) -> String {
     bounded(out, bytes_max, text.len())
 }
 
-/// Cuts what is too long, and says so.
+/// Truncates a text that is too long, and says so.
 fn bounded(mut out: String, bytes_max: usize, whole: usize) -> String {
     if out.len() <= bytes_max {
         return out;
@@ -101,7 +100,7 @@ fn data_uri(string: &str) -> Option<(&str, bool, &str)> {
         return None;
     }
     let kind = head.split(';').next().unwrap_or_default();
-    // JSON may write a slash as `\/`.
+    // JSON may contain a slash as `\/`.
     let plain = |c: char| c.is_ascii_alphanumeric() || "/+.-_\\".contains(c);
     let kind = if kind.is_empty() || kind.len() > RUN_CHARS_MAX || !kind.chars().all(plain) {
         "data"
@@ -126,7 +125,7 @@ fn put_runs(out: &mut String, text: &str, bytes_max: usize) {
         }
         at += run.bytes.max(1);
     }
-    // What is beyond the bound is cut later; here it only must not cut a character.
+    // The text is truncated later. Here it must only not split a character.
     let mut end = at.min(bytes.len());
     while !text.is_char_boundary(end) {
         end += 1;
@@ -136,13 +135,13 @@ fn put_runs(out: &mut String, text: &str, bytes_max: usize) {
 
 #[derive(Default)]
 struct Run {
-    /// All bytes, line ends and escapes included.
+    /// All bytes, including line ends and escapes.
     bytes: usize,
     /// Characters of base64.
     chars: usize,
 }
 
-/// The run of base64 that begins at `at`, over the line ends of wrapped base64 too.
+/// The run of base64 at `at`, across the line ends of wrapped base64.
 fn run_length(bytes: &[u8], at: usize) -> Run {
     let mut run = Run::default();
     let mut line = 0;
@@ -178,7 +177,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
 
-/// How many bytes base64 stands for, line ends and their escapes left out.
+/// The number of bytes that base64 decodes to, without line ends and their escapes.
 fn decoded_bytes(base64: &str) -> usize {
     let mut digits: usize = 0;
     let mut escaped = false;
@@ -190,7 +189,7 @@ fn decoded_bytes(base64: &str) -> usize {
     digits.saturating_mul(3) / 4
 }
 
-/// A long list of numbers: its length in bytes, and how many they are.
+/// A long list of numbers: its length in bytes, and the count of numbers.
 fn vector(text: &str) -> Option<(usize, usize)> {
     let inside = text.strip_prefix('[')?;
     let length = inside.bytes().position(|byte| {

@@ -1,7 +1,7 @@
-//! Walks through JSON text, checking every byte of it, without building anything.
+//! Walks through JSON text and validates every byte, without building values.
 //!
-//! A [`Cursor`] steps into the objects and arrays its caller wants to see and skips the rest.
-//! What it skips is checked just as strictly: syntax, depth and the number of keys.
+//! A [`Cursor`] enters the objects and arrays that its caller wants to see and skips the rest. What
+//! it skips is validated just as strictly: syntax, depth and the number of keys.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ impl Shape {
     }
 }
 
-/// Is shown what stands in a value that is skipped, in order.
+/// Is shown the content of a value that is skipped, in order.
 pub(crate) trait Strings<'a> {
     /// The name of a member.
     fn name(&mut self, name: Text<'a>);
@@ -55,13 +55,13 @@ pub(crate) trait Strings<'a> {
     fn closed(&mut self) {}
 }
 
-/// Looks away.
+/// Ignores the content.
 impl Strings<'_> for () {
     fn name(&mut self, _: Text<'_>) {}
     fn string(&mut self, _: Text<'_>) {}
 }
 
-/// A place in JSON text.
+/// A position in JSON text.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     text: &'a str,
@@ -70,7 +70,7 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Stands before the first byte of `text`.
+    /// The position before the first byte of `text`.
     pub fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -79,8 +79,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Stands inside the outermost object of `text`, behind a member that ends at `at`: for texts
-    /// whose beginning is known to equal one that was read before.
+    /// The position inside the outermost object of `text`, after a member that ends at `at`. For
+    /// texts that start with the same bytes as one that was read before.
     pub fn behind_member(text: &'a str, at: usize) -> Self {
         Self { text, at, depth: 1 }
     }
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// What kind of value comes next.
+    /// The kind of the next value.
     pub fn shape(&mut self) -> Result<Shape, SyntaxError> {
         self.skip_space();
         self.peek()
@@ -98,12 +98,12 @@ impl<'a> Cursor<'a> {
             .ok_or_else(|| self.error(What::Value))
     }
 
-    /// Skips a value and says where it stands.
+    /// Skips a value and returns it with its position.
     pub fn value(&mut self) -> Result<Raw<'a>, SyntaxError> {
         self.value_shown_to(&mut ())
     }
 
-    /// Skips a value, shows its strings in passing, and says where it stands.
+    /// Skips a value, shows its content to `strings`, and returns it with its position.
     pub(crate) fn value_shown_to(
         &mut self,
         strings: &mut impl Strings<'a>,
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
         self.string_body()
     }
 
-    /// Steps through an object. `member` is given each name and must read the value.
+    /// Enters an object. `member` receives each name and must read the value.
     pub fn object<E: From<SyntaxError>>(
         &mut self,
         member: impl FnMut(&mut Self, Text<'a>) -> Result<(), E>,
@@ -149,7 +149,7 @@ impl<'a> Cursor<'a> {
         self.members(1, member)
     }
 
-    /// Goes on with an object behind one of its members; see [`Cursor::behind_member`].
+    /// Continues an object after one of its members. See [`Cursor::behind_member`].
     pub fn rest_of_object<E: From<SyntaxError>>(
         &mut self,
         member: impl FnMut(&mut Self, Text<'a>) -> Result<(), E>,
@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Steps through an array. `item` must read each value.
+    /// Enters an array. `item` must read each value.
     pub fn array<E: From<SyntaxError>>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<(), E>,
@@ -186,7 +186,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Nothing but white space may follow.
+    /// Checks that only white space follows.
     pub fn end(&mut self) -> Result<(), SyntaxError> {
         self.skip_space();
         match self.peek() {
@@ -213,7 +213,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Behind a member: whether another one follows, or the object ends.
+    /// Whether another member follows after the current one, or the object ends.
     fn next_member(&mut self) -> Result<bool, SyntaxError> {
         self.skip_space();
         if self.take(b',') {
@@ -252,8 +252,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Skips an object or array with everything inside, in one loop: hostile nesting costs a bit
-    /// of a word, not a stack frame.
+    /// Skips an object or array with its content, in one loop: a level of nesting costs one bit and
+    /// not a stack frame.
     fn container(&mut self, strings: &mut impl Strings<'a>) -> Result<(), SyntaxError> {
         let mut open = Nesting::new(self.depth);
         loop {
@@ -369,7 +369,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn slice(&self, span: Range<usize>) -> &'a str {
-        // Spans start and end beside ASCII bytes, so they never cut a character.
+        // Spans start and end next to ASCII bytes, so they never split a character.
         self.text.get(span).unwrap_or_default()
     }
 
@@ -380,7 +380,7 @@ impl<'a> Cursor<'a> {
 
 /// The open containers of one skipped value.
 struct Nesting {
-    /// One bit for each open container, the innermost last: set for objects.
+    /// One bit for each open container, set for objects. The lowest bit is the innermost.
     objects: u128,
     keys: [u16; DEPTH_MAX],
     level: usize,
@@ -423,7 +423,7 @@ impl Nesting {
         Ok(())
     }
 
-    /// Closes the innermost container and says whether it was the last.
+    /// Closes the innermost container. Returns whether it was the last.
     fn leave(&mut self) -> bool {
         self.objects >>= 1;
         self.level = self.level.saturating_sub(1);

@@ -1,5 +1,5 @@
-//! The members of a request object, each with its span, checked for what two readers of the same
-//! text could understand differently.
+//! The members of a request object with their spans. Objects that two readers could understand
+//! differently are refused.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// Which spellings of a name mean the same member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// Names are written in one way.
+    /// Names have one spelling.
     One,
     /// `max_tokens` and `maxTokens` are the same member.
     SnakeOrCamel,
@@ -26,7 +26,7 @@ pub struct Member<'a> {
     pub name: Cow<'a, str>,
     /// The value; may be `null`.
     pub value: Raw<'a>,
-    /// The form in which names that mean the same are equal, if the name itself is not.
+    /// The normalized name, if it differs from the name.
     folded: Option<Box<str>>,
 }
 
@@ -48,42 +48,42 @@ pub enum MembersError {
     /// A name that is not text.
     #[error("a member name has a lone surrogate")]
     Name,
-    /// A name that occurs twice, perhaps escaped or in another case. Two readers could see two
-    /// values, and we would bill one and the upstream run the other.
+    /// A name that occurs twice, perhaps escaped or in another case. Two readers could see
+    /// different values: the gateway would bill one and the upstream would run the other.
     #[error("the member `{0}` occurs more than once")]
     Duplicate(String),
 }
 
-/// The longest list that is gone through from its beginning: faster than a search in order.
+/// Lists up to this length are searched linearly, which is faster than a binary search.
 const SHORT: usize = 16;
 
 /// All members of one object.
 #[derive(Debug)]
 pub struct Members<'a> {
     list: Vec<Member<'a>>,
-    /// Places in `list`, by folded name; none while the list is short enough to be gone through.
+    /// Indexes into `list`, sorted by normalized name. Empty if the list is short.
     order: Vec<usize>,
-    /// A bit for each name: most of the names that are asked for are absent, and seen to be here.
+    /// A bit filter over the names. Most names that are looked up are absent, and it shows that.
     traces: u64,
     spelling: Spelling,
-    /// What stands before a name when it is told to a caller.
+    /// The prefix of names in messages for the client.
     path: &'static str,
     inside: usize,
 }
 
 impl<'a> Members<'a> {
-    /// Reads a whole body, every byte of which is checked.
+    /// Reads a whole body and validates every byte.
     pub fn read(body: &'a [u8], spelling: Spelling) -> Result<Self, MembersError> {
         Self::read_text(utf8(body)?, spelling)
     }
 
-    /// Reads a whole body as [`Members::read`] does, of which it is known that it is UTF-8.
+    /// Like [`Members::read`], for a body that is known to be UTF-8.
     pub fn read_text(body: &'a str, spelling: Spelling) -> Result<Self, MembersError> {
         Self::whole(body, spelling, |cursor, _| cursor.value())
     }
 
-    /// Reads a whole body as [`Members::read`] does, and shows everything in it in passing.
-    /// `begin` is told the name of each member before its value is shown.
+    /// Like [`Members::read`], and shows all content to `S`. `begin` receives the name of each
+    /// member before its value is shown.
     pub(crate) fn read_shown_to<S: Strings<'a>>(
         body: &'a [u8],
         spelling: Spelling,
@@ -107,8 +107,8 @@ impl<'a> Members<'a> {
         Ok(members)
     }
 
-    /// Reads an object that stands in a larger text; spans are those of the larger text. `path`
-    /// is its name with a dot.
+    /// Reads an object inside a larger text. Spans refer to the larger text. `path` is the name of
+    /// the object with a dot.
     pub fn nested(raw: Raw<'a>, path: &'static str, spelling: Spelling) -> Result<Self, Failure> {
         let mut cursor = Cursor::new(raw.text());
         let mut members = Self::walk(&mut cursor, spelling, |cursor, _| cursor.value())
@@ -170,7 +170,7 @@ impl<'a> Members<'a> {
         order.sort_unstable_by(|a, b| folded(a).cmp(&folded(b)));
     }
 
-    /// A member whose name has occurred before.
+    /// A member whose name occurred before.
     fn repeated(&self) -> Option<&Member<'a>> {
         let Self { list, order, .. } = self;
         if order.is_empty() {
@@ -187,7 +187,7 @@ impl<'a> Members<'a> {
         })
     }
 
-    /// The member whose folded name this is.
+    /// The member with this normalized name.
     fn folded(&self, wanted: &str) -> Option<&Member<'a>> {
         let Self { list, order, .. } = self;
         if order.is_empty() {
@@ -205,13 +205,13 @@ impl<'a> Members<'a> {
         self.list.is_empty()
     }
 
-    /// Behind the opening bracket, where a member can be put in.
+    /// The position after the opening brace, where a member can be inserted.
     pub fn inside(&self) -> usize {
         self.inside
     }
 
-    /// The span of a member with its name and the comma beside it, for cutting it out of `body`,
-    /// the text that was read.
+    /// The span of a member including its name and a comma, to remove it from `body`, the text that
+    /// was read.
     pub fn with_name(&self, body: &[u8], name: &str) -> Result<Option<Range<usize>>, Failure> {
         let Some(value) = self.find(name)? else {
             return Ok(None);
@@ -222,7 +222,7 @@ impl<'a> Members<'a> {
         if let Some(before) = before.and_then(|place| self.list.get(place)) {
             return Ok(Some(before.value.span().end..end));
         }
-        // The first one: the comma is behind it, if there is one.
+        // For the first member, the comma after it, if there is one.
         let comma = if self.list.len() > 1 {
             let after = body.get(end..).unwrap_or_default();
             memchr::memchr(b',', after).map_or(0, |at| at + 1)
@@ -237,10 +237,10 @@ impl<'a> Members<'a> {
         self.list.iter()
     }
 
-    /// The member of this name (in snake case), also when it is `null`. One in another case
-    /// (`Stream`) is refused: some upstreams would read it, and we would not.
+    /// The member with this name (in snake case), even if it is `null`. A name in another case
+    /// (`Stream`) is refused, because some upstreams would read it and the gateway would not.
     pub fn find(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
-        // We ask by lower-case names, which are folded already where there is one spelling.
+        // Names are looked up in lower case, which is the normalized form if there is one spelling.
         debug_assert!(!name.starts_with('_') && !name.ends_with('_'), "{name}");
         debug_assert!(
             !name.bytes().any(|byte| byte.is_ascii_uppercase()),
@@ -278,7 +278,7 @@ impl<'a> Members<'a> {
         self.typed(name, "a boolean", |value| value.boolean())
     }
 
-    /// A whole number, of any size and sign: its range is the upstream's to judge.
+    /// An integer of any size and sign. Its range is left to the upstream.
     pub fn integer(&self, name: &str) -> Result<Option<Integer>, Failure> {
         self.typed(name, "an integer", |value| value.integer())
     }
@@ -318,7 +318,8 @@ impl<'a> Members<'a> {
         })
     }
 
-    /// A name as the caller is told it. Where two spellings are read, the contract writes camels.
+    /// A name in messages for the client. If two spellings are allowed, it is in camel case, as in
+    /// the documentation.
     fn param(&self, name: &str) -> String {
         match self.spelling {
             Spelling::One => format!("{}{name}", self.path),
@@ -347,10 +348,11 @@ fn invalid(error: &MembersError) -> Failure {
     }
 }
 
-/// The form in which names that mean the same are equal, unless the name has it already.
+/// The normalized name, in which all spellings of a name are equal. `None` if the name is
+/// normalized already.
 ///
 /// Letters are folded through their upper case, so that U+017F and U+212A, which some upstreams
-/// take for `s` and `k`, are taken for them here too.
+/// read as `s` and `k`, are folded in the same way here.
 fn fold(name: &str, spelling: Spelling) -> Option<Box<str>> {
     let plain = |byte: u8| {
         byte.is_ascii() && !byte.is_ascii_uppercase() && (byte != b'_' || spelling == Spelling::One)
@@ -375,7 +377,8 @@ pub(crate) fn folded(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// One bit of 64, which a name shares with few others: by its ends, and its length when folded.
+/// One of 64 bits for a name, by its first and last letter and its normalized length. Few names
+/// share one.
 fn trace(name: &[u8], underscores: usize) -> u64 {
     let end = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));
     let mixed = end(name.first()) * 5 + end(name.last()) * 3 + name.len() - underscores;
@@ -387,7 +390,7 @@ pub(crate) fn is_spelt(found: &str, name: &str, spelling: Spelling) -> bool {
     found == name || (spelling == Spelling::SnakeOrCamel && is_camel(found, name))
 }
 
-/// Whether `found` is what [`camel`] writes, without writing it.
+/// Whether `found` equals [`camel`] of the name, without an allocation.
 fn is_camel(found: &str, snake: &str) -> bool {
     let mut found = found.bytes();
     let mut is_first = false;

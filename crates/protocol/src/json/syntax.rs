@@ -1,21 +1,21 @@
-//! What JSON text must be to be read here: its syntax, and our limits on top of it.
+//! JSON syntax errors, and limits beyond the syntax.
 
-/// Containers inside one another, the outermost included.
+/// Limit for nested containers, including the outermost.
 pub const DEPTH_MAX: usize = 128;
-/// Members of one object.
+/// Limit for the members of one object.
 pub const KEYS_MAX: usize = 10_000;
 
-/// The text is not JSON, or is beyond the limits.
+/// The text is not JSON, or exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
 pub struct SyntaxError {
     /// What is wrong.
     pub what: What,
-    /// Where, counted from the start of the text.
+    /// The position in the text.
     pub at: usize,
 }
 
-/// The ways in which a text can fail to be JSON that we read.
+/// The ways in which a text can be invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
@@ -54,9 +54,9 @@ pub enum What {
     Array,
 }
 
-/// Checks that bytes are UTF-8, which every other step relies on.
+/// Checks that bytes are UTF-8, which all other steps require.
 pub fn utf8(bytes: &[u8]) -> Result<&str, SyntaxError> {
-    // The fast check does not say where it failed.
+    // The fast check does not report the position.
     simdutf8::basic::from_utf8(bytes).map_err(|_| SyntaxError {
         what: What::Utf8,
         at: std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len),

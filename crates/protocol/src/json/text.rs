@@ -1,11 +1,11 @@
-//! JSON strings: reading what stands between the quotes, and writing our own.
+//! JSON strings: decodes the text between the quotes, and writes strings.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::lex::plain_length;
 
-/// The inside of a JSON string whose syntax has been checked, and its place in the text.
+/// The inside of a valid JSON string, and its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a> {
     raw: &'a str,
@@ -13,7 +13,7 @@ pub struct Text<'a> {
     escaped: bool,
 }
 
-/// A string names half a character (`"\ud800"`): fit to pass through, not to be read.
+/// A string contains half a character (`"\ud800"`). It can be passed on but not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the string has a lone surrogate")]
 pub struct LoneSurrogate;
@@ -23,27 +23,27 @@ impl<'a> Text<'a> {
         Self { raw, at, escaped }
     }
 
-    /// The bytes between the quotes, escapes included.
+    /// The bytes between the quotes, including escapes.
     pub fn raw(&self) -> &'a str {
         self.raw
     }
 
-    /// Where the bytes between the quotes stand.
+    /// The position of the bytes between the quotes.
     pub fn span(&self) -> Range<usize> {
         self.at..self.at.saturating_add(self.raw.len())
     }
 
-    /// Whether nothing stands between the quotes.
+    /// Whether there is nothing between the quotes.
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 
-    /// Whether any character is written as an escape.
+    /// Whether it contains escapes.
     pub fn is_escaped(&self) -> bool {
         self.escaped
     }
 
-    /// Whether the string means `text`, however it is written.
+    /// Whether the string decodes to `text`.
     pub fn is(&self, text: &str) -> bool {
         if self.escaped {
             self.decode().is_ok_and(|decoded| decoded == text)
@@ -52,7 +52,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// What the string means; borrowed when it has no escapes.
+    /// Decodes the string. Borrowed if it has no escapes.
     pub fn decode(&self) -> Result<Cow<'a, str>, LoneSurrogate> {
         if !self.escaped {
             return Ok(Cow::Borrowed(self.raw));
@@ -60,7 +60,7 @@ impl<'a> Text<'a> {
         self.decode_with(|c| c.ok_or(LoneSurrogate)).map(Cow::Owned)
     }
 
-    /// What the string means, with a replacement character for each half of one.
+    /// Decodes the string, with a replacement character for each half of a character.
     pub fn decode_lossy(&self) -> Cow<'a, str> {
         if !self.escaped {
             return Cow::Borrowed(self.raw);
@@ -86,11 +86,11 @@ impl<'a> Text<'a> {
     }
 }
 
-/// What stands for half a character.
+/// Replaces half a character.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-/// Reads the escape behind a backslash: the character, unless it is half of one, and how many
-/// bytes the escape takes. Only called on text whose escapes have been checked.
+/// Decodes the escape after a backslash: the character, unless it is half of one, and the length of
+/// the escape. Its escapes must be valid.
 pub(crate) fn unescape(after: &[u8]) -> (Option<char>, usize) {
     let Some(&letter) = after.first() else {
         return (None, 0);
@@ -133,7 +133,8 @@ fn hex_unit(digits: Option<&[u8]>) -> Option<u32> {
     })
 }
 
-/// How much of `inside` belongs to the string that was opened before it: all, if it is not closed.
+/// How many bytes of `inside` belong to the string that was opened before it: all, if it is not
+/// closed.
 pub(crate) fn string_length(inside: &[u8]) -> usize {
     let mut from = 0;
     while let Some(at) = memchr::memchr(b'"', inside.get(from..).unwrap_or_default()) {
@@ -150,7 +151,7 @@ pub(crate) fn string_length(inside: &[u8]) -> usize {
 
 /// Writes `text` as a JSON string.
 ///
-/// U+0085, U+2028 and U+2029 are escaped too: some clients split event-stream lines there.
+/// U+0085, U+2028 and U+2029 are escaped too, because some clients split event-stream lines there.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');

@@ -1,4 +1,4 @@
-//! Typed values at a cursor, for readers that take a text apart in one pass. `null` means absent.
+//! Reads typed values at a cursor, for readers that parse a text in one pass. `null` means absent.
 
 use std::borrow::Cow;
 
@@ -16,10 +16,10 @@ pub enum Misread {
     /// Not JSON.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// JSON of another type than the member has.
+    /// JSON of the wrong type.
     #[error("`{name}` must be {wanted}")]
     Type {
-        /// The member, as the caller knows it.
+        /// The name of the member in the client's request.
         name: Box<str>,
         /// What it should be.
         wanted: &'static str,
@@ -55,7 +55,7 @@ impl From<SyntaxError> for Failure {
     }
 }
 
-/// Steps over a `null`, if one comes next.
+/// Skips a `null`, if one comes next.
 pub fn null(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
     if cursor.shape()? == Shape::Null {
         cursor.value()?;
@@ -64,7 +64,7 @@ pub fn null(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
     Ok(false)
 }
 
-/// A string. Half characters, which clients make when they cut strings, are replaced.
+/// A string. Halves of characters, which clients produce when they cut strings, are replaced.
 pub fn string<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<Option<Cow<'a, str>>, Misread> {
     match cursor.shape()? {
         Shape::String => Ok(Some(cursor.string()?.decode_lossy())),
@@ -84,7 +84,7 @@ pub fn boolean(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<bool>, Misr
         .ok_or_else(|| Misread::wanted(name, "a boolean"))
 }
 
-/// A whole number, also when written as `10.0`.
+/// An integer, also in the form `10.0`.
 pub fn integer(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Integer>, Misread> {
     if null(cursor)? {
         return Ok(None);
@@ -95,7 +95,7 @@ pub fn integer(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Integer>, M
         .ok_or_else(|| Misread::wanted(name, "an integer"))
 }
 
-/// A whole number that is not negative; one that is too large is the largest.
+/// An integer that is not negative. A number that is too large becomes the largest.
 pub fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Misread> {
     match integer(cursor, name)? {
         Some(Integer::Negative) => Err(Misread::wanted(name, "a number from 0 up")),
@@ -103,7 +103,7 @@ pub fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Misread
     }
 }
 
-/// A whole number of either sign.
+/// An integer of either sign.
 pub fn signed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>, Misread> {
     let number = number(cursor, name)?;
     let whole = number.as_ref().map(Number::as_i64);
@@ -128,7 +128,7 @@ pub fn number(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Number>, Mis
         .ok_or_else(|| Misread::wanted(name, "a number"))
 }
 
-/// An object, kept as the text it is.
+/// An object, as unparsed text.
 pub fn json(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Box<RawValue>>, Misread> {
     if null(cursor)? {
         return Ok(None);
@@ -152,7 +152,7 @@ pub fn strings(cursor: &mut Cursor<'_>, name: &str) -> Result<Vec<String>, Misre
     Ok(list)
 }
 
-/// Steps through an object; nothing is done for `null`.
+/// Enters an object. Does nothing for `null`.
 pub fn object<'a, E: From<Misread> + From<SyntaxError>>(
     cursor: &mut Cursor<'a>,
     name: &str,
@@ -165,7 +165,7 @@ pub fn object<'a, E: From<Misread> + From<SyntaxError>>(
     }
 }
 
-/// Steps through an array; nothing is done for `null`.
+/// Enters an array. Does nothing for `null`.
 pub fn array<'a, E: From<Misread> + From<SyntaxError>>(
     cursor: &mut Cursor<'a>,
     name: &str,
@@ -185,14 +185,14 @@ pub fn array<'a, E: From<Misread> + From<SyntaxError>>(
     }
 }
 
-/// The text of a value without the white space around its parts.
+/// The text of a value without white space between its tokens.
 pub fn compact(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(quote) = rest.find('"') {
         let (between, string) = rest.split_at(quote);
         out.extend(between.split_ascii_whitespace());
-        // The text has been checked: what begins with a quote is a string.
+        // The text is valid, so a quote starts a string.
         let length = Cursor::new(string)
             .value()
             .map_or(string.len(), |value| value.text().len());

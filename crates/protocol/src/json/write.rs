@@ -1,7 +1,7 @@
-//! Writes JSON member by member, straight into its bytes.
+//! Writes JSON member by member, directly into a buffer.
 //!
-//! What is written is one line and safe as the data of an event: no line end stands in it, not
-//! even one of those that only some clients know.
+//! The output is one line, so it can be the data of an event. It contains no line ends, not even
+//! those that only some clients recognize.
 
 use std::io::Write as _;
 
@@ -21,7 +21,7 @@ pub fn array(out: &mut Vec<u8>, write: impl FnOnce(&mut Array<'_>)) {
     out.push(b']');
 }
 
-/// Writes a JSON text that is valid already, without the line ends in it.
+/// Writes a valid JSON text without the line ends in it.
 pub fn raw(out: &mut Vec<u8>, json: &str) {
     let bytes = json.as_bytes();
     if memchr::memchr3(b'\n', b'\r', 0xc2, bytes).is_none() && memchr::memchr(0xe2, bytes).is_none()
@@ -31,9 +31,9 @@ pub fn raw(out: &mut Vec<u8>, json: &str) {
     }
     for c in json.chars() {
         match c {
-            // Between tokens, for a string cannot hold them bare.
+            // Between tokens, because a string cannot contain them unescaped.
             '\n' | '\r' => {}
-            // Inside a string, for nothing else can hold them.
+            // Inside a string, because they cannot occur elsewhere.
             '\u{85}' => out.extend_from_slice(b"\\u0085"),
             '\u{2028}' => out.extend_from_slice(b"\\u2028"),
             '\u{2029}' => out.extend_from_slice(b"\\u2029"),
@@ -42,7 +42,7 @@ pub fn raw(out: &mut Vec<u8>, json: &str) {
     }
 }
 
-/// What is written as a number.
+/// A type that is written as a JSON number.
 pub trait Number {
     /// Writes its digits.
     fn write(self, out: &mut Vec<u8>);
@@ -67,7 +67,7 @@ impl Number for &serde_json::Number {
     }
 }
 
-/// An object being written. Names of members are ours and need no escapes.
+/// An object being written. The names of members are constants and need no escapes.
 #[derive(Debug)]
 pub struct Object<'o> {
     out: &'o mut Vec<u8>,
@@ -75,13 +75,13 @@ pub struct Object<'o> {
 }
 
 impl Object<'_> {
-    /// Goes on with an object that has members and was left open.
+    /// Continues an object that has members and was left open.
     pub fn resume(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
         write(&mut Object { out, first: false });
         out.push(b'}');
     }
 
-    /// A member whose value is written by hand.
+    /// A member whose value the closure writes.
     pub fn value(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
         comma(self.out, &mut self.first);
         self.out.push(b'"');
@@ -147,7 +147,7 @@ pub struct Array<'o> {
 }
 
 impl Array<'_> {
-    /// An item that is written by hand.
+    /// An item that the closure writes.
     pub fn value(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
         comma(self.out, &mut self.first);
         write(self.out);

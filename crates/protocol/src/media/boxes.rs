@@ -1,4 +1,4 @@
-//! The boxes that an ISO base media file is made of.
+//! The boxes of an ISO base media file.
 
 use super::fault::Bad;
 
@@ -15,7 +15,8 @@ pub(super) struct BoxHead {
 }
 
 impl BoxHead {
-    /// Reads the header that `bytes` begin with, of a box that has `room` bytes to its parent's end.
+    /// Reads the header at the start of `bytes`, for a box with `room` bytes up to the end of its
+    /// parent.
     pub(super) fn read(bytes: &[u8], room: u64) -> Result<Self, Bad> {
         let size = be32(bytes, 0).ok_or(Bad::Truncated)?;
         let kind = four(bytes, 4).ok_or(Bad::Truncated)?;
@@ -39,7 +40,7 @@ impl BoxHead {
     }
 }
 
-/// The boxes that stand one behind the other in a payload.
+/// The consecutive boxes of a payload.
 #[derive(Debug)]
 pub(super) struct Boxes<'b> {
     rest: &'b [u8],
@@ -47,7 +48,7 @@ pub(super) struct Boxes<'b> {
 }
 
 impl<'b> Boxes<'b> {
-    /// The boxes of a payload, `count_max` of them at most.
+    /// The boxes of a payload, at most `count_max`.
     pub(super) fn of(payload: &'b [u8], count_max: usize) -> Self {
         Self {
             rest: payload,
@@ -71,7 +72,7 @@ impl<'b> Boxes<'b> {
 impl<'b> Iterator for Boxes<'b> {
     type Item = Result<([u8; 4], &'b [u8]), Bad>;
 
-    /// The type and payload of the next box. Behind an error there is nothing.
+    /// The type and payload of the next box. Nothing follows an error.
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;

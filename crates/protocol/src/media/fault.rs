@@ -2,13 +2,13 @@
 
 use std::io;
 
-/// A check that did not end well.
+/// Why a check failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The reader failed: nothing is known of the file.
+    /// The file could not be read, so nothing is known about it.
     #[error("the file could not be read: {0}")]
     Unreadable(#[from] io::Error),
-    /// The file was read, and is not what it should be.
+    /// The file was read, and is not valid.
     #[error(transparent)]
     Bad(#[from] Bad),
 }

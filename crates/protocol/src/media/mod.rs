@@ -1,7 +1,7 @@
-//! Checks of generated media: whether a file is the whole video or picture it is said to be.
+//! Checks whether a generated file is a complete video or image.
 //!
-//! A check reads headers alone, decodes nothing, and is bounded whatever the file holds. It takes
-//! any reader that can seek, so that a video is never in memory.
+//! A check reads only headers, decodes nothing, and its work is bounded whatever the file contains.
+//! It accepts any reader that can seek, so a video is never in memory.
 
 mod boxes;
 mod fault;

@@ -1,22 +1,22 @@
-//! The description of a video, `moov`: how long it is, how large, and that there is one at all.
+//! The description of a video (`moov`): duration and dimensions.
 
 use super::boxes::{Boxes, be32, be64, four};
 use super::fault::Bad;
 
-/// Boxes in `moov`, and in each box of it.
+/// Limit for the boxes in `moov`, and in each of its boxes.
 const CHILDREN_MAX: usize = 1024;
-/// `moov` is the first level; sample tables stand on the fifth.
+/// `moov` is the first level. Sample tables are on the fifth.
 const DEPTH_MAX: usize = 6;
-/// Boxes that are made of boxes and nothing else, as far as is looked.
+/// Boxes that contain only boxes, as far as they are examined.
 const CONTAINERS: [[u8; 4]; 6] = [*b"trak", *b"mdia", *b"minf", *b"stbl", *b"mvex", *b"moov"];
 
-/// What `moov` tells.
+/// The values in `moov`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Movie {
     pub(super) timescale: u32,
-    /// In units of the timescale, where the file knows it.
+    /// In units of the timescale, if the file has it.
     pub(super) duration: Option<u64>,
-    /// The same, of all fragments.
+    /// The same, for all fragments.
     pub(super) fragments_duration: Option<u64>,
     /// Width and height of the first video track.
     pub(super) dimensions: Option<(u32, u32)>,
@@ -76,7 +76,7 @@ fn walk(parent: [u8; 4], payload: &[u8], depth: usize, finding: &mut Finding) ->
                 }
             }
             (b"trak", b"tkhd") => finding.track.dimensions = read_dimensions(payload),
-            // Other handlers stand elsewhere: of data in `minf`, of notes in `meta`.
+            // Other handlers are elsewhere: those of data in `minf`, those of metadata in `meta`.
             (b"mdia", b"hdlr") => finding.track.is_video = four(payload, 8) == Some(*b"vide"),
             (b"mvex", b"mehd") => finding.fragments_duration = read_fragments_duration(payload),
             _ if CONTAINERS.contains(&kind) => walk(kind, payload, depth + 1, finding)?,
@@ -107,14 +107,14 @@ fn read_fragments_duration(payload: &[u8]) -> Option<u64> {
     }
 }
 
-/// The last eight bytes of `tkhd`, 16 bits before the point and 16 behind it.
+/// The last eight bytes of `tkhd`: two fixed-point numbers with 16 fractional bits.
 fn read_dimensions(payload: &[u8]) -> Option<(u32, u32)> {
     let at = payload.len().checked_sub(8)?;
     let (width, height) = (be32(payload, at)? >> 16, be32(payload, at + 4)? >> 16);
     (width > 0 && height > 0).then_some((width, height))
 }
 
-/// All ones mean that nobody knows.
+/// All bits set means unknown.
 fn known32(duration: u32) -> Option<u64> {
     (duration != u32::MAX).then(|| duration.into())
 }

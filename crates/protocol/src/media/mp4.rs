@@ -1,4 +1,4 @@
-//! MP4 and MOV: a walk over the boxes of a file, past the media itself.
+//! MP4 and MOV: walks over the boxes of a file and skips the media.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -6,11 +6,11 @@ use super::boxes::{BoxHead, HEADER_BYTES_MAX, four};
 use super::fault::{Bad, Fault};
 use super::movie::Movie;
 
-/// Boxes on the first level; a fragmented video of an hour has fewer.
+/// Limit for boxes on the first level. A fragmented video of an hour has fewer.
 const TOP_BOXES_MAX: usize = 4096;
-/// `ftyp` with its header.
+/// The size of `ftyp` with its header.
 const TYPE_BYTES: std::ops::RangeInclusive<u64> = 16..=4096;
-/// The description of a clip is some tens of KiB.
+/// Limit for the description. That of a clip takes some tens of KiB.
 const MOVIE_BYTES_MAX: u64 = 16 << 20;
 
 const MOV_BRAND: [u8; 4] = *b"qt  ";
@@ -19,24 +19,24 @@ const MP4_BRANDS: [[u8; 4]; 11] = [
     *b"M4V ", *b"dash",
 ];
 
-/// What a file that is a video says of itself.
+/// What a video file says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Video {
     pub container: Container,
-    /// Nothing where the file does not know, as fragmented ones may not.
+    /// `None` if the file does not say, as fragmented files may not.
     pub duration_ms: Option<u64>,
     /// Width and height in pixels.
     pub dimensions: Option<(u32, u32)>,
 }
 
-/// The form of a video file.
+/// The container format of a video file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     Mp4,
     Mov,
 }
 
-/// What the first level has shown so far.
+/// What was found on the first level so far.
 #[derive(Default)]
 struct Finding {
     container: Option<Container>,
@@ -45,9 +45,9 @@ struct Finding {
     has_fragments: bool,
 }
 
-/// Checks that a file is a whole video: typed, described, with a video track and media.
+/// Checks that a file is a complete video: with a type, a description, a video track and media.
 ///
-/// Headers and the description are read, the media is passed over.
+/// Reads headers and the description, and skips the media.
 pub fn check_video(file: &mut (impl Read + Seek)) -> Result<Video, Fault> {
     let end = file.seek(SeekFrom::End(0))?;
     let mut finding = Finding::default();
@@ -105,7 +105,8 @@ impl Finding {
         if !self.has_media {
             return Err(Bad::Missing("mdat"));
         }
-        // The header of a fragmented file counts what stands before its fragments: nothing.
+        // The header of a fragmented file counts only what is before its fragments, which is
+        // nothing.
         let known = movie
             .duration
             .filter(|duration| *duration > 0 || !self.has_fragments);
@@ -123,7 +124,7 @@ fn millis(units: u64, timescale: u32) -> u64 {
     u64::try_from(millis).unwrap_or(u64::MAX)
 }
 
-/// By the major brand, or by any that the file says it is compatible with.
+/// By the major brand, or by a compatible brand.
 fn container_of(payload: &[u8]) -> Option<Container> {
     let major = four(payload, 0)?;
     let compatible = payload.get(8..)?.as_chunks::<4>().0;
@@ -146,7 +147,7 @@ fn read_head(file: &mut (impl Read + Seek), at: u64, end: u64) -> Result<BoxHead
     Ok(BoxHead::read(head, room)?)
 }
 
-/// Only for boxes whose size has been judged.
+/// The caller has checked the size of the box.
 fn read_payload(file: &mut (impl Read + Seek), at: u64, head: BoxHead) -> Result<Vec<u8>, Fault> {
     let length = head.bytes - head.header_bytes;
     let mut payload = Vec::new();

@@ -1,4 +1,4 @@
-//! PNG: the header in full, then a walk over the chunks. Pixels are never unpacked.
+//! PNG: checks the header, then walks over the chunks. Pixels are never decompressed.
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
@@ -12,17 +12,17 @@ const HEADER_BYTES: usize = 25;
 const FRAME_BYTES: u64 = 12;
 const END: [u8; 12] = *b"\0\0\0\0IEND\xae\x42\x60\x82";
 const SIDE_PIXELS_MAX: u32 = 16_384;
-/// Writers cut pictures into chunks of 8 KiB and more.
+/// Encoders write chunks of 8 KiB and more.
 const CHUNKS_MAX: usize = 65_536;
 
-/// What a file that is a PNG says of itself.
+/// What a PNG file says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Picture {
     pub width: u32,
     pub height: u32,
 }
 
-/// Checks that a file is a whole PNG.
+/// Checks that a file is a complete PNG.
 pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
     let end = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(0))?;
@@ -75,7 +75,7 @@ pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
             Some(kind) if kind == *b"IHDR" => return Err(Bad::Twice("IHDR").into()),
             _ => {}
         }
-        // Twelve bytes have been read, as many as stand around the chunk's own.
+        // Twelve bytes have been read, as many as the frame of a chunk has.
         file.seek_relative(i64::try_from(length).unwrap_or(i64::MAX))?;
         at += FRAME_BYTES + length;
     }
@@ -94,7 +94,7 @@ fn read_header(header: &[u8]) -> Result<Picture, Bad> {
     let (Some(width), Some(height)) = (side(8), side(12)) else {
         return Err(Bad::Header("IHDR"));
     };
-    // Bit depth by colour type; then compression, filter, interlacing.
+    // Bit depth by colour type, then compression, filter and interlacing.
     match header.get(16..21) {
         Some(
             [1 | 2 | 4 | 8 | 16, 0, 0, 0, 0 | 1]
@@ -105,7 +105,8 @@ fn read_header(header: &[u8]) -> Result<Picture, Bad> {
     }
 }
 
-/// The checksum of a chunk's type and bytes. Bit by bit: only headers are checked.
+/// The checksum of a chunk's type and bytes. It is computed bit by bit, because only headers are
+/// checked.
 pub(super) fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {

@@ -1,6 +1,6 @@
 //! The parameters of a header: `form-data; name="image"; filename="cat.png"`.
 
-/// The value of a parameter, unquoted; names are matched in any case.
+/// The value of a parameter without quotes. Names match in any case.
 pub(super) fn parameter(header: &str, wanted: &str) -> Option<String> {
     let mut rest = header.split_once(';')?.1;
     loop {
@@ -13,7 +13,7 @@ pub(super) fn parameter(header: &str, wanted: &str) -> Option<String> {
     }
 }
 
-/// A token or a quoted string, and what follows it.
+/// A token or a quoted string, and the text after it.
 fn value(text: &str) -> Option<(String, &str)> {
     let text = text.trim_start();
     let Some(quoted) = text.strip_prefix('"') else {
@@ -26,7 +26,7 @@ fn value(text: &str) -> Option<(String, &str)> {
     while let Some((at, sign)) = signs.next() {
         match sign {
             '"' => return Some((value, quoted.get(at + 1..)?)),
-            // Some clients write Windows paths bare: only a quote or a backslash is escaped.
+            // Some clients send Windows paths unescaped, so only `\"` and `\\` count as escapes.
             '\\' => match signs.clone().next() {
                 Some((_, next @ ('"' | '\\'))) => {
                     value.push(next);

@@ -8,18 +8,18 @@ use bytes::Bytes;
 use crate::failure::Failure;
 use crate::json::Integer;
 
-/// One part: a field, or a file where it has a file name.
+/// One part: a field, or a file if it has a file name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
     /// Its name.
     pub name: String,
     /// The name of the file.
     pub file_name: Option<String>,
-    /// The type it says it has.
+    /// Its declared type.
     pub content_type: Option<String>,
-    /// Its bytes, in the pieces they came in.
+    /// Its bytes, in the pieces in which they arrived.
     pub data: Vec<Bytes>,
-    /// How many bytes were put elsewhere instead ([`super::Reader::drain`]).
+    /// The number of bytes that were moved elsewhere ([`super::Reader::drain`]).
     pub elsewhere: usize,
 }
 
@@ -33,24 +33,24 @@ impl Part {
         }
     }
 
-    /// How many bytes it has.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         let here: usize = self.data.iter().map(Bytes::len).sum();
         here + self.elsewhere
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.elsewhere == 0 && self.data.iter().all(Bytes::is_empty)
     }
 
-    /// The first bytes, by which a file can be known.
+    /// The first bytes, by which the type of a file can be detected.
     pub fn head(&self) -> &[u8] {
         let first = self.data.iter().find(|piece| !piece.is_empty());
         first.map_or(&[], |piece| piece)
     }
 
-    /// The text of a field; bytes that are none are replaced.
+    /// The text of a field. Invalid UTF-8 is replaced.
     pub fn text(&self) -> Cow<'_, str> {
         match self.data.as_slice() {
             [whole] => String::from_utf8_lossy(whole),
@@ -58,7 +58,7 @@ impl Part {
         }
     }
 
-    /// A whole number of any size and sign, in a field.
+    /// The integer in a field, of any size and sign.
     pub fn integer(&self) -> Result<Integer, Failure> {
         let text = self.text();
         let digits = text.trim();
@@ -74,7 +74,7 @@ impl Part {
         })
     }
 
-    /// A boolean in a field, in any of the ways that clients write one.
+    /// The boolean in a field, in any of the notations that clients use.
     pub fn boolean(&self) -> Result<bool, Failure> {
         let text = self.text();
         let says = |words: [&str; 2]| words.iter().any(|it| text.trim().eq_ignore_ascii_case(it));
@@ -99,7 +99,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// The one part of a name. Two would let two readers see two values, and so would another case.
+    /// The only part with this name. Two parts, or one in another case, are refused, because two
+    /// readers could see different values.
     pub fn one(&self, name: &str) -> Result<Option<&Part>, Failure> {
         let is_it = |part: &&Part| part.name.eq_ignore_ascii_case(name);
         let mut parts = self.parts.iter().filter(is_it);
@@ -111,7 +112,7 @@ impl Form {
         Ok(first)
     }
 
-    /// The form for people: fields as they are, files by their type and size.
+    /// The form for the journal: fields as text, files by their type and size.
     pub fn told(&self) -> String {
         let mut told = String::new();
         for part in &self.parts {
@@ -127,14 +128,14 @@ impl Form {
         told
     }
 
-    /// The body under a boundary that must not occur in it; large pieces are not copied.
+    /// The body with a boundary that must not occur in it. Large pieces are not copied.
     pub fn write(&self, boundary: &str) -> Vec<Bytes> {
         let (mut out, after) = self.write_around(boundary);
         out.extend(after);
         out
     }
 
-    /// The same in two halves: what was put elsewhere stands between them.
+    /// The same in two halves. The bytes that were moved elsewhere belong between them.
     pub fn write_around(&self, boundary: &str) -> (Vec<Bytes>, Vec<Bytes>) {
         let mut before = None;
         let mut out = Vec::new();
@@ -173,8 +174,9 @@ impl Form {
     }
 }
 
-/// As browsers write names: what would end the string or the line is percent-encoded. So is a
-/// backslash: some readers take it as an escape, and would read on past a quote behind it.
+/// Writes a name as browsers do: characters that would end the string or the line are
+/// percent-encoded. So is a backslash, because some readers take it for an escape and would read
+/// past a quote after it.
 fn escape(name: &str, out: &mut Vec<u8>) {
     for byte in name.bytes() {
         match byte {

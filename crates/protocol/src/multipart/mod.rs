@@ -1,8 +1,8 @@
-//! `multipart/form-data`, read as it comes and written anew.
+//! `multipart/form-data`, read as it arrives and written again.
 //!
-//! A [`Reader`] takes the body in the pieces a socket brought and gives a [`Form`], whose files are
-//! those very pieces: nothing is copied but what a boundary cut in two. [`Form::write`] puts them
-//! out again under a boundary of ours.
+//! A [`Reader`] takes the body in the pieces that the socket delivered and returns a [`Form`] whose
+//! files consist of these pieces. Nothing is copied unless a boundary splits a piece.
+//! [`Form::write`] writes the form with another boundary.
 
 mod disposition;
 mod form;

@@ -1,4 +1,4 @@
-//! Takes pieces of a body, gives the parts of a form.
+//! Reads a form from the pieces of a body.
 
 use bytes::{Bytes, BytesMut};
 use memchr::memmem::Finder;
@@ -12,25 +12,25 @@ const PARTS_MAX: usize = 64;
 const HEADERS_BYTES_MAX: usize = 8 << 10;
 const FILE_NAME_BYTES_MAX: usize = 255;
 const FIELD_BYTES_MAX: usize = 64 << 10;
-/// The one field that may be long.
+/// The only field that may be long.
 const PROMPT_BYTES_MAX: usize = 1 << 20;
 
-/// Why a body is no form.
+/// Why a body is not a form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
-    /// The content type names no boundary, or none that can be one.
+    /// The content type has no boundary, or an invalid one.
     #[error("the boundary is missing or longer than 70 bytes")]
     Boundary,
     /// The body ended before the form did.
     #[error("the form breaks off")]
     Unfinished,
-    /// Something else than a line end or the end stands behind a boundary.
+    /// A boundary is followed by something other than a line end or the end.
     #[error("a boundary is followed by something else than a part")]
     Delimiter,
     /// More parts than 64.
     #[error("the form has more than 64 parts")]
     Parts,
-    /// Headers of a part above 8 KiB, or no text.
+    /// The headers of a part exceed 8 KiB or are not text.
     #[error("the headers of a part are too long or no text")]
     Headers,
     /// A part without a name, or with a file name above 255 bytes.
@@ -51,7 +51,7 @@ impl From<FormError> for Failure {
     }
 }
 
-/// The boundary that a content type names.
+/// The boundary in a content type.
 pub fn boundary_of(content_type: &str) -> Result<String, FormError> {
     parameter(content_type, "boundary")
         .filter(|boundary| (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len()))
@@ -62,11 +62,11 @@ pub fn boundary_of(content_type: &str) -> Result<String, FormError> {
 enum At {
     /// Before the first boundary.
     Preamble,
-    /// Behind a boundary.
+    /// After a boundary.
     Delimiter,
     Headers,
     Data,
-    /// Behind the last boundary.
+    /// After the last boundary.
     Epilogue,
 }
 
@@ -76,7 +76,7 @@ pub struct Reader {
     at: At,
     /// A line end, two hyphens and the boundary.
     delimiter: Finder<'static>,
-    /// What cannot be judged before more comes: never more than headers or a delimiter.
+    /// Bytes that cannot be interpreted before more arrive: at most headers or a delimiter.
     held: Bytes,
     part: Part,
     form: Form,
@@ -89,7 +89,7 @@ impl Reader {
         Self {
             at: At::Preamble,
             delimiter: Finder::new(delimiter.as_bytes()).into_owned(),
-            // The first boundary may begin the body: then its line end is not in it.
+            // The first boundary may start the body. Then the body does not contain its line end.
             held: Bytes::from_static(b"\r\n"),
             part: Part::default(),
             form: Form::default(),
@@ -121,13 +121,13 @@ impl Reader {
         }
     }
 
-    /// How many bytes of the files of this name are held here.
+    /// The number of bytes held of the file with this name.
     pub fn file_bytes(&mut self, name: &str) -> usize {
         let files = self.files(name);
         files.map(|file| file.len() - file.elsewhere).sum()
     }
 
-    /// Takes out what has come of the file of this name so far; it is to be put elsewhere.
+    /// Takes the bytes of the file with this name that have arrived, to move them elsewhere.
     pub fn drain(&mut self, name: &str) -> Vec<Bytes> {
         let mut pieces = Vec::new();
         for file in self.files(name) {
@@ -146,13 +146,13 @@ impl Reader {
     pub fn finish(self) -> Result<Form, FormError> {
         match self.at {
             At::Epilogue => Ok(self.form),
-            // Two hyphens are the end; some clients leave out the line end behind them.
+            // Two hyphens are the end. Some clients leave out the line end after them.
             At::Delimiter if self.held.starts_with(b"--") => Ok(self.form),
             _ => Err(FormError::Unfinished),
         }
     }
 
-    /// Whether the first boundary has come; keeps what could be its beginning.
+    /// Whether the first boundary has arrived. Keeps what could be its start.
     fn skip_preamble(&mut self, rest: &mut Bytes) -> bool {
         if let Some(found) = self.delimiter.find(rest) {
             let _ = rest.split_to(found + self.delimiter.needle().len());
@@ -169,14 +169,14 @@ impl Reader {
             self.at = At::Epilogue;
             return Ok(true);
         }
-        // White space may stand before the line end.
+        // White space may precede the line end.
         let padding = rest.iter().take_while(|byte| **byte == b' ').count();
         match rest.get(padding..).unwrap_or_default() {
             [b'\r', b'\n', ..] => {
                 if self.form.parts.len() >= PARTS_MAX {
                     return Err(FormError::Parts);
                 }
-                // The line end is kept: headers may be absent, and end with an empty line.
+                // The line end is kept, because headers may be absent and end with an empty line.
                 let _ = rest.split_to(padding);
                 self.at = At::Headers;
                 Ok(true)
@@ -236,7 +236,7 @@ impl Reader {
         Ok(())
     }
 
-    /// How many of the last bytes could begin a delimiter.
+    /// How many of the last bytes could start a delimiter.
     fn beginning(&self, rest: &[u8]) -> usize {
         let needle = self.delimiter.needle();
         let longest = rest.len().min(needle.len() - 1);
@@ -250,7 +250,7 @@ impl Reader {
     }
 }
 
-/// A part by its headers, which begin and end with a line end.
+/// A part with these headers, which start and end with a line end.
 fn part_of(head: &str) -> Result<Part, FormError> {
     let header = |wanted: &str| {
         head.split("\r\n").find_map(|line| {

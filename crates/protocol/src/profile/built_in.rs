@@ -1,16 +1,16 @@
-//! The built-in profiles: what is known of families of models, as data.
+//! The built-in profiles: capabilities of model families, as data.
 
 use crate::profile::{Allowed, Base, Profile, References};
 
-/// Aspect ratios of the video-A family's images.
+/// Aspect ratios of images in the video-A family.
 const VIDEO_A_RATIOS: [&str; 14] = [
     "1:1", "3:4", "4:3", "9:16", "16:9", "2:3", "3:2", "9:19.5", "19.5:9", "9:20", "20:9", "1:2",
     "2:1", "auto",
 ];
 
 impl Base {
-    /// What models of this base can do unless their entry says otherwise. What is absent is not
-    /// known, and left to the upstream.
+    /// The capabilities of models with this base, unless their entry overrides them. Absent values
+    /// are unknown and left to the upstream.
     pub fn profile(self) -> Profile {
         match self {
             Self::GptImage => gpt_image(&["auto", "low", "medium", "high"]),
@@ -45,7 +45,7 @@ fn video_a() -> Profile {
         reference_resolutions: Some(words(&["480p", "720p"])),
         durations: Some(Allowed::Bounds { min: 1, max: 15 }),
         extension_durations: Some(Allowed::Bounds { min: 2, max: 10 }),
-        // A source may take 8.7 s.
+        // A source may take 8.7 seconds.
         source_seconds_max: Some(9),
         ratios: Some(words(&["1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3"])),
         modes: Some(words(&["text", "image", "reference", "edit", "extension"])),
@@ -56,7 +56,7 @@ fn video_a() -> Profile {
     }
 }
 
-/// Long-running predict 3.1: whatever is finer than 720p takes the full length.
+/// Long-running predict 3.1. Resolutions above 720p require the full duration.
 fn predict(resolutions: &[&str]) -> Profile {
     let finer = resolutions.iter().filter(|it| **it != "720p");
     let full = |resolution: &&str| ((*resolution).to_owned(), Allowed::Numbers(vec![8]));
@@ -83,7 +83,7 @@ fn omni() -> Profile {
     }
 }
 
-/// What all series of the content-task family have in common.
+/// The capabilities that all series of the content-task family share.
 fn content(resolutions: &[&str], modes: &[&str]) -> Profile {
     Profile {
         resolutions: Some(words(resolutions)),
@@ -112,7 +112,7 @@ fn content_2_5() -> Profile {
     let most = [("image", 30), ("video", 10), ("audio", 10), ("total", 50)];
     Profile {
         durations: Some(Allowed::Bounds { min: 4, max: 30 }),
-        // All reference videos together.
+        // For all reference videos together.
         source_seconds_max: Some(30),
         output_formats: Some(words(&["mp4", "mov"])),
         adaptive_modes: Some(words(&["first", "first+last", "edit", "extend"])),
@@ -143,7 +143,7 @@ fn content_1_5_pro() -> Profile {
     }
 }
 
-/// Every variant of the series; an entry names the modes of its own.
+/// All variants of the series. An entry sets its own modes.
 fn content_1_0() -> Profile {
     let modes = ["text", "first", "first+last", "reference"];
     Profile {
@@ -169,7 +169,7 @@ fn gpt_image(qualities: &[&str]) -> Profile {
         qualities: Some(words(qualities)),
         output_formats: Some(words(&["png", "jpeg", "webp"])),
         backgrounds: Some(words(&["transparent", "opaque", "auto"])),
-        // Sizes say it all in this family.
+        // This family uses sizes instead.
         resolutions: Some(words(&[])),
         ratios: Some(words(&[])),
         image_stream: Some(true),

@@ -1,4 +1,4 @@
-//! Refusals of upstreams, and what they mean.
+//! Error bodies of upstreams, and what they mean.
 
 use super::*;
 use crate::failure::Code;

@@ -1,18 +1,18 @@
-//! How vendors and servers say two things that their status does not tell: that they do not have
-//! the model, and that the prompt does not fit into the model's context window.
+//! How vendors and servers report two errors that their status does not show: that they do not have
+//! the model, and that the prompt exceeds the model's context window.
 //!
-//! `fixtures/refusals/meanings.json` has a refusal of each vendor that is named here.
+//! `fixtures/refusals/meanings.json` has an error body of each vendor that is named here.
 
-/// How a refusal is recognised.
+/// How an error is recognized.
 pub(super) struct Signs {
     /// Values of `type`, `code`, `status` or `reason`, in lower case.
     pub(super) words: &'static [&'static str],
-    /// Parts of the message, in lower case. `{}` stands for one run of bytes without spaces, such as
-    /// a quoted model name.
+    /// Parts of the message, in lower case. `{}` matches a run of bytes without spaces, such as a
+    /// quoted model name.
     phrases: &'static [&'static str],
 }
 
-/// This route's upstream does not have the model, or has it no longer.
+/// This route's upstream does not have the model, or no longer.
 pub(super) const NO_SUCH_MODEL: Signs = Signs {
     words: &[
         "model_not_found",                 // OpenAI, Groq, DashScope, LM Studio
@@ -47,7 +47,7 @@ pub(super) const NO_SUCH_MODEL: Signs = Signs {
     ],
 };
 
-/// Prompt and wanted output exceed the model's context window.
+/// Prompt and requested output exceed the model's context window.
 pub(super) const CONTEXT_OVERFLOW: Signs = Signs {
     words: &[
         "context_length_exceeded",   // OpenAI, Azure, Groq
@@ -78,7 +78,7 @@ pub(super) const CONTEXT_OVERFLOW: Signs = Signs {
 };
 
 impl Signs {
-    /// Whether a message, in lower case, has one of the phrases.
+    /// Whether a message, in lower case, contains one of the phrases.
     pub(super) fn are_in(&self, message: &str) -> bool {
         self.phrases.iter().any(|phrase| is_in(message, phrase))
     }

@@ -1,4 +1,5 @@
-//! Rewrites an upstream's refusal so that it explains and does not identify.
+//! Rewrites an upstream's error message so that it explains the error without identifying the
+//! upstream.
 
 use std::cell::Cell;
 
@@ -8,26 +9,26 @@ use super::identity::{
 use super::names::Names;
 use super::vocabulary::{is_member, is_plain, is_unit};
 
-/// What stands for words that are not known to be harmless; several in a row leave one.
+/// Replaces words that are not known to be harmless. Several in a row are replaced by one.
 const CUT: &str = "[…]";
-/// No more of a text is read than this.
+/// Only this much of a text is read.
 const READ_BYTES_MAX: usize = 4 << 10;
 /// Longer numbers are accounts, times or ids.
 const DIGITS_MAX: usize = 7;
 /// Longer indexes do not occur in member paths.
 const INDEX_DIGITS_MAX: usize = 4;
-/// Words of one text that are looked for in the request.
+/// How many words of a text are searched for in the request.
 const SEARCHES_MAX: u32 = 32;
-/// Longer paths are not looked for in the request.
+/// Longer paths are not searched for in the request.
 const PATH_PARTS_MAX: usize = 8;
-/// Fewer words beside a cut explain nothing.
+/// A message with fewer known words beside a cut explains nothing.
 const KEPT_MIN: usize = 2;
 /// Longer codes are not passed on.
 const CODE_BYTES_MAX: usize = 96;
-/// From this length on a model's name is recognised inside any longer word.
+/// A model's name of at least this length is recognized inside any longer word.
 const NAME_BYTES_MIN: usize = 4;
 
-/// Words behind which a number names somebody.
+/// A number after one of these words identifies somebody.
 const NUMBERED: [&str; 20] = [
     "account",
     "customer",
@@ -51,10 +52,10 @@ const NUMBERED: [&str; 20] = [
     "user",
 ];
 
-/// The harmless part of a refusal, or nothing when too little of it is left to explain anything.
+/// The harmless part of an error message. `None` if too little is left to explain anything.
 ///
-/// Kept are plain English and API words, small numbers, member paths, and words that the caller
-/// wrote. A model's name becomes the public id. Everything else is cut.
+/// Plain English words, API words, small numbers, member paths and words of the client's request
+/// are kept. A model's name becomes the public id. Everything else is cut.
 pub fn explain(text: &str, names: Names<'_>) -> Option<String> {
     let mut shown = Shown::default();
     let mut rest = without_request_id(text).trim();
@@ -87,7 +88,7 @@ pub fn explain(text: &str, names: Names<'_>) -> Option<String> {
     shown.finish()
 }
 
-/// A member path of an upstream's error, if all of it is harmless.
+/// A member path in an upstream's error, if all its parts are harmless.
 pub(crate) fn explain_path(path: &str, names: Names<'_>) -> Option<String> {
     let searches = Cell::new(SEARCHES_MAX);
     let parts = path.split(is_separator).filter(|part| !part.is_empty());
@@ -99,7 +100,8 @@ pub(crate) fn explain_path(path: &str, names: Names<'_>) -> Option<String> {
     (is_short && parts.into_iter().all(is_harmless)).then(|| path.to_owned())
 }
 
-/// A code of an upstream's error, such as `InvalidParameter.Duration`, if all of its parts are plain.
+/// A code of an upstream's error, such as `InvalidParameter.Duration`, if all its parts are plain
+/// words.
 pub(crate) fn explain_code<'a>(code: &'a str, names: Names<'_>) -> Option<&'a str> {
     let is_form = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte);
     let is_short = !code.is_empty() && code.len() <= CODE_BYTES_MAX;
@@ -116,13 +118,13 @@ enum Judgement {
     Cut(&'static str),
 }
 
-/// The text as far as it is shown.
+/// The text that is shown.
 #[derive(Default)]
 struct Shown {
     text: String,
     kept: usize,
     cut: usize,
-    /// Where the text ended when the last cut was marked, if nothing was kept since.
+    /// The end of the text after the last cut, if nothing was kept since.
     cut_end: Option<usize>,
 }
 
@@ -160,7 +162,7 @@ impl Shown {
     }
 }
 
-/// The largest place at or before `at` where the text can be cut.
+/// The largest position up to `at` where the text can be cut.
 fn boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -187,7 +189,7 @@ fn judge(word: &str, previous: &str, names: Names<'_>, searches: &Cell<u32>) -> 
     if kind.is_none() && is_known {
         return Judgement::Keep;
     }
-    // The request is searched last: it may be large.
+    // The request is searched last, because it may be large.
     let left = searches.get();
     searches.set(left.saturating_sub(1));
     if left > 0 && (names.caller_wrote(word) || kind.is_none() && is_callers_path(word, names)) {
@@ -196,7 +198,7 @@ fn judge(word: &str, previous: &str, names: Names<'_>, searches: &Cell<u32>) -> 
     Judgement::Cut(kind.unwrap_or(CUT))
 }
 
-/// Whether the word is the upstream's name of the model, or has it inside.
+/// Whether the word is or contains the upstream's name of the model.
 fn has_model(word: &str, upstream: &str) -> bool {
     let last = upstream.rsplit('/').next().unwrap_or_default();
     let lower = word.to_ascii_lowercase();
@@ -206,7 +208,7 @@ fn has_model(word: &str, upstream: &str) -> bool {
     })
 }
 
-/// The parts of a compound word, and the humps of those in camel case.
+/// The parts of a compound word, split at camel-case humps too.
 fn parts(word: &str) -> impl Iterator<Item = &str> {
     let chunks = || word.split(|c: char| !c.is_alphanumeric() && c != '\'');
     chunks()
@@ -214,7 +216,7 @@ fn parts(word: &str) -> impl Iterator<Item = &str> {
         .filter(|part| !part.is_empty())
 }
 
-/// The humps of a word in camel case.
+/// The humps of a camel-case word.
 fn humps(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
@@ -233,8 +235,8 @@ fn humps(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The length of the longest run of digits in a number with its signs, separators and unit; none
-/// for other words.
+/// The length of the longest run of digits in a number with signs, separators and unit. `None` for
+/// other words.
 fn number(word: &str) -> Option<usize> {
     let word = word.trim_start_matches(['-', '+', '<', '>', '~', '#', '$', '≤', '≥']);
     let word = word.trim_end_matches(['%', '+']);
@@ -245,13 +247,13 @@ fn number(word: &str) -> Option<usize> {
     let (digits, unit) = word.split_at(digits_end.unwrap_or(word.len()));
     let runs: Vec<&str> = digits.split(['.', 'x', '×', ':', '-', '/']).collect();
     let is_run = |run: &&str| !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_digit());
-    // Three dots are an address or a version; a whole run of digits behind a colon may be a port.
+    // Three dots are an address or a version. A run of digits after a colon may be a port.
     let is_number = runs.len() <= 2 && runs.iter().all(is_run);
     let is_measure = unit.is_empty() || is_unit(unit);
     (is_number && is_measure).then(|| runs.iter().map(|run| run.len()).max().unwrap_or(0))
 }
 
-/// Whether a word that is not a number is made of harmless parts in a harmless form.
+/// Whether a word that is not a number consists of harmless parts in a harmless form.
 fn is_harmless(word: &str) -> bool {
     if !word.contains(char::is_alphanumeric) {
         return word.chars().count() <= 4;
@@ -259,7 +261,7 @@ fn is_harmless(word: &str) -> bool {
     let word = word.trim_matches([
         '-', '*', '#', '~', '&', '$', '_', '^', '+', '<', '>', '\\', '!',
     ]);
-    // Behind an index: `messages[0].content`.
+    // After an index: `messages[0].content`.
     let word = word.strip_prefix('.').unwrap_or(word);
     if word.starts_with('/') || !word.is_ascii() {
         return false;
@@ -290,7 +292,8 @@ fn is_callers_path(word: &str, names: Names<'_>) -> bool {
         && is_path(word, |part| names.caller_named(part))
 }
 
-/// `messages.0.content`: members of the public protocols or those that `is_named` knows, and indexes.
+/// `messages.0.content`: members of the public protocols or those that `is_named` accepts, and
+/// indexes.
 fn is_path(word: &str, is_named: impl Fn(&str) -> bool) -> bool {
     let is_index = |part: &str| {
         (1..=INDEX_DIGITS_MAX).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
@@ -304,8 +307,8 @@ fn is_path(word: &str, is_named: impl Fn(&str) -> bool) -> bool {
         .all(|(at, part)| is_member_name(part) || at > 0 && is_index(part) || is_named(part))
 }
 
-/// `max_tokens`, `maxOutputTokens`, `non-empty`. A name in upper camel case is a class of somebody's
-/// program, and tells nothing to a caller.
+/// `max_tokens`, `maxOutputTokens`, `non-empty`. A name in upper camel case is a class name, which
+/// means nothing to a client.
 fn is_compound(word: &str) -> bool {
     let is_class =
         word.starts_with(|c: char| c.is_ascii_uppercase()) && humps(word).nth(1).is_some();

@@ -1,16 +1,16 @@
-//! Known kinds of identity: model names, addresses, accounts, request ids, keys and vendors.
+//! Recognizes kinds of identity: model names, addresses, accounts, request ids, keys and vendors.
 
 use super::names::Names;
 
 /// The longest text that is passed on, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 512;
-/// From this length on a number is taken for that of an account.
+/// A number of at least this length counts as an account number.
 const ACCOUNT_DIGITS_MIN: usize = 8;
-/// From this length on a word of letters and digits is taken for an id.
+/// A word of letters and digits of at least this length counts as an id.
 const RANDOM_CHARS_MIN: usize = 20;
 
-/// The text with known kinds of identity masked and everything else kept. It is for content;
-/// [`explain`](super::explain()) is for refusals.
+/// Masks known kinds of identity and keeps everything else. It is for content.
+/// [`explain`](super::explain()) is for error messages.
 pub fn mask(text: &str, names: Names<'_>) -> String {
     let mut clean = String::with_capacity(text.len().min(TEXT_BYTES_MAX));
     let mut rest = without_request_id(text).trim();
@@ -25,7 +25,7 @@ pub fn mask(text: &str, names: Names<'_>) -> String {
         }
         let length = rest.find(is_separator).unwrap_or(rest.len());
         let (word, after) = rest.split_at(length);
-        // A full stop behind a word does not belong to it.
+        // A full stop after a word is not part of it.
         let core = word.trim_end_matches(['.', ':', '!', '?']);
         clean.push_str(in_place_of(core, names).unwrap_or(core));
         clean.push_str(word.get(core.len()..).unwrap_or_default());
@@ -42,7 +42,7 @@ pub fn mask(text: &str, names: Names<'_>) -> String {
     clean
 }
 
-/// One vendor ends its messages with the id of the request, which means nothing to a caller.
+/// Removes the request id at the end of one vendor's messages, which means nothing to a client.
 pub(super) fn without_request_id(text: &str) -> &str {
     match text.find("Request id:") {
         Some(at) => text.get(..at).unwrap_or(text),
@@ -54,7 +54,7 @@ pub(super) fn is_separator(c: char) -> bool {
     c.is_whitespace() || c.is_control() || "\"'`()[]{}<>,;|=“”‘’".contains(c)
 }
 
-/// What stands for a word that must not be shown.
+/// The text that replaces a word that must not be shown.
 fn in_place_of<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
     if word.is_empty() || word == names.public {
         return None;
@@ -71,7 +71,7 @@ fn in_place_of<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
     kind_of(word)
 }
 
-/// A resource name of a cloud, or a number as long as those of accounts.
+/// A resource name of a cloud, or a number as long as an account number.
 fn is_account(word: &str) -> bool {
     let is_resource = word
         .get(..4)
@@ -80,7 +80,7 @@ fn is_account(word: &str) -> bool {
     is_resource || runs.any(|run| run.len() >= ACCOUNT_DIGITS_MIN)
 }
 
-/// What stands for a word that is an address, a key or an id.
+/// The text that replaces an address, a key or an id.
 pub(super) fn kind_of(word: &str) -> Option<&'static str> {
     if word.contains("://") || word.starts_with("www.") {
         return Some("[url]");
@@ -94,8 +94,8 @@ pub(super) fn kind_of(word: &str) -> Option<&'static str> {
     is_id(word).then_some("[id]")
 }
 
-/// The upstream's name, its last part, or a dated form of either; also as the resource that some
-/// vendors make of it (`models/NAME`).
+/// The upstream's name, its last part, or a dated form of either, or the resource name that some
+/// vendors derive from it (`models/NAME`).
 fn is_model(word: &str, upstream: &str) -> bool {
     let last = upstream.rsplit('/').next().unwrap_or_default();
     let word = word.rsplit_once("models/").map_or(word, |(_, name)| name);
@@ -108,8 +108,8 @@ fn is_model(word: &str, upstream: &str) -> bool {
     })
 }
 
-/// Vendors, families of models, and platforms. A word that is none of plain English is not shown
-/// in a refusal anyway; these are not shown either when the caller wrote them first.
+/// Vendors, model families and platforms. Words that are not plain English are never shown in an
+/// error message. These are not shown even if the client wrote them first.
 const VENDORS: [&str; 64] = [
     "ai21",
     "aliyun",
@@ -177,16 +177,16 @@ const VENDORS: [&str; 64] = [
     "zhipu",
 ];
 
-/// What stands for a vendor's name.
+/// Replaces the name of a vendor.
 pub(super) const UPSTREAM: &str = "[upstream]";
 
-/// Whether this is a name of a vendor, of a family of models or of a platform.
+/// Whether this is the name of a vendor, of a model family or of a platform.
 pub(super) fn is_vendor(word: &str) -> bool {
     let word = word.strip_suffix("'s").unwrap_or(word);
     VENDORS.iter().any(|name| word.eq_ignore_ascii_case(name))
 }
 
-/// The text with keys masked and everything else kept, for the operator.
+/// Masks keys and keeps everything else, for operators.
 pub fn mask_keys(text: &str) -> String {
     text.split_inclusive(is_separator)
         .map(|piece| {
@@ -212,7 +212,7 @@ fn is_address(word: &str) -> bool {
     }
     let (host, port) = host.split_once(':').unwrap_or((host, ""));
     if port.contains(':') {
-        // Two colons: an IPv6 address, or a time of day.
+        // Two colons: an IPv6 address or a time of day.
         return word.chars().all(|c| c.is_ascii_hexdigit() || c == ':');
     }
     let labels: Vec<&str> = host.split('.').collect();
@@ -225,7 +225,7 @@ fn is_address(word: &str) -> bool {
     }
 }
 
-/// Endings of host names, chosen so that member paths and file names do not end like them.
+/// Top-level domains, chosen so that member paths and file names do not end like them.
 fn is_top_level(label: &str) -> bool {
     [
         "com",
@@ -271,7 +271,7 @@ fn is_id(word: &str) -> bool {
     if named {
         return has_digit;
     }
-    // The caller's own tool calls carry long ids too, and are told by them.
+    // The client's own tool calls have long ids too, and error messages refer to them.
     if word.starts_with("call_") || word.starts_with("toolu_") {
         return false;
     }

@@ -1,7 +1,8 @@
-//! Members of an answer that say who made it: ids of requests, names of models and servers.
+//! Members of an answer that identify who made it: request ids, names of models and servers.
 //!
-//! For answers that pass as they came and have no identity of ours to put in: pictures, vectors,
-//! transcripts, voices. A model's name becomes the public id; everything else of that kind is taken out.
+//! For answers that pass unchanged and have no identity of ours to insert: images, vectors,
+//! transcripts, voices. A model's name becomes the public id. Other members of this kind are
+//! removed.
 
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};
@@ -30,23 +31,23 @@ const MODEL: [&str; 6] = [
     "model_version",
 ];
 
-/// Takes identity out of the members of one object, which are shown to it in order.
+/// Removes identity from the members of one object, which it receives in order.
 #[derive(Debug)]
 pub(crate) struct Ids<'m> {
     /// The public id of the model, as JSON.
     model: &'m [u8],
-    /// Where the object's text begins in the whole one.
+    /// The start of the object in the whole text.
     offset: usize,
-    /// Whether a member has stayed.
+    /// Whether a member was kept.
     any_kept: bool,
-    /// Where the last member ended.
+    /// The end of the last member.
     end: usize,
-    /// Where members begin that go, and before which none has stayed.
+    /// The start of leading members that are removed, before any member that is kept.
     leading: Option<usize>,
 }
 
 impl<'m> Ids<'m> {
-    /// For an object whose text begins at `offset`.
+    /// For an object that starts at `offset`.
     pub(crate) fn new(model: &'m [u8], offset: usize) -> Self {
         Self {
             model,
@@ -57,13 +58,13 @@ impl<'m> Ids<'m> {
         }
     }
 
-    /// A member that stays, whatever it is called.
+    /// Takes a member that is kept, whatever its name.
     pub(crate) fn keep(&mut self, name: Text<'_>, value: Raw<'_>, edits: &mut Vec<Edit>) {
         self.note(name, value, false, edits);
     }
 
-    /// A member that goes or stays; objects and lists in it are looked through. The value stands
-    /// in the whole text.
+    /// Takes a member that is removed or kept. Objects and lists in it are searched too. The span
+    /// of the value refers to the whole text.
     pub(crate) fn member(&mut self, name: Text<'_>, value: Raw<'_>, edits: &mut Vec<Edit>) {
         let is_model = MODEL.iter().any(|known| name.is(known));
         let is_cut = !is_model && is_identity(&name.decode_lossy());
@@ -73,20 +74,20 @@ impl<'m> Ids<'m> {
                 edits.push(Edit::replace(value.span(), self.model.to_vec()));
             }
         } else if !is_cut {
-            // The text has been checked already.
+            // The caller has validated the JSON.
             let _ = strip_value(value, self.model, edits);
         }
     }
 
-    /// The object has ended.
+    /// Ends the object.
     pub(crate) fn end(self, edits: &mut Vec<Edit>) {
         if let Some(start) = self.leading {
             edits.push(Edit::remove(start..self.end));
         }
     }
 
-    /// A comma goes with each member that goes: the one before it, or the one behind it where no
-    /// member stays before.
+    /// A comma is removed with each member: the one before it, or the one after it if no member is
+    /// kept before.
     fn note(&mut self, name: Text<'_>, value: Raw<'_>, is_cut: bool, edits: &mut Vec<Edit>) {
         let start = (name.span().start + self.offset).saturating_sub(1);
         let end = value.span().end;
@@ -104,7 +105,7 @@ impl<'m> Ids<'m> {
     }
 }
 
-/// Takes identity out of everything in a value, whose span is one of the whole text.
+/// Removes identity from everything in a value, whose span refers to the whole text.
 fn strip_value(value: Raw<'_>, model: &[u8], edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
     let offset = value.span().start;
     let mut cursor = Cursor::new(value.text());
@@ -125,17 +126,17 @@ fn strip_value(value: Raw<'_>, model: &[u8], edits: &mut Vec<Edit>) -> Result<()
     }
 }
 
-/// The changes to a whole answer of which nothing else is changed.
+/// The edits to an answer in which nothing else changes.
 pub(crate) fn strip(answer: Raw<'_>, public_model: &str) -> Vec<Edit> {
     let mut model = Vec::new();
     write_string(&mut model, public_model);
     let mut edits = Vec::new();
-    // The text has been checked already.
+    // The caller has validated the JSON.
     let _ = strip_value(answer, &model, &mut edits);
     edits
 }
 
-/// `id`, `request_id`, `traceId`, `provider`.
+/// Whether a member identifies the upstream: `id`, `request_id`, `traceId`, `provider`.
 pub(crate) fn is_identity(name: &str) -> bool {
     let endings = ["_id", "-id", "Id", "_ID", "_ids", "Ids"];
     name.eq_ignore_ascii_case("id")

@@ -1,12 +1,12 @@
-//! What may be shown to a caller of a text that an upstream wrote.
+//! How much of an upstream's text a client may see.
 //!
-//! An upstream's refusal is worth passing on, because it says which member is wrong and why. It
-//! may also say who the upstream is. A list of words to remove cannot win against that, so
+//! An upstream's error message is worth passing on, because it says which member is wrong and why.
+//! It may also say who the upstream is. A list of words to remove could never be complete, so
 //! [`explain`] passes on only words that are known to be harmless: plain English and API words
-//! (`vocabulary.rs`), small numbers, and the caller's own words. [`mask`] is for texts that are
+//! (`vocabulary.rs`), small numbers, and the client's own words. [`mask`] is for texts that are
 //! content, such as the names of voices: it removes known kinds of identity and keeps the rest.
-//! `Words` changes such texts inside an answer that otherwise passes as it came, and `Ids` takes
-//! out the members that say who made it.
+//! `Words` changes such texts inside an answer that otherwise passes unchanged, and `Ids` removes
+//! the members that identify who made it.
 
 mod explain;
 mod identity;

@@ -1,26 +1,26 @@
-//! What is known about both ends of a call when a text of the upstream is read.
+//! The names that are known on both sides of a call when a text of the upstream is read.
 
 use bytes::Bytes;
 
-/// Words are looked for in this much of a request. A refusal is explained on the thread that serves
-/// other callers as well.
+/// Words are searched for in this much of a request, because the search runs on a thread that
+/// serves other clients too.
 const SEARCHED_BYTES_MAX: usize = 1 << 20;
 
-/// The names at both ends of a call: which must never be shown, and which are the caller's own.
+/// The names on both sides of a call: those that must never be shown, and those of the client.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Names<'a> {
-    /// The upstream's name of the model; may be empty when it is not known.
+    /// The upstream's name of the model. Empty if it is not known.
     pub upstream: &'a str,
     /// The public id of the model.
     pub public: &'a str,
     /// Words that identify the channel, in lower case: its name and its host.
     pub hidden: &'a [Box<str>],
-    /// The request as it was sent, in pieces. Words that stand in it may be shown.
+    /// The request as it was sent, in pieces. Words in it may be shown.
     pub request: &'a [Bytes],
 }
 
 impl<'a> Names<'a> {
-    /// Names of a model alone, where neither channel nor request is at hand.
+    /// Names of a model only, if neither channel nor request are known.
     pub const fn of_model(upstream: &'a str, public: &'a str) -> Self {
         Self {
             upstream,
@@ -30,7 +30,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether the request has this word, with neither a letter nor a digit on either side.
+    /// Whether the request contains this word, without a letter or digit next to it.
     pub(super) fn caller_wrote(&self, word: &str) -> bool {
         !word.is_empty()
             && self
@@ -38,14 +38,14 @@ impl<'a> Names<'a> {
                 .any(|piece| has_word(piece, word.as_bytes()))
     }
 
-    /// Whether the request names a member like this: `"word"`.
+    /// Whether the request contains a member with this name: `"word"`.
     pub(super) fn caller_named(&self, word: &str) -> bool {
         let quoted = format!("\"{word}\"");
         let finder = memchr::memmem::Finder::new(quoted.as_bytes());
         self.searched().any(|piece| finder.find(piece).is_some())
     }
 
-    /// The beginning of the request, as far as words are looked for in it.
+    /// The part of the request that is searched.
     fn searched(&self) -> impl Iterator<Item = &[u8]> {
         let mut left = SEARCHED_BYTES_MAX;
         self.request.iter().map_while(move |piece| {

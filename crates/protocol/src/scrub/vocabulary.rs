@@ -1,18 +1,18 @@
-//! Words that anybody may say: plain English, members of the public protocols, formats and units.
+//! Harmless words: plain English, members of the public protocols, formats and units.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Plain English words in their base form, as error messages use them. Names of vendors and
-/// products that are also English words are left out on purpose.
+/// Plain English words in their base form, as in error messages. Names of vendors and products that
+/// are also English words are left out on purpose.
 static WORDS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("words.txt").split_whitespace().collect());
 
-/// Parts of the member names of the public protocols.
+/// Parts of member names of the public protocols.
 static MEMBERS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("members.txt").split_whitespace().collect());
 
-/// Formats and terms that are not made of letters alone, or are not words.
+/// Formats and terms that contain other characters than letters, or are not words.
 const TERMS: [&str; 52] = [
     "3d", "aac", "api", "ascii", "avif", "base64", "bmp", "cors", "css", "csv", "flac", "gif",
     "h264", "h265", "heic", "html", "http", "https", "i.e", "e.g", "iso", "jpeg", "jpg", "json",
@@ -21,7 +21,7 @@ const TERMS: [&str; 52] = [
     "uuid", "wav", "webm", "webp",
 ];
 
-/// Units that may stand directly behind a number.
+/// Units that may directly follow a number.
 const UNITS: [&str; 26] = [
     "b", "bit", "bits", "bytes", "d", "fps", "gb", "gib", "h", "hz", "k", "kb", "kbps", "khz",
     "kib", "m", "mb", "mib", "min", "ms", "p", "px", "s", "sec", "st", "th",
@@ -33,7 +33,7 @@ pub(super) fn is_plain(word: &str) -> bool {
     if let (Some(only), None) = (chars.next(), chars.next()) {
         return only.is_ascii_alphabetic();
     }
-    // An audio format, and a product when it is written as a name.
+    // An audio format, but a product if it is written as a name.
     if word == "opus" {
         return true;
     }
@@ -42,13 +42,13 @@ pub(super) fn is_plain(word: &str) -> bool {
     is_known(lower) || is_inflected(lower)
 }
 
-/// Whether this is a part of a member's name.
+/// Whether this is a part of a member name.
 pub(super) fn is_member(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     MEMBERS.contains(lower.as_str()) || matches!(lower.as_str(), "k" | "n" | "p" | "b64" | "base64")
 }
 
-/// Whether this may stand behind the digits of a number.
+/// Whether this may directly follow the digits of a number.
 pub(super) fn is_unit(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     UNITS.contains(&lower.as_str())

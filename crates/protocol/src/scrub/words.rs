@@ -1,7 +1,8 @@
-//! Free words of an upstream inside an answer that passes as it came: why it refused, how it failed.
+//! An upstream's own words inside an answer that otherwise passes unchanged: why it refused, or how
+//! it failed.
 //!
-//! The text around them stays. Each string is judged as a refusal is ([`explain`]); what is not fit to
-//! be shown gives way to `null`, or to a sentence of ours where clients expect one.
+//! The text around them is kept. Each string is checked like an error message ([`explain`]). A
+//! string that cannot be shown becomes `null`, or a sentence of ours if clients expect one.
 
 use super::explain::{explain, explain_code};
 use super::identity::mask_keys;
@@ -9,17 +10,17 @@ use super::names::Names;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 
-/// What takes the place of a `message` of which nothing is fit to be shown.
+/// Replaces a `message` of which nothing can be shown.
 const UNEXPLAINED: &str = "The model's upstream refused this request.";
-/// The most that is kept of the words, for the operator.
+/// Limit for the words that are kept for operators.
 const KEPT_BYTES_MAX: usize = 2_000;
 
-/// What is changed in an answer, and what stood there.
+/// The edits to an answer, and the words that they removed.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
-    /// The changes, in places of the text that was read.
+    /// The edits, with positions in the text that was read.
     pub(crate) edits: Vec<Edit>,
-    /// The words that are not shown, with keys masked, for the operator alone.
+    /// The words that are not shown, with keys masked, for operators only.
     withheld: String,
 }
 
@@ -29,9 +30,9 @@ impl Words {
         (!self.withheld.is_empty()).then_some(&*self.withheld)
     }
 
-    /// Judges every string in the value of a member.
+    /// Checks every string in the value of a member.
     pub(crate) fn clean(&mut self, name: &str, value: Raw<'_>, names: Names<'_>) {
-        // The text has been checked already.
+        // The caller has validated the JSON.
         let _ = self.walk(name, value, names);
     }
 
@@ -77,7 +78,7 @@ impl Words {
         self.withhold(&text);
     }
 
-    /// Keeps words for the operator.
+    /// Keeps words for operators.
     pub(crate) fn withhold(&mut self, text: &str) {
         let left = KEPT_BYTES_MAX.saturating_sub(self.withheld.len());
         if left == 0 {
@@ -91,7 +92,7 @@ impl Words {
     }
 }
 
-/// Whether a member repeats what the caller said.
+/// Whether a member repeats words of the client.
 fn is_callers(name: &str) -> bool {
     name == "event_id"
 }

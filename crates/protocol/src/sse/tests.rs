@@ -42,7 +42,7 @@ fn a_bare_frame_is_data_and_the_name_of_an_event() {
     }
 }
 
-/// Pushes `stream` in pieces of the given sizes, in turn.
+/// Pushes `stream` in pieces of these sizes, repeatedly.
 fn frames(stream: &[u8], sizes: &[usize]) -> Vec<Frame> {
     let mut splitter = Splitter::default();
     let mut frames = Vec::new();

@@ -9,7 +9,8 @@ use crate::native::{Answer, Broken};
 use crate::rejection;
 use crate::scrub::{Ids, Names, is_identity, mask, strip};
 
-/// Speech with timestamps: JSON with the audio in it, which passes as it is but for who made it.
+/// Speech with timestamps: JSON that contains the audio. It passes unchanged, without the
+/// upstream's identity.
 pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, Broken> {
     let members =
         Members::read(body, Spelling::One).map_err(|error| Broken::malformed(error.to_string()))?;
@@ -24,7 +25,8 @@ pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, Bro
     Ok(whole(body, public_model))
 }
 
-/// A transcript, which passes as it is but for who made it; the duration that it reports is what is billed.
+/// A transcript. It passes unchanged, without the upstream's identity. The reported duration is
+/// billed.
 pub fn read_transcription(body: &Bytes, public_model: &str) -> Result<Answer, Broken> {
     let members =
         Members::read(body, Spelling::One).map_err(|error| Broken::malformed(error.to_string()))?;
@@ -36,7 +38,7 @@ pub fn read_transcription(body: &Bytes, public_model: &str) -> Result<Answer, Br
     let text = member("text").and_then(|it| it.value.string());
     let text = text.ok_or_else(|| Broken::malformed("no text in the answer"))?;
     let seconds = member("duration").and_then(|it| whole_seconds(it.value.text()));
-    // Nothing is heard in no time.
+    // A transcript with text cannot have a duration of zero.
     let seconds = seconds.filter(|seconds| *seconds > 0 || text.is_empty());
     Ok(Answer {
         seconds,
@@ -44,7 +46,7 @@ pub fn read_transcription(body: &Bytes, public_model: &str) -> Result<Answer, Br
     })
 }
 
-/// Seconds in decimals, rounded up; what is no plain number is none.
+/// Decimal seconds, rounded up. `None` if the text is not a plain number.
 fn whole_seconds(number: &str) -> Option<u64> {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let is_digits = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
@@ -52,7 +54,7 @@ fn whole_seconds(number: &str) -> Option<u64> {
     seconds.checked_add(u64::from(part.bytes().any(|it| it != b'0')))
 }
 
-/// Voices as the upstream lists them, without anything that tells who it is.
+/// The upstream's list of voices, without the upstream's identity.
 pub fn clean_voices(body: &Bytes, names: Names<'_>) -> Result<Bytes, Broken> {
     let mut cursor = Cursor::new(utf8(body)?);
     let mut edits = Vec::new();
@@ -65,7 +67,7 @@ pub fn clean_voices(body: &Bytes, names: Names<'_>) -> Result<Bytes, Broken> {
     Cursor::new(value.text()).object(|cursor, name| {
         any = true;
         let value = cursor.value()?;
-        // Some servers answer with the words of an error alone.
+        // Some servers answer with only an error text.
         let is_detail = name.is("detail") && value.shape() == Shape::String;
         if is_detail || name.is("error") && rejection::is_error(value) {
             let failure = rejection::read_event(value.text().as_bytes(), names.public);
@@ -127,7 +129,7 @@ fn clean(
     }
 }
 
-/// The answer as it came, but for who made it.
+/// The answer, without the upstream's identity.
 fn whole(body: &Bytes, public_model: &str) -> Answer {
     let mut pieces = ByteQueue::new();
     let value = utf8(body).and_then(|text| Cursor::new(text).value());

@@ -1,10 +1,11 @@
-//! What a voice upstream says when it refuses.
+//! Reads errors of voice upstreams.
 
 use crate::failure::Failure;
 use crate::rejection;
 use crate::scrub::Names;
 
-/// Reads a refusal. Unlike a text upstream's, a 404 is about what the caller named: a voice.
+/// Reads an error. Unlike with text upstreams, a 404 refers to something that the client named: a
+/// voice.
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let mut failure = rejection::read_failure(status, body, names);
     if status == 404 && !rejection::is_ours(body) {

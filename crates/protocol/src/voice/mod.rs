@@ -1,4 +1,4 @@
-//! Voice: speech, transcripts and voices, in the one wire format that they have.
+//! Voice: speech, transcripts and voices. There is one wire format for each.
 
 mod answer;
 mod failure;

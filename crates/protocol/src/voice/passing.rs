@@ -1,11 +1,11 @@
-//! Audio on its way through: no byte of it is looked at.
+//! Passes audio through without looking at it.
 
 use bytes::Bytes;
 
 use crate::byte_queue::ByteQueue;
 use crate::native::{Broken, Seen};
 
-/// Passes audio on as it comes, up to a limit.
+/// Passes audio on as it arrives, up to a limit.
 #[derive(Debug)]
 pub struct Passing {
     left: usize,
@@ -14,7 +14,7 @@ pub struct Passing {
 }
 
 impl Passing {
-    /// Passes at most `bytes_max` bytes.
+    /// Passes on at most `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Self {
         Self {
             left: bytes_max,
@@ -43,7 +43,7 @@ impl Passing {
         Ok(())
     }
 
-    /// What has been seen.
+    /// What the stream has contained so far.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }

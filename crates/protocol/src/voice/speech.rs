@@ -1,4 +1,4 @@
-//! Requests for speech: `POST /v1/tts`, and the form that common SDKs know, `POST /v1/audio/speech`.
+//! Speech requests: `POST /v1/tts`, and the form of common SDKs, `POST /v1/audio/speech`.
 
 use std::borrow::Cow;
 
@@ -9,25 +9,25 @@ use crate::guard;
 use crate::json::patch::{self, Edit};
 use crate::json::{Members, Raw, Spelling, write, write_string};
 
-/// Codecs of the renamed form that the upstream has too.
+/// Codecs of the SDK form that the upstream supports.
 const CODECS: [&str; 3] = ["mp3", "wav", "pcm"];
 
-/// A request for speech that was read and not refused.
+/// A speech request that was read and accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Speech {
     /// The public id of the model.
     pub model: String,
-    /// Unicode scalar values of the text as sent, which is what is billed.
+    /// The number of Unicode scalar values in the text, which is billed.
     pub characters: u64,
-    /// Whether the answer is JSON with the audio in it, instead of audio.
+    /// Whether the answer is JSON that contains the audio, instead of audio.
     pub with_timestamps: bool,
-    /// The body for the upstream, which knows no `model` here.
+    /// The body for the upstream, which has no `model` here.
     pub body: Bytes,
     /// The value of `x-dropped-params`.
     pub dropped: Option<String>,
 }
 
-/// Reads `POST /v1/tts`: `model` is cut out, every other byte stays.
+/// Reads `POST /v1/tts`. Removes `model` and keeps every other byte.
 pub fn read_speech(body: &Bytes) -> Result<Speech, Failure> {
     let members = Members::read(body, Spelling::One)?;
     let model = model_of(&members)?;
@@ -42,7 +42,7 @@ pub fn read_speech(body: &Bytes) -> Result<Speech, Failure> {
     })
 }
 
-/// Reads `POST /v1/audio/speech`: the same request under other names.
+/// Reads `POST /v1/audio/speech`: the same request with other names.
 pub fn read_renamed_speech(body: &Bytes) -> Result<Speech, Failure> {
     let members = Members::read(body, Spelling::One)?;
     let model = model_of(&members)?;
@@ -93,7 +93,7 @@ pub fn read_renamed_speech(body: &Bytes) -> Result<Speech, Failure> {
                 }
             }
         }
-        // The upstream demands it, and these clients have no word for it.
+        // The upstream requires it, and this form has no member for it.
         if !members.iter().any(|member| member.name == "language") {
             object.text("language", "auto");
         }
@@ -108,7 +108,7 @@ pub fn read_renamed_speech(body: &Bytes) -> Result<Speech, Failure> {
     })
 }
 
-/// A name as it stands between quotes.
+/// A name with the escapes that it needs between quotes.
 fn escaped(name: &str) -> String {
     let mut quoted = Vec::with_capacity(name.len() + 2);
     write_string(&mut quoted, name);

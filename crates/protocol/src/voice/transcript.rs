@@ -1,4 +1,4 @@
-//! Requests for transcripts: the form of `POST /v1/stt`, and of `POST /v1/audio/transcriptions`.
+//! Transcript requests: the forms of `POST /v1/stt` and of `POST /v1/audio/transcriptions`.
 
 use super::watch::Listened;
 use crate::failure::Failure;
@@ -7,14 +7,14 @@ use crate::guard::form_field;
 use crate::guard::is_web_url;
 use crate::multipart::{Form, Part};
 
-/// The part that is no text.
+/// The part that is not text.
 const FILE: &str = "file";
-/// Audio behind a URL is taken for this long.
+/// The assumed duration of audio behind a URL.
 const URL_SECONDS: u64 = 6 * 3600;
-/// No speech codec makes less of a second.
+/// No speech codec needs fewer bytes per second.
 const BYTES_PER_SECOND_MIN: u64 = 750;
 
-/// What common SDKs may say besides, and this upstream has no word for.
+/// Fields of common SDKs that this upstream does not have.
 const DROPPED: [&str; 5] = [
     "chunking_strategy",
     "include[]",
@@ -23,25 +23,26 @@ const DROPPED: [&str; 5] = [
     "timestamp_granularities[]",
 ];
 
-/// A request for a transcript that was read and not refused.
+/// A transcript request that was read and accepted.
 #[derive(Debug)]
 pub struct Transcript {
     /// The public id of the model.
     pub model: String,
-    /// The most seconds that may be heard, whatever the request says of its audio.
+    /// Upper bound for the duration, whatever the request says about its audio.
     pub seconds_max: u64,
-    /// The seconds that are billed where the answer tells none: as the request says, else the most.
+    /// The seconds to bill if the answer reports none: as the request says, otherwise the upper
+    /// bound.
     pub seconds_told: u64,
-    /// The public address of the audio, where it is not in the form.
+    /// The public URL of the audio, if the form does not contain it.
     pub url: Option<String>,
     /// The value of `x-dropped-params`.
     pub dropped: Option<String>,
-    /// All fields but `model` in their order, then the file: the upstream demands it last.
+    /// All fields except `model` in their order, then the file, which the upstream requires last.
     parts: Vec<Part>,
 }
 
 impl Transcript {
-    /// The form for an upstream that knows the model by this name.
+    /// The form for an upstream that uses this name for the model.
     pub fn form(&self, upstream_model: &str) -> Form {
         let mut parts = Vec::with_capacity(self.parts.len() + 1);
         parts.push(Part::field("model", upstream_model.to_owned()));
@@ -70,7 +71,7 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
                 continue;
             }
         };
-        // Two readers could take two of them, or another spelling.
+        // Two readers could read different ones, or another spelling.
         if place.is_some() || part.name != name {
             let twice = format!("`{name}` must stand in the form once, under this name.");
             return Err(Failure::invalid(twice).param(name));
@@ -94,7 +95,7 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
             return Err(Failure::request_too_large(file_bytes_max));
         }
         (Some(bytes), _) => {
-            // Audio that is said to be raw may be compressed all the same.
+            // Audio that is declared as raw may still be compressed.
             let most = bytes.div_ceil(BYTES_PER_SECOND_MIN).min(URL_SECONDS);
             (most, seconds_of(bytes, &fields)?.min(most))
         }
@@ -116,7 +117,7 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
     })
 }
 
-/// Reads `POST /v1/audio/transcriptions`: what the upstream has no word for is left out.
+/// Reads `POST /v1/audio/transcriptions`. Fields that the upstream does not have are dropped.
 pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Failure> {
     let mut dropped: Vec<&str> = Vec::new();
     let mut parts = Vec::with_capacity(form.parts.len());
@@ -136,7 +137,7 @@ pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transc
             let message = format!("`{name}` has no value that is supported.");
             return Err(Failure::unsupported_parameter(name, message));
         }
-        // JSON is what comes anyway.
+        // JSON is the default.
         if matches!(part.name.as_str(), "stream" | "response_format") {
             continue;
         }
@@ -157,8 +158,8 @@ pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transc
     })
 }
 
-/// How long audio of this size sounds, as the request says. Audio without a header tells it exactly,
-/// by the same members as the query of a session does.
+/// The duration of audio of this size, by the members of the request. They describe raw audio
+/// exactly, as the query of a session does.
 fn seconds_of(bytes: u64, fields: &Form) -> Result<u64, Failure> {
     let field = |name: &str| Ok::<_, Failure>(fields.one(name)?.map(Part::text));
     let format = field("audio_format")?;
@@ -170,7 +171,7 @@ fn seconds_of(bytes: u64, fields: &Form) -> Result<u64, Failure> {
         multichannel.as_deref(),
         channels.as_deref(),
     );
-    // What is not told, or not understood, may be the most compressed.
+    // Audio without a known format may have the strongest compression.
     let is_told = format.is_some() && rate.is_some();
     let per_second = told.ok().filter(|_| is_told);
     let per_second = per_second.map_or(BYTES_PER_SECOND_MIN, Listened::bytes_per_second);
@@ -239,7 +240,7 @@ mod tests {
                 ],
                 3,
             ),
-            // One channel, whatever number stands beside it.
+            // One channel, whatever the other member says.
             (
                 vec![
                     ("file", &audio),
@@ -262,7 +263,7 @@ mod tests {
             let fields: Vec<_> = [("model", "m/v")].into_iter().chain(fields).collect();
             let transcript = read_transcript(form(&fields), 50_000).unwrap();
             assert_eq!(transcript.seconds_told, seconds, "{seconds}");
-            // A compressed file may hide behind whatever is said.
+            // The file may be compressed, whatever the request says.
             let most = if transcript.url.is_some() { 21_600 } else { 43 };
             assert_eq!(transcript.seconds_max, most, "{seconds}");
         }

@@ -15,10 +15,10 @@ fn tokens(json: &str) -> u64 {
 fn json_is_counted_by_its_strings() {
     let estimate = tokens(r#"[{"role":"user","content":"Tell me about the sea."}]"#);
     assert!((7..=14).contains(&estimate), "{estimate}");
-    // Escapes count as what they mean.
+    // Escapes count as the characters that they encode.
     let (escaped, meant) = (r#"["\u4f60\u597d\n"]"#, "[\"你好\\n\"]");
     assert_eq!(tokens(escaped), tokens(meant));
-    // Numbers are text to a model.
+    // Models read numbers as text.
     let numbers = format!("[{}1]", "31415926,".repeat(1000));
     assert!(tokens(&numbers) > 3000);
 }
@@ -83,7 +83,7 @@ fn media_of_unknown_length_may_fill_the_context() {
         let count = count(&message(part));
         assert!(count.fills_context, "{part}");
         assert_eq!(count.tokens_max, None, "{part}");
-        // A bucket of tokens per minute is not asked for the whole context.
+        // The estimate for a rate limit is not the whole context.
         assert!((IMAGE_TOKENS..2_000).contains(&count.tokens), "{count:?}");
     }
     for part in [
@@ -96,7 +96,7 @@ fn media_of_unknown_length_may_fill_the_context() {
         assert!(!count.fills_context, "{part}");
         assert!((IMAGE_TOKENS..2_000).contains(&count.tokens), "{count:?}");
     }
-    // Nothing says that these are media.
+    // Nothing declares these as media.
     let result = r#"{"type":"web_search_result","url":"https://a.example","file_id":"f"}"#;
     assert!(tokens(&message(result)) < 100);
 }
@@ -210,8 +210,8 @@ fn any_json() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// The law: no JSON text of n bytes counts below n/12 tokens, whatever its shape or escapes.
-    /// Only what is declared a medium where media stand is left out of the n.
+    /// No JSON text of n bytes counts as less than n/12 tokens, whatever its form or escapes. Only
+    /// declared media in places for media are excluded from n.
     #[test]
     fn no_json_counts_below_its_floor(json in any_json(), times in 1_usize..6) {
         let json = format!("[{}]", vec![json; times].join(","));
@@ -224,7 +224,7 @@ proptest! {
             prop_assert!(count.tokens * BYTES_PER_TOKEN_MAX >= text_bytes, "{count:?} {json}");
             prop_assert!(count.tokens_max.is_none_or(|most| most >= count.tokens), "{count:?} {json}");
             prop_assert!(reading == Reading::Conversation || count.media_bytes == 0);
-            // A medium is paid for as one.
+            // A medium costs at least one image.
             prop_assert!(count.media_bytes == 0 || count.tokens >= IMAGE_TOKENS);
         }
     }

@@ -1,4 +1,4 @@
-//! Streams of each family, in any pieces.
+//! Streams of each family, in any chunking.
 
 use proptest::prelude::*;
 

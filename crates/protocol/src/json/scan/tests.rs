@@ -8,7 +8,7 @@ fn check(text: &str) -> Result<(), SyntaxError> {
     cursor.end()
 }
 
-/// Goes into every container instead of skipping it, so that both walks are compared.
+/// Enters every container instead of skipping it, so that both ways are compared.
 fn walk(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
     match cursor.shape()? {
         Shape::Object => cursor.object(|cursor, _| walk(cursor)),
@@ -83,7 +83,7 @@ fn depth_is_bounded_whichever_way_it_is_walked() {
         assert_eq!(check(&bomb).unwrap_err().what, What::Depth);
         let walked = walk(&mut Cursor::new(&bomb));
         assert_eq!(walked.unwrap_err().what, What::Depth);
-        // Half walked, half skipped.
+        // Half is entered, half is skipped.
         let half = Cursor::new(&bomb).object(|cursor, _| cursor.value().map(drop));
         if open != "[" {
             assert_eq!(half.unwrap_err().what, What::Depth);

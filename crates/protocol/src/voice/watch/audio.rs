@@ -1,15 +1,16 @@
-//! How long audio sounds, in whole numbers.
+//! Durations of audio, in integers.
 
-/// Parts of a second that every rate of these protocols divides, two bytes a sample included.
+/// Ticks per second. Every sample rate of these protocols divides it, also with two bytes per
+/// sample.
 pub(super) const TICKS_PER_SECOND: u64 = 28_224_000;
 const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 
-/// How audio is written.
+/// The encoding of audio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// So many bytes are a second.
+    /// A fixed number of bytes per second.
     Bytes { per_second: u64 },
-    /// One packet, which tells its own duration.
+    /// One packet, which contains its own duration.
     Opus,
 }
 
@@ -21,7 +22,7 @@ impl Default for Format {
 }
 
 impl Format {
-    /// How long audio sounds, in ticks.
+    /// The duration of audio, in ticks.
     pub(super) fn ticks(self, audio: &[u8]) -> u64 {
         match self {
             Self::Bytes { per_second } => {
@@ -31,7 +32,7 @@ impl Format {
         }
     }
 
-    /// How long audio in base64 sounds, in ticks.
+    /// The duration of base64 audio, in ticks.
     pub(super) fn ticks_of_base64(self, text: &str) -> u64 {
         match self {
             Self::Bytes { per_second } => bytes_ticks(base64_bytes(text), per_second),
@@ -49,9 +50,11 @@ fn bytes_ticks(bytes: u64, per_second: u64) -> u64 {
     u64::try_from(ticks).unwrap_or(u64::MAX)
 }
 
-/// The bytes that base64 stands for; white space, all that does not print, and padding count nothing.
+/// The number of bytes that base64 decodes to. White space, control characters and padding do not
+/// count.
 pub(super) fn base64_bytes(text: &str) -> u64 {
-    // Every frame of audio comes through here. Counted in bytes, sixteen are compared at a time.
+    // Every frame of audio passes through here. Counting in bytes lets sixteen be compared at a
+    // time.
     let no_signs = |block: &[u8]| -> u8 {
         let is_none = |byte: &u8| *byte <= b' ' || *byte == b'=';
         block.iter().map(|byte| u8::from(is_none(byte))).sum()
@@ -62,8 +65,8 @@ pub(super) fn base64_bytes(text: &str) -> u64 {
     signs / 4 * 3 + signs % 4 * 3 / 4
 }
 
-/// Decodes the first three bytes, all that an Opus packet's duration stands in, and tells how many
-/// of them there are.
+/// Decodes the first three bytes, which hold the duration of an Opus packet, and returns how many
+/// there are.
 fn first_bytes(text: &str) -> ([u8; 3], usize) {
     let mut bits = 0u32;
     let mut signs = 0;

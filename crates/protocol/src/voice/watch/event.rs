@@ -1,4 +1,4 @@
-//! A JSON event, as far as a watch looks into it.
+//! A JSON event, as far as a watch reads it.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ pub(super) struct Event<'a> {
     kind: Cow<'a, str>,
 }
 
-/// Why a text is no event.
+/// Why a text is not an event.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// No JSON object: it goes on as it is, and the other side will say so.
+    /// Not a JSON object. It is passed on, and the other side will reject it.
     NoEvent,
-    /// Two readers could see two events in it.
+    /// Two readers could see different events in it.
     Ambiguous(Failure),
 }
 
@@ -44,12 +44,12 @@ impl<'a> Event<'a> {
         self.members.get(name)
     }
 
-    /// The string of this name, unescaped; anything else is the other side's to judge.
+    /// The string with this name, unescaped. Values of other types are left to the other side.
     pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, Failure> {
         Ok(self.get(name)?.and_then(text_of))
     }
 
-    /// The object of this name.
+    /// The object with this name.
     pub(super) fn object(&self, name: &'static str) -> Result<Option<Members<'a>>, Failure> {
         object_of(self.get(name)?, name)
     }
@@ -59,12 +59,12 @@ impl<'a> Event<'a> {
     }
 }
 
-/// The string that a value is, unescaped.
+/// The value as a string, unescaped.
 pub(super) fn text_of(value: Raw<'_>) -> Option<Cow<'_, str>> {
     value.string().map(|text| text.decode_lossy())
 }
 
-/// The object that a value is; `path` is its name for the caller.
+/// The value as an object. `path` is its name in messages for the client.
 pub(super) fn object_of<'a>(
     value: Option<Raw<'a>>,
     path: &'static str,
@@ -84,7 +84,7 @@ pub(super) fn objects_of<'a>(
         return Ok(Vec::new());
     };
     let mut items = Vec::new();
-    // The text was read once already, so this cannot fail.
+    // The text was validated before, so this cannot fail.
     let _ = Cursor::new(list.text()).array(|cursor| {
         items.push(cursor.value()?);
         Ok::<_, SyntaxError>(())
@@ -95,8 +95,8 @@ pub(super) fn objects_of<'a>(
     objects.collect()
 }
 
-/// The value at a path of names; `null` is one. Only for what an upstream says: a doubtful object
-/// has none.
+/// The value at a path of names, even if it is `null`. Only for events of an upstream: an ambiguous
+/// object counts as empty.
 pub(super) fn at<'a>(value: Raw<'a>, path: &[&str]) -> Option<Raw<'a>> {
     let Some((first, rest)) = path.split_first() else {
         return Some(value);

@@ -1,4 +1,4 @@
-//! Events in which an upstream says that something failed, in its own words.
+//! Removes the upstream's identity from events that report a failure.
 
 use super::event::{Event, at};
 use super::frame::Changed;
@@ -6,7 +6,7 @@ use crate::json::Raw;
 use crate::json::patch;
 use crate::scrub::{Names, Words};
 
-/// The event without what would tell who the upstream is, if there is anything of that in it.
+/// The event without the words that identify the upstream, if it contains any.
 pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<Changed> {
     let member = |name: &str| event.get(name).ok().flatten();
     let mut words = Words::default();
@@ -15,7 +15,7 @@ pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<C
             words.clean(name, value, names);
         }
     };
-    // A text in the place of an object is the message itself.
+    // A string in place of an object is the message itself.
     clean("message", member("error"));
     if event.kind() == "error" {
         for name in ["message", "code", "reason", "detail"] {
@@ -35,7 +35,7 @@ pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<C
     })
 }
 
-/// Whether a text may be an event that tells of a failure. Others need not be read.
+/// Whether a text may be an event that reports a failure. Other events need not be read.
 pub(super) fn may_tell(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), b"error").is_some() || text.contains('\\')
 }

@@ -1,37 +1,37 @@
-//! What a watch is told, and what it tells.
+//! The input and output of a watch.
 
 use super::text_tokens::TextTokens;
 use crate::failure::Failure;
 
-/// A message of a session, as it came.
+/// A message of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// JSON, as a rule.
+    /// Usually JSON.
     Text(&'a str),
     /// Audio.
     Binary(&'a [u8]),
 }
 
-/// What becomes of a caller's frame.
+/// What to do with a frame of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on as it is.
+    /// Relay it unchanged.
     Relay,
-    /// It stays here, and the caller is told why. The session goes on.
+    /// Refuse it and tell the client why. The session continues.
     Refuse {
-        /// Why.
+        /// The reason.
         failure: Box<Failure>,
-        /// The caller's own id of the event.
+        /// The client's id of the event.
         event_id: Option<String>,
     },
 }
 
-/// What takes the place of an upstream's frame.
+/// A replacement for a frame of the upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// The text for the caller.
+    /// The text for the client.
     pub text: String,
-    /// Words of the upstream about itself that are not in it; for the operator.
+    /// Words that identify the upstream and were removed, for operators.
     pub withheld: Option<Box<str>>,
 }
 
@@ -51,18 +51,18 @@ pub struct Reading {
     pub realtime_seconds: u64,
     /// Text inputs of a realtime session.
     pub text_inputs: u64,
-    /// Text tokens that the responses of a realtime session have reported.
+    /// Text tokens that responses of a realtime session have reported.
     pub text: TextTokens,
-    /// Text tokens of the response under way, as counted: they are held for until it reports.
+    /// Text tokens of the current response by our count. They are held until it reports its usage.
     pub open_text: TextTokens,
     /// Characters of streaming speech.
     pub characters: u64,
-    /// Seconds of streaming transcripts, rounded up.
+    /// Seconds of streaming transcription, rounded up.
     pub heard_seconds: u64,
 }
 
 impl Reading {
-    /// The reading at the end of a session: the response under way will report nothing any more.
+    /// The final reading of a session, after which the current response cannot report its usage.
     #[must_use]
     pub fn ended(self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Streaming transcripts: seconds of the audio that goes on.
+//! Streaming transcription: meters the seconds of audio that are relayed.
 
 use super::frame::{Frame, Reading, Verdict};
 use crate::failure::Failure;
@@ -6,15 +6,15 @@ use crate::failure::Failure;
 const RATES: [u32; 6] = [8000, 16_000, 22_050, 24_000, 44_100, 48_000];
 const CHANNELS_MAX: u64 = 8;
 
-/// How the audio of a session is written, as its query tells.
+/// The encoding of a session's audio, by its query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listened {
     bytes_per_second: u64,
 }
 
 impl Listened {
-    /// Reads the members of the query that billing depends on; what is none of the known values
-    /// is refused before the session.
+    /// Reads the members of the query that billing depends on. Unknown values are refused before
+    /// the session starts.
     pub fn read(
         encoding: Option<&str>,
         sample_rate: Option<&str>,
@@ -46,7 +46,7 @@ impl Listened {
         })
     }
 
-    /// Bytes of audio that sound for one second.
+    /// Bytes of audio per second.
     pub fn bytes_per_second(self) -> u64 {
         self.bytes_per_second
     }

@@ -1,8 +1,8 @@
-//! What a socket's session uses, read beside the relay.
+//! Meters WebSocket sessions beside the relay.
 //!
-//! A [`Watch`] sees every frame and the time since the session began; it says what is to become of
-//! the frame, and how much has been used. It owns no socket and no clock, so that whole sessions are
-//! tables in its tests.
+//! A [`Watch`] sees every frame and the time since the session started. It decides what to do with
+//! the frame and how much has been used. It owns no socket and no clock, so tests describe whole
+//! sessions as tables.
 
 mod audio;
 mod event;
@@ -39,7 +39,7 @@ enum Kind {
 }
 
 impl Watch {
-    /// For `/v1/realtime`, to a caller who knows the model as `public_model`.
+    /// For `/v1/realtime`, for a client that knows the model as `public_model`.
     pub fn realtime(public_model: &str) -> Self {
         Self(Kind::Realtime(Box::new(Realtime::new(public_model))))
     }
@@ -49,12 +49,12 @@ impl Watch {
         Self(Kind::Speak(Speak::default()))
     }
 
-    /// For the `/v1/stt` socket, whose query tells how its audio is written.
+    /// For the `/v1/stt` socket, whose query describes its audio.
     pub fn transcript(listened: Listened) -> Self {
         Self(Kind::Listen(Listen::new(listened)))
     }
 
-    /// A frame of the caller's. One that is refused has counted nothing.
+    /// Takes a frame of the client. A refused frame is not metered.
     pub fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
         match &mut self.0 {
             Kind::Realtime(realtime) => realtime.on_client(frame),
@@ -63,8 +63,8 @@ impl Watch {
         }
     }
 
-    /// A frame of the upstream's, `now_ms` after the session began: what takes its place, where it
-    /// names the model or tells of a failure in words that say who the upstream is.
+    /// Takes a frame of the upstream, `now_ms` after the start of the session. Returns a
+    /// replacement if the frame names the model or contains words that identify the upstream.
     pub fn on_upstream(
         &mut self,
         frame: Frame<'_>,
@@ -80,7 +80,7 @@ impl Watch {
         }
     }
 
-    /// What has been used until `now_ms`.
+    /// What was used until `now_ms`.
     pub fn reading(&self, now_ms: u64) -> Reading {
         match &self.0 {
             Kind::Realtime(realtime) => realtime.reading(now_ms),
@@ -90,8 +90,8 @@ impl Watch {
     }
 }
 
-/// The frame that ends a session with a failure, or refuses a part of it; every client of the three
-/// sockets finds its words in it.
+/// The frame that ends a session with a failure, or refuses a frame. Clients of all three sockets
+/// understand it.
 pub fn write_failure_frame(failure: &Failure, event_id: &str, caused_by: Option<&str>) -> String {
     let kind = match failure.status() {
         402 => "insufficient_quota",

@@ -16,7 +16,7 @@ const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 pub(super) struct Realtime {
     public_model: Box<str>,
     turns: Turns,
-    /// When turns were last taken in another way.
+    /// When the turn mode last changed.
     since_ms: u64,
     /// What was used before that, and the audio since.
     ticks: u64,
@@ -27,7 +27,7 @@ pub(super) struct Realtime {
 }
 
 impl Realtime {
-    /// Until the upstream tells, the dearer way is assumed.
+    /// Assumes the more expensive turn mode until the upstream reports it.
     pub(super) fn new(public_model: &str) -> Self {
         Self {
             public_model: public_model.into(),
@@ -54,7 +54,7 @@ impl Realtime {
                 Ok(()) => Verdict::Relay,
                 Err(failure) => Verdict::refuse(failure, event.id()),
             },
-            // What cannot be read counts by its bytes (S7).
+            // A frame that cannot be read counts by its bytes (S7).
             Err(Unread::NoEvent) => {
                 self.hear(self.input.ticks_of_base64(text));
                 Verdict::Relay
@@ -63,7 +63,7 @@ impl Realtime {
         }
     }
 
-    /// An event of the caller's; a failure keeps it here, and then it has counted nothing.
+    /// Takes an event of the client. If it fails, the event is refused and not metered.
     fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event.kind() {
             "input_audio_buffer.append" => {
@@ -93,7 +93,7 @@ impl Realtime {
                 if let Some(response) = event.object("response")? {
                     refuse_file_search(&response)?;
                     refuse_template(&response, "response.prompt")?;
-                    // Items that are only for this response sound like any other.
+                    // Items that belong only to this response count like any other.
                     let mut ticks = 0u64;
                     for item in objects_of(response.get("input")?, "response.input")? {
                         ticks = ticks.saturating_add(Item::read(&item, self.input)?.ticks);
@@ -152,7 +152,7 @@ impl Realtime {
         }
     }
 
-    /// Audio counts where the time does not.
+    /// Meters audio, in the mode in which time is not metered.
     fn hear(&mut self, ticks: u64) {
         if self.turns == Turns::PushToTalk {
             self.ticks = self.ticks.saturating_add(ticks);
@@ -169,7 +169,7 @@ impl Realtime {
         }
     }
 
-    /// The settings that the upstream says are in force.
+    /// Takes the settings that the upstream reports as active.
     fn settle_on(&mut self, session: Raw<'_>, now_ms: u64) {
         self.input = session::input_format(session).unwrap_or(self.input);
         self.output = session::output_format(session).unwrap_or(self.output);
@@ -182,7 +182,7 @@ impl Realtime {
         }
     }
 
-    /// The event with the public id in the place of the upstream's name.
+    /// The event with the public id in place of the upstream's name.
     fn renamed(&self, text: &str, session: Raw<'_>) -> Option<String> {
         let name = at(session, &["model"]).filter(|name| !name.is_null())?;
         let span = name.span();
@@ -192,7 +192,7 @@ impl Realtime {
         Some([text.get(..span.start)?, &public, text.get(span.end..)?].concat())
     }
 
-    /// The model was chosen and priced at the handshake.
+    /// Refuses a change of the model, which was chosen and priced at the handshake.
     fn refuse_another_model(&self, session: &Members<'_>) -> Result<(), Failure> {
         let same = |model: Raw<'_>| text_of(model).is_some_and(|it| *it == *self.public_model);
         match session.get("model")? {
@@ -224,7 +224,7 @@ impl Item {
             ..Self::default()
         };
         for part in objects_of(item.get("content")?, "item.content")? {
-            // Only bytes are audio, whatever a part calls itself.
+            // Only bytes are audio, whatever type a part declares.
             if let Some(audio) = part.get("audio")?.and_then(text_of) {
                 read.has_audio |= base64_bytes(&audio) > 0;
                 let ticks = format.ticks_of_base64(&audio);
@@ -234,13 +234,14 @@ impl Item {
         Ok(read)
     }
 
-    /// All but results of functions and what carries audio (`docs/api/sessions.md`).
+    /// Whether it counts as text: all items except results of functions and those with audio
+    /// (`docs/api/sessions.md`).
     fn is_text(&self) -> bool {
         !self.has_audio && !self.is_result
     }
 }
 
-/// A session is not kept; only `null` and a plain no do not ask for it.
+/// Refuses session resumption, because sessions are not stored. `null` and `false` are allowed.
 fn refuse_resumption(session: &Members<'_>) -> Result<(), Failure> {
     let Some(resumption) = session.get("resumption")? else {
         return Ok(());
@@ -256,7 +257,7 @@ fn refuse_resumption(session: &Members<'_>) -> Result<(), Failure> {
     Err(Failure::stateful_not_supported(why).param("session.resumption"))
 }
 
-/// A template is kept in the operator's account, which all callers share.
+/// Refuses templates. They are stored in the operator's account, which all clients share.
 fn refuse_template(holder: &Members<'_>, path: &'static str) -> Result<(), Failure> {
     if holder.get("prompt")?.is_some() {
         let why = "Stored prompts are not available.";
@@ -265,7 +266,7 @@ fn refuse_template(holder: &Members<'_>, path: &'static str) -> Result<(), Failu
     Ok(())
 }
 
-/// There are no stored files to look into.
+/// Refuses file search, because there are no stored files.
 fn refuse_file_search(holder: &Members<'_>) -> Result<(), Failure> {
     for tool in objects_of(holder.get("tools")?, "session.tools")? {
         let kind = tool.get("type")?.and_then(text_of);

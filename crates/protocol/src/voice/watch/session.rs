@@ -1,4 +1,4 @@
-//! What of a realtime session's settings the meter depends on.
+//! The settings of a realtime session that metering depends on.
 
 use std::ops::RangeInclusive;
 
@@ -6,20 +6,21 @@ use super::audio::Format;
 use super::event::{at, text_of};
 use crate::json::{Integer, Raw};
 
-/// Rates of samples that can be meant; a session that names another keeps the one it had.
+/// Plausible sample rates. A session that sets another one keeps its previous rate.
 const RATES: RangeInclusive<u64> = 8_000..=192_000;
 const RATE: u64 = 24_000;
 
-/// How a session's turns are taken, which decides what is billed.
+/// The turn mode of a session, which decides what is billed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turns {
-    /// The upstream listens all the time: every second counts.
+    /// The upstream listens all the time, so every second counts.
     VoiceActivity,
-    /// The caller says when: audio counts, both ways.
+    /// The client decides when to talk, so audio counts in both directions.
     PushToTalk,
 }
 
-/// Client generations differ in where they put it; the vendor's own place counts first.
+/// The turn mode. Generations of clients put it in different members. The vendor's own has
+/// priority.
 pub(super) fn turns(session: Raw<'_>) -> Option<Turns> {
     let places: [&[&str]; 2] = [&["turn_detection"], &["audio", "input", "turn_detection"]];
     let told = places.iter().find_map(|place| at(session, place))?;
@@ -30,12 +31,12 @@ pub(super) fn turns(session: Raw<'_>) -> Option<Turns> {
     })
 }
 
-/// The format of what the caller says.
+/// The format of the client's audio.
 pub(super) fn input_format(session: Raw<'_>) -> Option<Format> {
     format(session, "input", "input_audio_format")
 }
 
-/// The format of what the upstream says.
+/// The format of the upstream's audio.
 pub(super) fn output_format(session: Raw<'_>) -> Option<Format> {
     format(session, "output", "output_audio_format")
 }

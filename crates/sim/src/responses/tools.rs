@@ -5,7 +5,8 @@ use crate::openai::{Member, Refusal, read_name, strict};
 use serde_json::{Value, json};
 
 const TOOLS_MAX: usize = 128;
-/// Tools that the vendor runs. The simulator accepts them and does not use them.
+/// Tools that the vendor runs itself, and `namespace`, which groups functions. The simulator takes them and never
+/// uses them.
 const HOSTED: &[&str] = &[
     "apply_patch",
     "code_interpreter",
@@ -15,6 +16,8 @@ const HOSTED: &[&str] = &[
     "image_generation",
     "local_shell",
     "mcp",
+    "namespace",
+    "programmatic_tool_calling",
     "shell",
     "tool_search",
     "web_search",

@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn a_burst_of_the_limit_is_admitted_exactly() {
-        // Limits that divide a minute and limits that do not, small and beyond a nanosecond grid.
+        // Limits that divide a minute and limits that do not, small ones and ones beyond the
+        // nanosecond resolution.
         for limit in [1, 2, 3, 7, 59, 60, 61, 999, 10_007, 99_991] {
             assert_eq!(burst(&mut Bucket::default(), limit, NOON), limit);
         }
@@ -282,7 +283,7 @@ mod tests {
         let mut bucket = Bucket::default();
         bucket.force(u64::MAX, 1, NOON);
         assert_eq!(bucket.take(1, 1, NOON), Err(Wait::Ms(3_600_000)));
-        // A request that was a moment earlier does not wipe the debt out.
+        // A request with a slightly earlier time does not erase the debt.
         assert_eq!(
             bucket.take(1, 1, NOON.minus_ms(5)),
             Err(Wait::Ms(3_600_005))
@@ -319,9 +320,9 @@ mod tests {
         }
     }
 
-    /// A bucket as one would draw it: a level that rises with every millisecond.
+    /// A simple model of a bucket: a level that rises with every millisecond.
     struct Naive {
-        /// In parts of 1/60000 token, of which a limit of N gets N in a millisecond.
+        /// In units of 1/60000 token. With a limit of N, the level rises by N per millisecond.
         level: i128,
         filled_at: i64,
         limit: i128,
@@ -389,7 +390,7 @@ mod tests {
             count in 0_u64..1_000,
             pause in 0_i64..70_000,
         ) {
-            // Unless the debt is so deep that it is cut off.
+            // Unless the debt is so large that it is capped.
             prop_assume!(u64::from(limit) * 59 > before + count);
             let mut bucket = Bucket::default();
             bucket.force(before, limit, NOON);

@@ -289,7 +289,7 @@ mod tests {
         let (mut wallet, mut key, mut reservation) = held();
         stop_counting(&mut key, &mut reservation).unwrap();
         assert_eq!(key.open_holds, 0);
-        // A second time changes nothing, and neither does the end.
+        // A second call changes nothing, and neither does the close.
         stop_counting(&mut key, &mut reservation).unwrap();
         release(&mut wallet, &mut key, &reservation, NOON).unwrap();
         assert_eq!(key.open_holds, 0);

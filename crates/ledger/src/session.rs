@@ -153,7 +153,7 @@ mod tests {
             let spent = 100 - wallet.balance.get() - wallet.gift_balance.get();
             assert_eq!(spent, charge, "{name}");
             assert_eq!(key.open_holds, 1);
-            // The hold that is left closes as any other.
+            // The remaining hold is closed like any other.
             let held = Reservation {
                 hold: stepped.hold,
                 ..reservation
@@ -179,7 +179,7 @@ mod tests {
             NOON,
         )
         .unwrap();
-        // 100 and 5 of debt, less 75 of others: 15 are charged and 15 are held.
+        // 100 plus a debt of 5, minus 75 of other calls: 15 are charged and 15 are held.
         assert_eq!(stepped.charge, Micro::new(15));
         assert_eq!(stepped.hold, Micro::new(15));
         assert_eq!(wallet.headroom(limit), 0);

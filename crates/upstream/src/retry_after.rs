@@ -119,7 +119,7 @@ mod tests {
         };
         let ten = Some(Duration::from_secs(10));
         assert_eq!(wait("Sun, 06 Nov 1994 08:49:57 GMT"), ten);
-        // A date that cannot be read is no date.
+        // An unreadable date is ignored.
         assert_eq!(wait("yesterday"), Some(Duration::from_secs(30)));
     }
 

@@ -150,7 +150,7 @@ fn each_limit_refuses_by_itself_and_changes_nothing() {
             Refusal::Concurrency,
         ),
         (|_, key| key.open_holds = u32::MAX, Refusal::Concurrency),
-        // The last limit refuses although the others have already agreed.
+        // The last limit refuses after the others have passed.
         (
             |_, key| {
                 key.rpm_limit = Some(10);
@@ -252,7 +252,7 @@ fn a_hold_below_zero_is_refused() {
 
 #[test]
 fn growth_asks_for_money_alone() {
-    // A dead key of a disabled wallet, its rate spent and its places taken.
+    // A disabled key of a disabled wallet, with its rate and its concurrency used up.
     let mut wallet = Wallet {
         status: WalletStatus::Disabled,
         ..wallet(100)
@@ -279,7 +279,7 @@ fn growth_asks_for_money_alone() {
         (Micro::new(60), Micro::new(60))
     );
     assert_eq!(key.open_holds, 0);
-    // What flowed is in the bucket: 50 beyond the limit, and one more.
+    // The bucket includes the output: 50 beyond the limit, and one more.
     let wait = key.tpm.take(1, 100, NOON);
     assert_eq!(wait, Err(Wait::Ms(30_600)));
 

@@ -83,9 +83,9 @@ fn the_headroom_is_own_credits_and_what_is_left_above_the_debt_limit() {
         ((5, 10, 20, 0), 3, 4, 7, 35),
         ((0, 0, 20, 15), 0, 0, 7, 12),
         ((0, 0, 0, 0), 0, 10, 7, -3),
-        // Overdrawn within the limit: the rest of it.
+        // Overdrawn within the debt limit: the rest of the limit counts.
         ((0, 0, 20, 25), 0, 0, 7, 2),
-        // Overdrawn beyond it: own credits alone.
+        // Overdrawn beyond it: only own credits count.
         ((6, 0, 20, 30), 0, 0, 7, 6),
         ((6, 0, 20, 30), 2, 3, 7, 1),
         (
@@ -211,7 +211,7 @@ proptest! {
             let parts = [model.coins.len(), model.gifts.len(), model.debt]
                 .map(|part| i64::try_from(part).unwrap());
             prop_assert_eq!([wallet.balance, wallet.gift_balance, wallet.credit_used].map(Micro::get), parts);
-            // W2: the deltas add up to the columns. W4: no balance beside debt.
+            // W2: the deltas add up to the columns. W4: no balance while there is debt.
             prop_assert_eq!([sum.balance, sum.gift_balance, sum.credit_used], parts);
             prop_assert!(wallet.credit_used == Micro::ZERO || wallet.balance == Micro::ZERO);
         }

@@ -1,4 +1,4 @@
-//! The books balance after any interleaving of admissions, ends, payments and changes.
+//! The books balance after any interleaving of admissions, closes, payments and changes.
 
 use ledger::{
     Balance, Delta, Key, Micro, Refusal, Reservation, UnixMs, Wait, Wallet, WalletStatus, admit,
@@ -49,8 +49,7 @@ enum Event {
     Pause(i64),
 }
 
-/// A wallet with two keys, and the same books kept a second way: a diary of what happened, from
-/// which every figure can be added up.
+/// A wallet with two keys, and a log of all events from which every figure can be recomputed.
 struct Books {
     wallet: Wallet,
     keys: [Key; 2],
@@ -121,7 +120,8 @@ impl Books {
         Ok(())
     }
 
-    /// W7: admitted when nothing is against it, else refused for a true reason and untouched.
+    /// W7: a request is admitted if nothing speaks against it; otherwise it is refused for a valid
+    /// reason and nothing changes.
     fn admit(&mut self, key: usize, reservation: Reservation) -> Result<(), TestCaseError> {
         let refusals = self.refusals(key, &reservation);
         let before = (self.wallet, self.keys);
@@ -155,7 +155,7 @@ impl Books {
         };
         let (growth, exposure) = (more.hold.get(), more.exposure.get());
         let exposed = (held.exposure.get() + exposure - growth).max(0);
-        // What grows beyond what the call was known to cost at most.
+        // Growth beyond the known worst case of the call.
         let beyond = growth + exposed - held.exposure.get();
         let fits =
             self.covered(growth) && self.within_limit(key, growth) && self.within_debt(beyond);
@@ -173,11 +173,11 @@ impl Books {
         Ok(())
     }
 
-    /// Every reason there is against a request, by the diary.
+    /// All reasons against a request, according to the log.
     fn refusals(&self, of: usize, reservation: &Reservation) -> Vec<Refusal> {
         let key = &self.keys[of];
         let full = |limit: u32| self.in_flight(of) >= limit as usize;
-        // The buckets have laws of their own; here it only matters that they are asked.
+        // The buckets have their own property tests. Here it only matters that they are checked.
         let (mut rpm, mut tpm) = (key.rpm, key.tpm);
         let requests = key.rpm_limit.map(|limit| rpm.take(1, limit, self.now));
         let tokens = key
@@ -235,7 +235,7 @@ impl Books {
         (own + line - self.frozen(|_| true)).max(0) >= hold
     }
 
-    /// Whether the debt limit holds when everything open and `more` cost the most they may.
+    /// Whether the debt limit holds if all open calls and `more` cost the most that they may.
     fn within_debt(&self, more: i64) -> bool {
         let own = self.sum(|delta| delta.balance) + self.sum(|delta| delta.gift_balance);
         let most: i64 = self
@@ -312,7 +312,7 @@ impl Books {
             prop_assert_eq!(key.open_holds as usize, self.in_flight(of));
             prop_assert_eq!(key.usage.get(), self.spent(of));
         }
-        // What is shown adds up at any instant.
+        // The balance view adds up at any time.
         let view = serde_json::to_value(Balance::view(wallet, &self.keys[0]))?;
         let micro = |name: &str| {
             let shown = view["wallet"][format!("{name}_micro")].as_str();

@@ -1,5 +1,5 @@
 //! The bound on debt: no interleaving of calls takes a wallet further below its credit line than
-//! the debt limit, as long as each call costs no more than it said it may.
+//! the debt limit, as long as each call costs at most its stated worst case.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 use ledger::{
@@ -45,7 +45,7 @@ fn the_hold_and_the_worst_case_are_checked_apart() {
         (100, 0, 10, 91, 1, None),
         (100, 50, 10, 140, 0, None),
         (100, 50, 10, 141, 0, Some(Refusal::DebtLimitReached)),
-        // The limit on debt is no credit: the hold itself must be covered.
+        // The debt limit is not a credit: the hold itself must be covered.
         (0, 0, 1, 0, 1_000, Some(Refusal::InsufficientQuota)),
         (0, 0, 0, 0, 0, None),
         (0, 0, 0, 1, 0, Some(Refusal::DebtLimitReached)),
@@ -75,7 +75,7 @@ fn growth_within_the_worst_case_asks_for_the_hold_alone() {
     let (mut wallet, mut key) = opened(100, 0);
     let (limit, mut held) = (Micro::new(20), reservation(10, 110));
     admit(&mut wallet, &mut key, &held, limit, NOON).unwrap();
-    // The wallet is at its limit, yet the call may come to cost what it said.
+    // The wallet is at its limit, but the call may still cost its stated worst case.
     held = extend(
         &mut wallet,
         &mut key,
@@ -107,7 +107,7 @@ fn an_upstream_that_exceeds_the_worst_case_is_followed_as_far_as_the_limit() {
     admit(&mut wallet, &mut key, &held, limit, NOON).unwrap();
     let other = reservation(0, 90);
     admit(&mut wallet, &mut key, &other, limit, NOON).unwrap();
-    // 130 in all may be spent: 90 are another call's, so this one may reach 40.
+    // 130 can be spent in total. 90 belong to another call, so this one can reach 40.
     held = extend(
         &mut wallet,
         &mut key,
@@ -149,7 +149,7 @@ enum Event {
     Admit(Reservation),
     Extend(usize, Reservation),
     Step(usize, i64),
-    /// Ends a call at so many percent of the most it may cost.
+    /// Closes a call at this percentage of its worst case.
     Settle(usize, i64),
     Release(usize),
     TopUp(i64),
@@ -177,7 +177,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Open calls, with what the steps of a session have booked.
+/// The open calls, with what the steps of sessions have booked.
 type Open = Vec<(Reservation, Micro)>;
 
 fn happen(event: Event, wallet: &mut Wallet, key: &mut Key, open: &mut Open, limit: Micro) {
@@ -195,7 +195,7 @@ fn happen(event: Event, wallet: &mut Wallet, key: &mut Key, open: &mut Open, lim
             }
         }
         Event::Step(which, used) => {
-            // Sessions are those calls that are exposed to nothing.
+            // Sessions are the calls without exposure.
             let session = open
                 .get_mut(which)
                 .filter(|(held, _)| held.exposure == Micro::ZERO);
@@ -232,7 +232,7 @@ fn happen(event: Event, wallet: &mut Wallet, key: &mut Key, open: &mut Open, lim
 }
 
 proptest! {
-    /// Whatever happens in whatever order, and then every call that is open costs its most.
+    /// Any events in any order, after which every open call costs its worst case.
     #[test]
     fn no_wallet_falls_further_than_the_debt_limit(
         events in prop::collection::vec(any_event(), 1..150),
@@ -248,7 +248,7 @@ proptest! {
             }
             happen(event, &mut wallet, &mut key, &mut open, micro);
             prop_assert!(debt(&wallet) <= limit);
-            // So no sum of charges overflows before as much was paid in.
+            // So sums of charges cannot overflow unless that much was paid in.
             prop_assert!(key.usage.get() <= paid + wallet.credit_limit.get() + limit);
             let exposed: i64 = open.iter().map(|(held, _)| held.exposure.get()).sum();
             prop_assert_eq!(wallet.exposed.get(), exposed);

@@ -1,4 +1,4 @@
-//! The ledger from outside: prices, and books that balance.
+//! Tests of the public interface: prices, and books that balance.
 
 mod books;
 mod debt;

@@ -1,5 +1,5 @@
-//! Prices against a second arithmetic, which shares nothing with the first: cards are looked up
-//! by name in the form they were written, and amounts are fractions as school teaches them.
+//! Compares prices with a second implementation that shares no code with the first: it looks up
+//! cards by name in their written form and uses plain fractions.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ const PLAIN: [Row; 7] = [
     ("realtime_text_input", 1, |used| used.text_inputs),
 ];
 
-/// A fraction as school teaches it: common denominators, then cancelling.
+/// A fraction with plain arithmetic: common denominators, then cancelling.
 #[derive(Clone, Copy)]
 struct Fraction(u128, u128);
 
@@ -171,7 +171,7 @@ fn any_decimal() -> impl Strategy<Value = PriceValue> {
     })
 }
 
-/// Prices under some of the names; each is left out in one of `absent` cases.
+/// Prices for some of the names. Each is left out in one of `absent` cases.
 fn any_members(names: Vec<&'static str>, absent: u32) -> impl Strategy<Value = Members> {
     let each = names
         .into_iter()
@@ -209,12 +209,12 @@ fn any_steps() -> impl Strategy<Value = PriceValue> {
             step.insert("above_tokens".to_owned(), PriceValue::Whole(bound));
             PriceValue::Table(step)
         };
-        // Descending, so that their order in the list cannot be what decides.
+        // Descending, so that the order in the list cannot decide.
         PriceValue::List(steps.into_iter().rev().map(step).collect())
     })
 }
 
-/// A card; `input` and `output` are always there, as every model of a text kind has them.
+/// A card. `input` and `output` are always present, as for every text model.
 fn any_card() -> impl Strategy<Value = Members> {
     let both = (any_decimal(), any_decimal());
     let tokens = any_members(names(&TOKENS), 2);
@@ -289,7 +289,7 @@ fn any_meter() -> impl Strategy<Value = Meter> {
     )
 }
 
-/// `count` cut into as many pieces as there are cuts, and a rest that is dropped.
+/// Splits `count` into as many pieces as there are cuts; the rest is dropped.
 fn pieces<const N: usize>(count: u64, cuts: [u64; N]) -> [u64; N] {
     let mut left = count;
     cuts.map(|cut| {

@@ -1,4 +1,4 @@
-//! Prices by hand: cards as an operator writes them, and what people would calculate.
+//! Prices calculated by hand, for cards as an operator writes them.
 
 use ledger::{Exact, Meter, Micro, Overflow, PriceCard, PriceError, PriceKey};
 use serde_json::json;
@@ -43,7 +43,7 @@ fn prices_are_what_a_calculation_by_hand_gives() {
         (&small, json!({"input": 20}), 3),
         // 0.45 + 4.2 is 4.65: each rounded by itself would make 6.
         (&small, json!({"input": 3, "output": 7}), 5),
-        // Special classes without a price of their own are input and output.
+        // Special classes without their own price are priced as input and output.
         (
             &plain,
             json!({"cached_input": 10, "cache_write": 10, "image_input": 10, "audio_input": 10}),
@@ -141,7 +141,7 @@ fn long_input_changes_the_prices_of_the_whole_call() {
     for (used, micro) in [
         (json!({"input": 200, "output": 10}), 500),
         (json!({"input": 201, "output": 10}), 954),
-        // Cached input is input.
+        // Cached input counts as input.
         (
             json!({"input": 101, "cached_input": 100, "output": 10}),
             404 + 40 + 150,
@@ -150,7 +150,7 @@ fn long_input_changes_the_prices_of_the_whole_call() {
         (json!({"input": 501, "output": 1}), 4_048),
         // A class the step does not name falls back to the step's own input.
         (json!({"cached_input": 501}), 4_008),
-        // Output alone is never long input.
+        // Output does not count towards long context.
         (json!({"output": 9_999}), 99_990),
     ] {
         assert_eq!(
@@ -167,7 +167,7 @@ fn a_single_step_may_stand_without_its_list() {
     let alone = card(json!({"input": "2", "output": "10", "long_context": step}));
     let listed = card(json!({"input": "2", "output": "10", "long_context": [step]}));
     assert_eq!(alone, listed);
-    // Output is not named in the step and stays as the card has it.
+    // The step does not name output, so the card's price applies.
     let used = Meter {
         input: 201,
         output: 1,
@@ -369,7 +369,7 @@ fn every_error_of_a_card_is_told() {
             "`long_context[5]` must be a table, not a text".to_owned(),
         ]
     );
-    // Through serde there is one message, with all of them in it.
+    // serde reports one message that contains all errors.
     let whole = toml::from_str::<PriceCard>(toml).unwrap_err().to_string();
     assert!(told.iter().all(|error| whole.contains(error)), "{whole}");
 }

@@ -80,27 +80,27 @@ impl Guarded {
 
     /// Fetches a URL and follows at most five redirects, each of which is checked again.
     ///
-    /// A URL on the origin of `home` is fetched with that channel's credential and without the
+    /// A URL on the origin of `own_channel` is fetched with that channel's credential and without the
     /// address check, because the operator configured that origin.
     pub async fn get(
         &self,
         url: &str,
-        home: Option<&Channel>,
+        own_channel: Option<&Channel>,
         bounds: FetchLimits,
     ) -> Result<FetchResponse, FetchError> {
         let deadlines = Deadlines::from_now(bounds.times);
         let mut link = ExternalUrl::read(url)?;
         for _ in 0..=REDIRECTS_MAX {
-            let home = home.filter(|channel| is_at(channel, &link));
+            let own_channel = own_channel.filter(|channel| is_at(channel, &link));
             let write = |head: &mut Vec<u8>| {
                 request::write_get(&link, head);
-                if let Some(channel) = home {
+                if let Some(channel) = own_channel {
                     channel.write_credential(head);
                 }
             };
-            let is_home = home.is_some();
+            let is_own_origin = own_channel.is_some();
             let (conn, head) = self
-                .exchange(&link, is_home, deadlines, write, Bytes::new())
+                .exchange(&link, is_own_origin, deadlines, write, Bytes::new())
                 .await?;
             if matches!(head.status, 301 | 302 | 303 | 307 | 308)
                 && let Some(location) = &head.location
@@ -147,14 +147,14 @@ impl Guarded {
     async fn exchange(
         &self,
         link: &ExternalUrl,
-        is_home: bool,
+        is_own_origin: bool,
         deadlines: Deadlines,
         write: impl FnOnce(&mut Vec<u8>),
         body: Bytes,
     ) -> Result<(Box<Connection>, Head), FetchError> {
         let times = deadlines.times;
         let deadline = deadlines.at_most(times.connect);
-        let addresses = self.addresses(link, is_home, deadline).await?;
+        let addresses = self.addresses(link, is_own_origin, deadline).await?;
         let name = match link.host() {
             UrlHost::Name(name) => name.clone(),
             UrlHost::Address(address) => address.to_string(),
@@ -163,7 +163,7 @@ impl Guarded {
             .map_err(|_| UrlRefusal::NotAUrl)?;
         let mut refused = None;
         let check = |tcp: &TcpStream| {
-            if is_home {
+            if is_own_origin {
                 return Ok(());
             }
             let (peer, local) = (tcp.peer_addr()?, tcp.local_addr()?);
@@ -193,10 +193,10 @@ impl Guarded {
     async fn addresses(
         &self,
         link: &ExternalUrl,
-        is_home: bool,
+        is_own_origin: bool,
         deadline: Instant,
     ) -> Result<Vec<SocketAddr>, FetchError> {
-        if !is_home {
+        if !is_own_origin {
             link.check_name()?;
             self.check_host(link)?;
         }
@@ -208,7 +208,7 @@ impl Guarded {
                     CallError::new(Sent::No, CallErrorKind::Timeout(TimeoutStage::Connect))
                 })??,
         };
-        if !is_home {
+        if !is_own_origin {
             self.policy.check_addresses(&addresses)?;
         }
         Ok(addresses)

@@ -265,7 +265,7 @@ mod tests {
         }
     }
 
-    /// Without its goodbye nobody can tell a cut connection from a closed one.
+    /// Without a TLS close notification, a truncated response cannot be told from a complete one.
     #[tokio::test]
     async fn a_tls_connection_that_just_stops_is_no_end() {
         let (listener, port) = listener().await;

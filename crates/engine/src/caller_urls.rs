@@ -14,6 +14,7 @@ use protocol::canon::{ImageSource, Path, Request, mime};
 use tokio::task::JoinSet;
 use upstream::{CallErrorKind, FetchError, FetchLimits, Guarded, Timeouts};
 
+use crate::failures::no_memory_for;
 use crate::memory_budget::{MemoryBudget, MemoryShare};
 
 /// How much is fetched for one request.
@@ -254,10 +255,7 @@ impl FetchFailure {
     /// What the caller is told: the address is his, so is its trouble.
     fn failure(&self, path: Path) -> Failure {
         let why = match self {
-            Self::NoMemory => {
-                let failure = Failure::unavailable("The service has no memory left for images.");
-                return failure.retry_after(1);
-            }
+            Self::NoMemory => return no_memory_for("images"),
             Self::NotAPicture => "it is not a PNG, JPEG, GIF, WebP or HEIC file".to_owned(),
             Self::TotalTooLarge(bytes) => {
                 format!("all images of the request together are larger than {bytes} bytes")

@@ -12,7 +12,7 @@ use protocol::{Dialect, Failure, Kind, Profile};
 use store::{PriceVersion, Store, StoreError};
 use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
 
-use crate::call::route_plan::RETRY_AFTER_S_MAX;
+use crate::failures::retry_after_s;
 
 /// One model as the configuration states it.
 #[derive(Debug, Clone, PartialEq)]
@@ -208,10 +208,17 @@ impl Model {
         let wait = carrying
             .filter_map(|route| route.channel.credential_retry_in(now))
             .min()?;
-        let seconds = wait.as_secs().clamp(1, RETRY_AFTER_S_MAX);
         let message = format!("The model `{}` cannot be reached now.", self.id);
         let failure = Failure::unavailable(message);
-        Some(failure.retry_after(u32::try_from(seconds).unwrap_or(1)))
+        Some(failure.retry_after(retry_after_s(wait)))
+    }
+
+    /// The failure of a call that no route of the model can carry.
+    pub(crate) fn unreachable(&self) -> Failure {
+        Failure::model_not_supported(format!(
+            "The model `{}` cannot be reached through this endpoint.",
+            self.id
+        ))
     }
 
     /// The maker's slug: the part of the id before the first slash.

@@ -9,13 +9,15 @@ use protocol::{Dialect, Failure, Kind, Translator};
 use upstream::{Channel, Endpoint, Protocol, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
-use crate::call::answer::{Answer, FailedCall};
-use crate::call::kind::{Arrival, CallKind, Encoded, Prepared, StreamPolicy};
+use crate::call::answer::Answer;
+use crate::call::arrival::Arrival;
+use crate::call::failed_call::FailedCall;
+use crate::call::kind::{CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
 use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
-use crate::engine::{Engine, Settings};
-use crate::text::request::unreachable_model;
+use crate::engine::Engine;
+use crate::settings::Settings;
 
 /// The model of a call whose path names it: `:embedContent`, or `:batchEmbedContents`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,11 +102,16 @@ impl CallKind for Embeddings {
         false
     }
 
-    fn encode_for(&self, model: &Model, route: &Route) -> Result<Encoded, Failure> {
+    async fn encode_for(
+        &mut self,
+        _: &Engine,
+        model: &Model,
+        route: &Route,
+    ) -> Result<Encoded, Failure> {
         let encoded = match spoken_by(&route.channel, self.request.form) {
             Some(Protocol::Embeddings) => self.request.write_list(&route.model)?,
             Some(_) => self.request.write_contents(&route.model)?,
-            None => return Err(unreachable_model(model)),
+            None => return Err(model.unreachable()),
         };
         let endpoint = match encoded.form {
             Form::List => Endpoint::Embeddings,
@@ -117,17 +124,13 @@ impl CallKind for Embeddings {
         })
     }
 
-    fn translate_answer(
-        &self,
-        spoken: Endpoint,
-        answer: Bytes,
-    ) -> Result<Result<native::Answer, Broken>, Failure> {
+    fn translate_answer(&self, spoken: Endpoint, answer: Bytes) -> Result<native::Answer, Broken> {
         let form = match spoken {
             Endpoint::EmbedContent { batch: false } => Form::Content,
             Endpoint::EmbedContent { batch: true } => Form::Contents,
             _ => Form::List,
         };
-        Ok(self.request.translate(form, &answer, &self.model))
+        self.request.translate(form, &answer, &self.model)
     }
 
     /// Vectors do not stream.

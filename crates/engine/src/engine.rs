@@ -2,102 +2,30 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use protocol::Failure;
-use store::{JournalRow, KeyHead, Media, Store};
+use store::{JournalRow, Media, Store};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use upstream::{AddressPolicy, BreakerState, Guarded};
+use upstream::Guarded;
 
 use crate::call::retry_budget::RetryBudget;
 use crate::call::shutdown::Shutdown;
-use crate::caller_urls::{CallerUrls, ImageFetchLimits};
-use crate::callers::keyring::{KeyLookupError, Keyring, LastKey};
-use crate::callers::limits::{Caller, CallerLimits, Callers};
+use crate::caller_urls::CallerUrls;
+use crate::callers::keyring::Keyring;
+use crate::callers::limits::Callers;
 use crate::catalog::Catalog;
-use crate::clock;
-use crate::media::{COPIES_MAX, MediaLimits, MediaReads, StorageWatch};
+use crate::failures::try_again_soon;
+use crate::media::{COPIES_MAX, MediaReads, StorageWatch};
 use crate::memory_budget::MemoryBudget;
-use crate::metrics::registry::{Metrics, ScrapeValues};
-use crate::session::SessionLimits;
-use crate::task::TaskSettings;
+use crate::metrics::registry::Metrics;
+use crate::settings::Settings;
 
 /// One part in so many of the memory for bodies is kept for small ones.
 const KEPT_FOR_SMALL_BODIES: usize = 8;
-
-/// When the answer may leave, measured against the hold's commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Commit {
-    /// No byte of the answer leaves before the hold is on disk.
-    BeforeAnswer,
-    /// The commit runs behind: a power cut may forget the last milliseconds.
-    Behind,
-}
-
-/// What operators can set about calls.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub commit: Commit,
-    /// Output tokens that a hold covers at first, and by which a stream's hold grows.
-    pub output_reserve_tokens: u64,
-    /// Whether the journal keeps bodies, redacted.
-    pub journal_bodies: bool,
-    /// Whether a request that offers a built-in tool without a price is refused.
-    pub refuse_unpriced_tools: bool,
-    /// Whether realtime sessions are refused whose model has no price for text tokens.
-    pub refuse_unpriced_text: bool,
-    /// The largest buffered answer of an upstream.
-    pub answer_bytes_max: usize,
-    /// The largest answer with pictures or vectors.
-    pub media_bytes_max: usize,
-    /// Bodies in memory, whole node.
-    pub bodies_bytes_max: usize,
-    /// What one key and one wallet may take of the node.
-    pub callers: CallerLimits,
-    /// What is fetched for upstreams that take no URLs of images.
-    pub pictures: ImageFetchLimits,
-    /// How long sessions and their silences may be, and how large their messages.
-    pub sockets: SessionLimits,
-    /// Which addresses we call for others.
-    pub outbound: AddressPolicy,
-    /// How long an upstream is heard out for its usage after the caller left.
-    pub client_gone_drain: Duration,
-    /// Silence on a stream after which the caller gets a sign of life.
-    pub keep_alive: Duration,
-    /// Calls in flight on this node.
-    pub in_flight_max: usize,
-    /// How asynchronous work is followed.
-    pub tasks: TaskSettings,
-    /// What is copied of an upstream's media.
-    pub media: MediaLimits,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            commit: Commit::BeforeAnswer,
-            output_reserve_tokens: 4096,
-            journal_bodies: false,
-            refuse_unpriced_tools: false,
-            refuse_unpriced_text: false,
-            answer_bytes_max: 32 << 20,
-            media_bytes_max: 100 << 20,
-            bodies_bytes_max: 512 << 20,
-            callers: CallerLimits::default(),
-            pictures: ImageFetchLimits::default(),
-            sockets: SessionLimits::default(),
-            outbound: AddressPolicy::default(),
-            client_gone_drain: Duration::from_secs(5),
-            keep_alive: Duration::from_secs(15),
-            in_flight_max: 10_000,
-            tasks: TaskSettings::default(),
-            media: MediaLimits::default(),
-        }
-    }
-}
 
 /// The engine of one node.
 #[derive(Debug)]
@@ -117,7 +45,7 @@ pub struct Engine {
     /// The node waits for its last work: what can be begun again elsewhere is given up.
     pub(crate) stopping: CancellationToken,
     catalog: ArcSwap<Catalog>,
-    keyring: Keyring,
+    pub(crate) keyring: Keyring,
     /// Everything that is charged; small bodies may take all of it.
     small_bodies: MemoryBudget,
     /// All of it but the part that is kept for small bodies.
@@ -126,9 +54,9 @@ pub struct Engine {
     pub(crate) task_budget: MemoryBudget,
     pub(crate) guarded: Arc<Guarded>,
     pub(crate) caller_urls: CallerUrls,
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
     in_flight: Arc<AtomicUsize>,
-    started: Instant,
+    pub(crate) started: Instant,
 }
 
 impl Engine {
@@ -217,19 +145,6 @@ impl Engine {
         &self.metrics
     }
 
-    /// Who holds this secret.
-    pub async fn recognise(&self, secret: &str, last: &LastKey) -> Result<Caller, Failure> {
-        let look_up = async |digest| self.store.key_by_digest(&digest).await;
-        let found = self.keyring.find(look_up, secret, last).await;
-        let (key, share) = found.map_err(|unrecognised| match unrecognised {
-            KeyLookupError::NoSuchKey => Failure::invalid_api_key(),
-            KeyLookupError::Unavailable => {
-                Failure::unavailable("Keys cannot be looked up now.").retry_after(1)
-            }
-        })?;
-        self.keyring.callers().enter(key, share)
-    }
-
     /// The keys and wallets of this node.
     pub(crate) fn callers(&self) -> &Callers {
         self.keyring.callers()
@@ -239,55 +154,9 @@ impl Engine {
     pub fn enter(&self) -> Result<CallSlot, Failure> {
         let place = CallSlot(Arc::clone(&self.in_flight));
         if place.0.fetch_add(1, Ordering::Relaxed) >= self.settings.in_flight_max {
-            return Err(
-                Failure::unavailable("This node serves as many calls as it may.").retry_after(1),
-            );
+            return Err(try_again_soon("This node serves as many calls as it may."));
         }
         Ok(place)
-    }
-
-    /// The text for a scraper.
-    pub fn scrape(&self) -> String {
-        let values = ScrapeValues {
-            stats: self.store.stats(),
-            settled: self.store.settled(),
-            uptime: self.started.elapsed(),
-            channels: self.channel_states(),
-        };
-        self.metrics.render(&values)
-    }
-
-    /// Name and health of each channel.
-    pub fn channel_states(&self) -> Vec<(String, &'static str)> {
-        let spell = |state: BreakerState| match state {
-            BreakerState::Closed => "closed",
-            BreakerState::Probe => "probe",
-            BreakerState::Open { .. } => "open",
-            BreakerState::CredentialRefused { .. } => "taken_out",
-        };
-        let catalog = self.catalog.load();
-        catalog
-            .channels()
-            .map(|channel| {
-                (
-                    channel.name().to_owned(),
-                    spell(channel.state(Instant::now)),
-                )
-            })
-            .collect()
-    }
-
-    /// A caller's wallet and key at one instant, after all its charges so far.
-    pub async fn balance(&self, key: &KeyHead) -> Result<(ledger::Wallet, ledger::Key), Failure> {
-        let (wallet, key) = self.store.balance(&key.key).await.map_err(|error| {
-            tracing::warn!(%error, "a balance could not be read");
-            Failure::unavailable("The balance cannot be read now.").retry_after(1)
-        })?;
-        // The ledger knows better than the keyring, which remembers keys for a while.
-        if !key.enabled || key.is_expired(clock::now()) {
-            return Err(Failure::invalid_api_key());
-        }
-        Ok((wallet, key))
     }
 
     /// Ends the streams that are still open with an error of their protocol: the node stops,

@@ -31,7 +31,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::Catalog;
-    use crate::engine::Settings;
+    use crate::settings::Settings;
 
     async fn engine_with_channel(base_url: String, folder: &TempDir) -> Engine {
         let mut database = store::Settings::at(folder.path().join("tollgate.db"));

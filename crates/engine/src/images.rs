@@ -13,16 +13,19 @@ use upstream::{Endpoint, Protocol, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
 use crate::billing::metering::PictureMetering;
-use crate::call::answer::{Answer, FailedCall};
-use crate::call::kind::{Arrival, CallKind, Encoded, Prepared, StreamPolicy};
+use crate::call::answer::Answer;
+use crate::call::arrival::Arrival;
+use crate::call::failed_call::FailedCall;
+use crate::call::kind::{CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
 use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::clock;
-use crate::engine::{Engine, Settings};
+use crate::engine::Engine;
 use crate::ids;
 use crate::memory_budget::MemoryShare;
-use crate::text::request::priced_tools;
+use crate::settings::Settings;
+use crate::text::capability_check::refuse_unpriced_tools;
 
 /// A request for pictures of a known caller, its body read.
 #[derive(Debug)]
@@ -77,7 +80,7 @@ fn prepare(
     let family = family(model)?;
     request.check(&model.profile)?;
     if engine.settings.refuse_unpriced_tools {
-        priced_tools(model, request.tools)?;
+        refuse_unpriced_tools(model, request.tools)?;
     }
     let plan = RoutePlan::new(model, |route| route.channel.speaks(Protocol::Images))?;
     let (prompt_tokens_max, tools) = (request.prompt_tokens_max, request.tools);
@@ -129,8 +132,13 @@ impl CallKind for Images {
         self.request.stream
     }
 
-    fn encode_for(&self, _: &Model, route: &Route) -> Result<Encoded, Failure> {
-        // Random, so that it stands in no file.
+    async fn encode_for(
+        &mut self,
+        _: &Engine,
+        _: &Model,
+        route: &Route,
+    ) -> Result<Encoded, Failure> {
+        // Random, so that no file contains it.
         let boundary: String = ids::fresh("form-");
         let encoded = self.request.write(self.family, &route.model, &boundary)?;
         let endpoint = match encoded.asked {
@@ -148,15 +156,10 @@ impl CallKind for Images {
         })
     }
 
-    fn translate_answer(
-        &self,
-        _: Endpoint,
-        answer: Bytes,
-    ) -> Result<Result<native::Answer, Broken>, Failure> {
+    fn translate_answer(&self, _: Endpoint, answer: Bytes) -> Result<native::Answer, Broken> {
         let created = clock::now().get() / 1000;
-        Ok(self
-            .request
-            .rewrite(self.family, &answer, &self.model, created))
+        self.request
+            .rewrite(self.family, &answer, &self.model, created)
     }
 
     fn stream_translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {

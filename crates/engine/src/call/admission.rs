@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::{Meter, Micro, PriceError, Rates, Refusal, Reservation, Step};
+use ledger::{Meter, Micro, Rates, Reservation, Step};
 use protocol::native::Seen;
 use protocol::{Failure, ToolCalls};
 use store::{
@@ -20,13 +20,14 @@ use tokio::runtime::Handle;
 use crate::billing::estimate::{Estimate, reserve_tools};
 use crate::billing::metering::Metering;
 use crate::billing::usage_limits::UsageLimits;
-use crate::call::answer::FailedCall;
+use crate::call::failed_call::{FailedCall, unpriceable};
 use crate::call::progress::Progress;
 use crate::call::record::{ClientOutcome, Record};
 use crate::catalog::Model;
 use crate::clock;
-use crate::engine::{Commit, Engine};
-use crate::text::request::unreachable_model;
+use crate::engine::Engine;
+use crate::failures::try_again_soon;
+use crate::settings::Commit;
 
 /// A call that was admitted and is not closed yet.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ pub(crate) struct Admission {
 #[derive(Debug)]
 pub(crate) struct RefusedAdmission {
     pub(crate) record: Box<Record>,
-    pub(crate) unanswered: FailedCall,
+    pub(crate) failed: FailedCall,
 }
 
 impl Admission {
@@ -76,18 +77,10 @@ impl Admission {
     ) -> Result<Box<Self>, RefusedAdmission> {
         let ask = match estimate.ask(&model.price) {
             Ok(ask) => ask,
-            // More than there is money in the world, so more than the wallet has.
-            Err(PriceError::Overflow(_)) => {
-                return Err(RefusedAdmission {
-                    record,
-                    unanswered: Failure::insufficient_quota().into(),
-                });
-            }
             Err(error) => {
-                tracing::error!(model = %model.id, %error, "a call cannot be priced");
                 return Err(RefusedAdmission {
                     record,
-                    unanswered: unreachable_model(model).into(),
+                    failed: unpriceable(model, &error).into(),
                 });
             }
         };
@@ -126,13 +119,7 @@ impl Admission {
             }
             Err(error) => Err(RefusedAdmission {
                 record,
-                unanswered: FailedCall {
-                    failure: refusal(&error),
-                    rates: match error {
-                        AdmitError::Refused { rates, .. } => Some(Box::new(rates)),
-                        AdmitError::Busy | AdmitError::Unavailable => None,
-                    },
-                },
+                failed: FailedCall::from(&error),
             }),
         }
     }
@@ -597,43 +584,7 @@ impl Drop for Admission {
 
 /// The hold of a call could not be written in time, or not at all.
 fn unrecorded() -> Failure {
-    Failure::unavailable("The call could not be recorded.").retry_after(1)
-}
-
-/// The ledger's no, in the caller's words.
-pub(crate) fn refusal(error: &AdmitError) -> Failure {
-    let seconds = |ms: u64| u32::try_from(ms.div_ceil(1000)).unwrap_or(u32::MAX).max(1);
-    match error {
-        AdmitError::Busy => {
-            Failure::unavailable("The ledger is busy; try again soon.").retry_after(1)
-        }
-        AdmitError::Unavailable => {
-            Failure::unavailable("The ledger does not answer now.").retry_after(1)
-        }
-        AdmitError::Refused { refusal, .. } => match *refusal {
-            Refusal::KeyDisabled | Refusal::KeyExpired => Failure::invalid_api_key(),
-            Refusal::WalletDisabled => Failure::wallet_disabled(),
-            Refusal::InsufficientQuota => Failure::insufficient_quota(),
-            Refusal::DebtLimitReached => Failure::insufficient_for_worst_case(),
-            Refusal::KeyLimitReached => Failure::key_limit_reached(),
-            Refusal::RequestRate { retry_after_ms } => {
-                Failure::rate_limit_exceeded("The key's requests per minute are used up.")
-                    .retry_after(seconds(retry_after_ms))
-            }
-            Refusal::TokenRate {
-                retry_after_ms: Some(ms),
-            } => Failure::rate_limit_exceeded("The key's tokens per minute are used up.")
-                .retry_after(seconds(ms)),
-            // Waiting does not help: the request is larger than the whole bucket.
-            Refusal::TokenRate {
-                retry_after_ms: None,
-            } => Failure::rate_limit_exceeded(
-                "The request is larger than the key's tokens per minute allow at all.",
-            )
-            .should_retry(false),
-            Refusal::Concurrency => Failure::concurrency_limit_exceeded(),
-        },
-    }
+    try_again_soon("The call could not be recorded.")
 }
 
 #[cfg(test)]

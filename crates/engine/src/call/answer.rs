@@ -7,9 +7,10 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
-use protocol::{ByteQueue, Failure};
+use protocol::ByteQueue;
 
 use crate::call::stream::StreamRelay;
+use crate::failures::Aborted;
 use crate::media::MediaStream;
 
 /// The answer to an admitted call.
@@ -23,23 +24,6 @@ pub struct Answer {
     pub body: AnswerBody,
 }
 
-/// Why a call got no answer.
-#[derive(Debug)]
-pub struct FailedCall {
-    pub failure: Failure,
-    /// How the key's limits stand, once the ledger was asked.
-    pub rates: Option<Box<Rates>>,
-}
-
-impl From<Failure> for FailedCall {
-    fn from(failure: Failure) -> Self {
-        Self {
-            failure,
-            rates: None,
-        }
-    }
-}
-
 /// The bytes of an answer.
 #[derive(Debug)]
 pub enum AnswerBody {
@@ -50,11 +34,6 @@ pub enum AnswerBody {
     /// It is read from the media storage.
     Media(Box<MediaStream>),
 }
-
-/// The body must end without its last chunk: a clean end would say that it is complete.
-#[derive(Debug, thiserror::Error)]
-#[error("the answer is cut off on purpose")]
-pub struct Aborted;
 
 impl AnswerBody {
     /// Whether nothing of the call is open: its money is settled, or it has cost none.

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use crate::call::admission::Admission;
 use crate::call::record::ClientOutcome;
-use crate::call::stream::{Growth, StreamSource};
+use crate::call::stream_source::{Growth, StreamSource};
 
 /// How much of a stream is read for its usage after the caller left.
 const DRAIN_BYTES_MAX: usize = 256 << 10;

@@ -1,29 +1,18 @@
 //! What differs between the works that calls ask for; their life (`life.rs`) is one.
 
 use std::future::Future;
-use std::time::Instant;
 
 use bytes::Bytes;
 use http::HeaderValue;
 use protocol::native::{self, Broken};
 use protocol::{Failure, Translator};
-use store::{KeyHead, RequestId};
 use upstream::{Endpoint, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
 use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
-use crate::engine::{Engine, Settings};
-
-/// Who calls, where and since when.
-#[derive(Debug, Clone)]
-pub struct Arrival {
-    pub key: KeyHead,
-    pub request_id: RequestId,
-    /// The path template, for the journal.
-    pub endpoint: &'static str,
-    pub at: Instant,
-}
+use crate::engine::Engine;
+use crate::settings::Settings;
 
 /// A request that was read and not refused: what it becomes for an upstream, and what the
 /// upstream's answer becomes for the caller.
@@ -31,25 +20,16 @@ pub(crate) trait CallKind: Send + Sync + 'static {
     /// Whether the answer is a stream.
     fn is_streamed(&self) -> bool;
 
-    /// Gets what the request needs to be said to this route, such as pictures it cannot fetch.
-    fn prepare_for(
+    /// Encodes the request as this route takes it, and fetches what the upstream cannot fetch itself.
+    fn encode_for(
         &mut self,
-        _engine: &Engine,
-        _model: &Model,
-        _route: &Route,
-    ) -> impl Future<Output = Result<(), Failure>> + Send {
-        std::future::ready(Ok(()))
-    }
-
-    /// The request as this route takes it.
-    fn encode_for(&self, model: &Model, route: &Route) -> Result<Encoded, Failure>;
+        engine: &Engine,
+        model: &Model,
+        route: &Route,
+    ) -> impl Future<Output = Result<Encoded, Failure>> + Send;
 
     /// The caller's form of a whole answer of `spoken`.
-    fn translate_answer(
-        &self,
-        spoken: Endpoint,
-        answer: Bytes,
-    ) -> Result<Result<native::Answer, Broken>, Failure>;
+    fn translate_answer(&self, spoken: Endpoint, answer: Bytes) -> Result<native::Answer, Broken>;
 
     /// What turns a stream of `spoken` into the caller's.
     fn stream_translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure>;

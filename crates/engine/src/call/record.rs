@@ -8,7 +8,7 @@ use protocol::json::redact::redact;
 use protocol::{ByteQueue, Failure};
 use store::{BODY_BYTES_MAX, HoldId, JournalRow, MeterText, RequestId};
 
-use crate::call::kind::Arrival;
+use crate::call::arrival::Arrival;
 use crate::catalog::Route;
 use crate::clock;
 

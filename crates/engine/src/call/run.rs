@@ -9,60 +9,66 @@ use upstream::{CallOutcome, Endpoint, UpstreamResponse};
 
 use crate::billing::estimate::Estimate;
 use crate::call::admission::{Admission, RefusedAdmission};
-use crate::call::answer::{Answer, AnswerBody, FailedCall};
+use crate::call::answer::{Answer, AnswerBody};
+use crate::call::arrival::Arrival;
 use crate::call::attempt::Attempt;
-use crate::call::collect_body::{CollectError, collect_body};
-use crate::call::kind::{Arrival, CallKind, Encoded, Prepared};
+use crate::call::collect_body::collect_body;
+use crate::call::failed_call::FailedCall;
+use crate::call::kind::{CallKind, Encoded, Prepared};
 use crate::call::progress::{Progress, SpawnedCall};
 use crate::call::record::Record;
-use crate::call::route_plan::{self, RouteFailure, RoutePlan};
-use crate::call::stream::{StreamRelay, StreamSource};
-use crate::call::yield_to_ready::give_way;
+use crate::call::route_failure::RouteFailure;
+use crate::call::route_plan::RoutePlan;
+use crate::call::send::send;
+use crate::call::stream::StreamRelay;
+use crate::call::stream_source::StreamSource;
+use crate::call::yield_to_ready::yield_to_ready;
 use crate::catalog::Route;
 use crate::engine::Engine;
+use crate::failures::no_memory_for;
 
 impl Engine {
-    /// Begins a call, as a task of its own. `prepare` reads it and refuses everything that can be refused
-    /// before money moves. Dropping what is returned is safe at any point: the hold is closed.
-    pub(crate) fn run_call<W: CallKind>(
+    /// Starts a call as a task of its own. `prepare` reads the request and refuses everything that can be refused
+    /// before money moves. The returned future can be dropped at any point: the hold is then closed.
+    pub(crate) fn run_call<K: CallKind>(
         self: &Arc<Self>,
         arrival: Arrival,
-        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure> + Send + 'static,
+        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<K>, Failure> + Send + 'static,
     ) -> SpawnedCall<Result<Answer, FailedCall>> {
         let progress = Arc::new(Progress::new(self));
-        let seen = Arc::clone(&progress);
-        // Boxed: a task moves what it holds whenever it goes on to its next state, and this is large.
+        let shared = Arc::clone(&progress);
+        // Boxed: a task moves its future when it changes state, and this one is large.
         let call = Box::pin(async move {
-            let (call, record) = Call::begin(arrival, seen, prepare)?;
+            let (call, record) = Call::begin(arrival, shared, prepare)?;
             call.run(record).await
         });
         SpawnedCall::begin(call, progress)
     }
 }
 
-/// A call on its way. It stands on the heap, so that the futures it goes through stay small.
-struct Call<W> {
+/// A running call. It lives on the heap, so that the futures that use it stay small.
+struct Call<K> {
     arrival: Arrival,
-    kind: W,
+    kind: K,
     plan: RoutePlan,
     estimate: Estimate,
-    /// The words for the route that is tried next, once they are found.
+    /// The request for the route that is tried next, if it is encoded already.
     encoded: Option<Encoded>,
     progress: Arc<Progress>,
 }
 
-/// A whole answer, and what its request had to leave out.
+/// What a route delivered, and the members that its request had to leave out.
 struct Received<T> {
     answer: T,
     dropped: Option<String>,
 }
 
-impl<W: CallKind> Call<W> {
-    /// Reads the call; one that is refused already is journaled here.
+impl<K: CallKind> Call<K> {
+    /// Reads the request. A call that is refused here is journaled here.
     fn begin(
         arrival: Arrival,
         progress: Arc<Progress>,
-        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure>,
+        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<K>, Failure>,
     ) -> Result<(Box<Self>, Box<Record>), Failure> {
         let mut record = Box::new(Record::begin(&arrival));
         match prepare(progress.engine(), &mut record) {
@@ -85,13 +91,13 @@ impl<W: CallKind> Call<W> {
     }
 
     async fn run(mut self: Box<Self>, record: Box<Record>) -> Result<Answer, FailedCall> {
-        give_way().await;
-        // What cannot be said to the route that is tried first is refused before money moves.
-        if let Err(failure) = self.encode_first().await {
+        yield_to_ready().await;
+        // A request that its first route cannot take is refused before money moves.
+        if let Err(failure) = self.encode_for_first().await {
             self.progress.engine().journal(record.refused(&failure));
             return Err(failure.into());
         }
-        give_way().await;
+        yield_to_ready().await;
         let admitted = Admission::request(
             &self.arrival.key,
             self.plan.model(),
@@ -101,47 +107,43 @@ impl<W: CallKind> Call<W> {
         );
         let admission = match admitted.await {
             Ok(admission) => admission,
-            Err(RefusedAdmission { record, unanswered }) => {
-                self.progress
-                    .engine()
-                    .journal(record.refused(&unanswered.failure));
-                return Err(unanswered);
+            Err(RefusedAdmission { record, failed }) => {
+                let row = record.refused(&failed.failure);
+                self.progress.engine().journal(row);
+                return Err(failed);
             }
         };
         let rates = admission.rates;
-        let answer = if self.kind.is_streamed() {
-            self.streamed(admission).await
-        } else {
-            self.whole(admission).await
-        };
-        answer.map_err(|failure| FailedCall {
-            failure,
-            rates: Some(Box::new(rates)),
-        })
+        let answer = self.answer(admission).await;
+        answer.map_err(|failure| FailedCall::admitted(failure, rates))
     }
 
-    async fn encode_first(&mut self) -> Result<(), Failure> {
+    async fn encode_for_first(&mut self) -> Result<(), Failure> {
         if let Some(route) = self.plan.first() {
-            self.kind
-                .prepare_for(self.progress.engine(), self.plan.model(), route)
-                .await?;
-            give_way().await;
-            self.encoded = Some(self.kind.encode_for(self.plan.model(), route)?);
+            let (engine, model) = (self.progress.engine(), self.plan.model());
+            self.encoded = Some(self.kind.encode_for(engine, model, route).await?);
         }
         Ok(())
     }
 
-    /// Answers when the whole answer is there.
-    async fn whole(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
+    /// Tries one route after the other until one has answered. A stream has answered when it has shown content,
+    /// which no other route may repeat.
+    async fn answer(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
         while let Some(route) = self.plan.next(&self.progress) {
             admission.note(|record| record.start_attempt(&route));
-            match self.try_whole(&route, &mut admission).await {
-                Ok(received) => return deliver_whole(received, admission).await,
-                Err(failed) => {
-                    admission.note(|record| record.attempt_failed(&failed.failure));
-                    self.plan.record_failure(failed);
+            let failed = if self.kind.is_streamed() {
+                match self.try_stream(&route, &mut admission).await {
+                    Ok(received) => return self.deliver_stream(received, admission).await,
+                    Err(failed) => failed,
                 }
-            }
+            } else {
+                match self.try_whole(&route, &mut admission).await {
+                    Ok(received) => return deliver_whole(received, admission).await,
+                    Err(failed) => failed,
+                }
+            };
+            admission.note(|record| record.attempt_failed(&failed.failure));
+            self.plan.record_failure(failed);
         }
         let failure = self.plan.last_failure();
         admission.release(&failure);
@@ -154,49 +156,18 @@ impl<W: CallKind> Call<W> {
         admission: &mut Admission,
     ) -> Result<Received<native::Answer>, RouteFailure> {
         let mut attempt = Attempt::on(&route.channel);
-        let (incoming, spoken, dropped) = self.send(route, &mut attempt).await?;
+        let (response, spoken, dropped) = self.send(route, &mut attempt).await?;
         admission.note(Record::upstream_answered);
-        let bytes_max = self.kind.answer_bytes_max(&self.progress.engine().settings);
-        let body = collect_body(incoming.body, bytes_max, self.progress.engine().budget()).await;
-        let body = body.map_err(|error| match error {
-            // An answer cut halfway was content: it is not asked for again.
-            CollectError::Lost(error) => RouteFailure {
-                may_try_next: false,
-                ..route_plan::lost(route, &error, &mut attempt)
-            },
-            CollectError::TooLarge => {
-                attempt.report(CallOutcome::Failed);
-                let channel = route.channel.name();
-                tracing::warn!(channel, bytes_max, "an upstream's answer is too large");
-                RouteFailure::stop(Failure::upstream_error())
-            }
-            CollectError::NoMemory => RouteFailure::stop(no_memory()),
-        })?;
-        give_way().await;
-        let answer = self
-            .kind
-            .translate_answer(spoken, body)
-            .map_err(RouteFailure::stop)?
-            .map_err(|broken| broken_answer(route, &broken, &mut attempt))?;
+        let engine = self.progress.engine();
+        let bytes_max = self.kind.answer_bytes_max(&engine.settings);
+        let body = collect_body(response.body, bytes_max, engine.budget()).await;
+        let body = body
+            .map_err(|error| RouteFailure::uncollected(route, &error, bytes_max, &mut attempt))?;
+        yield_to_ready().await;
+        let answer = self.kind.translate_answer(spoken, body);
+        let answer = answer.map_err(|broken| RouteFailure::broken(route, &broken, &mut attempt))?;
         attempt.report(CallOutcome::Served);
         Ok(Received { answer, dropped })
-    }
-
-    /// Answers when the stream has shown content, which no other route may repeat.
-    async fn streamed(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
-        while let Some(route) = self.plan.next(&self.progress) {
-            admission.note(|record| record.start_attempt(&route));
-            match self.try_stream(&route, &mut admission).await {
-                Ok(received) => return self.deliver_stream(received, admission).await,
-                Err(failed) => {
-                    admission.note(|record| record.attempt_failed(&failed.failure));
-                    self.plan.record_failure(failed);
-                }
-            }
-        }
-        let failure = self.plan.last_failure();
-        admission.release(&failure);
-        Err(failure)
     }
 
     async fn try_stream(
@@ -205,28 +176,27 @@ impl<W: CallKind> Call<W> {
         admission: &mut Admission,
     ) -> Result<Received<StartedStream>, RouteFailure> {
         let mut attempt = Attempt::on(&route.channel);
-        let (incoming, spoken, dropped) = self.send(route, &mut attempt).await?;
+        let (response, spoken, dropped) = self.send(route, &mut attempt).await?;
         admission.note(Record::upstream_answered);
-        if !self.kind.accepts(incoming.content_type.as_ref()) {
-            let why = format!("an answer of type {:?}", incoming.content_type);
-            return Err(broken_answer(route, &Broken::Malformed(why), &mut attempt));
+        if !self.kind.accepts(response.content_type.as_ref()) {
+            let why = format!("an answer of type {:?}", response.content_type);
+            let broken = Broken::Malformed(why);
+            return Err(RouteFailure::broken(route, &broken, &mut attempt));
         }
-        let translator = self
-            .kind
-            .stream_translator(self.plan.model(), spoken)
-            .map_err(RouteFailure::stop)?;
-        let budget = self.progress.engine().budget().clone();
+        let translator = self.kind.stream_translator(self.plan.model(), spoken);
+        let translator = translator.map_err(RouteFailure::stop)?;
+        let engine = self.progress.engine();
         let mut started = StartedStream {
-            content_type: self.kind.content_type(incoming.content_type.as_ref()),
-            source: StreamSource::new(incoming.body, translator, budget),
+            content_type: self.kind.content_type(response.content_type.as_ref()),
+            source: StreamSource::new(response.body, translator, engine.budget().clone()),
             out: ByteQueue::new(),
             broken: None,
         };
-        // A model that thinks for long sends nothing: then the stream begins without content,
-        // so that the caller gets signs of life.
+        // A model that thinks for long sends nothing. Then the stream starts without content, so that the client
+        // gets keep-alives.
         let content = tokio::time::timeout(
-            self.progress.engine().settings.keep_alive,
-            started.until_content(route, &mut attempt),
+            engine.settings.keep_alive,
+            started.read_until_content(route, &mut attempt),
         );
         if let Ok(Err(failed)) = content.await {
             return Err(failed);
@@ -274,41 +244,27 @@ impl<W: CallKind> Call<W> {
         })
     }
 
-    /// Sends the call over a route, and says what of the upstream was called and what was left
-    /// out for it.
+    /// Sends the request over a route. Returns the response, the upstream's endpoint, and the members that were
+    /// left out for it.
     async fn send(
         &mut self,
         route: &Route,
         attempt: &mut Attempt<'_>,
     ) -> Result<(UpstreamResponse, Endpoint, Option<String>), RouteFailure> {
-        if self.encoded.is_none() {
-            let prepared = self
-                .kind
-                .prepare_for(self.progress.engine(), self.plan.model(), route)
-                .await;
-            prepared.map_err(RouteFailure::stop)?;
-        }
+        let model = self.plan.model();
         let encoded = match &mut self.encoded {
             Some(encoded) => encoded,
-            none => none.insert(
-                self.kind
-                    .encode_for(self.plan.model(), route)
-                    .map_err(RouteFailure::stop)?,
-            ),
+            none => {
+                let encoded = self.kind.encode_for(self.progress.engine(), model, route);
+                none.insert(encoded.await.map_err(RouteFailure::stop)?)
+            }
         };
-        give_way().await;
+        yield_to_ready().await;
         let (spoken, dropped) = (encoded.call.endpoint, encoded.dropped.take());
-        let sent = route_plan::send(
-            route,
-            &self.plan.model().id,
-            &encoded.call,
-            &self.progress,
-            attempt,
-        )
-        .await;
+        let sent = send(route, &model.id, &encoded.call, &self.progress, attempt).await;
+        // The next route needs an encoding of its own.
         self.encoded = None;
-        let incoming = sent?;
-        Ok((incoming, spoken, dropped))
+        Ok((sent?, spoken, dropped))
     }
 }
 
@@ -317,7 +273,7 @@ async fn deliver_whole(
     mut admission: Box<Admission>,
 ) -> Result<Answer, Failure> {
     let Received { answer, dropped } = received;
-    give_way().await;
+    yield_to_ready().await;
     admission.note(|record| record.keep_answer(&answer.pieces, 0));
     let rates = admission.rates;
     admission
@@ -331,18 +287,18 @@ async fn deliver_whole(
     })
 }
 
-/// A stream whose head has come.
+/// A stream whose response head has arrived.
 struct StartedStream {
     content_type: HeaderValue,
     source: StreamSource,
     out: ByteQueue,
-    /// It broke behind its first content, in the same read.
+    /// Why the stream broke, if it broke behind its first content in the same read.
     broken: Option<Failure>,
 }
 
 impl StartedStream {
-    /// Reads until output or the end has gone by.
-    async fn until_content(
+    /// Reads until the stream has shown content or has ended.
+    async fn read_until_content(
         &mut self,
         route: &Route,
         attempt: &mut Attempt<'_>,
@@ -351,19 +307,17 @@ impl StartedStream {
             match self.source.upstream.next().await {
                 Some(Ok(chunk)) => {
                     if let Err(broken) = self.source.translator.push(chunk, &mut self.out) {
-                        return self.broke(broken_answer(route, &broken, attempt));
+                        return self.broke(RouteFailure::broken(route, &broken, attempt));
                     }
                     if !self.source.charge(&self.out) {
-                        return self.broke(RouteFailure::stop(no_memory()));
+                        let failure = no_memory_for("this answer");
+                        return self.broke(RouteFailure::stop(failure));
                     }
                 }
-                Some(Err(error)) => return Err(route_plan::lost(route, &error, attempt)),
+                Some(Err(error)) => return Err(RouteFailure::lost(route, &error, attempt)),
                 None => {
-                    self.source
-                        .translator
-                        .end(&mut self.out)
-                        .map_err(|broken| broken_answer(route, &broken, attempt))?;
-                    return Ok(());
+                    let ended = self.source.translator.end(&mut self.out);
+                    return ended.map_err(|broken| RouteFailure::broken(route, &broken, attempt));
                 }
             }
             let seen = self.source.translator.seen();
@@ -373,8 +327,8 @@ impl StartedStream {
         }
     }
 
-    /// Content that came before the break is delivered, and the break behind it: how the bytes
-    /// were cut into reads must not decide whether another route is tried (S3).
+    /// Content that came before the break is delivered, followed by the error. How the bytes were cut into reads
+    /// must not decide whether another route is tried (S3).
     fn broke(&mut self, failed: RouteFailure) -> Result<(), RouteFailure> {
         if !self.source.translator.seen().content {
             return Err(failed);
@@ -382,39 +336,4 @@ impl StartedStream {
         self.broken = Some(failed.failure);
         Ok(())
     }
-}
-
-/// An answer that is none: another route may do better, for nothing has reached the caller.
-pub(crate) fn broken_answer(
-    route: &Route,
-    broken: &Broken,
-    attempt: &mut Attempt<'_>,
-) -> RouteFailure {
-    tracing::warn!(channel = route.channel.name(), %broken, "an upstream's answer is not one");
-    let failure = broken_failure(broken);
-    // A refusal of the request under a good status is an answer; all else is none.
-    attempt.report(if failure.status() < 500 {
-        CallOutcome::Served
-    } else {
-        CallOutcome::Failed
-    });
-    RouteFailure {
-        may_try_next: failure.status() >= 500,
-        failure,
-    }
-}
-
-/// What the caller is told of a broken answer.
-pub(crate) fn broken_failure(broken: &Broken) -> Failure {
-    match broken {
-        Broken::Failure(failure) => failure.clone(),
-        Broken::Malformed(_) | Broken::TooLarge(_) | Broken::Unfinished => {
-            Failure::upstream_error()
-        }
-    }
-}
-
-/// An answer is larger than the node has room for now.
-pub(crate) fn no_memory() -> Failure {
-    Failure::unavailable("The service has no memory left for this answer.").retry_after(1)
 }

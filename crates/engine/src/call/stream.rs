@@ -10,20 +10,21 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::native::Seen;
-use protocol::{ByteQueue, Failure, Translator};
+use protocol::{ByteQueue, Failure};
 use store::{AdmitError, RequestId};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
-use upstream::{Body, CallError, CallErrorKind};
+use upstream::{CallError, CallErrorKind};
 
-use crate::call::admission::{Admission, refusal};
-use crate::call::answer::Aborted;
-use crate::call::collect_body::FREE_BYTES;
+use crate::call::admission::Admission;
 use crate::call::drain::{drain, settle_gone};
+use crate::call::failed_call::refusal;
 use crate::call::kind::StreamPolicy;
 use crate::call::record::ClientOutcome;
-use crate::call::run::{broken_failure, no_memory};
+use crate::call::route_failure::broken_failure;
 use crate::call::shutdown::ShutdownWatch;
-use crate::memory_budget::{MemoryBudget, MemoryShare};
+use crate::call::stream_source::{Growth, StreamSource};
+use crate::failures::{Aborted, no_memory_for};
+use crate::memory_budget::MemoryShare;
 
 /// What may wait for a slow reader before we stop reading from the upstream.
 const OUT_BYTES_MAX: usize = 16 << 10;
@@ -57,43 +58,6 @@ pub struct StreamRelay {
     shutdown: ShutdownWatch,
 }
 
-/// Where the bytes come from, and what has been seen of them.
-pub(crate) struct StreamSource {
-    pub(crate) upstream: Body,
-    pub(crate) translator: Translator,
-    budget: MemoryBudget,
-    /// What large events take of the node's memory.
-    share: Option<MemoryShare>,
-}
-
-impl StreamSource {
-    pub(crate) fn new(upstream: Body, translator: Translator, budget: MemoryBudget) -> Self {
-        Self {
-            upstream,
-            translator,
-            budget,
-            share: None,
-        }
-    }
-
-    /// Charges what waits for its end or for a slow reader, above what is free (S5). `false` when
-    /// the node has no memory for it.
-    pub(crate) fn charge(&mut self, out: &ByteQueue) -> bool {
-        let held = self.translator.held_bytes().saturating_add(out.len());
-        if held <= FREE_BYTES {
-            self.share = None;
-            return true;
-        }
-        match &mut self.share {
-            Some(share) => share.resize(held),
-            share @ None => {
-                *share = self.budget.take(held);
-                share.is_some()
-            }
-        }
-    }
-}
-
 /// How the stream ends when all bytes are handed over.
 enum End {
     Clean,
@@ -112,8 +76,6 @@ impl End {
         Poll::Ready(None)
     }
 }
-
-pub(crate) type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
 
 impl std::fmt::Debug for StreamRelay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -271,7 +233,8 @@ impl StreamRelay {
         }
         let result = result.and_then(|()| {
             let fits = source.charge(&self.out);
-            fits.then_some(()).ok_or_else(no_memory)
+            fits.then_some(())
+                .ok_or_else(|| no_memory_for("this answer"))
         });
         if let Err(failure) = result {
             return self.fail(source, &failure);

@@ -9,7 +9,7 @@ use std::task::Poll;
 
 /// Lets all that is ready on this thread go first. With nothing else to do it costs next to nothing: unlike
 /// [`tokio::task::yield_now`] it does not look for news from the sockets.
-pub(crate) async fn give_way() {
+pub(crate) async fn yield_to_ready() {
     let mut gave = false;
     poll_fn(|cx| {
         if gave {
@@ -36,7 +36,7 @@ mod tests {
             tokio::spawn(async move {
                 for piece in ["read ", "word ", "send "] {
                     done.lock().unwrap().push_str(piece);
-                    give_way().await;
+                    yield_to_ready().await;
                 }
             })
         });

@@ -5,19 +5,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use ledger::{Bucket, Micro, UnixMs, Wait, Wallet, WalletStatus};
+use ledger::{Bucket, UnixMs, Wait};
 use parking_lot::Mutex;
 use protocol::Failure;
 use store::{KeyHead, KeyId, WalletId};
 
 use crate::callers::shared_values::SharedValues;
-use crate::engine::Engine;
 use crate::memory_budget::MemoryBudget;
-
-/// How long a wallet that was seen with credit is not looked at again.
-const FUNDS_BELIEVED: Duration = Duration::from_secs(1);
 
 /// The limits of one key and one wallet on this node.
 #[derive(Debug, Clone, Copy)]
@@ -59,13 +55,13 @@ pub(crate) struct KeyUsage {
     in_flight: AtomicUsize,
     large_bodies: MemoryBudget,
     token_counts: Mutex<Bucket>,
-    wallet: Arc<WalletUsage>,
+    pub(super) wallet: Arc<WalletUsage>,
 }
 
 #[derive(Debug)]
-struct WalletUsage {
+pub(super) struct WalletUsage {
     large_bodies: MemoryBudget,
-    funds_seen: Mutex<Option<Instant>>,
+    pub(super) funds_seen: Mutex<Option<Instant>>,
 }
 
 impl Callers {
@@ -135,7 +131,7 @@ impl Callers {
 #[derive(Debug)]
 pub struct Caller {
     pub key: KeyHead,
-    share: Arc<KeyUsage>,
+    pub(super) share: Arc<KeyUsage>,
 }
 
 impl Caller {
@@ -148,35 +144,6 @@ impl Caller {
 impl Drop for Caller {
     fn drop(&mut self) {
         self.share.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Engine {
-    /// Refuses a caller whose wallet is disabled or has nothing available, before a large body of it is read.
-    ///
-    /// The committed row answers for most wallets. It may lag behind a hold that was just released,
-    /// so that only the ledger writer is believed when there seems to be nothing.
-    pub async fn check_funds(&self, caller: &Caller) -> Result<(), Failure> {
-        let seen = &caller.share.wallet.funds_seen;
-        if seen.lock().is_some_and(|at| at.elapsed() < FUNDS_BELIEVED) {
-            return Ok(());
-        }
-        let row = self.store.find_wallet(&caller.key.wallet.to_string()).await;
-        let is_funded = matches!(&row, Ok(Some(row)) if can_spend(&row.wallet).is_ok());
-        if !is_funded {
-            let (wallet, _) = self.balance(&caller.key).await?;
-            can_spend(&wallet)?;
-        }
-        *seen.lock() = Some(Instant::now());
-        Ok(())
-    }
-}
-
-fn can_spend(wallet: &Wallet) -> Result<(), Failure> {
-    match wallet.status {
-        WalletStatus::Disabled => Err(Failure::wallet_disabled()),
-        WalletStatus::Active if wallet.total_available() > Micro::ZERO => Ok(()),
-        WalletStatus::Active => Err(Failure::insufficient_quota()),
     }
 }
 

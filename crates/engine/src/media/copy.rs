@@ -14,8 +14,6 @@ use upstream::Channel;
 use super::copy_error::CopyError;
 use crate::engine::Engine;
 
-/// Copies at once. One more waits for its turn outside, so that it takes no place from polls.
-pub(crate) const COPIES_MAX: usize = 64;
 /// What is decoded of base64 between two writes.
 const DECODED_TEXT_BYTES: usize = 256 << 10;
 /// What the writing of a file may take beyond its fetching.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use protocol::video::MediaKind;
 use upstream::{FetchLimits, Timeouts};
 
+/// Copies at once. One more waits for its turn outside, so that it takes no place from polls.
+pub(crate) const COPIES_MAX: usize = 64;
 /// Until connected, the look at the name included.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Silence before and within an answer.

@@ -4,14 +4,16 @@ mod copy;
 mod copy_error;
 mod limits;
 mod reads;
+mod serve;
 mod storage_health;
+mod storage_probe;
 mod stream;
 mod sweep;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use copy::COPIES_MAX;
 pub(crate) use copy_error::CopyError;
+pub(crate) use limits::COPIES_MAX;
 pub use limits::MediaLimits;
 pub use reads::MediaRead;
 pub(crate) use reads::MediaReads;

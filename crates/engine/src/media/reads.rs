@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use protocol::Failure;
 
-use crate::engine::Engine;
+use crate::failures::{soon, try_again_soon};
 
 /// One address gets one place in so many, and one at least.
 const ADDRESS_SHARE: usize = 4;
@@ -34,22 +34,8 @@ pub struct MediaRead {
     until: Instant,
 }
 
-impl Engine {
-    /// Takes a place among the readers of media. `from` is unknown behind a proxy, which stands for
-    /// many callers.
-    pub fn read_media(&self, from: Option<IpAddr>) -> Result<MediaRead, Failure> {
-        let bounds = self.settings.media;
-        MediaReads::enter(
-            &self.media_reads,
-            from,
-            bounds.reads_max,
-            bounds.read_within,
-        )
-    }
-}
-
 impl MediaReads {
-    fn enter(
+    pub(super) fn enter(
         reads: &Arc<Self>,
         from: Option<IpAddr>,
         reads_max: usize,
@@ -58,13 +44,13 @@ impl MediaReads {
         let mut readers = reads.0.lock();
         if readers.count >= reads_max {
             let message = "This node serves as many files as it may.";
-            return Err(Failure::unavailable(message).retry_after(1));
+            return Err(try_again_soon(message));
         }
         if let Some(address) = from {
             let count = readers.by_address.entry(address).or_default();
             if *count >= (reads_max / ADDRESS_SHARE).max(1) {
                 let message = "Too many files are read from this address at once.";
-                return Err(Failure::rate_limit_exceeded(message).retry_after(1));
+                return Err(soon(Failure::rate_limit_exceeded(message)));
             }
             *count += 1;
         }

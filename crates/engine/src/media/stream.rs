@@ -6,29 +6,16 @@ use bytes::Bytes;
 use prometheus_client::metrics::counter::Counter;
 use store::MediaBody;
 
-use crate::call::answer::Aborted;
-use crate::engine::Engine;
+use crate::failures::Aborted;
 
 use super::reads::MediaRead;
 
 /// The bytes of a medium, read as fast as they are taken.
 #[derive(Debug)]
 pub struct MediaStream {
-    body: MediaBody,
-    served_bytes: Counter,
-    read: MediaRead,
-}
-
-impl Engine {
-    /// The bytes as the body of an answer to the reader who has this place.
-    pub fn stream_of(&self, body: MediaBody, read: MediaRead) -> MediaStream {
-        let served_bytes = self.metrics().media.served_bytes.clone();
-        MediaStream {
-            body,
-            served_bytes,
-            read,
-        }
-    }
+    pub(super) body: MediaBody,
+    pub(super) served_bytes: Counter,
+    pub(super) read: MediaRead,
 }
 
 impl MediaStream {

@@ -16,7 +16,8 @@ use upstream::{AddressPolicy, Channel, ChannelSpec, Preset, Secret, Timeouts};
 
 use super::copy_error::CopyError;
 use crate::clock;
-use crate::engine::{Engine, Settings};
+use crate::engine::Engine;
+use crate::settings::Settings;
 
 const KEY: &str = "upstream-key";
 

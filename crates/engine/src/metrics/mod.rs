@@ -3,3 +3,4 @@
 mod media_counts;
 pub(crate) mod registry;
 pub(crate) mod request_tally;
+mod scrape;

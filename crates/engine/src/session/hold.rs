@@ -14,7 +14,8 @@ use store::AdmitError;
 use tokio::time::Instant;
 
 use super::pricing::{Reach, SessionPricing};
-use crate::call::admission::{Admission, refusal};
+use crate::call::admission::Admission;
+use crate::call::failed_call::refusal;
 use crate::call::record::{ClientOutcome, Record};
 
 /// Between two steps that were not granted.

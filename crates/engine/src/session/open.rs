@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use protocol::voice::{Listened, Reading, Watch};
+use protocol::voice::{Reading, Watch};
 use protocol::{Code, Failure, guard};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
@@ -13,29 +13,23 @@ use upstream::{
 };
 
 use super::hold::SessionHold;
-use super::pricing::{Reach, SessionPricing, price_key};
+use super::kind::SessionKind;
+use super::pricing::{Reach, SessionPricing};
 use super::relay::SocketRelay;
 use super::run::Session;
 use crate::billing::estimate::Estimate;
 use crate::billing::metering::Metering;
 use crate::call::admission::{Admission, RefusedAdmission};
-use crate::call::answer::FailedCall;
+use crate::call::arrival::Arrival;
 use crate::call::attempt::Attempt;
-use crate::call::kind::Arrival;
+use crate::call::failed_call::FailedCall;
 use crate::call::progress::Progress;
 use crate::call::record::Record;
-use crate::call::route_plan::{self, RouteFailure, RoutePlan};
+use crate::call::route_failure::RouteFailure;
+use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::speech::model;
-
-/// What a session is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionKind {
-    Realtime,
-    Speech,
-    Transcript(Listened),
-}
 
 /// A wish for a session of a known caller.
 #[derive(Debug)]
@@ -96,7 +90,7 @@ impl Engine {
         let mut record = Box::new(Record::begin(&call.arrival));
         record.set_model(call.model.as_str(), true);
         let found = guard::model_id(&call.model)
-            .and_then(|()| model::find(self, &call.model, Some(price_key(call.kind))))
+            .and_then(|()| model::find(self, &call.model, Some(call.kind.price_key())))
             .and_then(|plan| self.refuse_unpriced_text(call.kind, plan));
         let plan = match found {
             Ok(plan) => plan,
@@ -111,10 +105,7 @@ impl Engine {
         let rates = admission.rates;
         open(self, call, model, plan, &progress, admission)
             .await
-            .map_err(|failure| FailedCall {
-                failure,
-                rates: Some(Box::new(rates)),
-            })
+            .map_err(|failure| FailedCall::admitted(failure, rates))
     }
 }
 
@@ -160,10 +151,10 @@ async fn admit(
         Err(refused) => refused,
     };
     let is_poor = matches!(
-        refused.unanswered.failure.code,
+        refused.failed.failure.code,
         Code::InsufficientQuota | Code::KeyLimitReached
     );
-    let RefusedAdmission { record, unanswered } = if is_poor {
+    let RefusedAdmission { record, failed } = if is_poor {
         match ask(Reach::OneUnit, refused.record).await {
             Ok(admission) => return Ok(admission),
             Err(refused) => refused,
@@ -171,8 +162,8 @@ async fn admit(
     } else {
         refused
     };
-    engine.journal(record.refused(&unanswered.failure));
-    Err(unanswered)
+    engine.journal(record.refused(&failed.failure));
+    Err(failed)
 }
 
 async fn open(
@@ -256,9 +247,9 @@ async fn handshake(
             ));
             // The sockets refuse in the words of the endpoints beside them.
             let endpoint = Endpoint::Speech;
-            Err(route_plan::refused(route, &model.id, endpoint, &[], incoming).await)
+            Err(RouteFailure::refused(route, &model.id, endpoint, &[], incoming).await)
         }
-        Err(error) => Err(route_plan::lost(route, &error, &mut attempt)),
+        Err(error) => Err(RouteFailure::lost(route, &error, &mut attempt)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ledger::{Meter, PriceKey};
 use protocol::voice::Reading;
 
-use super::open::SessionKind;
+use super::kind::SessionKind;
 use crate::catalog::Model;
 
 /// What a hold grows by: so much of a session or of its audio, or so many characters.
@@ -78,14 +78,5 @@ impl SessionPricing {
             Reach::FullStep => step,
         });
         meter
-    }
-}
-
-/// What a model must have a price for to hold such sessions.
-pub(super) fn price_key(kind: SessionKind) -> PriceKey {
-    match kind {
-        SessionKind::Realtime => PriceKey::RealtimeMinute,
-        SessionKind::Speech => PriceKey::TtsStreamCharacters,
-        SessionKind::Transcript(_) => PriceKey::SttStreamSecond,
     }
 }

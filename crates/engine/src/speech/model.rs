@@ -6,7 +6,6 @@ use upstream::Protocol;
 
 use crate::call::route_plan::RoutePlan;
 use crate::engine::Engine;
-use crate::text::request::unreachable_model;
 
 /// An audio model that has a price for what is asked of it, and the routes to it.
 pub(crate) fn find(
@@ -23,7 +22,7 @@ pub(crate) fn find(
     }
     // What has no price is not offered.
     if price.is_some_and(|key| model.price.unit_price(key).is_none()) {
-        return Err(unreachable_model(model));
+        return Err(model.unreachable());
     }
     RoutePlan::new(model, |route| route.channel.speaks(Protocol::Voice))
 }

@@ -13,11 +13,14 @@ use upstream::{Endpoint, UpstreamRequest};
 use super::model;
 use crate::billing::estimate::Estimate;
 use crate::billing::metering::Metering;
-use crate::call::answer::{Answer, FailedCall};
-use crate::call::kind::{Arrival, CallKind, Encoded, Prepared, StreamPolicy};
+use crate::call::answer::Answer;
+use crate::call::arrival::Arrival;
+use crate::call::failed_call::FailedCall;
+use crate::call::kind::{CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
 use crate::catalog::{Model, Route};
-use crate::engine::{Engine, Settings};
+use crate::engine::Engine;
+use crate::settings::Settings;
 
 /// The most audio of one answer.
 const AUDIO_BYTES_MAX: usize = 256 << 20;
@@ -82,7 +85,12 @@ impl CallKind for Spoken {
         !self.0.with_timestamps
     }
 
-    fn encode_for(&self, _: &Model, route: &Route) -> Result<Encoded, Failure> {
+    async fn encode_for(
+        &mut self,
+        _: &Engine,
+        _: &Model,
+        route: &Route,
+    ) -> Result<Encoded, Failure> {
         let body = vec![self.0.body.clone()];
         Ok(Encoded {
             call: UpstreamRequest::json(Endpoint::Speech, Arc::clone(&route.model), body),
@@ -90,12 +98,8 @@ impl CallKind for Spoken {
         })
     }
 
-    fn translate_answer(
-        &self,
-        _: Endpoint,
-        answer: Bytes,
-    ) -> Result<Result<native::Answer, Broken>, Failure> {
-        Ok(voice::read_timed_speech(&answer, &self.0.model))
+    fn translate_answer(&self, _: Endpoint, answer: Bytes) -> Result<native::Answer, Broken> {
+        voice::read_timed_speech(&answer, &self.0.model)
     }
 
     fn stream_translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {

@@ -14,8 +14,10 @@ use upstream::{Endpoint, SpoolFile, SpooledPart, UpstreamRequest};
 use super::model;
 use super::synthesis::VoiceForm;
 use crate::billing::estimate::Estimate;
-use crate::call::answer::{Answer, FailedCall};
-use crate::call::kind::{Arrival, CallKind, Encoded, Prepared, StreamPolicy};
+use crate::call::answer::Answer;
+use crate::call::arrival::Arrival;
+use crate::call::failed_call::FailedCall;
+use crate::call::kind::{CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
@@ -79,22 +81,18 @@ impl CallKind for Heard {
         false
     }
 
-    /// An upstream inside a private network must not be sent to what callers cannot reach.
-    async fn prepare_for(
+    async fn encode_for(
         &mut self,
         engine: &Engine,
         _: &Model,
         route: &Route,
-    ) -> Result<(), Failure> {
-        match &self.transcript.url {
-            Some(url) if route.channel.spec().private_network => {
-                engine.caller_urls.check(vec![url.clone()]).await
-            }
-            _ => Ok(()),
+    ) -> Result<Encoded, Failure> {
+        // An upstream inside a private network must not fetch what the caller could not reach.
+        if let Some(url) = &self.transcript.url
+            && route.channel.spec().private_network
+        {
+            engine.caller_urls.check(vec![url.clone()]).await?;
         }
-    }
-
-    fn encode_for(&self, _: &Model, route: &Route) -> Result<Encoded, Failure> {
         let boundary: String = ids::fresh("form-");
         let content_type = format!("multipart/form-data; boundary={boundary}");
         let form = self.transcript.form(&route.model);
@@ -115,12 +113,8 @@ impl CallKind for Heard {
         })
     }
 
-    fn translate_answer(
-        &self,
-        _: Endpoint,
-        answer: Bytes,
-    ) -> Result<Result<native::Answer, Broken>, Failure> {
-        Ok(voice::read_transcription(&answer, &self.transcript.model))
+    fn translate_answer(&self, _: Endpoint, answer: Bytes) -> Result<native::Answer, Broken> {
+        voice::read_transcription(&answer, &self.transcript.model)
     }
 
     /// Transcripts of files do not stream.

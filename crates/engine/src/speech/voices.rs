@@ -8,15 +8,16 @@ use protocol::{Failure, guard, voice};
 use upstream::{CallOutcome, Endpoint, UpstreamRequest};
 
 use super::model;
+use crate::call::arrival::Arrival;
 use crate::call::attempt::Attempt;
 use crate::call::collect_body::{CollectError, collect_body};
-use crate::call::kind::Arrival;
 use crate::call::progress::Progress;
 use crate::call::record::Record;
-use crate::call::route_plan::{self, RouteFailure};
-use crate::call::run::{broken_answer, no_memory};
+use crate::call::route_failure::RouteFailure;
+use crate::call::send::send;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
+use crate::failures::no_memory_for;
 
 /// The largest list of voices.
 const VOICES_BYTES_MAX: usize = 4 << 20;
@@ -80,16 +81,16 @@ async fn ask(
         item: call.voice.as_deref().map(Into::into),
         ..UpstreamRequest::json(Endpoint::Voices, Arc::clone(&route.model), Vec::new())
     };
-    let incoming = route_plan::send(route, &model.id, &outgoing, progress, &mut attempt).await?;
+    let incoming = send(route, &model.id, &outgoing, progress, &mut attempt).await?;
     let body = collect_body(incoming.body, VOICES_BYTES_MAX, engine.budget()).await;
     let body = body.map_err(|error| match error {
-        CollectError::Lost(error) => route_plan::lost(route, &error, &mut attempt),
+        CollectError::Lost(error) => RouteFailure::lost(route, &error, &mut attempt),
         CollectError::TooLarge => RouteFailure::stop(Failure::upstream_error()),
-        CollectError::NoMemory => RouteFailure::stop(no_memory()),
+        CollectError::NoMemory => RouteFailure::stop(no_memory_for("this answer")),
     })?;
     let names = Names::of_model(&route.model, &model.id);
     let voices = voice::clean_voices(&body, names);
-    let voices = voices.map_err(|broken| broken_answer(route, &broken, &mut attempt))?;
+    let voices = voices.map_err(|broken| RouteFailure::broken(route, &broken, &mut attempt))?;
     attempt.report(CallOutcome::Served);
     Ok(voices)
 }

@@ -9,7 +9,7 @@ use protocol::video::{Cause, Delivery, Hosted, MediaKind, Medium, Source};
 use serde::{Deserialize, Serialize};
 use store::{End, MediaId, TaskKept, TaskRow};
 
-use super::poll::{PollNote, is_over};
+use super::claimed::{PollNote, is_over};
 use super::protocols::TaskProtocol;
 use crate::clock;
 use crate::engine::Engine;
@@ -69,13 +69,13 @@ impl Engine {
                 }
             }
         }
-        let copies = self.copy_all(row, protocol, &delivery, &kept);
-        let Some(copied) = self.while_claimed(row.claim, lease, copies).await else {
+        let copying = self.copy_all(row, protocol, &delivery, &kept);
+        let Some(outcome) = self.while_claimed(row.claim, lease, copying).await else {
             return;
         };
         let name = row.claim.task.to_string();
         let task = self.task_of(row, &name);
-        match copied {
+        match outcome {
             CopyOutcome::All(hosted) => {
                 let outcome = protocol
                     .video

@@ -5,25 +5,25 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use ledger::{Meter, Micro, PriceError, Rates, Reservation};
+use ledger::{Meter, Micro, Rates, Reservation};
 use protocol::video::{Creation, Draft, Task};
 use protocol::{ByteQueue, Failure, Kind};
 use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
 use upstream::{ExternalUrl, Protocol};
 
 use super::billing;
-use super::poll::standing;
+use super::claimed::standing;
+use super::lookup::unavailable;
 use super::protocols::{TaskProtocol, VideoEndpoint};
 use super::send::{CREATION_LEASE, CreationFailure, Sender};
-use crate::call::admission::refusal;
-use crate::call::answer::{Answer, AnswerBody, FailedCall};
-use crate::call::kind::Arrival;
+use crate::call::answer::{Answer, AnswerBody};
+use crate::call::arrival::Arrival;
+use crate::call::failed_call::{FailedCall, unpriceable};
 use crate::call::record::{ClientOutcome, Record};
 use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
-use crate::text::request::unreachable_model;
 
 /// How long a task may take, where its request does not say (T11).
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
@@ -73,12 +73,9 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
     let opened = match engine.store.open_task(new.clone()).await {
         Ok(opened) => opened,
         Err(error) => {
-            let failure = refusal(&error);
-            engine.journal(record.refused(&failure));
-            return Err(FailedCall {
-                failure,
-                rates: error.rates().map(Box::new),
-            });
+            let failed = FailedCall::from(&error);
+            engine.journal(record.refused(&failed.failure));
+            return Err(failed);
         }
     };
     record.admitted(opened.hold);
@@ -117,10 +114,7 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
         }
         Err(CreationFailure { failure, end }) => {
             engine.journal(record.ended_early(&ClientOutcome::failed(&failure), end));
-            Err(FailedCall {
-                failure,
-                rates: Some(Box::new(rates)),
-            })
+            Err(FailedCall::admitted(failure, rates))
         }
     }
 }
@@ -159,14 +153,8 @@ async fn prepare(
     };
     let plan = RoutePlan::new(model, carries)?;
     let bound = request.bound(&model.profile);
-    let (bound, hold) = billing::held_for(&model.price, &bound).map_err(|error| {
-        tracing::error!(model = %model.id, %error, "a task cannot be priced");
-        match error {
-            // More than there is money in the world, so more than the wallet has.
-            PriceError::Overflow(_) => Failure::insufficient_quota(),
-            PriceError::Unpriced(_) | PriceError::Card { .. } => unreachable_model(model),
-        }
-    })?;
+    let (bound, hold) =
+        billing::held_for(&model.price, &bound).map_err(|error| unpriceable(model, &error))?;
     // A task's hold is the task's, and counts for no key's concurrency.
     let ask = Reservation {
         hold,
@@ -200,10 +188,7 @@ impl Engine {
             || Failure::invalid("The draft is no task of yours.").param("content.draft_task.id");
         let id = TaskId::parse(id).map_err(|_| no_such())?;
         let found = self.store.find_task(call.arrival.key.wallet, id).await;
-        let found = found.map_err(|error| {
-            tracing::warn!(%error, "a draft could not be looked up");
-            Failure::unavailable("Tasks cannot be looked up now.").retry_after(1)
-        })?;
+        let found = found.map_err(|error| unavailable(&error))?;
         let task = found.filter(|task| *task.protocol == *wire_protocol.as_str());
         let task = task.ok_or_else(no_such)?;
         request.check_draft(&Draft {

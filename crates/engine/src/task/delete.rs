@@ -6,8 +6,10 @@ use protocol::Failure;
 use protocol::video::{Deletion, Polled};
 use store::{End, KeyHead, TaskId, TaskRow, TaskUpstream, TaskView, WalletId};
 
+use super::claimed::PollNote;
+use super::copy_media;
 use super::lookup::unavailable;
-use super::poll::{PollNote, PollReport};
+use super::poll::PollReport;
 use super::protocols::TaskProtocol;
 use crate::clock;
 use crate::engine::Engine;
@@ -186,7 +188,7 @@ impl Engine {
     fn go_on(self: &Arc<Self>, mut row: TaskRow, protocol: TaskProtocol, report: PollReport) {
         let engine = Arc::clone(self);
         self.tasks.spawn(async move {
-            match super::copy_media::kept(&row) {
+            match copy_media::kept(&row) {
                 Some(delivery) => engine.copy_and_end(&mut row, protocol, delivery).await,
                 None => engine.react(&mut row, protocol, report).await,
             }

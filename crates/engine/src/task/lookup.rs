@@ -5,6 +5,7 @@ use protocol::Failure;
 use store::{KeyHead, StoreError, TaskId};
 
 use crate::engine::Engine;
+use crate::failures::try_again_soon;
 
 impl Engine {
     /// The latest snapshot of a task. A task of another wallet is as missing as one that never was, and
@@ -21,5 +22,5 @@ impl Engine {
 /// What is told when the store does not answer: that is no missing task.
 pub(super) fn unavailable(error: &StoreError) -> Failure {
     tracing::warn!(%error, "tasks could not be looked up");
-    Failure::unavailable("Tasks cannot be looked up now.").retry_after(1)
+    try_again_soon("Tasks cannot be looked up now.")
 }

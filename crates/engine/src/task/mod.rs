@@ -9,6 +9,7 @@
 mod backoff;
 mod billing;
 mod callback;
+mod claimed;
 mod copy_media;
 mod create;
 mod delete;

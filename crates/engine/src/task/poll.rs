@@ -1,19 +1,19 @@
 //! Following: tasks whose time has come are claimed, polled and noted, or ended.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use protocol::video::{Cause, Outcome, Polled, Standing, Task};
-use store::{Claim, End, TaskEnd, TaskKept, TaskNote, TaskRow, TaskStanding, TaskUpstream};
+use protocol::video::{Cause, Polled, Task};
+use store::{End, TaskRow, TaskUpstream};
 use tokio::sync::Semaphore;
 use upstream::{Endpoint, UpstreamRequest};
 
+use super::backoff;
+use super::claimed::{PollNote, is_over};
+use super::copy_media;
 use super::poll_answer::PollAnswer;
 use super::protocols::TaskProtocol;
 use super::send::UNKNOWN;
-use super::{backoff, billing};
 use crate::call::attempt::Attempt;
 use crate::call::collect_body::CollectError;
 use crate::clock;
@@ -42,32 +42,12 @@ pub(super) struct PollReport {
     pub(super) retry_after: Option<Duration>,
 }
 
-/// What is noted of a task that goes on.
-#[derive(Default)]
-pub(super) struct PollNote {
-    pub(super) standing: Option<Standing>,
-    pub(super) retry_after: Option<Duration>,
-    pub(super) is_missing: bool,
-    /// Whether the next poll should not wait.
-    pub(super) is_urgent: bool,
-}
-
 impl PollReport {
     /// Nothing that says anything of the task.
     pub(super) fn unclear() -> Self {
         Self {
             polled: Polled::Unclear,
             retry_after: None,
-        }
-    }
-}
-
-impl PollNote {
-    /// Nothing new, and a poll as soon as can be.
-    pub(super) fn soon() -> Self {
-        Self {
-            is_urgent: true,
-            ..Self::default()
         }
     }
 }
@@ -117,7 +97,7 @@ impl Engine {
             tracing::error!(task = %row.claim.task, protocol = &*row.protocol, "a task of an unknown protocol");
             return self.note(&row, PollNote::default()).await;
         };
-        if let Some(delivery) = super::copy_media::kept(&row) {
+        if let Some(delivery) = copy_media::kept(&row) {
             return self.copy_and_end(&mut row, protocol, delivery).await;
         }
         let name = row.claim.task.to_string();
@@ -264,100 +244,6 @@ impl Engine {
             tracing::info!(task = %row.claim.task, status, "a task was called off upstream");
         }
     }
-
-    /// Does work that takes longer than a claim, and renews it meanwhile. Nothing when the node ends, or
-    /// somebody else may have the task by now: what was done must not be written.
-    pub(super) async fn while_claimed<T>(
-        &self,
-        claim: Claim,
-        lease: Duration,
-        work: impl Future<Output = T>,
-    ) -> Option<T> {
-        let mut work = pin!(work);
-        let mut renewed = Instant::now();
-        loop {
-            let renewal = tokio::time::sleep(lease / 3);
-            tokio::select! {
-                done = &mut work => return Some(done),
-                () = self.shutdown.wait() => return None,
-                () = renewal => {}
-            }
-            let asked = Instant::now();
-            match self
-                .store
-                .keep_task(TaskKept::claim(claim, lease, clock::steady()))
-                .await
-            {
-                Ok(true) => renewed = asked,
-                Err(error) if renewed.elapsed() < lease => {
-                    tracing::warn!(%error, task = %claim.task, "a claim could not be renewed");
-                }
-                Ok(false) | Err(_) => return None,
-            }
-        }
-    }
-
-    /// Notes a task that goes on, and gives the claim back.
-    pub(super) async fn note(&self, row: &TaskRow, seen: PollNote) {
-        let settings = &self.settings.tasks;
-        let polls = row.polls.saturating_add(1);
-        let pause = backoff::poll_pause(
-            settings.poll_first,
-            settings.poll_max,
-            polls,
-            seen.retry_after,
-        );
-        let note = TaskNote {
-            claim: row.claim,
-            standing: seen.standing.map(standing),
-            next_in: if seen.is_urgent {
-                Duration::ZERO
-            } else {
-                pause
-            },
-            missing: seen.is_missing,
-            now: clock::steady(),
-        };
-        if let Err(error) = self.store.note_task(note).await {
-            tracing::warn!(%error, task = %row.claim.task, "a task could not be noted; its claim ends by itself");
-        }
-    }
-
-    /// Ends a task at what its upstream reports.
-    pub(super) async fn end_as_reported(&self, row: &TaskRow, outcome: Outcome) {
-        match self.card_of(row).await {
-            Some(card) => {
-                let end = billing::end_of(&card, row, &outcome);
-                self.end(row, outcome, end).await;
-            }
-            // Its price is in the store, which does not answer now.
-            None => self.note(row, PollNote::default()).await,
-        }
-    }
-
-    /// Settlement, snapshot and callback, in one transaction (T4).
-    pub(super) async fn end(&self, row: &TaskRow, outcome: Outcome, end: End) {
-        let ended = TaskEnd {
-            claim: row.claim,
-            status: outcome.status.into(),
-            end: end.clone(),
-            snapshot: outcome.snapshot.into(),
-            now: clock::steady(),
-        };
-        match self.store.end_task(ended).await {
-            Ok(true) => self.count_settled(&end),
-            // Somebody else has ended it.
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(%error, task = %row.claim.task, "a task could not be ended; its claim ends by itself");
-            }
-        }
-    }
-}
-
-/// Whether the task's time is over.
-pub(super) fn is_over(row: &TaskRow) -> bool {
-    row.claimed_at >= row.expires_at
 }
 
 /// Whether the upstream has said often and long enough that there is no such task.
@@ -365,13 +251,4 @@ fn is_gone(row: &TaskRow) -> bool {
     let since = row.missing_since.unwrap_or(row.claimed_at);
     let for_ms = row.claimed_at.get().saturating_sub(since.get());
     row.missing.saturating_add(1) >= MISSING_MIN && for_ms >= MISSING_MS_MIN
-}
-
-/// How a task stands, as it is stored.
-pub(super) fn standing(standing: Standing) -> TaskStanding {
-    TaskStanding {
-        status: standing.status.into(),
-        progress: standing.progress,
-        snapshot: standing.snapshot.into(),
-    }
 }

@@ -14,11 +14,12 @@ use crate::call::attempt::Attempt;
 use crate::call::collect_body::CollectError;
 use crate::call::progress::Progress;
 use crate::call::record::Record;
-use crate::call::route_plan::{self, RoutePlan};
-use crate::call::run::no_memory;
+use crate::call::route_failure::RouteFailure;
+use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
+use crate::failures::no_memory_for;
 
 /// How long an upstream may take to accept a task.
 const ACCEPT_WITHIN: Duration = Duration::from_secs(120);
@@ -108,7 +109,7 @@ impl Sender {
                 self.fail(cause, &failure.message, End::Released).await;
             }
             CreationOutcome::Unknown(_) => {
-                self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await
+                self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
             }
         }
     }
@@ -179,7 +180,7 @@ impl Sender {
             return CreationOutcome::Unknown(Failure::upstream_timeout());
         };
         match answered {
-            Err(CollectError::NoMemory) => CreationOutcome::Unknown(no_memory()),
+            Err(CollectError::NoMemory) => CreationOutcome::Unknown(no_memory_for("this answer")),
             Err(CollectError::TooLarge) => {
                 attempt.report(upstream::CallOutcome::Failed);
                 let channel = route.channel.name();
@@ -188,7 +189,7 @@ impl Sender {
             }
             Err(CollectError::Lost(error)) => {
                 let unsent = error.sent == Sent::No;
-                let failure = route_plan::lost(route, &error, &mut attempt).failure;
+                let failure = RouteFailure::lost(route, &error, &mut attempt).failure;
                 if unsent {
                     CreationOutcome::Unsent(failure)
                 } else {
@@ -200,7 +201,7 @@ impl Sender {
                     status,
                     incoming.retry_after,
                 ));
-                let failed = route_plan::refused(
+                let failed = RouteFailure::refused(
                     route,
                     &self.model.id,
                     self.endpoint,

@@ -1,45 +1,22 @@
-//! Text calls: read, refused where they must be, and put into the words of each route.
+//! Text calls: the request is read, checked and refused where it must be, before money moves.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::HeaderMap;
-use protocol::native::{self, Broken, Identity};
-use protocol::{Dialect, Failure, Translator};
-use upstream::Endpoint;
+use protocol::{Dialect, Failure};
 
 use crate::billing::estimate::Estimate;
-use crate::call::answer::{Answer, FailedCall};
-use crate::call::kind::{Arrival, CallKind, Encoded, Prepared, StreamPolicy};
+use crate::call::answer::Answer;
+use crate::call::failed_call::FailedCall;
+use crate::call::kind::Prepared;
 use crate::call::record::Record;
 use crate::call::route_plan::RoutePlan;
-use crate::catalog::{Model, Route};
+use crate::catalog::Route;
 use crate::engine::Engine;
-use crate::ids;
 use crate::text::capability_check;
-use crate::text::request::TextRequest;
-
-/// The model and the manner of a call, where its path says them: Generate Content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextPath {
-    pub model: String,
-    pub stream: bool,
-}
-
-/// A text request of a known caller, its body read.
-#[derive(Debug)]
-pub struct TextCall {
-    pub arrival: Arrival,
-    pub dialect: Dialect,
-    /// What the path says, where it names the model.
-    pub named: Option<TextPath>,
-    pub body: Bytes,
-    /// Headers for an upstream that speaks the caller's own dialect.
-    pub extra: HeaderMap,
-}
+use crate::text::request::{TextCall, TextRequest};
 
 impl Engine {
-    /// Serves a text call. Dropping the future is safe at any point: the hold is closed.
+    /// Serves a text call. The future can be dropped at any point: the hold is then closed.
     pub async fn text(self: &Arc<Self>, call: TextCall) -> Result<Answer, FailedCall> {
         let arrival = call.arrival.clone();
         self.run_call(arrival, move |engine, record| {
@@ -49,108 +26,41 @@ impl Engine {
     }
 }
 
-/// Everything that can be refused before money moves.
+/// Refuses everything that can be refused before money moves.
 fn prepare(
     engine: &Engine,
     call: &TextCall,
     record: &mut Record,
-) -> Result<Prepared<Text>, Failure> {
+) -> Result<Prepared<TextRequest>, Failure> {
     if engine.settings.journal_bodies {
         record.keep_bodies(&call.body);
     }
-    let request = TextRequest::read(call, &engine.settings)?;
+    let head = call.read_head()?;
     let catalog = engine.catalog();
-    let name = request.head.model.as_str();
-    let found = catalog.find(name);
-    let read: Arc<str> = match &found {
+    let found = catalog.find(head.model.as_str());
+    let public_model: Arc<str> = match &found {
         Ok(model) => Arc::clone(&model.id),
-        Err(_) => name.into(),
+        Err(_) => head.model.as_str().into(),
     };
-    record.set_model(read, request.head.stream);
+    record.set_model(public_model, head.stream);
     let model = found?;
-    capability_check::check(model, call.dialect, &request.head)?;
+    capability_check::check(model, call.dialect, &head)?;
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     let plan = RoutePlan::new(model, |route| dialect_for(route).is_some())?;
     let keeps_cache = |route: &Route| dialect_for(route) == Some(Dialect::Messages);
-    if request.head.long_cache && model.routes.iter().any(|route| keeps_cache(route)) {
-        capability_check::priced_long_cache(model)?;
+    if head.long_cache && model.routes.iter().any(|route| keeps_cache(route)) {
+        capability_check::refuse_unpriced_long_cache(model)?;
     }
     let reserve_tokens = engine.settings.output_reserve_tokens;
-    let mut estimate = Estimate::text(
-        &request.head,
-        &model.profile,
-        model.keeps_output_limit,
-        reserve_tokens,
-    );
+    let keeps_output_limit = model.keeps_output_limit;
+    let mut estimate = Estimate::text(&head, &model.profile, keeps_output_limit, reserve_tokens);
     if capability_check::makes_pictures(model) {
-        let grade = request.picture_grade()?;
-        estimate = estimate.with_pictures(grade, request.head.choices, model);
+        let grade = call.picture_grade()?;
+        estimate = estimate.with_pictures(grade, head.choices, model);
     }
     Ok(Prepared {
         estimate,
-        kind: Text {
-            identity: Identity {
-                id: ids::fresh(id_prefix(call.dialect)),
-                model: Arc::clone(&model.id),
-            },
-            request,
-        },
+        kind: TextRequest::new(call, head, model, &engine.settings),
         plan,
     })
-}
-
-fn id_prefix(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Chat => "chatcmpl_",
-        Dialect::Responses => "resp_",
-        Dialect::Messages => "msg_",
-        Dialect::Generate => "gen_",
-        Dialect::Interactions => "int_",
-    }
-}
-
-/// A text request and who answers it.
-struct Text {
-    request: TextRequest,
-    identity: Identity,
-}
-
-impl CallKind for Text {
-    fn is_streamed(&self) -> bool {
-        self.request.head.stream
-    }
-
-    async fn prepare_for(
-        &mut self,
-        engine: &Engine,
-        model: &Model,
-        route: &Route,
-    ) -> Result<(), Failure> {
-        self.request.prepare_for(engine, model, route).await
-    }
-
-    fn encode_for(&self, model: &Model, route: &Route) -> Result<Encoded, Failure> {
-        self.request.encode_for(model, route)
-    }
-
-    fn translate_answer(
-        &self,
-        spoken: Endpoint,
-        answer: Bytes,
-    ) -> Result<Result<native::Answer, Broken>, Failure> {
-        self.request
-            .translate_answer(spoken.dialect(), &self.identity, answer)
-    }
-
-    fn stream_translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure> {
-        self.request
-            .stream_translator(spoken.dialect(), &self.identity, &model.price)
-    }
-
-    fn stream_policy(&self) -> StreamPolicy {
-        StreamPolicy {
-            keep_alive: self.request.dialect.keep_alive(),
-            aborts_on_failure: self.request.dialect == Dialect::Generate,
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Whether a model can serve a text call at all, before money moves.
 
 use protocol::native::Head;
-use protocol::{Base, Dialect, Failure, Kind};
+use protocol::{Base, Dialect, Failure, Kind, Tool, Tools};
 
 use crate::catalog::Model;
 
@@ -39,7 +39,7 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
 }
 
 /// Refuses to write to a one-hour cache at the price of a shorter one, which is lower.
-pub(crate) fn priced_long_cache(model: &Model) -> Result<(), Failure> {
+pub(crate) fn refuse_unpriced_long_cache(model: &Model) -> Result<(), Failure> {
     if model.price.underprices_long_cache_writes() {
         return Err(Failure::unsupported_parameter(
             "cache_control",
@@ -61,4 +61,20 @@ pub(crate) fn makes_pictures(model: &Model) -> bool {
 /// own, whatever else their channels speak.
 fn is_native(model: &Model) -> bool {
     matches!(model.profile.base, None | Some(Base::NativeImage))
+}
+
+/// Refuses built-in tools that the model has no price for; other dialects leave them out anyway.
+pub(crate) fn refuse_unpriced_tools(model: &Model, offered: Tools) -> Result<(), Failure> {
+    let unpriced = |tool: &Tool| !model.price.prices_tool(tool.as_str());
+    match offered.iter().find(unpriced) {
+        None => Ok(()),
+        Some(tool) => Err(Failure::unsupported_parameter(
+            "tools",
+            format!(
+                "The built-in tool `{}` of the model `{}` is not offered here.",
+                tool.as_str(),
+                model.id
+            ),
+        )),
+    }
 }

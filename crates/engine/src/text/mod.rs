@@ -1,6 +1,6 @@
 //! Text calls in five dialects, and the token counts of their requests.
 
-pub(crate) mod call;
-mod capability_check;
+mod call;
+pub(crate) mod capability_check;
 pub(crate) mod request;
 pub(crate) mod token_count;

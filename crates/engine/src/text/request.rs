@@ -1,73 +1,110 @@
-//! What a caller asks, put into the words of whichever route is tried.
+//! A text request: read once, encoded for whichever route is tried, and its answer translated back.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use ledger::PriceCard;
 use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
 use protocol::convert::{self, Transcoder};
 use protocol::generate;
 use protocol::images::Grade;
-use protocol::native::{self, Head, Identity, Rewriter};
-use protocol::{ByteQueue, Dialect, Failure, Tool, Tools, Translator};
+use protocol::native::{self, Broken, Head, Identity, Rewriter};
+use protocol::{ByteQueue, Dialect, Failure, Translator};
 use upstream::{Endpoint, UpstreamRequest};
 
+use crate::call::arrival::Arrival;
 use crate::call::collect_body::FREE_BYTES;
-use crate::call::kind::Encoded;
+use crate::call::kind::{CallKind, Encoded, StreamPolicy};
+use crate::call::yield_to_ready::yield_to_ready;
 use crate::catalog::{Model, Route};
 use crate::clock;
-use crate::engine::{Engine, Settings};
+use crate::engine::Engine;
+use crate::failures::no_memory_for;
+use crate::ids;
 use crate::memory_budget::MemoryShare;
-use crate::text::call::{TextCall, TextPath};
+use crate::settings::Settings;
+use crate::text::capability_check::refuse_unpriced_tools;
 
-/// A request that was read and not refused.
+/// The model of a call and whether it streams, where the path says so (Generate Content).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextPath {
+    pub model: String,
+    pub stream: bool,
+}
+
+/// A text request of a known caller, its body read.
+#[derive(Debug)]
+pub struct TextCall {
+    pub arrival: Arrival,
+    pub dialect: Dialect,
+    /// What the path says, if it names the model.
+    pub named: Option<TextPath>,
+    pub body: Bytes,
+    /// Headers for an upstream that speaks the caller's own dialect.
+    pub extra: HeaderMap,
+}
+
+impl TextCall {
+    /// Reads the head of the request and refuses what its endpoint refuses.
+    pub(super) fn read_head(&self) -> Result<Head, Failure> {
+        match &self.named {
+            Some(TextPath { model, stream }) => native::read_named_head(&self.body, model, *stream),
+            None => native::read_head(self.dialect, &self.body),
+        }
+    }
+
+    /// The grade of the pictures that are asked for. Only Generate Content can ask for them.
+    pub(super) fn picture_grade(&self) -> Result<Grade, Failure> {
+        match self.dialect {
+            Dialect::Generate => generate::asked_grade(&self.body),
+            _ => Ok(Grade::default()),
+        }
+    }
+}
+
+/// A request that was read and not refused, and the identity of its answer.
 #[derive(Debug)]
 pub(crate) struct TextRequest {
-    pub(crate) dialect: Dialect,
-    pub(crate) head: Head,
+    dialect: Dialect,
+    head: Head,
     body: Bytes,
     extra: HeaderMap,
+    identity: Identity,
     refuses_unpriced_tools: bool,
-    /// The common form, made when the first route needs it.
+    /// The common form. It is made when the first route needs it.
     common: Option<Arc<canon::Request>>,
-    /// What it takes of the node's memory beside the body: small parts in great number, and
-    /// pictures that were fetched into it.
+    /// The node's memory that the common form takes: many small parts, and pictures that were fetched into it.
     memory: Vec<MemoryShare>,
 }
 
 impl TextRequest {
-    /// Reads the request and refuses what its endpoint refuses.
-    pub(crate) fn read(call: &TextCall, settings: &Settings) -> Result<Self, Failure> {
-        let head = match &call.named {
-            Some(TextPath { model, stream }) => {
-                native::read_named_head(&call.body, model, *stream)?
-            }
-            None => native::read_head(call.dialect, &call.body)?,
-        };
-        Ok(Self {
+    pub(super) fn new(call: &TextCall, head: Head, model: &Model, settings: &Settings) -> Self {
+        Self {
             dialect: call.dialect,
             head,
             body: call.body.clone(),
             extra: call.extra.clone(),
+            identity: Identity {
+                id: ids::fresh(id_prefix(call.dialect)),
+                model: Arc::clone(&model.id),
+            },
             refuses_unpriced_tools: settings.refuse_unpriced_tools,
             common: None,
             memory: Vec::new(),
-        })
+        }
     }
 
-    /// Reads the request into the common form for a route of another dialect, and fetches the
-    /// pictures that its upstream cannot fetch. What an upstream inside a private network is to
-    /// fetch is checked here first.
-    pub(crate) async fn prepare_for(
+    /// Converts the request to the common form for a route of another dialect, and fetches the pictures that the
+    /// upstream cannot fetch. URLs that an upstream inside a private network will fetch are checked first.
+    async fn prepare_for(
         &mut self,
         engine: &Engine,
         model: &Model,
         route: &Route,
+        dialect: Dialect,
     ) -> Result<(), Failure> {
-        let spoken = self.spoken(model, route)?;
         let is_private = route.channel.spec().private_network;
-        if spoken == self.dialect {
+        if dialect == self.dialect {
             if is_private {
                 let links = native::links(self.dialect, &self.body)?;
                 engine.caller_urls.check(links).await?;
@@ -79,7 +116,7 @@ impl TextRequest {
             None => Arc::new(self.read_common(engine)?),
         };
         let request = Arc::make_mut(&mut common);
-        let must_be_inline = |url: &str| !convert::takes_image_url(spoken, &model.profile, url);
+        let must_be_inline = |url: &str| !convert::takes_image_url(dialect, &model.profile, url);
         let shares = engine.caller_urls.inline(request, must_be_inline).await?;
         self.memory.extend(shares);
         if is_private {
@@ -96,50 +133,43 @@ impl TextRequest {
         Ok(())
     }
 
-    /// Takes the request apart, once its many small parts are charged to the node.
+    /// Reads the request into the common form. The memory of its many small parts is charged first.
     fn read_common(&mut self, engine: &Engine) -> Result<canon::Request, Failure> {
         let weight = convert::weigh_request(&self.body)?;
         if weight > FREE_BYTES {
-            let share = engine.budget().take(weight).ok_or_else(no_memory)?;
+            let share = engine.budget().take(weight);
+            let share = share.ok_or_else(|| no_memory_for("this request"))?;
             self.memory.push(share);
         }
         convert::read_request(self.dialect, &self.body, self.head.stream)
     }
 
-    /// The grade of the pictures that are asked for. Only Generate Content can ask for them.
-    pub(crate) fn picture_grade(&self) -> Result<Grade, Failure> {
-        match self.dialect {
-            Dialect::Generate => generate::asked_grade(&self.body),
-            _ => Ok(Grade::default()),
+    fn encode_native(
+        &self,
+        model: &Model,
+        route: &Route,
+        endpoint: Endpoint,
+    ) -> Result<Encoded, Failure> {
+        if self.refuses_unpriced_tools {
+            refuse_unpriced_tools(model, self.head.tools)?;
         }
+        let mut out = ByteQueue::new();
+        native::write_request_to(self.dialect, &self.body, &self.head, &route.model, &mut out);
+        Ok(Encoded {
+            call: UpstreamRequest {
+                extra: self.extra.clone(),
+                ..UpstreamRequest::json(endpoint, Arc::clone(&route.model), out.into_pieces())
+            },
+            dropped: None,
+        })
     }
 
-    fn spoken(&self, model: &Model, route: &Route) -> Result<Dialect, Failure> {
-        let dialect = route.channel.text_dialect_for(self.dialect, route.dialect);
-        dialect.ok_or_else(|| unreachable_model(model))
-    }
-
-    /// The request as this route takes it, which has been provided for.
-    pub(crate) fn encode_for(&self, model: &Model, route: &Route) -> Result<Encoded, Failure> {
-        let dialect = self.spoken(model, route)?;
-        let endpoint = Endpoint::Text {
-            dialect,
-            stream: self.head.stream,
-        };
-        if dialect == self.dialect {
-            if self.refuses_unpriced_tools {
-                priced_tools(model, self.head.tools)?;
-            }
-            let mut out = ByteQueue::new();
-            native::write_request_to(dialect, &self.body, &self.head, &route.model, &mut out);
-            return Ok(Encoded {
-                call: UpstreamRequest {
-                    extra: self.extra.clone(),
-                    ..UpstreamRequest::json(endpoint, Arc::clone(&route.model), out.into_pieces())
-                },
-                dropped: None,
-            });
-        }
+    fn encode_converted(
+        &self,
+        model: &Model,
+        route: &Route,
+        endpoint: Endpoint,
+    ) -> Result<Encoded, Failure> {
         let target = Target {
             upstream_model: &route.model,
             public_model: &model.id,
@@ -150,7 +180,8 @@ impl TextRequest {
                 .unwrap_or_else(|| route.channel.spec().preset.output_limit()),
         };
         let mut dropped = Dropped::new(self.dialect);
-        let body = convert::write_request(dialect, self.common()?, &target, &mut dropped)?;
+        let common = self.common()?;
+        let body = convert::write_request(endpoint.dialect(), common, &target, &mut dropped)?;
         let body = vec![Bytes::from(body)];
         Ok(Encoded {
             call: UpstreamRequest::json(endpoint, Arc::clone(&route.model), body),
@@ -158,51 +189,10 @@ impl TextRequest {
         })
     }
 
-    /// What turns the route's stream into the caller's.
-    pub(crate) fn stream_translator(
-        &self,
-        spoken: Dialect,
-        identity: &Identity,
-        price: &PriceCard,
-    ) -> Result<Translator, Failure> {
-        if spoken == self.dialect {
-            let rewriter = Rewriter::new(spoken, identity.clone(), self.head.include_usage);
-            return Ok(Translator::Native(Box::new(rewriter)));
-        }
-        // A stream may last, and so would the conversation that it keeps.
-        let repeated = Arc::new(self.common()?.without_conversation());
-        let echo = self.echo(identity, repeated);
-        let mut transcoder = Transcoder::new(spoken, self.dialect, echo);
-        // What has no price need not be counted.
-        if price.prices_tools() {
-            transcoder = transcoder.watching_tools();
-        }
-        Ok(Translator::Convert(Box::new(transcoder)))
-    }
-
-    /// The caller's form of a whole answer.
-    pub(crate) fn translate_answer(
-        &self,
-        spoken: Dialect,
-        identity: &Identity,
-        answer: Bytes,
-    ) -> Result<Result<native::Answer, native::Broken>, Failure> {
-        if spoken == self.dialect {
-            return Ok(native::rewrite_answer(spoken, answer, identity));
-        }
-        let echo = self.echo(identity, Arc::clone(self.common()?));
-        Ok(convert::convert_answer(
-            spoken,
-            self.dialect,
-            &answer,
-            &echo,
-        ))
-    }
-
-    fn echo(&self, identity: &Identity, request: Arc<canon::Request>) -> Echo {
+    fn echo(&self, request: Arc<canon::Request>) -> Echo {
         Echo {
-            id: identity.id.clone(),
-            model: Arc::clone(&identity.model),
+            id: self.identity.id.clone(),
+            model: Arc::clone(&self.identity.model),
             created: clock::now().get() / 1000,
             input_tokens: self.head.input.tokens,
             request,
@@ -214,30 +204,76 @@ impl TextRequest {
     }
 }
 
-/// Refuses built-in tools that the model has no price for; other dialects leave them out anyway.
-pub(crate) fn priced_tools(model: &Model, offered: Tools) -> Result<(), Failure> {
-    let unpriced = |tool: &Tool| !model.price.prices_tool(tool.as_str());
-    match offered.iter().find(unpriced) {
-        None => Ok(()),
-        Some(tool) => Err(Failure::unsupported_parameter(
-            "tools",
-            format!(
-                "The built-in tool `{}` of the model `{}` is not offered here.",
-                tool.as_str(),
-                model.id
-            ),
-        )),
+impl CallKind for TextRequest {
+    fn is_streamed(&self) -> bool {
+        self.head.stream
+    }
+
+    async fn encode_for(
+        &mut self,
+        engine: &Engine,
+        model: &Model,
+        route: &Route,
+    ) -> Result<Encoded, Failure> {
+        let dialect = route.channel.text_dialect_for(self.dialect, route.dialect);
+        let dialect = dialect.ok_or_else(|| model.unreachable())?;
+        self.prepare_for(engine, model, route, dialect).await?;
+        yield_to_ready().await;
+        let endpoint = Endpoint::Text {
+            dialect,
+            stream: self.head.stream,
+        };
+        if dialect == self.dialect {
+            self.encode_native(model, route, endpoint)
+        } else {
+            self.encode_converted(model, route, endpoint)
+        }
+    }
+
+    fn translate_answer(
+        &self,
+        endpoint: Endpoint,
+        answer: Bytes,
+    ) -> Result<native::Answer, Broken> {
+        let dialect = endpoint.dialect();
+        if dialect == self.dialect {
+            return native::rewrite_answer(dialect, answer, &self.identity);
+        }
+        let common = self.common().map_err(Broken::Failure)?;
+        let echo = self.echo(Arc::clone(common));
+        convert::convert_answer(dialect, self.dialect, &answer, &echo)
+    }
+
+    fn stream_translator(&self, model: &Model, endpoint: Endpoint) -> Result<Translator, Failure> {
+        let dialect = endpoint.dialect();
+        if dialect == self.dialect {
+            let rewriter = Rewriter::new(dialect, self.identity.clone(), self.head.include_usage);
+            return Ok(Translator::Native(Box::new(rewriter)));
+        }
+        // A stream may last for long, and must not keep the conversation in memory.
+        let echoed = Arc::new(self.common()?.without_conversation());
+        let mut transcoder = Transcoder::new(dialect, self.dialect, self.echo(echoed));
+        // Tools without a price need not be counted.
+        if model.price.prices_tools() {
+            transcoder = transcoder.watching_tools();
+        }
+        Ok(Translator::Convert(Box::new(transcoder)))
+    }
+
+    fn stream_policy(&self) -> StreamPolicy {
+        StreamPolicy {
+            keep_alive: self.dialect.keep_alive(),
+            aborts_on_failure: self.dialect == Dialect::Generate,
+        }
     }
 }
 
-fn no_memory() -> Failure {
-    Failure::unavailable("The service has no memory left for this request.").retry_after(1)
-}
-
-/// No route of the model can be spoken to.
-pub(crate) fn unreachable_model(model: &Model) -> Failure {
-    Failure::model_not_supported(format!(
-        "The model `{}` cannot be reached through this endpoint.",
-        model.id
-    ))
+fn id_prefix(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Chat => "chatcmpl_",
+        Dialect::Responses => "resp_",
+        Dialect::Messages => "msg_",
+        Dialect::Generate => "gen_",
+        Dialect::Interactions => "int_",
+    }
 }

@@ -9,7 +9,7 @@ use protocol::native::{self, Counted, TokenCount};
 use protocol::{Dialect, Failure};
 use upstream::{BreakerState, Endpoint, UpstreamRequest};
 
-use crate::call::kind::Arrival;
+use crate::call::arrival::Arrival;
 use crate::call::record::Record;
 use crate::call::route_plan::RoutePlan;
 use crate::callers::limits::Caller;

@@ -13,9 +13,9 @@ use tempfile::TempDir;
 use upstream::Timeouts;
 
 use super::*;
-use crate::call::kind::Arrival;
+use crate::call::arrival::Arrival;
 use crate::catalog::{Catalog, ModelSpec};
-use crate::engine::Settings;
+use crate::settings::Settings;
 
 /// What each call uses and costs, in micro-credits.
 pub(crate) const USED: u64 = 7;

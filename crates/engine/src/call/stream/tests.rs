@@ -4,7 +4,8 @@ use super::*;
 use crate::billing::estimate::Estimate;
 use crate::billing::metering::Metering;
 use crate::call::admission::tests::{Scene, USED};
-use crate::engine::Commit;
+use crate::memory_budget::MemoryBudget;
+use crate::settings::Commit;
 
 /// Output that is held for, that can come at most, and that has come.
 const HELD: u64 = 20;

@@ -1,0 +1,88 @@
+//! Calls that get no answer, and why the ledger did not admit them.
+
+use ledger::{PriceError, Rates, Refusal};
+use protocol::Failure;
+use store::AdmitError;
+
+use crate::catalog::Model;
+use crate::failures::try_again_soon;
+
+/// Why a call got no answer.
+#[derive(Debug)]
+pub struct FailedCall {
+    pub failure: Failure,
+    /// The state of the key's rate limits, if the ledger was asked.
+    pub rates: Option<Box<Rates>>,
+}
+
+impl From<Failure> for FailedCall {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            rates: None,
+        }
+    }
+}
+
+impl From<&AdmitError> for FailedCall {
+    fn from(error: &AdmitError) -> Self {
+        Self {
+            failure: refusal(error),
+            rates: error.rates().map(Box::new),
+        }
+    }
+}
+
+impl FailedCall {
+    /// A call that was admitted and failed later.
+    pub(crate) fn admitted(failure: Failure, rates: Rates) -> Self {
+        Self {
+            failure,
+            rates: Some(Box::new(rates)),
+        }
+    }
+}
+
+/// The price of a call cannot be computed.
+pub(crate) fn unpriceable(model: &Model, error: &PriceError) -> Failure {
+    match error {
+        // It is beyond the range of money, so the wallet has less.
+        PriceError::Overflow(_) => Failure::insufficient_quota(),
+        PriceError::Unpriced(_) | PriceError::Card { .. } => {
+            tracing::error!(model = %model.id, %error, "a call cannot be priced");
+            model.unreachable()
+        }
+    }
+}
+
+/// What the client is told when the ledger refuses.
+pub(crate) fn refusal(error: &AdmitError) -> Failure {
+    let seconds = |ms: u64| u32::try_from(ms.div_ceil(1000)).unwrap_or(u32::MAX).max(1);
+    match error {
+        AdmitError::Busy => try_again_soon("The ledger is busy; try again soon."),
+        AdmitError::Unavailable => try_again_soon("The ledger does not answer now."),
+        AdmitError::Refused { refusal, .. } => match *refusal {
+            Refusal::KeyDisabled | Refusal::KeyExpired => Failure::invalid_api_key(),
+            Refusal::WalletDisabled => Failure::wallet_disabled(),
+            Refusal::InsufficientQuota => Failure::insufficient_quota(),
+            Refusal::DebtLimitReached => Failure::insufficient_for_worst_case(),
+            Refusal::KeyLimitReached => Failure::key_limit_reached(),
+            Refusal::RequestRate { retry_after_ms } => {
+                Failure::rate_limit_exceeded("The key's requests per minute are used up.")
+                    .retry_after(seconds(retry_after_ms))
+            }
+            Refusal::TokenRate {
+                retry_after_ms: Some(ms),
+            } => Failure::rate_limit_exceeded("The key's tokens per minute are used up.")
+                .retry_after(seconds(ms)),
+            // Waiting does not help: the request is larger than the whole bucket.
+            Refusal::TokenRate {
+                retry_after_ms: None,
+            } => Failure::rate_limit_exceeded(
+                "The request is larger than the key's tokens per minute allow at all.",
+            )
+            .should_retry(false),
+            Refusal::Concurrency => Failure::concurrency_limit_exceeded(),
+        },
+    }
+}

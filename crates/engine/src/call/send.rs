@@ -1,0 +1,49 @@
+//! Sends a request over one route.
+
+use upstream::{CallOutcome, Sent, UpstreamRequest, UpstreamResponse};
+
+use crate::call::attempt::Attempt;
+use crate::call::progress::Progress;
+use crate::call::route_failure::RouteFailure;
+use crate::catalog::Route;
+
+/// Sends a request over one route and returns the response if its status is a success.
+pub(crate) async fn send(
+    route: &Route,
+    public_model: &str,
+    call: &UpstreamRequest,
+    progress: &Progress,
+    attempt: &mut Attempt<'_>,
+) -> Result<UpstreamResponse, RouteFailure> {
+    // From here on the upstream may have received something. If it provably has not, that is taken back below.
+    let was_sent = progress.is_sent();
+    progress.mark_sent();
+    let sent = route.channel.send(call).await;
+    let response = match sent {
+        Ok(response) => response,
+        Err(error) => {
+            if error.sent == Sent::No && !was_sent {
+                progress.mark_unsent();
+            }
+            return Err(RouteFailure::lost(route, &error, attempt));
+        }
+    };
+    // Whether the body is a usable answer is decided later.
+    if (200..300).contains(&response.status) {
+        return Ok(response);
+    }
+    let outcome = CallOutcome::of_status(response.status, response.retry_after);
+    // The message of a 500 may blame the request. Every other status is clear without its message.
+    if response.status != 500 {
+        attempt.report(outcome);
+    }
+    // Boxed, because few calls get here.
+    let refusal = RouteFailure::refused(route, public_model, call.endpoint, &call.body, response);
+    let failed = Box::pin(refusal).await;
+    attempt.report(if failed.may_try_next {
+        outcome
+    } else {
+        CallOutcome::Served
+    });
+    Err(failed)
+}

@@ -1,0 +1,51 @@
+//! Where the bytes of a stream come from, and what has been seen of them.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use protocol::{ByteQueue, Translator};
+use store::AdmitError;
+use upstream::Body;
+
+use crate::call::collect_body::FREE_BYTES;
+use crate::memory_budget::{MemoryBudget, MemoryShare};
+
+/// A request to the ledger to extend the hold of a stream.
+pub(crate) type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
+
+/// An upstream's stream and its translator.
+pub(crate) struct StreamSource {
+    pub(crate) upstream: Body,
+    pub(crate) translator: Translator,
+    budget: MemoryBudget,
+    /// What large events take of the node's memory.
+    pub(super) share: Option<MemoryShare>,
+}
+
+impl StreamSource {
+    pub(crate) fn new(upstream: Body, translator: Translator, budget: MemoryBudget) -> Self {
+        Self {
+            upstream,
+            translator,
+            budget,
+            share: None,
+        }
+    }
+
+    /// Charges what waits for its end or for a slow reader, above what is free (S5). `false` when
+    /// the node has no memory for it.
+    pub(crate) fn charge(&mut self, out: &ByteQueue) -> bool {
+        let held = self.translator.held_bytes().saturating_add(out.len());
+        if held <= FREE_BYTES {
+            self.share = None;
+            return true;
+        }
+        match &mut self.share {
+            Some(share) => share.resize(held),
+            share @ None => {
+                *share = self.budget.take(held);
+                share.is_some()
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Who calls: a secret becomes a caller, and a caller has a wallet and a balance.
+
+use std::time::{Duration, Instant};
+
+use ledger::{Key, Micro, Wallet, WalletStatus};
+use protocol::Failure;
+use store::KeyHead;
+
+use super::keyring::{KeyLookupError, LastKey};
+use super::limits::Caller;
+use crate::clock;
+use crate::engine::Engine;
+use crate::failures::try_again_soon;
+
+/// How long a wallet that was seen with credit is not looked at again.
+const FUNDS_TTL: Duration = Duration::from_secs(1);
+
+impl Engine {
+    /// Who holds this secret.
+    pub async fn recognise(&self, secret: &str, last: &LastKey) -> Result<Caller, Failure> {
+        let look_up = async |digest| self.store.key_by_digest(&digest).await;
+        let found = self.keyring.find(look_up, secret, last).await;
+        let (key, share) = found.map_err(|error| match error {
+            KeyLookupError::NoSuchKey => Failure::invalid_api_key(),
+            KeyLookupError::Unavailable => try_again_soon("Keys cannot be looked up now."),
+        })?;
+        self.keyring.callers().enter(key, share)
+    }
+
+    /// A caller's wallet and key at one instant, after all its charges so far.
+    pub async fn balance(&self, key: &KeyHead) -> Result<(Wallet, Key), Failure> {
+        let (wallet, key) = self.store.balance(&key.key).await.map_err(|error| {
+            tracing::warn!(%error, "a balance could not be read");
+            try_again_soon("The balance cannot be read now.")
+        })?;
+        // The ledger knows better than the keyring, which remembers keys for a while.
+        if !key.enabled || key.is_expired(clock::now()) {
+            return Err(Failure::invalid_api_key());
+        }
+        Ok((wallet, key))
+    }
+
+    /// Refuses a caller whose wallet is disabled or has nothing available, before a large body of it is read.
+    ///
+    /// The committed row answers for most wallets. It may lag behind a hold that was just released,
+    /// so that only the ledger writer is believed when there seems to be nothing.
+    pub async fn check_funds(&self, caller: &Caller) -> Result<(), Failure> {
+        let seen = &caller.share.wallet.funds_seen;
+        if seen.lock().is_some_and(|at| at.elapsed() < FUNDS_TTL) {
+            return Ok(());
+        }
+        let row = self.store.find_wallet(&caller.key.wallet.to_string()).await;
+        let is_funded = matches!(&row, Ok(Some(row)) if can_spend(&row.wallet).is_ok());
+        if !is_funded {
+            let (wallet, _) = self.balance(&caller.key).await?;
+            can_spend(&wallet)?;
+        }
+        *seen.lock() = Some(Instant::now());
+        Ok(())
+    }
+}
+
+fn can_spend(wallet: &Wallet) -> Result<(), Failure> {
+    match wallet.status {
+        WalletStatus::Disabled => Err(Failure::wallet_disabled()),
+        WalletStatus::Active if wallet.total_available() > Micro::ZERO => Ok(()),
+        WalletStatus::Active => Err(Failure::insufficient_quota()),
+    }
+}

@@ -1,0 +1,34 @@
+//! Reading kept media: a place among the readers, then the body of an answer.
+
+use std::net::IpAddr;
+
+use protocol::Failure;
+use store::MediaBody;
+
+use super::reads::{MediaRead, MediaReads};
+use super::stream::MediaStream;
+use crate::engine::Engine;
+
+impl Engine {
+    /// Takes a place among the readers of media. `from` is unknown behind a proxy, which stands for
+    /// many callers.
+    pub fn read_media(&self, from: Option<IpAddr>) -> Result<MediaRead, Failure> {
+        let bounds = self.settings.media;
+        MediaReads::enter(
+            &self.media_reads,
+            from,
+            bounds.reads_max,
+            bounds.read_within,
+        )
+    }
+
+    /// The bytes as the body of an answer to the reader who has this place.
+    pub fn stream_of(&self, body: MediaBody, read: MediaRead) -> MediaStream {
+        let served_bytes = self.metrics().media.served_bytes.clone();
+        MediaStream {
+            body,
+            served_bytes,
+            read,
+        }
+    }
+}

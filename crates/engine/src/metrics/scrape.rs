@@ -1,0 +1,41 @@
+//! What a scraper and the operators' listener read off the engine.
+
+use std::time::Instant;
+
+use upstream::BreakerState;
+
+use super::registry::ScrapeValues;
+use crate::engine::Engine;
+
+impl Engine {
+    /// The text for a scraper.
+    pub fn scrape(&self) -> String {
+        let values = ScrapeValues {
+            stats: self.store.stats(),
+            settled: self.store.settled(),
+            uptime: self.started.elapsed(),
+            channels: self.channel_states(),
+        };
+        self.metrics.render(&values)
+    }
+
+    /// Name and health of each channel.
+    pub fn channel_states(&self) -> Vec<(String, &'static str)> {
+        let spell = |state: BreakerState| match state {
+            BreakerState::Closed => "closed",
+            BreakerState::Probe => "probe",
+            BreakerState::Open { .. } => "open",
+            BreakerState::CredentialRefused { .. } => "taken_out",
+        };
+        let catalog = self.catalog();
+        catalog
+            .channels()
+            .map(|channel| {
+                (
+                    channel.name().to_owned(),
+                    spell(channel.state(Instant::now)),
+                )
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,23 @@
+//! The kinds of sessions.
+
+use ledger::PriceKey;
+use protocol::voice::Listened;
+
+/// What a session is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionKind {
+    Realtime,
+    Speech,
+    Transcript(Listened),
+}
+
+impl SessionKind {
+    /// The price that a model must have to offer such sessions.
+    pub(super) fn price_key(self) -> PriceKey {
+        match self {
+            Self::Realtime => PriceKey::RealtimeMinute,
+            Self::Speech => PriceKey::TtsStreamCharacters,
+            Self::Transcript(_) => PriceKey::SttStreamSecond,
+        }
+    }
+}

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::error::{AdmitError, OpenError};
 use crate::postgres::Postgres;
+use crate::queue::command::Admitted;
 use crate::queue::command::Command;
 use crate::queue::command_queue::PushError;
-use crate::records::call::{Admit, Admitted, Close};
+use crate::records::call::{Admit, Close};
+use crate::records::recovery::Recovery;
 use crate::settings::{Location, Settings};
 use crate::sqlite::Sqlite;
-use crate::store::Recovery;
 
 /// One of the databases. Both support the same operations.
 #[derive(Debug, Clone)]

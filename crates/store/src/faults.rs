@@ -8,9 +8,10 @@ use rusqlite::hooks::Wal;
 
 use crate::backend::Backend;
 use crate::error::OpenError;
+use crate::records::recovery::Recovery;
 use crate::settings::{Location, Settings};
 use crate::sqlite::Sqlite;
-use crate::store::{Recovery, Store};
+use crate::store::Store;
 use crate::sync::Mutex;
 
 /// Switches of a store whose commits can be made to fail or to wait.

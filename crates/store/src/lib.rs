@@ -40,11 +40,10 @@ pub use media::{
     Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
     MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept, Upload,
 };
+pub use queue::command::Admitted;
 pub use queue::durable::Durable;
 pub use records::accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
-pub use records::call::{
-    Admit, Admitted, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis,
-};
+pub use records::call::{Admit, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
 pub use records::entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
     UnknownKind,
@@ -56,6 +55,7 @@ pub use records::journal::{
     BODY_BYTES_MAX, JournalEntry, JournalPlace, JournalQuery, JournalRow, StatusRange, Timings,
 };
 pub use records::meter::{MeterText, TokenCounts};
+pub use records::recovery::Recovery;
 pub use records::settled::Settled;
 pub use records::task::{
     CallbackNote, CallbackOutcome, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd,
@@ -65,5 +65,5 @@ pub use records::task_id::{TaskId, TaskIdError};
 pub use records::task_list::{TaskListed, TaskPage, TaskQuery};
 pub use settings::{Location, Server, Settings};
 pub use stats::Stats;
-pub use store::{Recovery, Store};
+pub use store::Store;
 pub use verify::{Difference, Rule, VerifyReport};

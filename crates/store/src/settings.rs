@@ -9,6 +9,12 @@ use ledger::Micro;
 use crate::books::Limits;
 use crate::queue::journal_queue::JournalBounds;
 
+/// How long the database runs one of our statements on the ledger, and how long it lets a transaction of ours
+/// stay idle. A process that is stopped in the middle of a transaction must not keep its locks.
+pub(crate) const STEP_MAX: Duration = Duration::from_secs(5);
+/// How long the outcome of a lost commit usually stays unknown. By then the database has ended the transaction.
+pub(crate) const LOST_COMMIT_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 3);
+
 /// Settings of a store. Every limit has a default.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -118,13 +124,8 @@ impl Server {
             node: None,
             lease: Duration::from_secs(20),
             lanes: 2,
-            lost_commit_max: crate::postgres::LOST_COMMIT_MAX,
+            lost_commit_max: LOST_COMMIT_MAX,
         }
-    }
-
-    /// Checks the URL. Returns what is wrong with it.
-    pub fn check(&self) -> Result<(), String> {
-        crate::postgres::check(self)
     }
 
     /// The URL without its password, for messages.

@@ -12,13 +12,15 @@ use crate::backend::{Backend, on};
 use crate::chain::WalletHead;
 use crate::clock;
 use crate::error::{AdmitError, OpenError, StoreError};
+use crate::queue::command::Admitted;
 use crate::queue::command::{Change, Command, Credit, KeyEdit, Reply, WalletChange};
 use crate::queue::durable::Durable;
 use crate::records::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
-use crate::records::call::{Admit, Admitted, Close, Extend, SessionStep};
+use crate::records::call::{Admit, Close, Extend, SessionStep};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
-use crate::records::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
+use crate::records::ids::{Digest, HoldId, KeyId, PriceVersion, WalletId};
 use crate::records::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::records::recovery::Recovery;
 use crate::records::settled::Settled;
 use crate::settings::Settings;
 use crate::stats::{Counters, Stats};
@@ -32,17 +34,6 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) backend: Backend,
-}
-
-/// What a start found of earlier starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recovery {
-    /// The epoch of this start.
-    pub epoch: Epoch,
-    /// Holds of earlier starts, closed as abandoned.
-    pub abandoned: u64,
-    /// What they held.
-    pub held: Micro,
 }
 
 /// Opening, closing and health.

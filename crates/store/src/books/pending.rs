@@ -5,12 +5,13 @@
 
 use ledger::{Delta, Micro, UnixMs};
 
-use super::rows::OpenHold;
+use super::rows::{BookWallet, OpenHold};
 use crate::records::call::{Basis, Close, End, SessionStep};
 use crate::records::columns::EntryColumns;
 use crate::records::entries::EntryKind;
 use crate::records::ids::{HoldId, KeyId, PriceVersion, RequestId};
 use crate::records::meter::TokenCounts;
+use crate::records::settled::Charged;
 use crate::stats::Counters;
 
 #[derive(Debug, Default)]
@@ -59,7 +60,9 @@ impl Pending {
         counters.above_hold.add(above);
         counters.abandoned.add(abandoned);
         counters.unbookable.add(unbookable);
-        counters.settled.add(&self.postings);
+        counters
+            .settled
+            .add(self.postings.iter().filter_map(Posting::charged));
     }
 
     /// Clears everything and keeps the allocations for the next batch.
@@ -72,6 +75,25 @@ impl Pending {
         self.postings.clear();
         self.inseparable.clear();
         self.wrote = false;
+    }
+}
+
+impl BookWallet {
+    /// Marks the row, whose number is `n`, to be written with the batch.
+    pub(crate) fn touch(&mut self, n: i64, pending: &mut Pending) {
+        if !self.dirty {
+            self.dirty = true;
+            pending.wallets.push(n);
+        }
+    }
+
+    /// Gives an entry its number and its place in the wallet's chain, and adds it to the batch.
+    pub(crate) fn post(&mut self, mut posting: Posting, pending: &mut Pending) {
+        self.entries = self.entries.saturating_add(1);
+        posting.seq = self.entries;
+        let card = posting.price_version().map(PriceVersion::digest);
+        self.head = self.head.after(&posting.columns(), posting.key(), card);
+        pending.postings.push(posting);
     }
 }
 
@@ -150,8 +172,18 @@ impl Posting {
         }
     }
 
+    /// What the entry adds to the sums of its price version. `None` for an entry without prices.
+    fn charged(&self) -> Option<Charged> {
+        Some(Charged {
+            price_version: self.price_version()?.get(),
+            charge: self.charge,
+            // The usage of a session is counted once, with its last entry.
+            settled: (self.kind == EntryKind::Settled).then(|| self.tokens()),
+        })
+    }
+
     /// The tokens of the call that the entry settles.
-    pub(crate) fn tokens(&self) -> TokenCounts {
+    fn tokens(&self) -> TokenCounts {
         match &self.source {
             Source::Close { closing, .. } => match &closing.end {
                 End::Settled { meter, .. } => meter.tokens(),

@@ -2,9 +2,8 @@
 
 use ledger::{Key, Micro, Reservation, UnixMs, Wallet};
 
-use super::pending::{Pending, Posting};
 use crate::chain::Head;
-use crate::records::ids::{KeyId, PriceVersion, RequestId, WalletId};
+use crate::records::ids::{KeyId, RequestId, WalletId};
 
 /// A wallet.
 #[derive(Debug, Clone, Copy)]
@@ -17,25 +16,6 @@ pub(crate) struct BookWallet {
     pub(crate) holds_opened: i64,
     /// Changed in the current batch.
     pub(crate) dirty: bool,
-}
-
-impl BookWallet {
-    /// Marks the row, whose number is `n`, to be written with the batch.
-    pub(crate) fn touch(&mut self, n: i64, pending: &mut Pending) {
-        if !self.dirty {
-            self.dirty = true;
-            pending.wallets.push(n);
-        }
-    }
-
-    /// Gives an entry its number and its place in the wallet's chain, and adds it to the batch.
-    pub(crate) fn post(&mut self, mut posting: Posting, pending: &mut Pending) {
-        self.entries = self.entries.saturating_add(1);
-        posting.seq = self.entries;
-        let card = posting.price_version().map(PriceVersion::digest);
-        self.head = self.head.after(&posting.columns(), posting.key(), card);
-        pending.postings.push(posting);
-    }
 }
 
 /// A key.

@@ -5,10 +5,12 @@
 //! node's lease and the sweeper, which closes the holds of dead nodes (`node`). `backend` connects the parts.
 
 mod backend;
+mod background;
 mod connection;
 mod ids;
 mod journal;
 mod node;
+mod operations;
 mod reads;
 mod rows;
 mod schema;
@@ -16,5 +18,3 @@ mod tasks;
 mod writer;
 
 pub(crate) use backend::Postgres;
-pub(crate) use connection::connect::check;
-pub(crate) use writer::lost_commit::LOST_COMMIT_MAX;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ledger::{Micro, UnixMs, WalletStatus};
+use ledger::{Micro, Rates, UnixMs, WalletStatus};
 use tokio::sync::oneshot;
 
 use super::command_queue::CommandQueue;
 use super::durable::Durable;
 use crate::error::{AdmitError, StoreError};
 use crate::records::accounts::{KeyChange, KeyRow, NewKey, NewWallet, WalletRow};
-use crate::records::call::{Admit, Admitted, Close, End, Extend, IfLost, SessionStep};
+use crate::records::call::{Admit, Close, End, Extend, IfLost, SessionStep};
 use crate::records::ids::{HoldId, KeyId, PriceVersion, WalletId};
 use crate::records::task::{
     CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
@@ -142,6 +142,19 @@ pub(crate) enum KeyEdit {
 pub(crate) enum Credit {
     TopUp,
     Gift,
+}
+
+/// An admitted call. Its hold is open until it is closed: whoever has this value owes a [`Close`], even if the
+/// decision turns out to be lost. Closing a hold that does not exist is harmless, and a lost hold may exist
+/// nevertheless, because a commit can succeed although its answer is lost.
+#[derive(Debug)]
+#[must_use = "an admitted call keeps credits frozen until its hold is closed"]
+pub struct Admitted {
+    pub hold: HoldId,
+    /// What is left of the key's rate limits, for the response headers.
+    pub rates: Rates,
+    /// No byte of the answer is sent to the client before this is durable (W12).
+    pub durable: Durable,
 }
 
 /// An admission on its way back to the caller. A caller that is gone cannot close the hold, so a grant that

@@ -1,10 +1,9 @@
 //! The ledger's side of a call: admission, extension and close.
 
-use ledger::{Micro, Rates, Reservation, Step, UnixMs};
+use ledger::{Micro, Reservation, Step, UnixMs};
 
 use super::ids::{HoldId, KeyId, PriceVersion, RequestId, WalletId};
 use super::meter::MeterText;
-use crate::queue::durable::Durable;
 
 /// A request to admit a call.
 #[derive(Debug, Clone, Copy)]
@@ -15,19 +14,6 @@ pub struct Admit {
     /// Stored with the hold and its close.
     pub request_id: RequestId,
     pub now: UnixMs,
-}
-
-/// An admitted call. Its hold is open until it is closed: whoever has this value owes a [`Close`], even if the
-/// decision turns out to be lost. Closing a hold that does not exist is harmless, and a lost hold may exist
-/// nevertheless, because a commit can succeed although its answer is lost.
-#[derive(Debug)]
-#[must_use = "an admitted call keeps credits frozen until its hold is closed"]
-pub struct Admitted {
-    pub hold: HoldId,
-    /// What is left of the key's rate limits, for the response headers.
-    pub rates: Rates,
-    /// No byte of the answer is sent to the client before this is durable (W12).
-    pub durable: Durable,
 }
 
 /// Extends an open hold by credits and tokens. It does not count as another call.

@@ -7,6 +7,7 @@ pub(crate) mod entries;
 pub(crate) mod ids;
 pub(crate) mod journal;
 pub(crate) mod meter;
+pub(crate) mod recovery;
 pub(crate) mod settled;
 pub(crate) mod task;
 pub(crate) mod task_id;

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ledger::Micro;
 use parking_lot::Mutex;
 
-use super::entries::EntryKind;
 use super::ids::PriceVersion;
 use super::meter::TokenCounts;
-use crate::books::Posting;
 use crate::cache::IdMap;
 
 /// What this process has committed for one model.
@@ -21,6 +20,14 @@ pub struct Settled {
     pub charge_micro: u64,
     /// What they used.
     pub tokens: TokenCounts,
+}
+
+/// What a committed entry adds to the sums of its price version.
+pub(crate) struct Charged {
+    pub(crate) price_version: i64,
+    pub(crate) charge: Micro,
+    /// The tokens of the call, session or task that the entry settles.
+    pub(crate) settled: Option<TokenCounts>,
 }
 
 /// Sums by price version. The writer adds a whole batch under one lock; a scrape reads them.
@@ -38,19 +45,15 @@ impl SettledSums {
     }
 
     /// Adds committed entries.
-    pub(crate) fn add(&self, postings: &[Posting]) {
+    pub(crate) fn add(&self, entries: impl Iterator<Item = Charged>) {
         let mut sums = self.0.lock();
-        for posting in postings {
-            let Some(version) = posting.price_version() else {
-                continue;
-            };
-            let sum = sums.entry(version.get()).or_default();
-            let charge = u64::try_from(posting.charge.get()).unwrap_or(0);
+        for entry in entries {
+            let sum = sums.entry(entry.price_version).or_default();
+            let charge = u64::try_from(entry.charge.get()).unwrap_or(0);
             sum.charge_micro = sum.charge_micro.saturating_add(charge);
-            // The usage of a session is counted once, with its last entry.
-            if posting.kind == EntryKind::Settled {
+            if let Some(tokens) = entry.settled {
                 sum.calls += 1;
-                sum.tokens.add(posting.tokens());
+                sum.tokens.add(tokens);
             }
         }
     }

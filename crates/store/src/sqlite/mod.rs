@@ -13,6 +13,7 @@ mod connection;
 mod faults;
 mod ids;
 mod journal;
+mod operations;
 mod reads;
 mod recovery;
 mod rows;

@@ -6,8 +6,8 @@ use rusqlite::{Connection, params};
 use crate::books::Closed;
 use crate::records::call::{Close, End, IfLost};
 use crate::records::ids::{Epoch, HoldId};
+use crate::records::recovery::Recovery;
 use crate::sqlite::writer::ledger::Ledger;
-use crate::store::Recovery;
 
 /// Holds closed in one transaction.
 const CHUNK: i64 = 4_096;

@@ -11,7 +11,7 @@ use super::errors::PgError;
 use super::tls::Tls;
 use super::url::{self, Address};
 use crate::error::OpenError;
-use crate::settings::Server;
+use crate::settings::{STEP_MAX, Server};
 
 /// How long the TCP connection to one address may take.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
@@ -19,9 +19,6 @@ const CONNECT_MAX: Duration = Duration::from_secs(2);
 const SESSION_MAX: Duration = Duration::from_secs(4);
 /// How long bytes may stay unacknowledged before the connection counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// How long the database runs one of our statements on the ledger, and how long it lets a transaction of ours
-/// stay idle. A process that is stopped in the middle of a transaction must not keep its locks.
-pub(crate) const STEP_MAX: Duration = Duration::from_secs(5);
 /// How long a lookup or search may take.
 pub(crate) const READ_MAX: Duration = Duration::from_secs(10);
 
@@ -55,9 +52,11 @@ pub(crate) struct Target {
     pub(crate) lost_commit_max: Duration,
 }
 
-/// Checks the settings of a server. Returns what is wrong with them.
-pub(crate) fn check(server: &Server) -> Result<(), String> {
-    url::read(server).map(drop)
+impl Server {
+    /// Checks the URL. Returns what is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        url::read(self).map(drop)
+    }
 }
 
 impl Target {

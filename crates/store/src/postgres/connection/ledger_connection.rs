@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio_postgres::Client;
 
-use super::connect::{Role, STEP_MAX, Target};
+use super::connect::{Role, Target};
 use super::errors::PgError;
 use crate::postgres::writer::statements::Statements;
+use crate::settings::STEP_MAX;
 
 /// How long to wait for the answers of one round trip. Longer than the database's own limit, so that its error
 /// arrives first.

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
 
-use super::connect::{Role, STEP_MAX, Target};
+use super::connect::{Role, Target};
 use crate::error::OpenError;
 use crate::postgres::node::lease::{self, Node};
 use crate::postgres::node::sweeper::{Sweeper, Swept};
 use crate::postgres::schema::migrations::{self, Age};
+use crate::settings::STEP_MAX;
 use crate::settings::{Server, Settings};
 use crate::stats::Counters;
 

@@ -7,14 +7,11 @@ use tokio_postgres::error::SqlState;
 
 use super::commit_proof::CommitProof;
 use crate::books::Books;
-use crate::postgres::connection::connect::STEP_MAX;
 use crate::postgres::connection::errors::PgError;
 use crate::postgres::connection::ledger_connection::{
     LedgerConnection, ROUND_TRIP_MAX, ServedBy, within,
 };
 
-/// How long the outcome of a lost commit usually stays unknown. By then the database has ended the transaction.
-pub(crate) const LOST_COMMIT_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 3);
 const LOST_COMMIT_PAUSE: Duration = Duration::from_millis(50);
 /// After this time the session of the transaction is terminated, so that its locks are released.
 const TERMINATE_AFTER: Duration = Duration::from_millis(500);
@@ -153,7 +150,7 @@ mod tests {
     use crate::postgres::connection::connect::{Role, Target};
     use crate::postgres::schema::migrations;
     use crate::records::ids::WalletId;
-    use crate::settings::Server;
+    use crate::settings::{STEP_MAX, Server};
 
     /// A new schema on the test server. `None` without a test server.
     async fn connection() -> Option<LedgerConnection> {

@@ -1,13 +1,19 @@
 //! The ledger writer.
 
+mod apply;
+mod batch_columns;
 pub(super) mod changes;
+mod commit;
 pub(super) mod commit_proof;
 pub(super) mod key_numbers;
 pub(super) mod key_wallets;
 pub(super) mod lane;
+mod lane_loop;
 pub(super) mod lost_commit;
+mod one_by_one;
+mod parked;
 pub(super) mod probe;
 pub(super) mod statements;
+pub(super) mod thread;
 pub(super) mod transaction;
 pub(super) mod worker;
-pub(super) mod write;

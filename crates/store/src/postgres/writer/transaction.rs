@@ -7,7 +7,7 @@
 use ledger::UnixMs;
 use tokio::time::timeout;
 
-use super::write::Written;
+use super::batch_columns::BatchColumns;
 use crate::books::{BookKey, Books, HoldRow, OpenHold};
 use crate::cache::IdMap;
 use crate::postgres::connection::errors::PgError;
@@ -177,7 +177,7 @@ pub(crate) enum CommitError {
 /// Writes the changes and commits.
 pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), CommitError> {
     let client = &session.client;
-    let written = Written::of(books);
+    let written = BatchColumns::of(books);
     let round_trip = async {
         let written = async {
             match &written {

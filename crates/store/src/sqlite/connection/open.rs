@@ -13,6 +13,7 @@ use super::server_lock::ServerLock;
 use crate::clock;
 use crate::error::OpenError;
 use crate::records::ids::Epoch;
+use crate::records::recovery::Recovery;
 use crate::settings::Settings;
 use crate::sqlite::recovery::{begin_epoch, close_orphans};
 use crate::sqlite::schema::migrations::{Age, Schema};
@@ -20,7 +21,6 @@ use crate::sqlite::tasks::transactions::void_claims;
 use crate::sqlite::writer::ledger::Ledger;
 use crate::sqlite::writer::writer_lock::WriterLock;
 use crate::stats::Counters;
-use crate::store::Recovery;
 
 /// How long the writer waits at once, for the writer lock and for the database's lock. Short, so that it
 /// notices that the store is being closed. It retries until its commands have waited too long.

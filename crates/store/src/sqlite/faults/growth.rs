@@ -3,8 +3,12 @@
 
 use ledger::Step;
 
-use super::*;
+use super::rig::*;
+use crate::{Admitted, Basis, Close, End, IfLost, MeterText};
 use crate::{Extend, SessionStep};
+use ledger::{Meter, Micro, Reservation};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// How far the hold reaches after its growth, in micro-credits.
 const REACH: u32 = 2_000_000;

@@ -3,7 +3,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::*;
+use super::rig::*;
+use crate::backend::Backend;
+use crate::sqlite::backend::Sqlite;
+use crate::{IfLost, Lost, Store};
+use ledger::Micro;
+use rusqlite::Connection;
+use std::sync::Arc;
 
 const CHARGE: u32 = 10;
 const FUNDS: i64 = 10_000_000;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::ledger::Ledger;
 use crate::books::Closed;
 use crate::error::{AdmitError, StoreError};
+use crate::queue::command::Admitted;
 use crate::queue::command::{Change, Command, Granted, Reply, TaskCommand};
 use crate::queue::command_queue::CommandQueue;
 use crate::queue::durable::Batch;
-use crate::records::call::{Admitted, Close};
+use crate::records::call::Close;
 
 impl Ledger<'_> {
     /// Decides a command inside the transaction of `batch`. Closes that cannot be decided now are added to

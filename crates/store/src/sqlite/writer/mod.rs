@@ -1,6 +1,7 @@
 //! The ledger writer.
 
 pub(super) mod apply;
+mod batch;
 pub(super) mod batch_policy;
 pub(super) mod batch_writer;
 pub(super) mod calls;

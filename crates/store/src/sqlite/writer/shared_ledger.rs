@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use crate::books::{Books, Closed, PendingWrite};
 use crate::error::AdmitError;
+use crate::queue::command::Admitted;
 use crate::queue::command_queue::CommandQueue;
 use crate::queue::durable::Durable;
-use crate::records::call::{Admit, Admitted, Close};
+use crate::records::call::{Admit, Close};
 use crate::sync::{Instant, Mutex};
 
 /// Where the writer leaves the books of an open batch.

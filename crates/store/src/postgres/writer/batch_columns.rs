@@ -8,7 +8,7 @@ use crate::postgres::connection::ledger_connection::Session;
 
 /// A list for each column, so that one statement inserts any number of rows.
 #[derive(Default)]
-pub(crate) struct Written<'b> {
+pub(crate) struct BatchColumns<'b> {
     wallets: Wallets,
     keys: Keys,
     opened: NewHolds<'b>,
@@ -91,7 +91,7 @@ struct Entries<'b> {
     booked: Vec<i64>,
 }
 
-impl<'b> Written<'b> {
+impl<'b> BatchColumns<'b> {
     /// All pending changes. `None` if there is nothing to write.
     pub(crate) fn of(books: &'b mut Books) -> Option<Self> {
         if books.pending.is_empty() {

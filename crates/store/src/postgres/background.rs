@@ -1,0 +1,59 @@
+//! The thread that runs everything except the ledger, so that nothing delays the ledger.
+
+use crate::error::OpenError;
+use crate::postgres::connection::connect::Target;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+
+/// Runs everything that must not delay the ledger.
+pub(super) struct BackgroundThread {
+    pub(super) thread: JoinHandle<()>,
+    pub(super) runtime: tokio::runtime::Handle,
+    pub(super) stop: Arc<Notify>,
+}
+
+impl BackgroundThread {
+    pub(super) fn start(target: &Target) -> Result<Self, OpenError> {
+        let io = |source: std::io::Error| OpenError::Server {
+            place: target.place().to_owned(),
+            reason: source.to_string(),
+        };
+        let runtime = runtime().map_err(io)?;
+        let handle = runtime.handle().clone();
+        let stop = Arc::new(Notify::new());
+        let thread = std::thread::Builder::new()
+            .name("store-side".to_owned())
+            .spawn({
+                let stop = Arc::clone(&stop);
+                move || runtime.block_on(stop.notified())
+            });
+        Ok(Self {
+            thread: thread.map_err(io)?,
+            runtime: handle,
+            stop,
+        })
+    }
+
+    /// Runs a task on the thread and waits for it here.
+    pub(super) fn block_on<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        let (reply, answer) = std::sync::mpsc::channel();
+        self.runtime.spawn(async move {
+            // The caller is waiting, so the channel is open.
+            drop(reply.send(task.await));
+        });
+        answer
+            .recv()
+            .expect("the thread lives as long as this, and a task that panics says so itself")
+    }
+}
+
+pub(super) fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+}

@@ -1,0 +1,80 @@
+//! The thread of the ledger, which runs all lanes.
+
+use crate::books::Limits;
+use crate::postgres::connection::connect::{Role, Target};
+use crate::postgres::connection::ledger_connection::LedgerConnection;
+use crate::postgres::node::health::Health;
+use crate::postgres::node::lease::Node;
+use crate::postgres::writer::lane::Lane;
+use crate::postgres::writer::worker::Worker;
+use crate::queue::command_queue::CommandQueue;
+use crate::settings::Settings;
+use crate::stats::Counters;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+use tokio::task::LocalSet;
+
+/// The books of a lane hold the rows of one batch.
+const BATCH_ROWS: usize = 1_024;
+
+/// What the ledger's thread needs.
+pub(crate) struct LedgerThread {
+    pub(crate) target: Arc<Target>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) role: Role,
+    pub(crate) lanes: Vec<Arc<CommandQueue>>,
+    pub(crate) node: Arc<Node>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) settings: Settings,
+}
+
+impl LedgerThread {
+    /// Runs the lanes until their queues are closed and empty.
+    pub(crate) fn run(self, runtime: &Runtime) {
+        let _end = LedgerGuard(self.lanes.clone());
+        let tasks = LocalSet::new();
+        tasks.block_on(runtime, async {
+            let mut running = Vec::new();
+            for (number, queue) in self.lanes.iter().enumerate() {
+                let lane = Lane::new(
+                    number,
+                    Arc::clone(queue),
+                    Arc::clone(&self.node),
+                    Arc::clone(&self.counters),
+                    Arc::clone(&self.health),
+                    &self.settings,
+                );
+                let worker = || {
+                    let connection = LedgerConnection::new(Arc::clone(&self.target), self.role);
+                    let limits = Limits {
+                        cached_rows_max: BATCH_ROWS,
+                        ..self.settings.book_limits()
+                    };
+                    Worker::new(&lane, connection, limits)
+                };
+                let (main, patient) = (worker(), worker());
+                let waiting = tokio::task::spawn_local(Rc::clone(&lane).wait_for_locks(patient));
+                let working = tokio::task::spawn_local(lane.run(main));
+                running.push((working, waiting));
+            }
+            for (working, waiting) in running {
+                if working.await.is_err() {
+                    tracing::error!("a lane of the ledger panicked");
+                }
+                waiting.abort();
+            }
+        });
+    }
+}
+
+/// However the ledger's thread ends, nobody must wait for it any longer.
+struct LedgerGuard(Vec<Arc<CommandQueue>>);
+
+impl Drop for LedgerGuard {
+    fn drop(&mut self) {
+        for lane in &self.0 {
+            lane.abandon();
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What stays true when the database fails (R8).
+
+mod checkpoints;
+mod commits;
+mod disk;
+mod files;
+mod growth;
+mod locks;
+mod rig;
+mod under_load;

@@ -1,0 +1,211 @@
+//! The operations of [`Store`](crate::Store) on `SQLite`.
+
+use super::backend::{HEALTHY_WITHIN, Sqlite};
+use super::journal;
+use super::reads::{accounts as lookups, entries};
+use super::tasks::lookups as task_looks;
+use crate::chain::WalletHead;
+use crate::error::{AdmitError, StoreError};
+use crate::queue::command::Admitted;
+use crate::queue::command::Command;
+use crate::queue::command_queue::PushError;
+use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::records::call::{Admit, Close};
+use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
+use crate::records::ids::{Digest, KeyId, WalletId};
+use crate::records::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::records::task::TaskView;
+use crate::records::task_id::TaskId;
+use crate::records::task_list::{TaskPage, TaskQuery};
+use crate::sqlite::connection::connect::reader;
+use crate::sqlite::connection::files::size;
+use crate::sqlite::connection::open::journal_path;
+use crate::sqlite::reads::pool::Reads;
+use crate::sqlite::reads::verify::verify;
+use crate::stats::{Counters, Stats};
+use crate::verify::VerifyReport;
+use ledger::UnixMs;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+impl Sqlite {
+    pub(crate) fn push(&self, command: Command) -> Result<(), PushError> {
+        self.queue.push(command)
+    }
+
+    pub(crate) fn push_close(&self, command: Command) {
+        self.queue.push_close(command);
+    }
+
+    /// Decides a call at once, or returns it to be queued.
+    pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
+        self.shared_ledger.admit(admit)
+    }
+
+    /// Closes a hold at once, or as soon as the writer gets to it.
+    pub(crate) fn close(&self, closing: Close) {
+        if let Err(closing) = self.shared_ledger.close(closing) {
+            self.push_close(Command::Close(closing));
+        }
+    }
+
+    /// Whether an admission has any chance.
+    pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
+        let counters = &self.counters;
+        if self.server.is_none()
+            || counters.below_floor.get()
+            || counters.failing.get()
+            || self.sync_queue.is_broken()
+        {
+            return Err(AdmitError::Unavailable);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn healthy(&self) -> bool {
+        !self.counters.failing.get()
+            && !self.counters.below_floor.get()
+            && !self.sync_queue.is_broken()
+            && !self.queue.is_closed()
+            && self.queue.oldest() < HEALTHY_WITHIN
+            && self.sync_queue.stalled_for() < HEALTHY_WITHIN
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        Stats {
+            queue_depth: self.queue.depth() as u64,
+            journal_queue: self
+                .server
+                .as_ref()
+                .map_or(0, |server| server.journal.queued() as u64),
+            ..self.counters.read()
+        }
+    }
+
+    pub(crate) async fn key_by_digest(
+        &self,
+        digest: Digest,
+    ) -> Result<Option<KeyHead>, StoreError> {
+        self.reads
+            .run(move |on| lookups::key_by_digest(on, &digest))
+            .await
+    }
+
+    pub(crate) async fn wallets(&self) -> Result<Vec<WalletRow>, StoreError> {
+        self.reads.run(lookups::wallets).await
+    }
+
+    pub(crate) async fn find_wallet(
+        &self,
+        name_or_id: String,
+    ) -> Result<Option<WalletRow>, StoreError> {
+        self.reads
+            .run(move |on| lookups::find_wallet(on, &name_or_id))
+            .await
+    }
+
+    pub(crate) async fn keys(&self, wallet: Option<WalletId>) -> Result<Vec<KeyRow>, StoreError> {
+        self.reads.run(move |on| lookups::keys(on, wallet)).await
+    }
+
+    pub(crate) async fn find_key(&self, key: KeyId) -> Result<Option<KeyRow>, StoreError> {
+        self.reads.run(move |on| lookups::find_key(on, key)).await
+    }
+
+    pub(crate) async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
+        self.reads.run(move |on| entries::entries(on, &query)).await
+    }
+
+    pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
+        self.reads.run(entries::prices).await
+    }
+
+    pub(crate) async fn find_task(
+        &self,
+        wallet: WalletId,
+        task: TaskId,
+    ) -> Result<Option<TaskView>, StoreError> {
+        self.reads
+            .run(move |on| task_looks::find(on, wallet, task))
+            .await
+    }
+
+    pub(crate) async fn tasks(&self, query: TaskQuery) -> Result<TaskPage, StoreError> {
+        self.reads.run(move |on| task_looks::list(on, &query)).await
+    }
+
+    pub(crate) async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
+        self.reads.run(task_looks::channels).await
+    }
+
+    /// Read on the pool, so that the writer wakes up only if there is work.
+    pub(crate) async fn has_due_tasks(&self, now: UnixMs) -> Result<bool, StoreError> {
+        self.reads
+            .run(move |on| task_looks::has_due(on, "tasks", now))
+            .await
+    }
+
+    pub(crate) async fn has_due_callbacks(&self, now: UnixMs) -> Result<bool, StoreError> {
+        self.reads
+            .run(move |on| task_looks::has_due(on, "callbacks", now))
+            .await
+    }
+
+    /// Uses its own thread and connection, because it reads everything and must not delay lookups.
+    pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
+        let connection = reader(&self.path)?;
+        let (reply, answer) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("store-verify".to_owned());
+        let spawned = thread.spawn(move || drop(reply.send(verify(&connection, &noted))));
+        spawned.map_err(|_| StoreError::Unavailable)?;
+        Ok(answer.await.map_err(|_| StoreError::Unavailable)??)
+    }
+
+    pub(crate) fn journal_append(&self, row: JournalRow) {
+        match &self.server {
+            Some(server) => server.journal.append(row),
+            None => self.counters.journal_dropped.add(1),
+        }
+    }
+
+    /// Returns when everything queued so far is durable.
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.queue.push(Command::Flush(reply))?;
+        let durable = answer.await.map_err(|_| StoreError::Unavailable)?;
+        durable.wait().await.map_err(|_| StoreError::Unavailable)?;
+        if let Some(server) = &self.server {
+            server.journal.flush().await;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn journal(
+        &self,
+        query: JournalQuery,
+    ) -> Result<Vec<JournalEntry>, StoreError> {
+        match self.journal_reads()? {
+            Some(reads) => reads.run(move |on| journal::find(on, &query)).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn journal_reads(&self) -> Result<Option<Arc<Reads>>, StoreError> {
+        let mut reads = self.journal_reads.lock();
+        if let Some(reads) = &*reads {
+            return Ok(Some(Arc::clone(reads)));
+        }
+        let path = journal_path(&self.path);
+        // No server has used this database yet.
+        if size(&path).is_none_or(|bytes| bytes == 0) {
+            return Ok(None);
+        }
+        let pool = Reads::new("journal-read", vec![reader(&path)?])
+            .map_err(|_| StoreError::Unavailable)?;
+        Ok(Some(Arc::clone(reads.insert(Arc::new(pool)))))
+    }
+}

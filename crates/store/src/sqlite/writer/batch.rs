@@ -1,0 +1,280 @@
+//! One batch of the writer: decided, shared with the callers, and written.
+
+use super::batch_policy::GATHER_PAUSE;
+use super::batch_writer::{BatchWriter, CacheState};
+use super::ledger::Ledger;
+use super::shared_ledger::BatchCounts;
+use super::thread::{Writer, WriterContext, count_commit};
+use crate::queue::command::Command;
+use crate::queue::durable::{Batch, BatchGuard};
+use crate::records::call::Close;
+use crate::sqlite::connection::errors::FailureKind;
+use crate::sync::{FaultPoint, Instant, Mutex, MutexGuard, fault_point, sleep};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The batch that is being decided.
+struct CurrentBatch {
+    batch: BatchGuard,
+    opened: Instant,
+    /// The number of checkpoints when the batch began, or `None` if a checkpoint was running.
+    checkpoints: Option<u64>,
+    counts: BatchCounts,
+    /// Closes that could not be decided.
+    undecided: VecDeque<Close>,
+    /// The writer had to decide a command itself.
+    interrupted: bool,
+}
+
+/// Why the writer stops sharing the books.
+enum Woken {
+    /// Commands are queued.
+    Queued,
+    /// It is time to write the batch and release the lock.
+    WriteDue,
+    /// The batch that was taken from the books could not be written.
+    WriteFailed(BatchGuard, usize, rusqlite::Error),
+    /// The batch was written, but another program holds the lock now, or held it since.
+    ForeignWrite(Option<rusqlite::Error>),
+}
+
+impl Writer<'_> {
+    /// Runs one transaction, or one for each command after a command made its transaction fail.
+    pub(super) fn run_batch(&mut self) {
+        // Cloned, so that the guard does not borrow from `self`.
+        let checkpoint_lock = Arc::clone(&self.shared.checkpoint_lock);
+        self.retry_stuck();
+        if self.one_by_one {
+            let _guard = checkpoint_lock.lock();
+            self.policy.reset();
+            return self.run_one_by_one();
+        }
+        if let Err(error) = self.ledger.begin() {
+            self.policy.opens_ahead = false;
+            self.begin_failed(&error);
+            return;
+        }
+        fault_point(FaultPoint::Begun);
+        let mut current = CurrentBatch {
+            batch: self.next_batch(),
+            opened: Instant::now(),
+            checkpoints: checkpoint_lock.try_lock().map(|checkpoints| *checkpoints),
+            counts: BatchCounts::default(),
+            undecided: VecDeque::new(),
+            interrupted: false,
+        };
+        current.counts.commands = self.retry.len();
+        for closing in std::mem::take(&mut self.retry) {
+            self.ledger.book(closing, &mut current.undecided);
+        }
+        if self.is_failing() {
+            // Only the kept closes are written, to find out whether commits succeed again. Queued commands keep
+            // waiting.
+            return self.finish_batch(current, &checkpoint_lock);
+        }
+        loop {
+            self.decide(&mut current);
+            fault_point(FaultPoint::Decided);
+            match self.keep_batch_open(&mut current) {
+                Woken::Queued => current.interrupted = true,
+                Woken::WriteDue => break,
+                Woken::WriteFailed(batch, commands, error) => {
+                    self.batch_failed(&batch, commands + current.counts.commands, &error);
+                    current.batch.mark_lost();
+                    return;
+                }
+                Woken::ForeignWrite(error) => {
+                    return self.lost_to_foreign_write(&current, error.as_ref());
+                }
+            }
+        }
+        self.finish_batch(current, &checkpoint_lock);
+    }
+
+    /// Shares the books, so that a call that ends in time becomes one entry. Under load, batch follows batch
+    /// without a pause, and callers keep deciding. Returns why the writer is needed.
+    fn keep_batch_open(&mut self, current: &mut CurrentBatch) -> Woken {
+        let Self {
+            ledger:
+                Ledger {
+                    books,
+                    batch_writer,
+                    ..
+                },
+            shared,
+            policy,
+            batches,
+            failures,
+            ..
+        } = self;
+        let (queue, open) = (&shared.queue, &shared.shared_ledger);
+        let CurrentBatch {
+            batch,
+            opened,
+            checkpoints,
+            counts,
+            undecided,
+            interrupted,
+        } = current;
+        open.share_while(books, batch.durable(), counts, || {
+            loop {
+                let counts = open.counts();
+                let wanted = shared.sync_queue.is_awaited(batch);
+                let until = policy.open_until(*opened, counts.first_call, wanted);
+                if let Some(until) = until.filter(|until| Instant::now() < *until) {
+                    // If one command needed the writer, others will too, and they can be decided together.
+                    if *interrupted {
+                        sleep(policy.pause());
+                    }
+                    queue.wait_in_batch(until);
+                    if queue.is_closed() {
+                        return Woken::WriteDue;
+                    }
+                    // Queued commands are decided before any call on the shared books.
+                    if !queue.is_empty() {
+                        return Woken::Queued;
+                    }
+                    continue;
+                }
+                policy.observe(&counts);
+                let checkpoint_lock = shared.checkpoint_lock.try_lock();
+                let same_log = checkpoint_lock.is_some()
+                    && *checkpoints == checkpoint_lock.as_deref().copied();
+                if !policy.starts_next_at_once(Instant::now()) || !same_log || !undecided.is_empty()
+                {
+                    return Woken::WriteDue;
+                }
+                *batches += 1;
+                let done = std::mem::replace(batch, Batch::synced_by(*batches, &shared.sync_queue));
+                if let Err(woken) = take_batch(batch_writer, shared, done, batch) {
+                    return woken;
+                }
+                *opened = Instant::now();
+                *interrupted = false;
+                *failures = 0;
+            }
+        })
+    }
+
+    /// Writes the last batch before a pause.
+    fn finish_batch(&mut self, mut current: CurrentBatch, checkpoint_lock: &Mutex<u64>) {
+        let (_guard, begun) = self.lock_checkpoints(checkpoint_lock, &mut current);
+        let CurrentBatch {
+            batch,
+            counts,
+            undecided,
+            ..
+        } = current;
+        self.policy.observe(&counts);
+        self.retry = undecided;
+        // Some closes could not be decided. Run alone, they show whether the fault is their own.
+        self.one_by_one = !self.retry.is_empty();
+        // Everyone concerned has been told of a failure, and its closes are in `retry`.
+        let _: Result<(), FailureKind> = self.end(batch, counts.commands, begun);
+    }
+
+    /// The last batch is committed, but a program that ignores the writer lock has written since, or is
+    /// writing. Everything that was decided meanwhile was decided on rows that may be stale.
+    fn lost_to_foreign_write(&mut self, current: &CurrentBatch, error: Option<&rusqlite::Error>) {
+        self.failures = 0;
+        if let Some(error) = error {
+            self.begin_failed(error);
+        }
+        let commands = current.counts.commands;
+        tracing::warn!(commands, "another program wrote out of turn");
+        self.policy.opens_ahead = false;
+        self.retry.extend(self.ledger.roll_back());
+        self.ledger.books.counters.commits_failed.add(1);
+        self.recount();
+        current.batch.mark_lost();
+    }
+
+    /// Shares the books with the callers while `sleep` runs.
+    fn share_while(&mut self, current: &mut CurrentBatch, sleep: impl FnOnce()) {
+        let CurrentBatch { batch, counts, .. } = current;
+        let books = &mut self.ledger.books;
+        let open = &self.shared.shared_ledger;
+        open.share_while(books, batch.durable(), counts, sleep);
+    }
+
+    /// Decides the queued commands.
+    fn decide(&mut self, current: &mut CurrentBatch) {
+        let mut drained = std::mem::take(&mut self.drained);
+        self.shared.queue.drain(&mut drained);
+        current.counts.commands += drained.len();
+        for queued in drained.drain(..) {
+            match queued.command {
+                Command::Admit(..) => current.counts.admits(),
+                Command::Close(..) => current.counts.closes(),
+                _ => {}
+            }
+            let CurrentBatch {
+                batch, undecided, ..
+            } = current;
+            self.ledger
+                .apply(queued.command, &self.shared.queue, batch, undecided);
+        }
+        self.drained = drained;
+    }
+
+    /// Waits until the checkpointer has finished with the log. Only the write waits: commands that arrive
+    /// meanwhile are decided in this batch. If the log was checkpointed since the batch began, the transaction
+    /// is restarted so that the log restarts from the beginning.
+    fn lock_checkpoints<'g>(
+        &mut self,
+        checkpoint_lock: &'g Mutex<u64>,
+        current: &mut CurrentBatch,
+    ) -> (MutexGuard<'g, u64>, rusqlite::Result<()>) {
+        let free = if self.is_failing() {
+            Some(checkpoint_lock.lock())
+        } else {
+            checkpoint_lock.try_lock()
+        };
+        if let Some(checkpoints) = free {
+            let begun = if current.checkpoints == Some(*checkpoints) {
+                Ok(())
+            } else {
+                self.ledger.restart()
+            };
+            return (checkpoints, begun);
+        }
+        loop {
+            let mut guard = None;
+            self.share_while(current, || {
+                guard = checkpoint_lock.try_lock_for(GATHER_PAUSE);
+            });
+            if let Some(guard) = guard {
+                return (guard, self.ledger.restart());
+            }
+            self.decide(current);
+        }
+    }
+}
+
+/// Writes one batch while callers decide on the shared books for the next one, and then begins the transaction
+/// of the next one.
+fn take_batch(
+    batch_writer: &mut BatchWriter<'_>,
+    shared: &WriterContext,
+    done: BatchGuard,
+    next: &Arc<Batch>,
+) -> Result<(), Woken> {
+    done.seal();
+    let counts = shared
+        .shared_ledger
+        .take_batch(&mut batch_writer.pending_write, next.durable());
+    fault_point(FaultPoint::BatchTaken);
+    match batch_writer.write_and_commit() {
+        Ok(wrote) => {
+            fault_point(FaultPoint::Committed);
+            shared.sync_queue.push(done, wrote);
+        }
+        Err(error) => return Err(Woken::WriteFailed(done, counts.commands, error)),
+    }
+    count_commit(&batch_writer.counters, counts.commands);
+    match batch_writer.begin_next() {
+        Ok(CacheState::Valid) => Ok(()),
+        Ok(CacheState::Stale) => Err(Woken::ForeignWrite(None)),
+        Err(error) => Err(Woken::ForeignWrite(Some(error))),
+    }
+}

@@ -1,5 +1,4 @@
-//! A journal of a million rows: what a row takes on the disk, how long a search takes, and what
-//! it does to admission.
+//! A journal of a million rows: the size of a row on disk, the time of a search, and its effect on admission.
 //!
 //! `cargo run --release -p tollgate-store --example journal -- [ROWS] [FOLDER]`
 
@@ -19,7 +18,7 @@ use store::{
 };
 
 const DAY_MS: i64 = 86_400_000;
-/// The rows lie in so many days, and belong to so many wallets with two keys each.
+/// The rows span this many days, and belong to this many wallets with two keys each.
 const DAYS: i64 = 30;
 const WALLETS: usize = 100;
 const ADMISSIONS: u32 = 5_000;
@@ -155,7 +154,7 @@ fn row(n: usize, rows: usize, now: UnixMs, wallets: &[(WalletId, [KeyId; 2])]) -
     }
 }
 
-/// The mean time from asking to the word of the ledger, one after the other.
+/// The mean time from a request to the ledger's decision, one after the other.
 async fn admissions(store: &Store, key: &KeyRow) -> Duration {
     let began = Instant::now();
     for _ in 0..ADMISSIONS {

@@ -1,12 +1,12 @@
-//! What a call costs the store: CPU per admitted and settled call, journal row included.
+//! What a call costs the store: CPU per admitted and settled call, including its journal row.
 //!
 //! `cargo run --release -p tollgate-store --example throughput [folder [keys [line]]]`
 //!
 //! A `postgres://` URL in place of the folder measures that server; it should be an empty database:
 //! `scripts/with-postgres sh -c 'cargo run --release -p tollgate-store --example throughput "$TOLLGATE_TEST_POSTGRES"'`
 //!
-//! Each line is one load: callers that admit, perhaps wait for the disk or an upstream, settle and
-//! journal, again and again. CPU is the whole process, callers included, from `/proc`.
+//! Each line is one load: callers that repeatedly admit, perhaps wait for the disk or an upstream, settle and
+//! journal. CPU is the whole process, including the callers, from `/proc`.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use store::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Calls that were told to come back.
+/// Calls that were refused as busy.
 static BUSY: AtomicU64 = AtomicU64::new(0);
 
 /// How long each load runs.
@@ -233,7 +233,7 @@ async fn measure(
     );
 }
 
-/// One call; answers how long the store made it wait.
+/// Runs one call. Returns how long the store made it wait.
 async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> Duration {
     let now =
         UnixMs::new(i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap());
@@ -317,7 +317,7 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
 
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    // Past the command's name, which may hold anything: user and system time are fields 14 and 15.
+    // After the command's name, which may contain anything: user and system time are fields 14 and 15.
     let fields: Vec<&str> = stat
         .rsplit_once(')')
         .unwrap()

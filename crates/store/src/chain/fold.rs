@@ -6,8 +6,8 @@ use super::head::Head;
 use crate::records::columns::EntryColumns;
 use crate::records::ids::{KeyId, PriceVersion, WalletId};
 
-/// Chains on their way: wallets, keys and price versions go in first, then the entries, of each wallet
-/// in the order of their numbers.
+/// Chains that are being computed. Wallets, keys and price versions are added first, then the entries, in the
+/// order of their numbers within each wallet.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     heads: HashMap<i64, Head>,
@@ -28,7 +28,7 @@ impl Chains {
         self.cards.insert(version.get(), *version.digest());
     }
 
-    /// Adds an entry to the chain of its wallet; one of an unknown wallet belongs to no chain.
+    /// Adds an entry to the chain of its wallet. An entry of an unknown wallet belongs to no chain.
     pub(crate) fn entry(&mut self, entry: &EntryColumns<'_>) {
         let Some(head) = self.heads.get_mut(&entry.wallet) else {
             return;

@@ -1,4 +1,4 @@
-//! A head, and how entries are encoded for it.
+//! A head, and the encoding of entries for it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,27 +9,28 @@ use sha2::{Digest as _, Sha256};
 use crate::records::columns::EntryColumns;
 use crate::records::ids::{KeyId, WalletId};
 
-/// What a hash begins with: it is of a wallet or of an entry, and encoded in this version.
+/// The prefixes of hashes: they say whether a wallet or an entry is hashed, and in which version of the
+/// encoding.
 const WALLET: &[u8] = b"tollgate ledger wallet 1";
 const ENTRY: &[u8] = b"tollgate ledger entry 1";
 
-/// Covers an entry of usual size, so that the hasher is called once.
+/// Large enough for an entry of usual size, so that the hasher is called once.
 const BUFFER_BYTES: usize = 512;
 
-/// The hash of a wallet's last entry, and through it of all its entries.
+/// The hash of a wallet's last entry, and so of all its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Head([u8; 32]);
 
 impl Head {
-    /// The head of a wallet without entries. It names the wallet, so that no chain fits another one.
+    /// The head of a wallet without entries. It contains the wallet's id, so that no chain fits another wallet.
     pub(crate) fn of_wallet(wallet: WalletId) -> Self {
         let mut encoder = Encoder::new(WALLET);
         encoder.name(WalletId::PREFIX, wallet.chars());
         encoder.finish()
     }
 
-    /// The head after one more entry. `key` is the key that the entry names by its row number, and `card`
-    /// the digest of its price version.
+    /// The head after one more entry. `key` is the id of the entry's key, which the entry names only by row
+    /// number, and `card` the digest of its price version.
     pub(crate) fn after(
         &self,
         entry: &EntryColumns<'_>,
@@ -37,14 +38,14 @@ impl Head {
         card: Option<&[u8; 32]>,
     ) -> Self {
         let EntryColumns {
-            // The first head of the chain names the wallet.
+            // The first head of the chain contains the wallet's id.
             wallet: _,
             seq,
             kind,
             at,
             closes,
             part_of,
-            // Row numbers say nothing outside of the database; `key` is the name.
+            // Row numbers mean nothing outside the database; `key` is the id.
             key: _,
             held,
             booked,
@@ -83,7 +84,7 @@ impl Head {
         encoder.finish()
     }
 
-    /// A head that is stored as these bytes; nothing when they are not a head.
+    /// A head from its stored bytes. `None` if they are not a head.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
@@ -105,7 +106,7 @@ impl fmt::Debug for Head {
     }
 }
 
-/// A text that is no head.
+/// A text that is not a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a head is written as 64 hexadecimal digits")]
 pub struct HeadError;
@@ -139,11 +140,11 @@ pub struct WalletHead {
     pub head: Head,
 }
 
-/// Encodes values so that no two lists of values give the same bytes: integers have a fixed size, a
-/// length stands before each text, and a mark before each value that may be absent.
+/// Encodes values so that different lists of values give different bytes: integers have a fixed size, texts are
+/// preceded by their length, and optional values by a mark.
 struct Encoder {
     hasher: Sha256,
-    /// What the hasher has not been given yet. It is on the stack: nothing here allocates.
+    /// Bytes that the hasher has not been given yet. On the stack, so that nothing allocates.
     buffer: ArrayVec<u8, BUFFER_BYTES>,
 }
 
@@ -174,7 +175,7 @@ impl Encoder {
         self.bytes(text.as_bytes());
     }
 
-    /// An id, which is encoded as its text.
+    /// An id, encoded as its text.
     fn name(&mut self, prefix: &str, rest: &[u8]) {
         self.length(prefix.len() + rest.len());
         self.bytes(prefix.as_bytes());
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Stored heads stand for ever: another encoding needs another version, and a migration.
+    /// Stored heads never change: another encoding needs another version and a migration.
     #[test]
     fn the_encoding_does_not_change() {
         let first = Head::of_wallet(wallet("wal_0123456789abcdef"));
@@ -324,7 +325,7 @@ mod tests {
     }
 
     proptest! {
-        /// Where one text ends and the next begins is part of the hash, whatever their sizes.
+        /// The boundary between two texts is part of the hash, whatever their sizes.
         #[test]
         fn a_text_cannot_reach_into_the_next(text in ".{1,700}", cut in any::<prop::sample::Index>()) {
             let cuts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();

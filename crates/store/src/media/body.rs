@@ -1,4 +1,4 @@
-//! The bytes of a medium, read as they are asked for.
+//! The bytes of a medium, read on demand.
 
 use std::fmt;
 use std::fs::File;
@@ -16,13 +16,12 @@ use tokio::time::timeout;
 use super::error::MediaError;
 use super::spool::blocking;
 
-/// What is read of a file at once, and held for one reader.
+/// How much of a file is read at once and held for one reader.
 const PIECE_BYTES: u64 = 64 << 10;
-/// The longest silence of the storage between two pieces.
+/// The longest time that the storage may take between two pieces.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// The bytes of a medium or of a range of it. They come exactly as many as announced, or an
-/// error does.
+/// The bytes of a medium or of a range of it. Exactly as many as announced arrive, or an error.
 pub struct MediaBody {
     left: u64,
     pieces: BoxStream<'static, Result<Bytes, MediaError>>,
@@ -44,7 +43,7 @@ impl MediaBody {
         self.left
     }
 
-    /// The next piece; `None` at the end.
+    /// The next piece. `None` at the end.
     pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, MediaError>>> {
         if self.left == 0 {
             return Poll::Ready(None);

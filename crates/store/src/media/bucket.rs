@@ -21,10 +21,10 @@ use super::settings::Bucket;
 use super::spool::{Spooled, blocking};
 use super::wire::Wire;
 
-/// One part of an upload, and all of it that is in memory. Services take no smaller ones than 5 MiB
-/// but the last.
+/// The size of one part of an upload, and all of it that is in memory. Services accept no smaller parts than 5
+/// MiB, except the last.
 const PART_BYTES: u64 = 8 << 20;
-/// What is given to the clearing away of half an upload.
+/// How long to try to remove an unfinished upload.
 const ABORT_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn open(bucket: &Bucket) -> Result<Arc<dyn ObjectStore>, MediaOpenError> {
@@ -58,7 +58,7 @@ pub(super) fn open(bucket: &Bucket) -> Result<Arc<dyn ObjectStore>, MediaOpenErr
     Ok(Arc::new(PrefixStore::new(service, &*bucket.prefix)))
 }
 
-/// Copies a file there. Readers see all of it or nothing.
+/// Copies a file to the bucket. Readers see all of it or nothing.
 pub(super) async fn upload(
     objects: &dyn ObjectStore,
     file: &Spooled,
@@ -85,7 +85,7 @@ pub(super) async fn upload(
     let mut upload = objects.put_multipart_opts(to, options).await?;
     let sent = send_parts(&mut *upload, reader).await;
     if sent.is_err() {
-        // A part that stays costs room; the bucket's own rules clear away what this does not.
+        // A part that stays costs storage. The bucket's own rules remove what this does not.
         let _ = timeout(ABORT_MAX, upload.abort()).await;
     }
     sent

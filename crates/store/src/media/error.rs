@@ -1,4 +1,4 @@
-//! What can go wrong with media storage.
+//! The errors of media storage.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,21 +6,21 @@ use std::path::PathBuf;
 /// Why the media storage could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaOpenError {
-    /// A folder cannot be made, or cannot be written to.
+    /// A folder cannot be created or written to.
     #[error("{path}: {source}", path = path.display())]
     Folder { path: PathBuf, source: io::Error },
-    /// The settings of a bucket make no sense.
+    /// The settings of a bucket are invalid.
     #[error("the bucket cannot be used: {0}")]
     Bucket(String),
 }
 
-/// Why a verb failed. Each may succeed later: what is not there is no error.
+/// Why an operation failed. Each may succeed later. A missing file is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
-    /// There is no room.
+    /// There is too little disk space.
     #[error("the disk is full")]
     Full,
-    /// The file has become larger than its bound.
+    /// The file exceeds its limit.
     #[error("the file is larger than {0} bytes")]
     TooLarge(u64),
     /// The storage did not answer in time.
@@ -32,7 +32,7 @@ pub enum MediaError {
     /// The storage refused, or cannot be reached.
     #[error("the media storage refused: {0}")]
     Storage(#[source] Box<object_store::Error>),
-    /// The storage gave less than it had announced.
+    /// The storage delivered fewer bytes than it had announced.
     #[error("the media storage broke off")]
     Short,
 }

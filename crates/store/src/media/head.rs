@@ -1,19 +1,19 @@
-//! What the storage tells of a medium.
+//! What the storage knows of a medium.
 
 use std::time::Duration;
 
 use ledger::UnixMs;
 use object_store::ObjectMeta;
 
-/// A medium that is there and has not expired.
+/// A medium that exists and has not expired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaHead {
     pub bytes: u64,
-    /// Changes with the bytes: the value of `etag`, quoted.
+    /// Changes with the bytes: the quoted value of `etag`.
     pub etag: String,
     pub kept_at: UnixMs,
     pub expires_at: UnixMs,
-    /// The mark as the storage spells it, to ask for these very bytes again.
+    /// The storage's own tag, to request exactly these bytes again.
     pub(super) mark: Option<String>,
 }
 

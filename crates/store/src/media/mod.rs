@@ -1,10 +1,10 @@
 //! Generated media: files under unguessable names, in a folder or in a bucket.
 //!
-//! There is no table of them. A file is its own record: its name says what it is, the storage how
-//! large it is and since when it lies there, and from that follows when it expires
-//! (docs/decisions/016). So any node serves and sweeps what any other has kept.
+//! There is no table of media. A file is its own record: its name says what it is, and the storage says how
+//! large it is and when it was written, from which follows when it expires (docs/decisions/016). So any node
+//! serves and sweeps what any other node has stored.
 //!
-//! Start reading at [`Media`].
+//! Start with [`Media`].
 
 mod body;
 mod bucket;

@@ -1,4 +1,4 @@
-//! The names of media: an id that nobody can guess, and what it is.
+//! The names of media: an id that nobody can guess, and a type.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use rand::RngExt as _;
 const CHARS: usize = 32;
 const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// The id of one medium: 32 letters and digits, about 165 random bits. Who knows it may fetch it.
+/// The id of one medium: 32 letters and digits, about 165 random bits. Whoever knows it may fetch the medium.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MediaId([u8; CHARS]);
 
@@ -21,7 +21,7 @@ impl MediaId {
         }))
     }
 
-    /// Reads the text form; `None` for any other text.
+    /// Reads the text form. `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let chars: [u8; CHARS] = text.as_bytes().try_into().ok()?;
         let is_id = chars.iter().all(|it| ALPHABET.contains(it));
@@ -41,14 +41,14 @@ impl fmt::Display for MediaId {
     }
 }
 
-// Who reads a log must not be able to fetch what it tells of.
+// Somebody who reads a log must not be able to fetch the media it mentions.
 impl fmt::Debug for MediaId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MediaId(..)")
     }
 }
 
-/// What a medium is: all that is ever stored or served.
+/// The types of media that are stored and served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MediaType {
     Mp4,
@@ -59,7 +59,7 @@ pub enum MediaType {
 impl MediaType {
     const ALL: [Self; 3] = [Self::Mp4, Self::Mov, Self::Png];
 
-    /// How its name ends.
+    /// The extension of its name.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Mp4 => "mp4",
@@ -78,7 +78,7 @@ impl MediaType {
     }
 }
 
-/// The whole name of a medium, `{id}.mp4`: its last part in the storage and in its address.
+/// The name of a medium, `{id}.mp4`: the last part of its path in the storage and of its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MediaName {
     pub id: MediaId,
@@ -86,7 +86,7 @@ pub struct MediaName {
 }
 
 impl MediaName {
-    /// Reads the text form; `None` for any other text.
+    /// Reads the text form. `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let (id, ending) = text.split_once('.')?;
         let kind = MediaType::ALL

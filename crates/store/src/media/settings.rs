@@ -1,4 +1,4 @@
-//! How media storage is opened: where it lies and how long it keeps.
+//! How to open media storage: where it is, and how long it keeps files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ pub struct MediaSettings {
     pub expiry: Duration,
     /// How much longer it is kept, as evidence, before it is deleted.
     pub keep_expired: Duration,
-    /// Free bytes of the disk that files come through; at twice as much nothing is taken in, since
-    /// the ledger may lie there too.
+    /// The floor of free bytes on the disk that files pass through. Below twice as much no file is accepted,
+    /// because the ledger may be on the same disk.
     pub disk_floor_bytes: u64,
 }
 
-/// Where media lies.
+/// Where media are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MediaPlace {
     /// A folder of this machine, or one that all nodes share.
@@ -26,20 +26,20 @@ pub enum MediaPlace {
     Bucket(Bucket),
 }
 
-/// A bucket and how it is reached.
+/// A bucket and how to reach it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Bucket {
     pub name: String,
-    /// What the names of our objects begin with, without a slash at its end; may be empty.
+    /// The prefix of our object names, without a trailing slash. May be empty.
     pub prefix: String,
-    /// `http://` or `https://` and host; the vendor's own when absent.
+    /// `http://` or `https://` and the host. The vendor's own if absent.
     pub endpoint: Option<String>,
     pub region: String,
     pub access_key_id: String,
     pub secret_access_key: String,
-    /// Certificates that vouch for the service, beside the public ones.
+    /// Certificates to trust for the service, in addition to the public ones.
     pub ca_file: Option<PathBuf>,
-    /// The folder in which files are checked before they go there.
+    /// The folder in which files are checked before they are uploaded.
     pub spool: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! Files on their way in: written as they come, checked, and only then kept.
+//! Incoming files: written as they arrive, checked, and only then stored.
 
 use std::fs;
 use std::io;
@@ -11,13 +11,13 @@ use tokio::io::AsyncWriteExt as _;
 use super::error::MediaError;
 use crate::disk::require_room;
 
-/// The room on the disk is looked at once for so many bytes. All copies that may run at once stay
-/// above the floor of the ledger with what they write between two looks.
+/// Free disk space is checked once for this many bytes. Even if all copies that may run at once write as much
+/// between two checks, the disk stays above the floor of the ledger.
 const LOOK_BYTES: u64 = 4 << 20;
-/// How the names of such files end.
+/// The extension of incoming files.
 pub(super) const ENDING: &str = "part";
 
-/// A file that is being written. It is gone when it is dropped.
+/// A file that is being written. It is deleted when dropped.
 #[derive(Debug)]
 pub struct Spool {
     file: File,
@@ -25,24 +25,24 @@ pub struct Spool {
     bytes: u64,
     bytes_max: u64,
     disk_floor_bytes: u64,
-    /// The size at which the disk is looked at again.
+    /// The size at which free disk space is checked again.
     look_at: u64,
 }
 
-/// A file that is complete. It is gone when it is dropped and has not been kept.
+/// A complete file. It is deleted when dropped, unless it was stored.
 #[derive(Debug)]
 pub struct Spooled {
     pub(super) at: Place,
     bytes: u64,
 }
 
-/// Where the file lies; removes it.
+/// The path of the file. Removes it when dropped.
 #[derive(Debug)]
 pub(super) struct Place(PathBuf);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // A file that was kept has another name by now.
+        // A file that was stored has another name by now.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -81,7 +81,7 @@ impl Spool {
         })
     }
 
-    /// Appends a piece. One that goes beyond the bound is refused as a whole.
+    /// Appends a piece. A piece that exceeds the limit is refused as a whole.
     pub async fn write(&mut self, piece: &[u8]) -> Result<(), MediaError> {
         let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
         let bytes = self.bytes.saturating_add(length);
@@ -97,7 +97,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Ends the writing: the bytes are in the file.
+    /// Ends the writing and flushes the bytes to the file.
     pub async fn finish(mut self) -> Result<Spooled, MediaError> {
         self.file.flush().await?;
         Ok(Spooled {
@@ -118,7 +118,7 @@ impl Spooled {
         self.bytes
     }
 
-    /// The file, for reading.
+    /// Opens the file for reading.
     pub fn open(&self) -> io::Result<fs::File> {
         fs::File::open(self.at.path())
     }
@@ -129,7 +129,7 @@ pub(super) fn fresh_name() -> String {
     format!("{:032x}.{ENDING}", rand::rng().random::<u128>())
 }
 
-/// Runs what waits for a disk on a thread that may wait.
+/// Runs disk operations on a thread that may block.
 pub(super) async fn blocking<T: Send + 'static>(
     run: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

@@ -1,4 +1,4 @@
-//! Media storage and its verbs.
+//! Media storage and its operations.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,13 +23,13 @@ use super::name::MediaName;
 use super::settings::{MediaPlace, MediaSettings};
 use super::spool::{self, Spool, Spooled, blocking};
 
-/// Where files on their way in lie in a media folder.
+/// The folder for incoming files in a media folder.
 const INCOMING: &str = "incoming";
-/// From the question to the first byte.
+/// From the request to the first byte.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
-/// All of one file, on its way into the storage.
+/// How long storing one file may take.
 const KEEP_MAX: Duration = Duration::from_secs(15 * 60);
-/// Uploads at once; each holds one part in memory.
+/// How many uploads run at once. Each holds one part in memory.
 const UPLOADS_MAX: usize = 8;
 
 /// Media storage. Cheap to clone.
@@ -43,18 +43,18 @@ pub struct Media {
     pub(super) disk_floor_bytes: u64,
 }
 
-/// How a file comes from the spool into the storage.
+/// How a file gets from the spool to the storage.
 #[derive(Debug, Clone)]
 enum Keep {
-    /// By another name: the spool is a folder of the storage itself.
+    /// By renaming it, because the spool is a folder of the storage itself.
     Rename,
-    /// By a copy over the network.
+    /// By copying it over the network.
     Upload(Arc<Semaphore>),
 }
 
 impl Media {
-    /// Opens the storage: folders are made where they are missing, and must take a file. A bucket
-    /// need not be reachable now.
+    /// Opens the storage. Missing folders are created, and must be writable. A bucket need not be reachable
+    /// yet.
     pub fn open(settings: &MediaSettings) -> Result<Self, MediaOpenError> {
         let (objects, spool, keep): (Arc<dyn ObjectStore>, _, _) = match &settings.place {
             MediaPlace::Folder(folder) => {
@@ -84,13 +84,13 @@ impl Media {
         })
     }
 
-    /// A file to write to, `bytes_max` long at most.
+    /// A file to write to, of at most `bytes_max` bytes.
     pub async fn spool(&self, bytes_max: u64) -> Result<Spool, MediaError> {
         Spool::create(&self.spool, bytes_max, self.disk_floor_bytes).await
     }
 
-    /// Keeps a file under a name, all of it or nothing; what had that name before is replaced. When
-    /// this returns, a power cut does not take it away.
+    /// Stores a file under a name, all of it or nothing, and replaces an earlier file of that name. It survives
+    /// a power cut once this has returned.
     pub async fn keep(&self, file: Spooled, name: MediaName) -> Result<(), MediaError> {
         let to = path_of(name);
         let kept = async {
@@ -113,8 +113,8 @@ impl Media {
             .unwrap_or(Err(MediaError::Timeout))
     }
 
-    /// Whether the storage answers. A bucket is asked for a list, which needs the same rights as our
-    /// sweeps and fails where the bucket is missing; the offset leaves the list empty.
+    /// Whether the storage answers. Lists a bucket, which needs the same rights as our sweeps and fails if the
+    /// bucket does not exist. The offset keeps the list empty.
     pub async fn probe(&self) -> Result<(), MediaError> {
         match &self.keep {
             Keep::Rename => {
@@ -130,7 +130,7 @@ impl Media {
         Ok(())
     }
 
-    /// What is known of a medium; `None` when it is missing or has expired, which are the same.
+    /// The head of a medium. `None` if it is missing or has expired; callers cannot tell the two apart.
     pub async fn head(
         &self,
         name: MediaName,
@@ -147,7 +147,7 @@ impl Media {
         }
     }
 
-    /// The whole of a medium, if it is there and has not expired.
+    /// The whole medium, if it exists and has not expired.
     pub async fn read(
         &self,
         name: MediaName,
@@ -157,7 +157,7 @@ impl Media {
         Ok(found.filter(|(head, _)| now < head.expires_at))
     }
 
-    /// A range of a medium whose head has been seen; `None` when it is no longer what it was.
+    /// A range of a medium whose head is known. `None` if the medium has changed since.
     pub async fn read_range(
         &self,
         name: MediaName,
@@ -191,8 +191,8 @@ impl Media {
         }
     }
 
-    /// Nothing is there. Where the folder itself is gone, a file system that is not mounted for
-    /// example, nothing is known.
+    /// The file does not exist. If its folder does not exist either, for example because a file system is not
+    /// mounted, that is an error.
     async fn missing<T>(&self) -> Result<Option<T>, MediaError> {
         if matches!(self.keep, Keep::Rename) {
             tokio::fs::metadata(&*self.spool).await?;
@@ -205,7 +205,7 @@ fn path_of(name: MediaName) -> Path {
     Path::from(name.to_string())
 }
 
-/// Makes a folder and shows that it takes a file, under a name that no other node uses meanwhile.
+/// Creates a folder and checks that it is writable, with a file name that no other node uses.
 fn prepare(folder: &FilePath) -> Result<(), MediaOpenError> {
     let probe = folder.join(spool::fresh_name());
     fs::create_dir_all(folder)

@@ -1,4 +1,4 @@
-//! Clears away what is no longer kept.
+//! Deletes what is no longer kept.
 
 use std::fs;
 use std::io;
@@ -16,23 +16,23 @@ use super::name::MediaName;
 use super::spool::{self, blocking};
 use super::storage::Media;
 
-/// A file on its way in that nobody has written to for so long belongs to a process that is gone.
+/// An incoming file that nobody has written to for this long belongs to a process that is gone.
 const SPOOL_SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
-/// The next page of a list; one deletion.
+/// How long the next page of a list, or one deletion, may take.
 const STEP_MAX: Duration = Duration::from_secs(60);
 
-/// What a sweep found.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     pub deleted: u64,
-    /// What lies there still.
+    /// What is still stored.
     pub kept: u64,
     pub kept_bytes: u64,
 }
 
 impl Media {
-    /// Deletes what has been kept long enough, and what unfinished copies have left behind. Files
-    /// that are not ours stay. Any number of nodes may sweep at once.
+    /// Deletes media that were kept long enough, and what unfinished copies left behind. Files that are not
+    /// ours stay. Any number of nodes may sweep at the same time.
     pub async fn sweep(&self, now: UnixMs) -> Result<Swept, MediaError> {
         let folder = self.spool.to_path_buf();
         blocking(move || sweep_spool(&folder)).await?;
@@ -59,7 +59,7 @@ impl Media {
         Ok(swept)
     }
 
-    /// Another node may have been faster.
+    /// Another node may have deleted it first.
     async fn delete(&self, meta: &ObjectMeta) -> Result<(), MediaError> {
         let deleted = timeout(STEP_MAX, self.objects.delete(&meta.location)).await;
         match deleted.map_err(|_| MediaError::Timeout)? {
@@ -80,7 +80,7 @@ fn sweep_spool(folder: &FilePath) -> io::Result<()> {
         {
             continue;
         }
-        // What is gone meanwhile needs no clearing away.
+        // A file that is already gone need not be deleted.
         let written = entry.metadata().and_then(|meta| meta.modified());
         let silent = written.is_ok_and(|at| {
             let silence = now.duration_since(at).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Uploads of callers that are too large for the memory.
+//! Uploads of callers that are too large for memory.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -12,8 +12,8 @@ use super::spool::blocking;
 use super::storage::Media;
 use crate::disk::require_room;
 
-/// A file without a name, gone with its last user. It lies with the media on their way in, so that
-/// one rule keeps room on the disk for the ledger.
+/// A file without a name, which disappears with its last user. It is in the same folder as incoming media, so
+/// that one rule keeps disk space for the ledger.
 #[derive(Debug)]
 pub struct Upload {
     file: File,
@@ -23,7 +23,7 @@ pub struct Upload {
 }
 
 impl Media {
-    /// A file for an upload, if the disk has room.
+    /// A file for an upload, if there is enough disk space.
     pub async fn upload(&self) -> Result<Upload, MediaError> {
         let (folder, disk_floor_bytes) = (Arc::clone(&self.spool), self.disk_floor_bytes);
         let begun = blocking(move || {
@@ -40,7 +40,7 @@ impl Media {
 }
 
 impl Upload {
-    /// Appends pieces. The disk is looked at each time: any number of uploads may be under way.
+    /// Appends pieces. Checks the disk space each time, because there may be any number of uploads.
     pub async fn write(mut self, pieces: Vec<Bytes>) -> Result<Self, MediaError> {
         let written = blocking(move || {
             require_room(&self.folder, self.disk_floor_bytes)?;
@@ -59,7 +59,7 @@ impl Upload {
         self.bytes
     }
 
-    /// The file, for reading.
+    /// Opens the file for reading.
     pub fn into_file(self) -> File {
         self.file
     }

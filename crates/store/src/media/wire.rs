@@ -1,6 +1,6 @@
-//! HTTP to the media storage, on the same HTTP and TLS libraries that all else uses.
+//! HTTP to the media storage, with the same HTTP and TLS libraries as everything else.
 //!
-//! `object_store` signs requests, reads answers and tries again; this carries them.
+//! `object_store` signs requests, reads answers and retries. This module sends the requests.
 
 use std::fmt;
 use std::io;
@@ -34,16 +34,16 @@ use tokio_rustls::TlsConnector;
 
 use crate::tls;
 
-/// Until connected, TLS included.
+/// The time limit for connecting, including TLS.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// From the first byte of a request to the head of its answer: a part of some MiB lies between.
+/// From the first byte of a request, whose body may be several MiB, to the header of its answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// How long a connection waits for its next request.
+/// How long a connection stays idle.
 const IDLE_MAX: Duration = Duration::from_secs(10);
-/// Connections that wait.
+/// How many idle connections are kept.
 const IDLE_COUNT_MAX: usize = 32;
 
-/// Makes the clients that `object_store` asks for; all share one pool.
+/// Creates the clients that `object_store` asks for. All share one pool.
 #[derive(Clone)]
 pub(super) struct Wire {
     tls: Arc<ClientConfig>,
@@ -52,14 +52,14 @@ pub(super) struct Wire {
 
 type Pool = Mutex<Vec<Idle>>;
 
-/// A connection that waits.
+/// An idle connection.
 struct Idle {
     to: Target,
     sender: SendRequest<HttpRequestBody>,
     since: Instant,
 }
 
-/// Whom a connection leads to.
+/// The server of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Target {
     is_tls: bool,
@@ -75,7 +75,7 @@ impl Wire {
         })
     }
 
-    /// A connection that waits, or a new one.
+    /// An idle connection, or a new one.
     async fn connection(&self, to: &Target) -> Result<SendRequest<HttpRequestBody>, HttpError> {
         while let Some(mut waiting) = self.take(to) {
             // It becomes ready when its task has seen the end of the last answer.
@@ -113,7 +113,7 @@ impl Wire {
     }
 }
 
-/// Begins HTTP on a connection; its task ends with the connection.
+/// Begins HTTP on a connection. Its task ends with the connection.
 async fn begin<S>(stream: S) -> io::Result<SendRequest<HttpRequestBody>>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -122,7 +122,7 @@ where
         .await
         .map_err(io::Error::other)?;
     tokio::spawn(async move {
-        // Who waits for an answer is told by its sender.
+        // The sender reports an error to whoever waits for an answer.
         let _ = connection.await;
     });
     Ok(sender)
@@ -155,7 +155,7 @@ impl HttpService for Wire {
 }
 
 impl Target {
-    /// Takes the address out of a request, which goes on with its path alone.
+    /// Removes the address from a request, leaving only its path.
     fn of(request: &mut HttpRequest) -> Result<Self, HttpError> {
         let uri = std::mem::take(request.uri_mut()).into_parts();
         let unusable = || io::Error::from(io::ErrorKind::InvalidInput);
@@ -175,7 +175,7 @@ impl Target {
     }
 }
 
-/// The body of an answer; behind its end the connection waits for the next request.
+/// The body of an answer. At its end, the connection becomes idle.
 struct Answer {
     body: Incoming,
     then: Option<(Target, SendRequest<HttpRequestBody>)>,
@@ -197,7 +197,7 @@ impl Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        // A half-read answer leaves a connection that nobody can use.
+        // A connection with a half-read answer cannot be used again.
         if self.body.is_end_stream() {
             self.give_back();
         }
@@ -229,7 +229,7 @@ impl Body for Answer {
 }
 
 fn broken(error: hyper::Error) -> HttpError {
-    // The service may have closed a connection that waited, just when it was used again.
+    // The service may have closed an idle connection just when it was used again.
     let is_closed = error.is_canceled() || error.is_closed() || error.is_incomplete_message();
     let kind = if is_closed {
         HttpErrorKind::Request

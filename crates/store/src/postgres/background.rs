@@ -1,11 +1,13 @@
 //! The thread that runs everything except the ledger, so that nothing delays the ledger.
 
-use crate::error::OpenError;
-use crate::postgres::connection::connect::Target;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
+
+use crate::error::OpenError;
+use crate::postgres::connection::connect::Target;
 
 /// Runs everything that must not delay the ledger.
 pub(super) struct BackgroundThread {

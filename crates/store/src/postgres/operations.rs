@@ -1,5 +1,10 @@
 //! The operations of [`Store`](crate::Store) on `PostgreSQL`.
 
+use std::hash::{BuildHasher as _, BuildHasherDefault};
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
 use super::backend::{HEALTHY_WITHIN, Postgres};
 use super::background::runtime;
 use super::journal;
@@ -21,9 +26,6 @@ use crate::records::task_list::{TaskPage, TaskQuery};
 use crate::settings::Server;
 use crate::stats::{Counters, Stats};
 use crate::verify::VerifyReport;
-use std::hash::{BuildHasher as _, BuildHasherDefault};
-use std::sync::Arc;
-use tokio::sync::oneshot;
 
 impl Postgres {
     /// Queues a command in the lane of its wallet.

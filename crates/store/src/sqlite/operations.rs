@@ -1,5 +1,10 @@
 //! The operations of [`Store`](crate::Store) on `SQLite`.
 
+use std::sync::Arc;
+
+use ledger::UnixMs;
+use tokio::sync::oneshot;
+
 use super::backend::{HEALTHY_WITHIN, Sqlite};
 use super::journal;
 use super::reads::{accounts as lookups, entries};
@@ -24,9 +29,6 @@ use crate::sqlite::reads::pool::Reads;
 use crate::sqlite::reads::verify::verify;
 use crate::stats::{Counters, Stats};
 use crate::verify::VerifyReport;
-use ledger::UnixMs;
-use std::sync::Arc;
-use tokio::sync::oneshot;
 
 impl Sqlite {
     pub(crate) fn push(&self, command: Command) -> Result<(), PushError> {

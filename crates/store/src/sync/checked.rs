@@ -13,6 +13,7 @@ use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
 use shuttle::rand::Rng as _;
+
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 
 use super::FaultPoint;

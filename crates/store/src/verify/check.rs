@@ -1,4 +1,4 @@
-//! Recomputes every invariant from the rows it is fed (V1 to V9 of `docs/invariants.md`).
+//! Recomputes every invariant from the rows that it is given (V1 to V9 of `docs/invariants.md`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,10 +10,10 @@ use crate::chain::{Chains, Head, WalletHead};
 use crate::records::columns::EntryColumns;
 use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 
-/// A ruined ledger is told by its first differences; the rest would only fill the screen.
+/// The most differences that are reported. The first ones are enough to see that a ledger is ruined.
 const DIFFERENCES_MAX: usize = 10_000;
 
-/// A verification on its way: wallets, keys and prices go in first, then holds and entries.
+/// A verification in progress. Wallets, keys and prices are added first, then holds and entries.
 #[derive(Debug)]
 pub(crate) struct Check {
     pub(super) report: VerifyReport,
@@ -22,9 +22,9 @@ pub(crate) struct Check {
     pub(super) keys: HashMap<i64, KeySums>,
     prices: HashMap<i64, Option<PriceCard>>,
     pub(super) chains: Chains,
-    /// Heads noted by an earlier verification whose wallets have not been met yet.
+    /// Heads noted by an earlier verification whose wallets have not been seen yet.
     pub(super) noted: HashMap<WalletId, WalletHead>,
-    /// Sessions that have booked steps: what the open hold says, and what its entries add up to.
+    /// Sessions with booked steps: the booked amount of the open hold, and the sum of its entries.
     pub(super) sessions: HashMap<i64, Session>,
 }
 
@@ -111,8 +111,8 @@ impl Check {
         }
     }
 
-    /// V2 and V4 as the entries go by, V7, V9, and the sums of V5. A wallet's entries come in the
-    /// order of their posting.
+    /// V2 and V4 entry by entry, V7, V9, and the sums of V5. The entries of a wallet come in the order of their
+    /// posting.
     pub(crate) fn entry(&mut self, entry: &EntryColumns<'_>) {
         self.report.entries += 1;
         self.number(entry);
@@ -133,7 +133,7 @@ impl Check {
         }
     }
 
-    /// What belongs to a wallet names a key of that wallet.
+    /// An entry or hold of a wallet must name a key of that wallet.
     fn owner(&mut self, wallet: i64, key: i64, rule: Rule, what: impl FnOnce() -> String) {
         let found = match self.keys.get(&key) {
             Some(sums) if sums.stored.wallet == wallet => return,
@@ -143,7 +143,7 @@ impl Check {
         self.differs(wallet, rule, what(), "a key of the wallet", found);
     }
 
-    /// V9: the head that an earlier verification noted after the entry `seq` is the hash there.
+    /// V9: the head that an earlier verification noted after the entry `seq` must be the hash there.
     fn noted_at(&mut self, wallet: i64, seq: i64) {
         let noted = self.wallets.get(&wallet).and_then(|sums| sums.noted);
         let Some(noted) = noted.filter(|noted| noted.entries == seq) else {
@@ -155,7 +155,7 @@ impl Check {
         }
     }
 
-    /// V2 of what people set: entries say what it was set to.
+    /// V2 for values that people set: the entries say what they were set to.
     fn settings(&mut self, entry: &EntryColumns<'_>) {
         let Some(sums) = self.wallets.get_mut(&entry.wallet) else {
             return;
@@ -177,7 +177,7 @@ impl Check {
         }
     }
 
-    /// V4 of sessions: each entry of a hold knows what those before it have booked.
+    /// V4 for sessions: each entry of a hold says what the entries before it have booked.
     fn parts(&mut self, entry: &EntryColumns<'_>) {
         let before = match (entry.part_of, entry.closes) {
             (Some(hold), _) => {
@@ -278,8 +278,8 @@ impl Check {
         }
         match priced {
             Ok(price) => {
-                // What we counted ourselves is capped at the hold when it ends; what was reported
-                // is not. What earlier steps have booked is paid.
+                // Usage that we counted is limited to the hold when it ends; reported usage is not. What
+                // earlier steps have booked is already paid.
                 let is_capped = entry.kind == "settled" && entry.basis == Some("counted");
                 let cap = entry.held.filter(|_| is_capped);
                 let cap = cap.map(|held| held.saturating_add(entry.booked));
@@ -293,19 +293,19 @@ impl Check {
         }
     }
 
-    /// V4 again: a hold with more than one close.
+    /// V4: a hold with more than one close.
     pub(crate) fn closed_twice(&mut self, hold: i64, wallet: i64, closes: i64) {
         let what = format!("closes of hold {}", HoldId::new(hold));
         self.differs(wallet, Rule::V4Closes, what, "one close", closes);
     }
 
-    /// V4 again: a hold that is open and closed.
+    /// V4: a hold that is both open and closed.
     pub(crate) fn open_and_closed(&mut self, hold: i64, wallet: i64) {
         let what = format!("closes of hold {}", HoldId::new(hold));
         self.differs(wallet, Rule::V4Closes, what, "open or closed", 1);
     }
 
-    /// V8: a task that lacks what it should have.
+    /// V8: a task with something missing.
     pub(crate) fn task_lacks(&mut self, wallet: i64, task: &str, lacks: &str) {
         let what = format!("task {task}");
         self.differs(wallet, Rule::V8Tasks, what, lacks, "none");
@@ -339,8 +339,8 @@ impl Check {
     }
 }
 
-/// Whether a meter has what sessions use and nothing else: only their holds are booked in parts.
-/// Text tokens are used by realtime sessions alone, whose time counts from their first moment.
+/// Whether a meter contains only units of sessions, because only their holds are booked in parts. Only realtime
+/// sessions use text tokens, and their time counts from the first moment.
 fn is_of_session(meter: &Meter) -> bool {
     let mut rest = Meter {
         realtime_seconds: 0,
@@ -355,7 +355,7 @@ fn is_of_session(meter: &Meter) -> bool {
     rest.is_zero()
 }
 
-/// A number or a text, as a report shows it.
+/// A number or a text, as shown in a report.
 pub(super) struct Shown(String);
 
 impl From<&str> for Shown {

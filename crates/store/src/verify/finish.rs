@@ -1,4 +1,4 @@
-//! The end of a verification: what was added up and chained, against what is stored.
+//! The end of a verification: compares the sums and chains with what is stored.
 
 use super::check::Check;
 use super::report::{Difference, Rule, VerifyReport};
@@ -6,9 +6,9 @@ use crate::chain::WalletHead;
 use crate::records::ids::HoldId;
 
 impl Check {
-    /// What differs, when everything has been fed.
+    /// The differences, after everything was added.
     pub(crate) fn finish(mut self) -> VerifyReport {
-        // What is left are sessions without a close: their holds are open and know their steps.
+        // Sessions without a close: their holds are open and say what their steps have booked.
         for (hold, session) in std::mem::take(&mut self.sessions) {
             if session.stored != session.booked {
                 let what = format!("booked by hold {}", HoldId::new(hold));
@@ -21,7 +21,7 @@ impl Check {
         self.report
     }
 
-    /// V9: the chains against the heads that are stored, and those noted before that were not met.
+    /// V9: compares the chains with the stored heads, and with noted heads that were not seen.
     fn heads(&mut self) {
         let mut heads = Vec::new();
         let mut found = Vec::new();
@@ -63,7 +63,7 @@ impl Check {
         self.report.heads = heads;
     }
 
-    /// V1, V2, V3, V4 and V5: what was added up against what is stored.
+    /// V1, V2, V3, V4 and V5: compares the sums with what is stored.
     fn sums(&mut self) {
         let mut found = Vec::new();
         for (n, sums) in &self.wallets {

@@ -1,6 +1,6 @@
-//! `ledger verify`: what the entries say against what is stored (V1 to V9 of `docs/invariants.md`).
+//! `ledger verify`: compares the entries with what is stored (V1 to V9 of `docs/invariants.md`).
 //!
-//! The check is fed rows and knows no database; a store reads them in one snapshot.
+//! The check is given rows and knows no database. A store reads the rows in one snapshot.
 
 mod check;
 mod finish;

@@ -1,17 +1,17 @@
-//! What `ledger verify` answers (V1 to V9 of `docs/invariants.md`).
+//! The result of `ledger verify` (V1 to V9 of `docs/invariants.md`).
 
 use std::fmt;
 
 use crate::chain::WalletHead;
 
-/// The outcome of a verification: clean when nothing differs.
+/// The result of a verification. It is clean if nothing differs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VerifyReport {
     pub wallets: u64,
     pub keys: u64,
     pub open_holds: u64,
     pub entries: u64,
-    /// The head of every wallet as its entries give it, by wallet id.
+    /// The head of every wallet, computed from its entries, by wallet id.
     pub heads: Vec<WalletHead>,
     pub differences: Vec<Difference>,
 }
@@ -23,7 +23,7 @@ impl VerifyReport {
     }
 }
 
-/// One rule that does not hold for one wallet.
+/// One rule that is broken for one wallet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The wallet's id.
@@ -35,26 +35,26 @@ pub struct Difference {
     pub found: String,
 }
 
-/// The checks, as `docs/invariants.md` numbers them.
+/// The checks, as numbered in `docs/invariants.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// Open holds are what is frozen.
+    /// The open holds add up to what is frozen.
     V1Frozen,
-    /// Entries add up to the columns, and the last ones say the credit limit and the status.
+    /// The entries add up to the columns, and the last ones say the credit limit and the status.
     V2Entries,
-    /// No balance beside used credit.
+    /// There is no balance while credit is used.
     V3Credit,
-    /// Each hold is open or has one close; entries are numbered without a gap.
+    /// Each hold is open or has one close, and the numbers of entries have no gap.
     V4Closes,
-    /// A key's usage is its entries, and it is a key of their wallet.
+    /// The usage of a key is the sum of its entries, and the key belongs to their wallet.
     V5Usage,
     /// Each open hold has a live owner.
     V6Owner,
-    /// Stored usage re-prices to the stored charge.
+    /// The stored usage, priced again, gives the stored charge.
     V7Price,
-    /// Each finished task has a closed hold and, where it was asked for, a callback of equal bytes.
+    /// Each ended task has a closed hold and, if one was asked for, a callback with the same bytes.
     V8Tasks,
-    /// Entries hash to the wallet's head, and the heads noted before are hashes of the same chain.
+    /// The entries hash to the wallet's head, and the heads noted before are hashes of the same chain.
     V9Chain,
 }
 

@@ -1,4 +1,4 @@
-//! What a verification reads, and what it adds up for each wallet and key.
+//! The rows that a verification reads, and their sums for each wallet and key.
 
 use ledger::{Key, Micro, Wallet, WalletStatus};
 
@@ -8,13 +8,13 @@ use crate::records::ids::{KeyId, WalletId};
 /// A wallet as stored.
 #[derive(Debug)]
 pub(crate) struct WalletFound {
-    /// Its number, by which holds and entries name it.
+    /// Its number, which holds and entries refer to.
     pub(crate) n: i64,
     pub(crate) id: WalletId,
     pub(crate) wallet: Wallet,
     pub(crate) entries: i64,
     pub(crate) holds_opened: i64,
-    /// Nothing when what is stored is no head.
+    /// `None` if what is stored is not a head.
     pub(crate) head: Option<Head>,
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct HoldFound {
     pub(crate) amount: i64,
     pub(crate) exposure: i64,
     pub(crate) counts: bool,
-    /// Whether it belongs to an unfinished task, and so to no node.
+    /// Whether it belongs to a task that has not ended, and so not to a node.
     pub(crate) of_task: bool,
     pub(crate) booked: i64,
 }
 
-/// A wallet, and what its holds and entries add up to.
+/// A wallet, and the sums of its holds and entries.
 #[derive(Debug)]
 pub(super) struct WalletSums {
     pub(super) stored: WalletFound,
@@ -53,14 +53,14 @@ pub(super) struct WalletSums {
     pub(super) balance: i128,
     pub(super) gift_balance: i128,
     pub(super) credit_used: i128,
-    /// What the last entries that set them say.
+    /// The values in the last entries that set them.
     pub(super) credit_limit: Micro,
     pub(super) status: WalletStatus,
     /// The head that an earlier verification noted.
     pub(super) noted: Option<WalletHead>,
 }
 
-/// A key, and what its holds and entries add up to.
+/// A key, and the sums of its holds and entries.
 #[derive(Debug)]
 pub(super) struct KeySums {
     pub(super) stored: KeyFound,

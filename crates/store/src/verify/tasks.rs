@@ -1,6 +1,6 @@
-//! What tasks must not lack (V8), in words that every database understands.
+//! What tasks must have (V8), in SQL that both databases understand.
 
-/// Statements that find wallet and id of tasks, and what those lack.
+/// Statements that return the wallet and id of tasks, and what is missing.
 pub(crate) const LACKS: [(&str, &str); 5] = [
     (
         "SELECT wallet, id FROM tasks t WHERE ended_at IS NOT NULL

@@ -1,4 +1,4 @@
-//! A disk without room: nobody is admitted, the admitted are booked, and no restart is needed after.
+//! A full disk: nobody is admitted, admitted calls are booked, and no restart is needed afterwards.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -20,7 +20,7 @@ const FLOOR_BYTES: u64 = 32 << 20;
 #[test]
 fn a_full_disk_stops_admissions_and_books_what_is_open() {
     let folder = tempfile::tempdir().unwrap();
-    // A small file system that nobody else sees, and that goes with the process.
+    // A small file system that only this process sees, and that disappears with it.
     let on_small_disk = |program: &Path| {
         let mut command = Command::new("unshare");
         let mount = "mount -t tmpfs -o size=112m tmpfs \"$0\" && exec \"$@\"";
@@ -66,7 +66,7 @@ async fn on_a_small_disk() {
         open.push(admit(&store, &key).await.unwrap());
     }
 
-    // The ballast is the ledger's last room.
+    // The ballast is the last space for the ledger.
     eventually(async || scene.folder.join("tollgate.db-ballast").exists()).await;
     let filler = scene.folder.join("filler");
     let mut file = File::create(&filler).unwrap();

@@ -1,8 +1,8 @@
-//! A server that is killed, stopped past its lease, out of room, or without power leaves a ledger that balances, with
-//! every charge somebody has seen.
+//! A server that is killed, stopped past its lease, out of disk space, or without power leaves a ledger that
+//! balances and contains every charge that a caller has seen.
 //!
-//! The victim is this test program itself, started again for the one test that plays it. On `PostgreSQL` too, where
-//! there is a server (`scripts/with-postgres`). `TOLLGATE_KILLS=200` is the long version.
+//! The victim is this test program itself, started again for the one test that plays it. With a `PostgreSQL`
+//! server (`scripts/with-postgres`) the tests run there too. `TOLLGATE_KILLS=200` is the long version.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod full;
@@ -24,12 +24,12 @@ use store::{
 const FOLDER: &str = "TOLLGATE_KILL_FOLDER";
 const SERVER: &str = "TOLLGATE_KILL_SERVER";
 const NODE: &str = "TOLLGATE_KILL_NODE";
-/// After so many answers the victim dies by itself.
+/// The victim ends itself after this many answers.
 const ANSWERS: &str = "TOLLGATE_KILL_ANSWERS";
 const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 const KILLS: usize = 8;
 const CALLERS: usize = 16;
-/// Short, so that nobody waits long for it to be over.
+/// Short, so that tests need not wait long for its end.
 const LEASE: Duration = Duration::from_secs(2);
 
 /// Where a victim works: a folder, or a server and the node's name.
@@ -58,7 +58,7 @@ impl Scene {
         }
     }
 
-    /// A fresh schema of the test server; nothing where there is none.
+    /// A fresh schema on the test server. `None` without a test server.
     fn on_server(folder: &Path, node: Option<&str>) -> Option<Self> {
         let Ok(url) = std::env::var("TOLLGATE_TEST_POSTGRES") else {
             eprintln!("not told on PostgreSQL: run it by scripts/with-postgres");
@@ -75,7 +75,7 @@ impl Scene {
         })
     }
 
-    /// What this program is started with to be a server here.
+    /// The arguments that make this program a server here.
     fn play_victim(&self, command: &mut Command) {
         command
             .args(["--exact", "the_victim", "--ignored", "--nocapture"])
@@ -101,7 +101,7 @@ impl Scene {
     }
 }
 
-/// A server at work, killed when it is dropped.
+/// A running server, killed when dropped.
 struct Victim {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -109,7 +109,7 @@ struct Victim {
 }
 
 impl Victim {
-    /// Lets it work for so many answers: a slow machine is as far into its work as a fast one.
+    /// Waits for this many answers, so that a slow machine gets as far as a fast one.
     fn work(&mut self, answers: usize) {
         let spent = self
             .lines
@@ -181,7 +181,7 @@ async fn a_killed_server_leaves_a_ledger_that_balances() {
     }
 }
 
-/// A node that is gone keeps its holds for one lease; then another node closes them.
+/// A dead node keeps its holds for one lease. Then another node closes them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_nodes_holds_come_back_one_lease_later() {
     let folder = tempfile::tempdir().unwrap();
@@ -199,7 +199,7 @@ async fn a_dead_nodes_holds_come_back_one_lease_later() {
     assert_clean(&other).await;
 }
 
-/// R7: a node stopped past its lease and resumed. Its late closes change nothing, and it begins anew.
+/// R7: a node is stopped past its lease and resumed. Its late closes change nothing, and it begins a new epoch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_stopped_past_its_lease_changes_nothing_late() {
     let folder = tempfile::tempdir().unwrap();
@@ -215,7 +215,7 @@ async fn a_server_stopped_past_its_lease_changes_nothing_late() {
         nothing_stays_frozen(&other, &key).await;
         let (_, before) = other.balance(&key).await.unwrap();
         victim.signal("CONT");
-        // It goes on under a new epoch, and what it does then counts.
+        // It continues under a new epoch, and what it does then counts.
         let seen = victim.seen;
         while victim.seen <= seen.max(before.usage.get()) {
             victim.work(1);
@@ -295,7 +295,7 @@ async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
             request_id,
             now: NOW,
         };
-        // A node whose lease is over admits nobody until it has a new one.
+        // A node whose lease has expired admits nobody until it has a new one.
         let Ok(admitted) = store.admit(admit).await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;

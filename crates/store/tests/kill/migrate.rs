@@ -1,4 +1,4 @@
-//! A server that is killed while it brings an old database up to date: the next start completes it.
+//! A server is killed while it migrates an old database. The next start completes the migration.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -80,7 +80,7 @@ fn make_old(path: &Path) {
     .unwrap();
 }
 
-/// How far the migration has come.
+/// How far the migration got.
 fn version(path: &Path) -> i32 {
     let on = Connection::open(path).unwrap();
     on.query_row(

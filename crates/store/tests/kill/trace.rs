@@ -1,13 +1,13 @@
-//! What a process has written and synced, told by `strace`, and what a power cut would leave of it.
+//! What a process has written and synced, according to `strace`, and what a power cut would leave of it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a disk writes at once.
+/// The unit in which a disk writes.
 const SECTOR: usize = 512;
 
-/// One thing the process did.
+/// One operation of the process.
 #[derive(Debug)]
 enum Deed {
     Write {
@@ -19,22 +19,22 @@ enum Deed {
         file: PathBuf,
         length: usize,
     },
-    /// All that was written before it has reached the disk, as far as it had returned before the deed
-    /// of this number.
+    /// A sync: everything written before it has reached the disk, if its write had returned before the
+    /// operation with this number.
     Synced {
         file: PathBuf,
         begun: usize,
     },
-    /// A line for the world.
+    /// A line of output.
     Said(String),
 }
 
-/// The deeds of a process, in order.
+/// The operations of a process, in order.
 #[derive(Debug)]
 pub(crate) struct Trace(Vec<Deed>);
 
 impl Trace {
-    /// Whether processes can be watched here.
+    /// Whether processes can be traced here.
     pub(crate) fn is_possible() -> bool {
         let watched = Command::new("strace")
             .args(["-o", "/dev/null", "true"])
@@ -42,7 +42,7 @@ impl Trace {
         watched.is_ok_and(|status| status.success())
     }
 
-    /// `strace` that watches what `read` understands and writes it to a file.
+    /// `strace` with the system calls that `read` understands, writing to a file.
     pub(crate) fn command(to: &Path) -> Command {
         let mut command = Command::new("strace");
         let calls = "trace=write,pwrite64,ftruncate,fsync,fdatasync";
@@ -51,7 +51,7 @@ impl Trace {
         command
     }
 
-    /// `strace` that kills what it watches at so many calls of a name by one thread.
+    /// `strace` that kills the traced process at the given call of one thread.
     pub(crate) fn killing_at(call: &str, number: usize) -> Command {
         let mut command = Command::new("strace");
         let (trace, inject) = (
@@ -64,14 +64,14 @@ impl Trace {
 
     pub(crate) fn read(from: &Path) -> Self {
         let mut deeds = Vec::new();
-        // What threads were in the middle of: the call's words, and how many deeds there were then.
+        // Calls that have not returned: their text, and the number of operations at their start.
         let mut begun: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
         let text = std::fs::read_to_string(from).unwrap();
         for line in text.lines() {
             let (thread, rest) = line.split_once(' ').unwrap();
             let rest = rest.trim_start();
             if let Some(call) = rest.strip_suffix(" <unfinished ...>") {
-                // What is being written may be on the disk from here on.
+                // From here on, the bytes being written may be on the disk.
                 if !call.contains("sync(") {
                     deeds.extend(deed(call, 0));
                 }
@@ -94,7 +94,7 @@ impl Trace {
         self.0.len()
     }
 
-    /// The last line with this beginning that the world had heard by then.
+    /// The last line with this prefix that was printed by then.
     pub(crate) fn said(&self, by: usize, beginning: &str) -> Option<&str> {
         self.0[..by].iter().rev().find_map(|deed| match deed {
             Deed::Said(line) => line.strip_prefix(beginning),
@@ -102,8 +102,8 @@ impl Trace {
         })
     }
 
-    /// The files that were found, as a power cut at this point may leave them: what was synced is
-    /// there, and of the rest whatever chance has taken, some of it torn.
+    /// The files as a power cut at this point may leave them: what was synced is there, and of the rest a
+    /// random part, some of it torn.
     pub(crate) fn after_a_power_cut(
         &self,
         by: usize,
@@ -142,7 +142,7 @@ impl Trace {
     }
 }
 
-/// Reads `pwrite64(7<\x2f…>, "\x00…", 4096, 32) = 4096` and its like.
+/// Parses lines such as `pwrite64(7<\x2f…>, "\x00…", 4096, 32) = 4096`.
 fn deed(call: &str, begun: usize) -> Option<Deed> {
     let (name, rest) = call.split_once('(')?;
     let (descriptor, rest) = rest.split_once('<')?;
@@ -161,7 +161,7 @@ fn deed(call: &str, begun: usize) -> Option<Deed> {
         "pwrite64" => {
             let (_, rest) = rest.split_once('"')?;
             let (bytes, rest) = rest.split_once('"')?;
-            // Behind the bytes stand their count and their place.
+            // After the bytes come their count and offset.
             let at = number(rest.trim_start_matches(", ").split_once(", ")?.1)?;
             Some(Deed::Write {
                 file,

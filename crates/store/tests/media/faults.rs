@@ -1,4 +1,4 @@
-//! Trouble is told as trouble: never as a missing file, never as half of one.
+//! Failures are reported as failures, never as a missing file or half of one.
 
 use std::fs;
 use std::io::Seek as _;
@@ -127,7 +127,7 @@ async fn a_bucket_with_other_keys_refuses_and_is_not_empty() {
         media.read(name, now()).await.map(drop),
         Err(MediaError::Storage(_))
     ));
-    // One that goes whole, and one that goes in parts.
+    // One that is uploaded whole, and one in parts.
     for length in [4, 9 << 20] {
         let refused = keep(&media, fresh(MediaType::Mp4), &film(length)).await;
         assert!(matches!(refused, Err(MediaError::Storage(_))), "{length}");

@@ -1,4 +1,4 @@
-//! Media storage: one story, told on a folder and on a bucket of a real S3 server.
+//! Media storage: the same tests on a folder and on a bucket of a real S3 server.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 

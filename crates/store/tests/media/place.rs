@@ -1,4 +1,4 @@
-//! The places a story is told at.
+//! The storages on which each test runs.
 
 use std::path::PathBuf;
 use std::task::Poll;
@@ -13,13 +13,13 @@ use super::s3::{ACCESS_KEY, BUCKET, S3, SECRET_KEY};
 
 pub(super) const EXPIRY: Duration = Duration::from_secs(3600);
 
-/// Media storage with what it stands on.
+/// Media storage, with what it is built on.
 pub(super) struct Place {
     pub(super) media: Media,
     pub(super) settings: MediaSettings,
-    /// The folder in which objects lie in the end.
+    /// The folder in which stored objects end up.
     pub(super) objects: PathBuf,
-    /// The folder in which files lie on their way.
+    /// The folder of incoming files.
     pub(super) spool: PathBuf,
     pub(super) s3: Option<S3>,
     _folder: tempfile::TempDir,
@@ -69,12 +69,12 @@ impl Place {
         [("folder", Self::folder()), ("bucket", Self::bucket().await)]
     }
 
-    /// Keeps some bytes under a name.
+    /// Stores some bytes under a name.
     pub(super) async fn keep(&self, name: MediaName, bytes: &[u8]) -> Result<(), MediaError> {
         keep(&self.media, name, bytes).await
     }
 
-    /// Files on their way.
+    /// Incoming files.
     pub(super) fn on_their_way(&self) -> usize {
         std::fs::read_dir(&self.spool).unwrap().count()
     }
@@ -102,7 +102,7 @@ pub(super) fn fresh(kind: MediaType) -> MediaName {
     MediaName { id, kind }
 }
 
-/// Bytes of which no two stretches are alike.
+/// Bytes without repetition.
 pub(super) fn film(length: usize) -> Vec<u8> {
     let words = (0..length.div_ceil(4)).map(|n| (u32::try_from(n).unwrap()).to_be_bytes());
     words.flatten().take(length).collect()
@@ -125,7 +125,7 @@ pub(super) fn now() -> UnixMs {
     UnixMs::new(i64::try_from(since.as_millis()).unwrap())
 }
 
-/// The moment at which everything kept so far has expired.
+/// A time at which everything stored so far has expired.
 pub(super) fn after_expiry() -> UnixMs {
     now().plus_ms(i64::try_from(EXPIRY.as_millis()).unwrap() + 1)
 }

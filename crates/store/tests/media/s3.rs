@@ -1,5 +1,5 @@
-//! An S3 server of its own: it checks signatures, knows ranges and uploads in parts, and keeps
-//! objects in a temporary folder.
+//! An S3 server for tests. It checks signatures, supports ranges and multipart uploads, and stores objects in a
+//! temporary folder.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) const ACCESS_KEY: &str = "access";
 pub(crate) const SECRET_KEY: &str = "not so secret";
 pub(crate) const BUCKET: &str = "media";
 
-/// A server that runs until it is stopped, or as long as its test.
+/// A server that runs until it is stopped, or until its test ends.
 pub(crate) struct S3 {
     folder: tempfile::TempDir,
     pub(crate) address: SocketAddr,
@@ -55,7 +55,7 @@ impl S3 {
         }
     }
 
-    /// Ends it: its port and every connection are closed when this returns.
+    /// Stops the server. Its port and all connections are closed when this returns.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
         self.running.close();

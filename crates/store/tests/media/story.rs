@@ -1,4 +1,4 @@
-//! What is kept can be read, whole and in ranges, until it expires.
+//! What is stored can be read, whole and in ranges, until it expires.
 
 use store::MediaType;
 

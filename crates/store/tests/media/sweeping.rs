@@ -1,4 +1,4 @@
-//! What is no longer kept goes, and nothing else.
+//! The sweep deletes what is no longer kept, and nothing else.
 
 use std::fs;
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,4 @@
-//! Calls: admitted, extended, closed.
+//! Calls: admission, extension and close.
 
 use ledger::{Micro, Refusal, Reservation};
 use store::{
@@ -98,14 +98,14 @@ pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
     let late = store.admit(with(credits(1), 0)).await;
     assert_eq!(refusal(late), Refusal::KeyExpired);
     store.update_key(key.id, expiry(None)).await.unwrap();
-    // A key of another wallet is no key of this one.
+    // A key of another wallet is not a key of this one.
     let other = funded(&store, credits(10)).await;
     let mut crossed = with(credits(1), 0);
     crossed.wallet = other.wallet;
     assert_eq!(refusal(store.admit(crossed).await), Refusal::KeyDisabled);
     assert_eq!(store.balance(&key.id).await.unwrap(), before);
 
-    // Two requests a minute, two at a time: the third is one too many for both.
+    // Two requests a minute, two at a time: the third exceeds both limits.
     let second = store.admit(with(credits(1), 400)).await.unwrap();
     assert_eq!(second.rates.requests.unwrap().remaining, 0);
     assert_eq!(second.rates.tokens.unwrap().remaining, 600);
@@ -183,7 +183,7 @@ pub(crate) async fn a_hold_grows_until_the_wallet_is_empty(place: &Place) {
         (wallet.balance, wallet.frozen),
         (Micro::new(500_000), Micro::ZERO)
     );
-    // A closed hold does not grow.
+    // A closed hold cannot grow.
     assert_eq!(
         store.extend(more()).await.unwrap_err(),
         AdmitError::Unavailable
@@ -244,7 +244,7 @@ pub(crate) async fn a_close_comes_behind_the_growth_that_was_asked_for(place: &P
             more: ask(credits(1)),
             now: NOW,
         };
-        // Asked for and not waited for: the stream has ended meanwhile.
+        // Requested but not awaited: the stream has ended meanwhile.
         let mut growth = Box::pin(store.extend(more));
         drop(futures_poll_once(growth.as_mut()).await);
         store.close(counted(admitted.hold, version, 2_000_000));
@@ -254,7 +254,7 @@ pub(crate) async fn a_close_comes_behind_the_growth_that_was_asked_for(place: &P
     assert_clean(&store).await;
 }
 
-/// A settlement of what we counted ourselves.
+/// A settlement of usage that we counted.
 fn counted(hold: HoldId, version: PriceVersion, tokens: u64) -> Close {
     let mut close = settled(hold, version, tokens);
     if let End::Settled { basis, .. } = &mut close.end {
@@ -292,7 +292,7 @@ pub(crate) async fn a_release_gives_everything_back(place: &Place) {
         (back.frozen, back.open_holds, back.usage),
         (Micro::ZERO, 0, Micro::ZERO)
     );
-    // The tokens are back, the request stays counted.
+    // The tokens are given back, the request stays counted.
     let again = store
         .admit(admission(
             &key,
@@ -351,7 +351,7 @@ pub(crate) async fn concurrency_counts_open_holds(place: &Place) {
         refusal(admit(&store, &key, credits(1)).await),
         Refusal::Concurrency
     );
-    // A task's hold is not counted, neither when it opens nor when it closes.
+    // The hold of a task is not counted, neither when it opens nor when it closes.
     let task = store
         .admit(admission(
             &key,
@@ -398,8 +398,8 @@ pub(crate) async fn a_drained_call_no_longer_counts(place: &Place) {
 
 pub(crate) async fn a_call_finds_what_the_last_one_freed(place: &Place) {
     let store = place.open();
-    // Callers with credit for one call at a time, some of whom wait for the
-    // disk in between: wherever a batch ends, no call comes before the close of the last one.
+    // Callers with credit for one call at a time, some of whom wait for the disk in between. Wherever a batch
+    // ends, no call overtakes the close of the last one.
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..6_u64 {
         let key = funded(&store, credits(1)).await;
@@ -433,7 +433,7 @@ pub(crate) async fn a_caller_that_leaves_before_the_answer_holds_nothing(place: 
             store.close(released(admitted.hold));
         }
     }
-    // Twice: a grant that finds its caller gone queues its own close behind the first flush.
+    // Twice: a grant whose caller is gone queues its own close after the first flush.
     store.flush().await.unwrap();
     store.flush().await.unwrap();
     let (wallet, left) = store.balance(&key.id).await.unwrap();
@@ -518,8 +518,8 @@ pub(crate) async fn one_hot_wallet_beside_many_quiet_ones(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// Limits per minute are not locked by a clock that is set back, and a key's end follows it (R6).
-/// `PostgreSQL` has its own clock.
+/// A clock that is set back does not block rate limits, and a key's expiry follows it (R6). `PostgreSQL` has
+/// its own clock.
 pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(place: &Place) {
     let store = place.open();
     let wallet = wallet(&store, "acme", credits(100)).await;
@@ -555,7 +555,7 @@ pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(place: &Place
         retry_after_ms: 1_000,
     });
     assert_eq!(at(NOW).await, soon);
-    // An hour back: one comes back each second, as before.
+    // An hour back: one request becomes available each second, as before.
     let back = NOW.minus_ms(hour_ms);
     assert_eq!(at(back).await, soon);
     assert_eq!(at(back.plus_ms(1_000)).await, Ok(()));
@@ -565,7 +565,7 @@ pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(place: &Place
             retry_after_ms: 1_000
         })
     );
-    // A day ahead the key has ended, and it has not when the clock is right again.
+    // A day ahead the key has expired, and it has not when the clock is right again.
     assert_eq!(
         at(NOW.plus_ms(24 * hour_ms)).await,
         Err(Refusal::KeyExpired)

@@ -1,4 +1,4 @@
-//! The chain of a wallet's entries: what somebody changes in the database behind the store is found.
+//! The chain of a wallet's entries: changes made in the database behind the store's back are found.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::place::{
     NOW, Place, admit, assert_clean, credits, key, price, released, settled, wallet,
 };
 
-/// Two wallets, `a` with an entry of every kind and an open hold, `b` with a settled call.
+/// Two wallets: `a` with an entry of every kind and an open hold, `b` with a settled call.
 async fn history(store: &Store) -> KeyRow {
     let version = price(store).await;
     let new = NewWallet {
@@ -97,7 +97,7 @@ fn rules(report: &VerifyReport) -> BTreeSet<Rule> {
     report.differences.iter().map(|it| it.rule).collect()
 }
 
-/// Everything but the chain is made to fit, as somebody would who knows the other rules.
+/// Everything except the chain is made consistent, as an attacker would who knows the other rules.
 pub(crate) async fn what_was_forged_is_found(place: &Place) {
     let a = "(SELECT n FROM wallets WHERE name = 'a')";
     let key_of = |name| {
@@ -161,7 +161,7 @@ pub(crate) async fn what_was_forged_is_found(place: &Place) {
     }
 }
 
-/// Whatever is changed in a single value of any entry, it is found.
+/// A change of any single value of any entry is found.
 pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
     let store = place.open();
     history(&store).await;
@@ -181,7 +181,7 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
         "PRAGMA ignore_check_constraints = ON; PRAGMA synchronous = OFF;",
         "SET synchronous_commit = off;",
     );
-    // Of each column, what its value becomes; the last ones may be absent.
+    // For each column, an expression for its new value. The last ones are optional.
     let number = ["{} + 1", "{} + 4611686018427387904"];
     let text = ["{} || ' '", "substr({}, 2)"];
     let maybe_number = ["coalesce({} + 1, 0)", "CASE WHEN {} IS NULL THEN 7 END"];
@@ -209,7 +209,7 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
         ("price_version", &maybe_number),
         ("note", &maybe_text),
     ];
-    // One change of each column shows what the database stores; the rest is the same code for both.
+    // One change of each column shows what the database stores. The rest is the same code for both.
     let changes_max = match place {
         Place::Sqlite(_) => usize::MAX,
         Place::Postgres(_) => 1,
@@ -235,7 +235,7 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// A chain that was rewritten as a whole fits its head, but not the heads that were noted before.
+/// A chain that was rewritten as a whole matches its head, but not the heads that were noted before.
 pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
     let store = place.open();
     let key_a = history(&store).await;
@@ -248,7 +248,7 @@ pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
             .any(|noted| (noted.wallet, noted.entries) == (key_a.wallet, 15))
     );
 
-    // Entries and wallets that came later change nothing in what was noted.
+    // Later entries and wallets change nothing about the noted heads.
     store
         .top_up(key_a.wallet, credits(1), "later")
         .await
@@ -288,7 +288,7 @@ pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
     let report = store.verify_with(gone).await.unwrap();
     assert_eq!(report.differences.len(), 1, "{:#?}", report.differences);
 
-    // The program itself computes heads where a migration has left none: an easy way to rewrite a chain.
+    // The program itself computes heads after a migration, which would be an easy way to rewrite a chain.
     drop(store);
     place.tamper(&format!(
         "{} UPDATE entries SET note = 'gone' WHERE note = 'one'; CREATE TABLE heads_missing (since bigint)",
@@ -305,7 +305,7 @@ pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
     assert_eq!(difference.what, "head noted at entry 15");
 }
 
-/// As a program leaves the database that was stopped behind the steps in SQL.
+/// The state of a database if the program was stopped after the SQL steps.
 pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(place: &Place) {
     let store = place.open();
     let key_a = history(&store).await;
@@ -330,7 +330,7 @@ pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(p
     assert!(report.is_clean(), "{:#?}", report.differences);
 }
 
-/// Whoever writes, the chain goes on: the server, commands beside it, and the start after it.
+/// The chain continues whoever writes: the server, commands beside it, and the next start.
 pub(crate) async fn server_and_commands_write_one_chain(place: &Place) {
     let store = place.open();
     let version = price(&store).await;

@@ -1,4 +1,4 @@
-//! A TCP proxy that can be told to misbehave: between a store and its database.
+//! A TCP proxy between a store and its database, which can be told to misbehave.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ pub(crate) enum Mode {
     Pass,
     /// Connections are closed, and new ones at once.
     Cut,
-    /// Connections stay and nothing passes.
+    /// Connections stay open and nothing passes.
     BlackHole,
-    /// Each piece waits this long.
+    /// Each piece is delayed by this long.
     Slow(Duration),
-    /// The next piece towards the server that contains these bytes still arrives. Its answer, which
-    /// contains them too, does not: the connection is closed in its place. Then bytes pass again.
+    /// The next piece towards the server that contains these bytes still arrives. Its answer, which contains
+    /// them too, does not: the connection is closed instead. Then bytes pass again.
     LoseAnswerTo(&'static [u8]),
     /// The next piece towards the server that contains these bytes does not arrive: connections are closed
-    /// in its place, and new ones at once.
+    /// instead, and new ones at once.
     CutBefore(&'static [u8]),
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Starts a proxy before a server.
+    /// Starts a proxy in front of a server.
     pub(crate) async fn before(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -72,7 +72,7 @@ impl Cut {
         self.mode.send_replace(mode);
     }
 
-    /// How many connections found nobody.
+    /// How many connections were refused.
     pub(crate) fn turned_away(&self) -> u32 {
         self.turned_away.load(Ordering::Relaxed)
     }
@@ -130,7 +130,7 @@ async fn relay(
             let mut kept_back = Vec::new();
             while let Ok(count @ 1..) = from_server.read(&mut piece).await {
                 if let Some(needle) = *unanswered.lock() {
-                    // The answer says that the server has done what it was told, however long that took.
+                    // The answer proves that the server has run the statement, however long that took.
                     kept_back.extend_from_slice(&piece[..count]);
                     if contains(&kept_back, needle) {
                         return;

@@ -1,4 +1,4 @@
-//! The bound on debt: what open calls may cost at most beyond their holds.
+//! The limit on debt: the most that open calls may cost beyond their holds.
 
 use ledger::{Micro, Refusal, Reservation};
 use store::{
@@ -43,13 +43,13 @@ pub(crate) async fn exposure_is_kept_with_its_hold(place: &Place) {
     let exposed = store.balance(&key.id).await.unwrap().0.exposed;
     assert_eq!(exposed, Micro::new(3_800_000));
     assert_clean(&store).await;
-    // Four credits are spoken for: one is there, three may be owed.
+    // Four credits are reserved: one is there, three may be owed.
     let before = store.balance(&key.id).await.unwrap();
     let third = store.admit(admission(&key, dear())).await;
     assert_eq!(refusal(third), Refusal::DebtLimitReached);
     assert_eq!(store.balance(&key.id).await.unwrap(), before);
 
-    // A hold that grows takes over what it was exposed to, and only that.
+    // A hold that grows takes over its exposure, and no more.
     let grow = |hold: Micro| Extend {
         hold: one.hold,
         more: ask(hold),
@@ -69,14 +69,14 @@ pub(crate) async fn exposure_is_kept_with_its_hold(place: &Place) {
     let _left_open = store.admit(admission(&key, dear())).await.unwrap();
     drop(store);
 
-    // The next start closes what was open, and gives back what it was exposed to.
+    // The next start closes what was open, and releases its exposure.
     let store = open(place, credits(3));
     let back = store.balance(&key.id).await.unwrap().0;
     assert_eq!((back.frozen, back.exposed), (Micro::ZERO, Micro::ZERO));
     assert_clean(&store).await;
 }
 
-/// Two hundred calls at once on a wallet of one credit, each of which then costs its most.
+/// Two hundred calls at once on a wallet of one credit, each of which then costs its maximum.
 async fn race(nodes: &[Store], key: &KeyRow, version: PriceVersion, debt_limit: Micro) {
     let mut asked = tokio::task::JoinSet::new();
     for n in 0..200 {
@@ -91,7 +91,7 @@ async fn race(nodes: &[Store], key: &KeyRow, version: PriceVersion, debt_limit: 
             (_, refused) => assert_eq!(refusal(refused), Refusal::DebtLimitReached),
         }
     }
-    // One credit and ten of debt are room for five calls of two.
+    // One credit and ten of debt are enough for five calls of two.
     assert_eq!(admitted.len(), 5);
     for (node, call) in &admitted {
         call.durable.wait().await.unwrap();
@@ -125,8 +125,8 @@ pub(crate) async fn three_nodes_stay_within_the_debt_limit(place: &Place) {
     race(&nodes, &key, version, Settings::DEBT_LIMIT).await;
 }
 
-/// Plausible usage never comes near to it, but a charge that does not fit is told and not lost
-/// without a trace.
+/// Plausible usage never comes near this, but a charge that does not fit is reported and not lost without a
+/// trace.
 pub(crate) async fn a_charge_that_does_not_fit_is_noted_and_counted(place: &Place) {
     let store = place.open();
     let version = price(&store).await;

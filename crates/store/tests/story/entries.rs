@@ -1,4 +1,4 @@
-//! Entries as they are read back.
+//! Reading entries.
 
 use ledger::{Delta, Micro};
 use store::EntryKind::{CreditLimit, Gift, Released, Settled, TopUp};

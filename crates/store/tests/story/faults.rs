@@ -1,4 +1,4 @@
-//! What stays true when the database is away, slow, or silent at the wrong moment (R8).
+//! What stays true when the database is unreachable, slow, or silent at the wrong moment (R8).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -45,7 +45,7 @@ impl Rig {
         }
     }
 
-    /// What the wallet has and what is frozen, after all that is queued.
+    /// The balance and the frozen amount, after everything that is queued.
     async fn money(&self) -> (Micro, Micro) {
         let (wallet, key) = self.store.balance(&self.key.id).await.unwrap();
         assert_eq!(wallet.frozen, key.frozen);
@@ -73,8 +73,8 @@ impl Rig {
     }
 }
 
-/// A commit that was cut off is in doubt for longer than anybody asks about it at a stretch. The call was
-/// answered meanwhile, and is charged when it turns out that its hold never happened.
+/// The outcome of a commit that was cut off stays unknown for longer than one round of questions. The call was
+/// answered meanwhile, and is charged when it turns out that its hold was lost.
 pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &Place) {
     let lost_commit_max = Duration::from_millis(20);
     let mut settings = place.settings();
@@ -86,7 +86,7 @@ pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &P
     let call = admit(&rig.store, &rig.key, credits(1)).await.unwrap();
     rig.store.close(settled(call.hold, rig.version, 250_000));
     let doubtful = call.durable.clone();
-    // A wait that ends is a fate that was told too soon.
+    // If the wait ended, an outcome was reported too soon.
     let told = tokio::time::timeout(20 * lost_commit_max, doubtful.wait()).await;
     assert!(told.is_err(), "{told:?}");
     assert_eq!(rig.cut.lost(), 1);
@@ -100,8 +100,8 @@ pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &P
     assert_clean(&rig.store).await;
 }
 
-/// The database takes no writes for a while, and then again. Callers whose answers wait for the disk are charged
-/// for every answer, and so are callers whose answers do not.
+/// The database accepts no writes for a while, and then again. Every answer is charged, whether or not callers
+/// wait for the disk.
 pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are_charged(
     place: &Place,
 ) {
@@ -270,7 +270,7 @@ pub(crate) async fn a_slow_database_is_slow_and_right(place: &Place) {
     assert_clean(&rig.store).await;
 }
 
-/// A wallet whose row somebody holds on to does not hold up the others.
+/// A wallet whose row somebody keeps locked does not delay the others.
 pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(place: &Place) {
     let settings = Settings {
         queue_wait_max: Duration::from_millis(500),
@@ -314,7 +314,7 @@ pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(place: &Plac
     assert_clean(&store).await;
 }
 
-/// A close that the database refuses by itself is set aside; the others are booked.
+/// A close that fails alone is set aside, and the others are booked.
 pub(crate) async fn a_close_that_cannot_be_booked_does_not_stop_the_others(place: &Place) {
     let store = place.open();
     let version = price(&store).await;
@@ -332,7 +332,7 @@ pub(crate) async fn a_close_that_cannot_be_booked_does_not_stop_the_others(place
     good.durable.wait().await.unwrap();
     store.close(settled(poison.hold, version, 13));
     store.close(settled(good.hold, version, 250_000));
-    // Who shares the batch of the poison is told that it failed; the next one does not.
+    // Calls that share the batch of the poisoned close are told that it failed. The next batch does not fail.
     while store.flush().await.is_err() {}
     let (wallet, _) = store.balance(&key.id).await.unwrap();
     assert_eq!(

@@ -65,7 +65,7 @@ pub(crate) async fn rows_come_back_as_they_were_given(place: &Place) {
         response_body: Some("{}".into()),
         ..row(1, at)
     };
-    // One that was never authenticated has neither wallet nor key.
+    // A caller that was not authenticated has neither wallet nor key.
     let bare = JournalRow {
         status: 401,
         ..row(2, at)
@@ -82,7 +82,7 @@ pub(crate) async fn rows_come_back_as_they_were_given(place: &Place) {
 pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(place: &Place) {
     let store = place.open();
     let at = now();
-    // Many in one millisecond, and a clock that goes back.
+    // Many rows in one millisecond, and a clock that goes back.
     for n in 0..250 {
         store.journal_append(row(n, if n == 100 { at.minus_ms(DAY_MS) } else { at }));
     }
@@ -108,7 +108,7 @@ pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(place: &Place)
     let expected: Vec<String> = (0..250).rev().map(|n| format!("req_{n}")).collect();
     assert_eq!(seen, expected);
 
-    // Following: what is newer than a place.
+    // Following: rows that are newer than a position.
     let newest = store
         .journal(JournalQuery {
             limit: 1,
@@ -235,7 +235,7 @@ pub(crate) async fn a_full_queue_drops_and_counts(place: &Place) {
     store.flush().await.unwrap();
     assert!(find(&store, JournalQuery::default()).await.is_empty());
     assert_eq!(store.stats().journal_dropped, 2);
-    // The ledger's health is another matter.
+    // The health of the ledger is independent of it.
     assert!(store.healthy());
 }
 

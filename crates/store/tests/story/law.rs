@@ -1,4 +1,4 @@
-//! The law: whatever happens in whatever order, the ledger balances.
+//! Whatever happens in whatever order, the ledger balances.
 
 use ledger::{Meter, Micro, Reservation};
 use proptest::prelude::*;
@@ -57,9 +57,9 @@ enum Step {
         key: usize,
         limit: i64,
     },
-    /// Everything so far becomes durable; otherwise steps share batches as they fall.
+    /// Everything so far becomes durable. Otherwise steps share batches by chance.
     Flush,
-    /// The process ends with its holds open and starts again.
+    /// The process ends with open holds and starts again.
     Restart,
 }
 
@@ -139,7 +139,7 @@ struct Tale {
     store: Store,
     version: PriceVersion,
     keys: Vec<KeyRow>,
-    /// Closed ones stay in the list: closing twice is part of the story.
+    /// Closed holds stay in the list, because closing twice is part of the test.
     holds: Vec<HoldId>,
 }
 
@@ -261,7 +261,7 @@ impl Tale {
     }
 }
 
-/// Two wallets with two keys each; some with limits.
+/// Two wallets with two keys each, some with limits.
 async fn accounts(store: &Store) -> Vec<KeyRow> {
     let mut keys = Vec::new();
     for name in ["one", "two"] {

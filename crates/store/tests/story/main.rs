@@ -1,6 +1,6 @@
-//! One story for every database: what the verbs promise, told against [`store::Store`] alone.
+//! The operations of [`store::Store`], tested in the same way on every database.
 //!
-//! A database is a [`Place`] where stores can be opened again and again; `story!` tells every chapter on one.
+//! A database is a [`Place`] where stores can be opened repeatedly. `story!` runs every test on one.
 //! `PostgreSQL` needs a server: `scripts/with-postgres cargo test -p tollgate-store`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -47,7 +47,7 @@ macro_rules! told_on {
     };
 }
 
-/// Every chapter on one database, and those that only it can tell.
+/// Every test on one database, and the tests that only it can run.
 macro_rules! story {
     ($backend:ident, [$($own:ident :: $test:ident),* $(,)?]) => {
         told_on!(

@@ -27,7 +27,7 @@ pub(crate) async fn a_node_of_the_same_name_is_refused(place: &Place) {
         matches!(refused, OpenError::NodeRunning { .. }),
         "{refused}"
     );
-    // The first one goes on, and another name is welcome.
+    // The first node continues, and another name is accepted.
     let key = funded(&first, credits(1)).await;
     let (second, _) = Store::open(&named(place, "two")).unwrap();
     for store in [&first, &second] {
@@ -63,7 +63,7 @@ pub(crate) async fn two_nodes_share_wallets_and_limits(place: &Place) {
         (wallet.frozen, used.usage),
         (credits(1), Micro::new(700_000))
     );
-    // The third of the minute, and no fourth.
+    // The third request of the minute, and no fourth.
     let third = admit(&two, &key, credits(1)).await.unwrap();
     two.close(released(third.hold));
     two.close(released(second.hold));
@@ -105,7 +105,7 @@ pub(crate) async fn older_nodes_stop_before_entries_are_chained(place: &Place) {
     older.flush().await.unwrap();
     let heads = older.verify().await.unwrap().heads;
 
-    // A node that is alive might write what the others do not chain.
+    // A live node might write entries without chaining them.
     place.tamper(UNCHAINED);
     let impatient = Settings {
         lock_wait_max: Duration::ZERO,
@@ -113,19 +113,19 @@ pub(crate) async fn older_nodes_stop_before_entries_are_chained(place: &Place) {
     };
     let refused = Store::open(&impatient).unwrap_err();
     assert!(matches!(refused, OpenError::OlderNodes { .. }), "{refused}");
-    // Entries were not chained while it was at it, and are when it is gone.
+    // Entries were not chained while it was running, and are when it is gone.
     drop(older);
     let newer = place.open();
     let report = newer.verify().await.unwrap();
     assert!(report.is_clean(), "{:#?}", report.differences);
     assert_eq!(report.heads, heads);
 
-    // One that was only asleep is refused by the database.
+    // A node that was only asleep is refused by the database.
     let entry = place.try_tamper("UPDATE wallets SET entries = entries + 1");
     assert!(entry.unwrap_err().contains("is not chained"));
 }
 
-/// Many calls at once, spread over nodes: answers those that were admitted, each with its node.
+/// Many calls at once, spread over nodes. Returns those that were admitted, each with its node.
 async fn race(nodes: &[Store], key: &KeyRow, calls: usize) -> Vec<(usize, Admitted)> {
     let mut asked = tokio::task::JoinSet::new();
     for n in 0..calls {
@@ -143,7 +143,7 @@ async fn race(nodes: &[Store], key: &KeyRow, calls: usize) -> Vec<(usize, Admitt
     admitted
 }
 
-/// W7: two nodes, last credit; many calls for k.
+/// W7: two nodes, credit for k calls, many calls at once.
 pub(crate) async fn three_nodes_race_for_seven_credits(place: &Place) {
     let nodes = [place.open(), place.open(), place.open()];
     let version = price(&nodes[0]).await;
@@ -169,7 +169,7 @@ pub(crate) async fn limits_are_exact_on_three_nodes(place: &Place) {
     for (limits, most) in [
         (
             KeyLimits {
-                // One more comes every twelve seconds.
+                // One more becomes available every twelve seconds.
                 rpm: Some(5),
                 ..KeyLimits::default()
             },
@@ -205,8 +205,8 @@ pub(crate) async fn limits_are_exact_on_three_nodes(place: &Place) {
     assert_clean(&nodes[0]).await;
 }
 
-/// R7: a node that was silent for longer than its lease. Here somebody else says so; how it is to be
-/// really silent is told in `kill.rs`.
+/// R7: a node that was silent for longer than its lease. Here another session says so; `kill` tests real
+/// silence.
 pub(crate) async fn a_node_that_lost_its_lease_begins_anew(place: &Place) {
     let (first, other) = (place.open(), place.open());
     let version = price(&first).await;
@@ -217,7 +217,7 @@ pub(crate) async fn a_node_that_lost_its_lease_begins_anew(place: &Place) {
     place.tamper(&format!(
         "UPDATE nodes SET closed_at = 1 WHERE epoch = {epoch}"
     ));
-    // No hold of the closed epoch is opened any more, at once.
+    // No hold of the closed epoch is opened any more.
     assert_eq!(
         admit(&first, &key, credits(1)).await.unwrap_err(),
         AdmitError::Unavailable
@@ -232,7 +232,7 @@ pub(crate) async fn a_node_that_lost_its_lease_begins_anew(place: &Place) {
     first.flush().await.unwrap();
     assert_eq!(first.stats().late_closes, 1);
     assert_eq!(other.balance(&key.id).await.unwrap().0.balance, credits(10));
-    // In time the first one has a new epoch, and admits again.
+    // After a while the first node has a new epoch, and admits again.
     let next = loop {
         assert!(begun.elapsed() < Duration::from_secs(30));
         match admit(&first, &key, credits(1)).await {

@@ -1,5 +1,6 @@
-//! A database that is away, short of something or read-only: what is unknown is not refused, what a node says of
-//! itself is what a call would meet, causes are told in words, and no journal row of a billed call is lost.
+//! A database that is unreachable, short of a resource or read-only: an unknown key is not refused, a node's
+//! health matches what a call would experience, causes are described, and no journal row of a billed call is
+//! lost.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::cut::Mode;
 use crate::faults::Rig;
 use crate::place::{NOW, Place, admit, assert_clean, credits, eventually, funded, price, released};
 
-/// The settings of a node that the role serves.
+/// The settings of a node that connects with the role.
 fn settings_of(place: &Place, server: store::Server) -> Settings {
     Settings {
         location: store::Location::Server(server),
@@ -40,7 +41,7 @@ pub(crate) async fn a_key_that_was_not_met_before_is_not_refused_while_the_datab
     assert_clean(&rig.store).await;
 }
 
-/// The node's connections are gone and no new one is to be had.
+/// The node's connections are closed and new ones are refused.
 pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(place: &Place) {
     let guest = place.guest();
     let (store, _) = Store::open(&settings_of(place, guest.server())).unwrap();
@@ -50,7 +51,7 @@ pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(place:
     guest.alter("CONNECTION LIMIT 0");
     let refused = admit(&store, &unmet, credits(1)).await.unwrap_err();
     assert_eq!(refused, AdmitError::Unavailable);
-    // Without any call: a balancer that asks sends none to a node that is not ready.
+    // Without any call: a load balancer sends none to a node that is not ready.
     eventually("that the node is not ready", || !store.healthy()).await;
     let cause = store.find_wallet("nobody").await.unwrap_err();
     assert!(cause.is_temporary(), "{cause}");
@@ -91,7 +92,7 @@ pub(crate) async fn a_role_that_may_not_write_is_told_in_words(place: &Place) {
     store.close(released(admitted.hold));
 }
 
-/// The server raises what it raises when a file cannot grow.
+/// Raises the error that the server raises when a file cannot grow.
 pub(crate) async fn a_full_disk_is_told_in_words_and_the_node_is_not_ready(place: &Place) {
     let store = place.open();
     let key = funded(&store, credits(1)).await;
@@ -174,7 +175,7 @@ fn row(number: i64, hold: Option<HoldId>) -> JournalRow {
     }
 }
 
-/// How often each request stands in the journal.
+/// How often each request appears in the journal.
 async fn counted(store: &Store) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     let mut query = JournalQuery {
@@ -202,7 +203,7 @@ pub(crate) async fn journal_rows_of_billed_calls_outlive_an_outage(place: &Place
     .await;
     let hold = admit(&rig.store, &rig.key, Micro::ZERO).await.unwrap().hold;
     rig.cut.set(Mode::Cut);
-    // Calls that are refused meanwhile tell of it too, and must not take the room of the others.
+    // Calls that are refused meanwhile write rows too, which must not take the room of the others.
     for number in 0..1_000 {
         rig.store.journal_append(row(10_000 + number, None));
     }
@@ -226,7 +227,7 @@ pub(crate) async fn journal_rows_of_billed_calls_outlive_an_outage(place: &Place
     assert_eq!(rig.store.stats().journal_dropped, 1_300 - kept);
 }
 
-/// Who follows the journal has seen the rows of other nodes meanwhile, and looks only behind them.
+/// A reader who follows the journal has seen later rows of other nodes meanwhile, and reads only after them.
 pub(crate) async fn journal_rows_that_waited_stand_behind_those_that_did_not(place: &Place) {
     let rig = Rig::new(place).await;
     let other = place.open();
@@ -248,7 +249,7 @@ pub(crate) async fn journal_rows_that_waited_stand_behind_those_that_did_not(pla
     let rows = other.journal(JournalQuery::default()).await.unwrap();
     let ids: Vec<&str> = rows.iter().map(|entry| &*entry.row.request_id).collect();
     assert_eq!(ids, ["req_1", "req_2"], "newest first");
-    // A search by the time of the call finds it all the same.
+    // A search by the time of the call still finds it.
     let query = JournalQuery {
         until: Some(now.minus_ms(59_000)),
         ..JournalQuery::default()
@@ -261,13 +262,13 @@ fn now() -> ledger::UnixMs {
     ledger::UnixMs::new(i64::try_from(now.unwrap().as_millis()).unwrap())
 }
 
-/// A commit whose answer is lost has happened, and its rows are not written again.
+/// A commit whose answer is lost has succeeded, and its rows are not written again.
 pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(place: &Place) {
     let rig = Rig::new(place).await;
     let hold = admit(&rig.store, &rig.key, Micro::ZERO).await.unwrap().hold;
     let mut lost = 0;
     let mut number = 0;
-    // Others commit too; in the end it is the journal's answer that is lost.
+    // Others commit too, so wait until it is the journal's answer that is lost.
     while lost < 6 {
         rig.cut.set(Mode::LoseAnswerTo(b"COMMIT"));
         for _ in 0..3 {
@@ -284,7 +285,7 @@ pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(place: &Place)
     assert_eq!(rig.store.stats().journal_dropped, 0);
 }
 
-/// A row that the database does not take by itself takes no other with it.
+/// A row that the database rejects affects no other row.
 pub(crate) async fn a_journal_row_that_cannot_be_written_is_dropped_alone(place: &Place) {
     let store = place.open();
     price(&store).await;

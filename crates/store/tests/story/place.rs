@@ -1,4 +1,4 @@
-//! Where a story takes place: a database that can be opened again and again, and small helpers.
+//! The databases of the tests, which can be opened repeatedly, and small helpers.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use store::{
 
 use crate::schema::{Guest, LockHolder, Schema};
 
-/// A database that can be opened again and again. What lies there goes with it.
+/// A database that can be opened repeatedly. Its contents are deleted with it.
 pub(crate) enum Place {
     Sqlite(tempfile::TempDir),
     Postgres(Schema),
 }
 
-/// A fixed time: nothing here waits for a clock.
+/// A fixed time, because nothing here depends on a clock.
 pub(crate) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 
-/// Over by every clock.
+/// In the past by every clock.
 pub(crate) const LONG_AGO: UnixMs = UnixMs::new(1_000_000_000_000);
 
-/// One credit per million input tokens: a token costs a micro-credit.
+/// One credit per million input tokens, so a token costs a micro-credit.
 pub(crate) const CARD: &str = r#"{"input":"1","output":"1","stt_stream_second":"0.01"}"#;
 
 impl Place {
@@ -31,13 +31,13 @@ impl Place {
         Some(Self::Sqlite(tempfile::tempdir().unwrap()))
     }
 
-    /// A schema of its own on the test server; nothing where there is no server.
+    /// A schema of its own on the test server. `None` without a server.
     pub(crate) fn postgres() -> Option<Self> {
         Schema::new().map(Self::Postgres)
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        // The machine that runs the tests may be short of room, and slow.
+        // The machine that runs the tests may be slow and short of disk space.
         Settings {
             disk_floor_bytes: 0,
             queue_wait_max: Duration::from_secs(60),
@@ -69,7 +69,7 @@ impl Place {
         .unwrap()
     }
 
-    /// The words of this database for something that differs.
+    /// The expression of this database for something that differs.
     pub(crate) fn says<'a>(&self, sqlite: &'a str, postgres: &'a str) -> &'a str {
         match self {
             Self::Sqlite(_) => sqlite,
@@ -77,7 +77,7 @@ impl Place {
         }
     }
 
-    /// Holds on to locks of the database until the answer is dropped.
+    /// Holds locks of the database until the result is dropped.
     pub(crate) fn hold_lock(&self, sql: &str) -> LockHolder {
         match self {
             Self::Sqlite(_) => panic!("SQLite has one lock; see its own fault tests"),
@@ -98,7 +98,7 @@ impl Place {
         self.try_tamper(sql).unwrap();
     }
 
-    /// The same, where the database is expected to refuse.
+    /// The same, if the database is expected to refuse.
     pub(crate) fn try_tamper(&self, sql: &str) -> Result<(), String> {
         match self {
             Self::Sqlite(folder) => {
@@ -186,7 +186,7 @@ pub(crate) async fn price(store: &Store) -> PriceVersion {
     store.price_version("story/model", CARD).await.unwrap()
 }
 
-/// A settlement of so many input tokens at a micro-credit each.
+/// A settlement of this many input tokens, at a micro-credit each.
 pub(crate) fn settled(hold: HoldId, version: PriceVersion, tokens: u64) -> Close {
     let meter = Meter {
         input: tokens,
@@ -217,7 +217,7 @@ pub(crate) fn released(hold: HoldId) -> Close {
     }
 }
 
-/// Looks until there is something to see.
+/// Polls until there is a value.
 pub(crate) async fn eventually(what: &str, mut look: impl FnMut() -> bool) {
     let begun = std::time::Instant::now();
     while !look() {
@@ -231,7 +231,7 @@ pub(crate) async fn assert_clean(store: &Store) {
     assert!(report.is_clean(), "{:#?}", report.differences);
 }
 
-/// The counters of a store that has written every entry itself say what the ledger says.
+/// The counters of a store that has written every entry itself agree with the ledger.
 pub(crate) async fn assert_counted(store: &Store) {
     let entries = store.entries(store::EntryQuery::default()).await.unwrap();
     let charged: i64 = entries.iter().map(|entry| entry.charge.get()).sum();

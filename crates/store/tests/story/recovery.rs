@@ -1,4 +1,4 @@
-//! Starts, ends and neighbours.
+//! Starting, ending, and commands beside a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,13 +31,13 @@ pub(crate) async fn holds_of_an_earlier_start_are_abandoned(place: &Place) {
     );
     assert_eq!((back.frozen, back.open_holds), (Micro::ZERO, 0));
     assert_eq!((store.stats().abandoned, store.stats().open_holds), (2, 0));
-    // A settlement that comes after all finds its hold closed.
+    // A settlement that comes late finds its hold closed.
     store.close(settled(open[1].hold, version, 1_000_000));
     let (wallet, _) = store.balance(&key.id).await.unwrap();
     assert_eq!(wallet.balance, Micro::new(9_500_000));
     assert_eq!(store.stats().late_closes, 1);
     assert_clean(&store).await;
-    // New holds never take an old one's name.
+    // New holds never reuse an old id.
     let next = admit(&store, &key, credits(1)).await.unwrap();
     assert!(next.hold > open[2].hold);
     store.close(released(next.hold));
@@ -50,7 +50,7 @@ pub(crate) async fn a_charge_seen_in_the_balance_survives(place: &Place) {
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     store.close(settled(admitted.hold, version, 700_000));
     let (seen, _) = store.balance(&key.id).await.unwrap();
-    // As a killed process leaves it: nothing is drained, nobody says goodbye.
+    // As a killed process leaves it: nothing is drained or released.
     std::mem::forget(store.clone());
     let beside = place.attach();
     let found = beside.find_key(&key.id).await.unwrap().unwrap();
@@ -81,7 +81,7 @@ pub(crate) async fn a_second_server_is_refused(place: &Place) {
     let refused = Store::open(&place.settings()).unwrap_err();
     assert!(matches!(refused, OpenError::Locked { .. }), "{refused}");
     assert!(refused.to_string().contains("tollgate.db"), "{refused}");
-    // The first one goes on.
+    // The first one continues.
     let key = funded(&store, credits(1)).await;
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     store.close(released(admitted.hold));

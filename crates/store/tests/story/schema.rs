@@ -2,7 +2,7 @@
 
 use store::{Server, WalletId};
 
-/// Dropped with everything in it when the place goes.
+/// Dropped with everything in it, together with the place.
 pub(crate) struct Schema {
     url: String,
     name: String,
@@ -32,7 +32,7 @@ impl Schema {
     }
 }
 
-/// A role of its own, which a test can take things from; gone when it is dropped.
+/// A role of its own, whose rights a test can change. Deleted when dropped.
 pub(crate) struct Guest<'s> {
     schema: &'s Schema,
     name: String,
@@ -54,7 +54,7 @@ impl Guest<'_> {
         Server::at(url.replace("tollgate@", &format!("{}@", self.name)))
     }
 
-    /// Changes the role, and ends its sessions so that the next ones meet the change.
+    /// Changes the role, and ends its sessions so that the next ones see the change.
     pub(crate) fn alter(&self, change: &str) {
         let name = &self.name;
         let sql = format!(
@@ -68,7 +68,7 @@ impl Guest<'_> {
 impl Drop for Guest<'_> {
     fn drop(&mut self) {
         let name = &self.name;
-        // What it made goes first; the server goes soon anyway.
+        // What it created is deleted first. The server is stopped soon anyway.
         drop(run_on(
             &self.schema.url,
             &format!("SET lock_timeout = 2000; DROP OWNED BY {name} CASCADE; DROP ROLE {name}"),
@@ -76,7 +76,7 @@ impl Drop for Guest<'_> {
     }
 }
 
-/// A transaction that holds on to its locks until it is dropped.
+/// A transaction that holds its locks until it is dropped.
 pub(crate) struct LockHolder {
     stop: Option<std::sync::mpsc::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -99,7 +99,7 @@ impl Schema {
                 client.batch_execute("BEGIN").await.unwrap();
                 client.batch_execute(&sql).await.unwrap();
                 locked.send(()).unwrap();
-                // Until the other end goes.
+                // Until the other end is dropped.
                 let _gone = stopped.recv();
                 client.batch_execute("ROLLBACK").await.unwrap();
                 drop(client);
@@ -125,7 +125,7 @@ impl Drop for LockHolder {
 
 impl Drop for Schema {
     fn drop(&mut self) {
-        // A store that was forgotten on purpose may still hold locks; the server goes soon anyway.
+        // A store that was leaked on purpose may still hold locks. The server is stopped soon anyway.
         drop(run_on(
             &self.url,
             &format!("SET lock_timeout = 2000; DROP SCHEMA {} CASCADE", self.name),
@@ -133,7 +133,7 @@ impl Drop for Schema {
     }
 }
 
-/// Runs statements on a thread of its own: tests call this from inside a runtime.
+/// Runs statements on another thread, because tests call this from inside a runtime.
 fn run_on(url: &str, sql: &str) -> Result<(), String> {
     let (url, sql) = (url.to_owned(), sql.to_owned());
     let thread = std::thread::spawn(move || {

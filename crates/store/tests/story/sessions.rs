@@ -9,7 +9,7 @@ use store::{
 
 use crate::place::{NOW, Place, admit, assert_clean, assert_counted, credits, funded};
 
-/// Ten seconds are 16,666 and two thirds.
+/// Ten seconds cost 16,666 and two thirds micro-credits.
 const CARD: &str = r#"{"realtime_minute":"0.1"}"#;
 
 async fn price(store: &Store) -> PriceVersion {
@@ -23,7 +23,7 @@ fn meter(seconds: u64) -> MeterText {
     })
 }
 
-/// What so many seconds cost, rounded up once.
+/// What this many seconds cost, rounded up once.
 fn cost(seconds: u64) -> Micro {
     Micro::new(i64::try_from((seconds * 100_000).div_ceil(60)).unwrap())
 }
@@ -76,7 +76,7 @@ pub(crate) async fn a_session_is_charged_in_steps_and_rounded_once(place: &Place
         assert_eq!(wallet.balance.get(), credits(1).get() - cost(used).get());
         assert_clean(&store).await;
     }
-    // A step that says nothing new books nothing.
+    // A step without new usage books nothing.
     store
         .step_session(step(hold, version, 31, 30))
         .await
@@ -113,7 +113,7 @@ pub(crate) async fn a_session_is_charged_in_steps_and_rounded_once(place: &Place
         let price = cost(seconds.realtime_seconds);
         assert_eq!(call.charge(row.kind, price), row.charge);
     }
-    // Only the close is found as one.
+    // Only the close is found as a close.
     let query = EntryQuery {
         closes: Some(hold),
         ..EntryQuery::default()
@@ -139,7 +139,7 @@ pub(crate) async fn a_step_reaches_as_far_as_the_money(place: &Place) {
     };
     assert_eq!(refusal, Refusal::InsufficientQuota);
     assert_eq!(store.balance(&key.id).await.unwrap(), before);
-    // What was counted beyond the hold is not charged.
+    // Usage counted beyond the hold is not charged.
     store.close(settled(hold, version, 36));
     let (wallet, _) = store.balance(&key.id).await.unwrap();
     assert_eq!((wallet.balance, wallet.frozen), (Micro::ZERO, Micro::ZERO));
@@ -161,7 +161,7 @@ pub(crate) async fn a_dead_key_takes_no_further_step(place: &Place) {
     store.close(settled(hold, version, 10));
     let (_, used) = store.balance(&key.id).await.unwrap();
     assert_eq!(used.usage, cost(10));
-    // There is no such session any more.
+    // The session does not exist any more.
     let late = store.step_session(step(hold, version, 20, 30)).await;
     assert!(matches!(late, Err(AdmitError::Unavailable)), "{late:?}");
     assert_clean(&store).await;

@@ -1,4 +1,4 @@
-//! Tasks and callbacks: opened with their holds, claimed, noted, ended once, told.
+//! Tasks and callbacks: opened with their holds, claimed, polled, ended once, delivered.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::place::{
     NOW, Place, admission, assert_clean, credits, funded, price, settled as close_of,
 };
 
-/// Over when it begins.
+/// Expired when it begins.
 const NONE: Duration = Duration::ZERO;
 /// Longer than any test.
 const LONG: Duration = Duration::from_secs(3600);
@@ -121,7 +121,7 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
         (credits(2), Micro::ZERO)
     );
     assert_clean(&store).await;
-    // It is its creator's until it is accepted.
+    // It belongs to its creator until it is accepted.
     assert!(claim(&store, LONG).await.is_empty());
     assert!(accept(&store, opened.claim).await);
     let channels = store.task_channels().await.unwrap();
@@ -178,7 +178,7 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// T7: whoever claims later fences off whoever claimed before.
+/// T7: a later claim fences off an earlier one.
 pub(crate) async fn a_claim_is_worth_nothing_once_another_has_it(place: &Place) {
     let store = place.open();
     let key = funded(&store, credits(10)).await;
@@ -204,7 +204,7 @@ pub(crate) async fn a_claim_is_worth_nothing_once_another_has_it(place: &Place) 
         frozen_and_used(&store, &key).await,
         (credits(2), Micro::ZERO)
     );
-    // Its owner may take it from anybody.
+    // Its owner may claim it from anybody.
     let id = opened.claim.task;
     let stranger = funded(&store, credits(1)).await;
     let foreign = store.claim_task(stranger.wallet, id, LONG, NOW).await;
@@ -246,7 +246,7 @@ pub(crate) async fn a_refused_task_leaves_nothing(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// T2: a task's hold is the task's, and what a node had claimed is free when it comes back.
+/// T2: the hold of a task belongs to the task, and what a node had claimed is free when the node comes back.
 pub(crate) async fn a_task_outlives_its_process(place: &Place) {
     let (store, _) = Store::open(&named(place, "one")).unwrap();
     let key = funded(&store, credits(10)).await;
@@ -404,7 +404,7 @@ pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
     );
     assert!(listed.ended_at.is_some() && listed.next_at.is_none());
 
-    // Only an ended task of one's own goes from view.
+    // Only an ended task of one's own can be hidden.
     let hide = async |wallet, task| store.hide_task(wallet, task, NOW).await.unwrap();
     assert!(!hide(other.wallet, ended).await);
     assert!(!hide(key.wallet, opened[1].claim.task).await);
@@ -419,7 +419,7 @@ pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
     assert_eq!(found(&hidden).await.1, 3);
     assert_clean(&store).await;
 
-    // Who has not been told is remembered.
+    // A task is kept while its callback is pending.
     let forget = async || store.forget_tasks(NONE, 10, NOW).await.unwrap();
     assert_eq!(forget().await, 0);
     let row = store

@@ -1,4 +1,4 @@
-//! The verification: clean when all is well, and not silent when it is not.
+//! Verification: clean when everything is consistent, and never silent when it is not.
 
 use store::{KeyRow, Rule, Store};
 
@@ -38,7 +38,7 @@ pub(crate) async fn a_clean_ledger_verifies(place: &Place) {
         (1, 1, 1, 3)
     );
 
-    // Counted usage is capped at the hold, and verifies as such.
+    // Counted usage is limited to the hold, and verifies as such.
     let counted = admit(&store, &key, credits(1)).await.unwrap();
     let meter = ledger::Meter {
         input: 5_000_000,

@@ -1,5 +1,9 @@
 //! Decides the commands of a batch and answers their callers.
 
+use std::sync::Arc;
+
+use ledger::Micro;
+
 use super::transaction::{HoldOwner, OpenTransaction};
 use super::worker::Worker;
 use crate::books::Closed;
@@ -9,8 +13,6 @@ use crate::queue::command::{Command, Granted};
 use crate::queue::durable::Batch;
 use crate::records::call::{Close, IfLost};
 use crate::records::ids::{HoldId, KeyId};
-use ledger::Micro;
-use std::sync::Arc;
 
 impl Worker {
     /// Decides a command. If the receiver is gone, the answer is dropped. A dropped grant closes its hold.

@@ -1,5 +1,7 @@
 //! Commits a batch, and finds out the outcome when the answer is lost.
 
+use std::sync::Arc;
+
 use super::lost_commit::{CommitOutcome, LostCommit};
 use super::transaction::{self, CommitError, OpenTransaction};
 use super::worker::Worker;
@@ -8,7 +10,6 @@ use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::queue::durable::Batch;
 use crate::records::call::Close;
 use crate::records::ids::HoldId;
-use std::sync::Arc;
 
 impl Worker {
     /// Commits, and tells everyone concerned how it went.

@@ -26,6 +26,7 @@ use crate::records::ids::{Epoch, HoldId, KeyId, WalletId};
 use crate::settings::Settings;
 use crate::stats::Counters;
 use crate::sync::Instant;
+
 /// How often a close that fails alone is retried.
 const STUCK_PAUSE: Duration = Duration::from_secs(60);
 

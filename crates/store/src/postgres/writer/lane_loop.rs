@@ -1,5 +1,11 @@
 //! The loops of a lane's two workers.
 
+use std::rc::Rc;
+use std::time::Duration;
+
+use ledger::Micro;
+use rand::RngExt as _;
+
 use super::lane::Lane;
 use super::transaction::LockedWallets;
 use super::worker::Worker;
@@ -8,10 +14,6 @@ use crate::postgres::node::health::PROBE_EVERY;
 use crate::queue::command::Command;
 use crate::queue::command_queue::{BatchTiming, Queued, Wake};
 use crate::sync::Instant;
-use ledger::Micro;
-use rand::RngExt as _;
-use std::rc::Rc;
-use std::time::Duration;
 
 /// The first pause after a failure. It doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);

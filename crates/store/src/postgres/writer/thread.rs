@@ -1,5 +1,11 @@
 //! The thread of the ledger, which runs all lanes.
 
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::runtime::Runtime;
+use tokio::task::LocalSet;
+
 use crate::books::Limits;
 use crate::postgres::connection::connect::{Role, Target};
 use crate::postgres::connection::ledger_connection::LedgerConnection;
@@ -10,10 +16,6 @@ use crate::postgres::writer::worker::Worker;
 use crate::queue::command_queue::CommandQueue;
 use crate::settings::Settings;
 use crate::stats::Counters;
-use std::rc::Rc;
-use std::sync::Arc;
-use tokio::runtime::Runtime;
-use tokio::task::LocalSet;
 
 /// The books of a lane hold the rows of one batch.
 const BATCH_ROWS: usize = 1_024;

@@ -1,13 +1,15 @@
 //! Commits that fail, or seem to fail.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ledger::{Meter, Micro};
+use rusqlite::Connection;
+
 use super::rig::*;
 use crate::{
     AdmitError, Basis, Close, End, EntryQuery, IfLost, Lost, MeterText, Store, StoreError,
 };
-use ledger::{Meter, Micro};
-use rusqlite::Connection;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {

@@ -1,8 +1,9 @@
 //! A disk that is nearly full.
 
+use ledger::{Micro, Reservation};
+
 use super::rig::*;
 use crate::{Admit, AdmitError, Settings, Store};
-use ledger::{Micro, Reservation};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn below_the_floor_nobody_is_admitted_and_the_admitted_settle() {

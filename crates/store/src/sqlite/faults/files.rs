@@ -1,9 +1,10 @@
 //! Files that are newer, damaged, or belong to another program.
 
+use rusqlite::Connection;
+
 use super::rig::*;
 use crate::sqlite::connection::files::beside;
 use crate::{OpenError, Store};
-use rusqlite::Connection;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newer_schema_is_refused_and_left_alone() {

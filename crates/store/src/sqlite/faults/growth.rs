@@ -1,14 +1,15 @@
 //! Holds whose growth is lost with a failed commit. Their calls were told of the growth, so a counted charge
 //! may be as large.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use ledger::Step;
+use ledger::{Meter, Micro, Reservation};
 
 use super::rig::*;
 use crate::{Admitted, Basis, Close, End, IfLost, MeterText};
 use crate::{Extend, SessionStep};
-use ledger::{Meter, Micro, Reservation};
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// How far the hold reaches after its growth, in micro-credits.
 const REACH: u32 = 2_000_000;

@@ -1,9 +1,11 @@
 //! Another process holds the lock of the database.
 
+use std::time::Duration;
+
+use rusqlite::Connection;
+
 use super::rig::*;
 use crate::{AdmitError, Digest};
-use rusqlite::Connection;
-use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_another_holds_the_lock_calls_are_busy_and_closes_wait() {

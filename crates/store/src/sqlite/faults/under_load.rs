@@ -1,15 +1,16 @@
 //! The same under load: calls arrive faster than batches are written, and each batch is written while the next
 //! one is decided.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use ledger::Micro;
+use rusqlite::Connection;
 
 use super::rig::*;
 use crate::backend::Backend;
 use crate::sqlite::backend::Sqlite;
 use crate::{IfLost, Lost, Store};
-use ledger::Micro;
-use rusqlite::Connection;
-use std::sync::Arc;
 
 const CHARGE: u32 = 10;
 const FUNDS: i64 = 10_000_000;

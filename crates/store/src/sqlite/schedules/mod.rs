@@ -14,11 +14,10 @@ mod world;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
-use shuttle::{Config, FailurePersistence, Runner};
-
 use execution::execute;
 use plan::{POINTS, Plan};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, FailurePersistence, Runner};
 use world::Template;
 
 use crate::sync::FaultPoint;

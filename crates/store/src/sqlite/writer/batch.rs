@@ -1,5 +1,8 @@
 //! One batch of the writer: decided, shared with the callers, and written.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use super::batch_policy::GATHER_PAUSE;
 use super::batch_writer::{BatchWriter, CacheState};
 use super::ledger::Ledger;
@@ -10,8 +13,6 @@ use crate::queue::durable::{Batch, BatchGuard};
 use crate::records::call::Close;
 use crate::sqlite::connection::errors::FailureKind;
 use crate::sync::{FaultPoint, Instant, Mutex, MutexGuard, fault_point, sleep};
-use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// The batch that is being decided.
 struct CurrentBatch {

@@ -9,21 +9,21 @@
 //! process lives. Nobody is admitted until a commit succeeds. A call that was answered although its hold was
 //! lost is charged by an entry of its own (`docs/decisions/025`).
 
-use super::writer_lock::WriterLock;
-use crate::books::Limits;
-use crate::queue::durable::SyncQueue;
-use rusqlite::Connection;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ledger::Micro;
+use rusqlite::Connection;
 
 use super::batch_policy::BatchPolicy;
 use super::disk_reserve::Ballast;
 use super::ledger::Ledger;
 use super::shared_ledger::SharedLedger;
+use super::writer_lock::WriterLock;
+use crate::books::Limits;
 use crate::queue::command_queue::{BatchTiming, CommandQueue, Queued, Wake};
+use crate::queue::durable::SyncQueue;
 use crate::queue::durable::{Batch, BatchGuard};
 use crate::records::call::Close;
 use crate::sqlite::connection::errors::FailureKind;

@@ -21,6 +21,8 @@ pub struct Faults {
     pub vetoes: Arc<AtomicU32>,
     /// This many commits succeed and are reported as failed.
     pub lies: Arc<AtomicU32>,
+    /// Commits wait while this is locked.
+    pub commits_wait: Arc<Mutex<()>>,
     /// No batch is written while this is locked. Counts the checkpoints.
     pub checkpoint_lock: Arc<Mutex<u64>>,
 }
@@ -28,7 +30,11 @@ pub struct Faults {
 impl Faults {
     pub(crate) fn install(&self, writer: &mut Connection) -> rusqlite::Result<()> {
         let (veto, lie) = (Arc::clone(&self.vetoes), Arc::clone(&self.lies));
-        writer.commit_hook(Some(move || take_one(&veto)))?;
+        let wait = Arc::clone(&self.commits_wait);
+        writer.commit_hook(Some(move || {
+            drop(wait.lock());
+            take_one(&veto)
+        }))?;
         writer.wal_hook(Some(move |_: &mut Wal, _| {
             if take_one(&lie) {
                 let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);

@@ -1,10 +1,12 @@
 //! The log is checkpointed while batches are written.
 
-use super::rig::*;
-use crate::{Settings, Store};
-use rusqlite::Connection;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::rig::*;
+use crate::{Settings, Store};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_log_is_folded_and_does_not_grow_without_bound() {
@@ -21,6 +23,7 @@ async fn the_log_is_folded_and_does_not_grow_without_bound() {
         store,
         vetoes: Arc::default(),
         lies: Arc::default(),
+        commits_wait: Arc::default(),
         checkpoint_lock: Arc::default(),
         key,
         price,

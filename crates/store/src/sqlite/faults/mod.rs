@@ -7,4 +7,5 @@ mod files;
 mod growth;
 mod locks;
 mod rig;
+mod states;
 mod under_load;

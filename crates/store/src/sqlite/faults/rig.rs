@@ -25,6 +25,8 @@ pub(super) struct Rig {
     pub(super) vetoes: Arc<AtomicU32>,
     /// Commits that will succeed and look as if they had failed.
     pub(super) lies: Arc<AtomicU32>,
+    /// Commits wait while this is locked.
+    pub(super) commits_wait: Arc<Mutex<()>>,
     /// Whoever holds it has the log to itself.
     pub(super) checkpoint_lock: Arc<Mutex<u64>>,
     pub(super) key: KeyRow,
@@ -57,6 +59,7 @@ impl Rig {
         let Faults {
             vetoes,
             lies,
+            commits_wait,
             checkpoint_lock,
         } = faults;
         let (key, price) = fund(&store).await;
@@ -65,6 +68,7 @@ impl Rig {
             store,
             vetoes,
             lies,
+            commits_wait,
             checkpoint_lock,
             key,
             price,

@@ -1,4 +1,29 @@
-//! The ledger writer.
+//! The ledger writer: a thread that decides commands and writes them in batches (`thread`, `batch`).
+//!
+//! What the writer holds in each state. A test reads this table and brings the writer into every state.
+//!
+//! | state | writer lock | transaction | checkpoint lock | books |
+//! |---|---|---|---|---|
+//! | asleep | free | none | free | writer |
+//! | sharing an open batch | held | open | free | callers |
+//! | waiting for the checkpointer | held | open | held by the checkpointer | callers |
+//! | writing the last batch before a pause | held | open | held | writer |
+//! | writing a batch while callers decide the next one | held | open | held | callers |
+//! | pausing after a failed commit | free | none | free | writer |
+//!
+//! Commands that run one by one (`one_by_one`) are each written like the last batch before a pause.
+//!
+//! The locks, in the order in which they are taken:
+//!
+//! | lock | protects | who takes it |
+//! |---|---|---|
+//! | writer lock (`writer_lock`) | the right to write, between one transaction and the next | the writer, commands beside the server |
+//! | transaction | the rows in the file | whoever holds the writer lock, and programs that do not know it |
+//! | checkpoint lock | the log: it is either written or checkpointed | the writer while it writes, the checkpointer |
+//! | books (`shared_ledger`) | the rows in memory | the writer, callers while the books are shared |
+//!
+//! The locks of the command queue, of the sync queue and of a batch's waiters are held for a moment only, and
+//! never while another lock is taken.
 
 pub(super) mod apply;
 mod batch;

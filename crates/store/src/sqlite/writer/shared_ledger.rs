@@ -132,6 +132,12 @@ impl SharedLedger {
         slept
     }
 
+    /// Whether callers decide at the moment.
+    #[cfg(test)]
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.lock().is_some()
+    }
+
     /// The counts of the shared batch.
     pub(crate) fn counts(&self) -> BatchCounts {
         let shared = self.shared.lock();

@@ -1,0 +1,116 @@
+//! The states of the writer, and what it holds in each of them (the table in `sqlite/writer/mod.rs`).
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::rig::*;
+use crate::Lost;
+use crate::backend::Backend;
+use crate::sqlite::writer::writer_lock::WriterLock;
+
+const PAGE: &str = include_str!("../writer/mod.rs");
+
+/// What the writer holds, as the table spells it.
+type Held = [&'static str; 4];
+
+/// The states and their cells.
+fn table() -> Vec<(&'static str, Held)> {
+    let rows = PAGE.lines().filter_map(|line| line.strip_prefix("//! | "));
+    let cells = rows.map(|row| row.trim_end_matches(" |").split(" | ").collect::<Vec<_>>());
+    let mut states = cells.filter_map(|cells| match *cells.as_slice() {
+        [state, lock, transaction, checkpoint, books] => {
+            let checkpoint = checkpoint.trim_end_matches(" by the checkpointer");
+            Some((state, [lock, transaction, checkpoint, books]))
+        }
+        _ => None,
+    });
+    states.next();
+    states.collect()
+}
+
+fn observe(rig: &Rig) -> Held {
+    let mut lock = WriterLock::open(&rig.path(), Duration::ZERO).unwrap();
+    let lock = lock.acquire().is_err();
+    let other = Connection::open(rig.path()).unwrap();
+    other.busy_timeout(Duration::ZERO).unwrap();
+    let transaction = other.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_err();
+    let checkpoint = rig.checkpoint_lock.try_lock().is_none();
+    let Backend::Sqlite(sqlite) = &rig.store.backend else {
+        unreachable!("a rig is embedded");
+    };
+    let shared = sqlite.shared_ledger.is_shared();
+    [
+        if lock { "held" } else { "free" },
+        if transaction { "open" } else { "none" },
+        if checkpoint { "held" } else { "free" },
+        if shared { "callers" } else { "writer" },
+    ]
+}
+
+/// Waits until the writer holds what the first state of the table says, and removes that state.
+fn walk(table: &mut Vec<(&'static str, Held)>, rig: &Rig, state: &str) {
+    let (next, expected) = table.remove(0);
+    assert_eq!(next, state);
+    let begun = Instant::now();
+    while observe(rig) != expected {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{state}: {:?}",
+            observe(rig)
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_writer_holds_what_the_table_of_its_states_says() {
+    let mut table = table();
+    // A batch stays open until somebody waits for it.
+    let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
+    walk(&mut table, &rig, "asleep");
+
+    let call = rig.admit().await.unwrap();
+    walk(&mut table, &rig, "sharing an open batch");
+
+    let checkpoint = rig.checkpoint_lock.lock();
+    let durable = call.durable.clone();
+    let waiting = tokio::spawn(async move { durable.wait().await });
+    walk(&mut table, &rig, "waiting for the checkpointer");
+
+    let stopped = rig.commits_wait.lock();
+    drop(checkpoint);
+    walk(&mut table, &rig, "writing the last batch before a pause");
+    drop(stopped);
+    assert_eq!(waiting.await.unwrap(), Ok(()));
+
+    // Four calls at once are a load.
+    let mut calls = vec![call];
+    for _ in 0..4 {
+        calls.push(rig.admit().await.unwrap());
+    }
+    let stopped = rig.commits_wait.lock();
+    let durable = calls[4].durable.clone();
+    let waiting = tokio::spawn(async move { durable.wait().await });
+    walk(
+        &mut table,
+        &rig,
+        "writing a batch while callers decide the next one",
+    );
+
+    rig.vetoes.store(u32::MAX, Ordering::SeqCst);
+    drop(stopped);
+    assert_eq!(waiting.await.unwrap(), Err(Lost));
+    walk(&mut table, &rig, "pausing after a failed commit");
+    assert!(table.is_empty(), "{table:?}");
+
+    rig.vetoes.store(0, Ordering::SeqCst);
+    rig.until("commits succeed again", |_| rig.store.healthy())
+        .await;
+    for call in &calls {
+        rig.release(call);
+    }
+    assert_eq!(rig.money().await, (10_000_000, 0));
+    rig.assert_clean().await;
+}

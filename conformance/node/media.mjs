@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { deflateSync } from "node:zlib";
 import OpenAI, { toFile } from "openai";
 
+import { runCells } from "./cells.mjs";
+
 const client = new OpenAI({
   baseURL: `${process.env.TOLLGATE_URL}/v1`,
   apiKey: process.env.TOLLGATE_KEY,
@@ -99,12 +101,4 @@ const cells = {
   },
 };
 
-for (const [cell, run] of Object.entries(cells)) {
-  let reason = null;
-  try {
-    await run();
-  } catch (error) {
-    reason = `${error.name}: ${error.message}`;
-  }
-  console.log(JSON.stringify({ cell: `node ${cell}`, reason }));
-}
+await runCells(cells);

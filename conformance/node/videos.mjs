@@ -6,6 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GoogleGenAI } from "@google/genai";
 
+import { runCells } from "./cells.mjs";
+
 const URL = process.env.TOLLGATE_URL;
 const client = new GoogleGenAI({
   apiKey: process.env.TOLLGATE_KEY,
@@ -91,12 +93,4 @@ const cells = {
   },
 };
 
-for (const [cell, run] of Object.entries(cells)) {
-  let reason = null;
-  try {
-    await run();
-  } catch (error) {
-    reason = `${error.name}: ${error.message}`;
-  }
-  console.log(JSON.stringify({ cell, reason }));
-}
+await runCells(cells);

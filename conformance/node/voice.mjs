@@ -5,6 +5,8 @@ import { connect } from "node:net";
 import OpenAI from "openai";
 import { OpenAIRealtimeWS } from "openai/realtime/ws";
 
+import { runCells } from "./cells.mjs";
+
 const SECONDS_MAX = 60;
 const model = "maker/voice";
 const url = new URL(process.env.TOLLGATE_URL);
@@ -109,12 +111,4 @@ const cells = {
     }),
 };
 
-for (const [cell, run] of Object.entries(cells)) {
-  let reason = null;
-  try {
-    await run();
-  } catch (error) {
-    reason = `${error.name}: ${error.message}`;
-  }
-  console.log(JSON.stringify({ cell: `node ${cell}`, reason }));
-}
+await runCells(cells);

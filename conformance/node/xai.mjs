@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { createXai } from "@ai-sdk/xai";
 
+import { runCells } from "./cells.mjs";
+
 const xai = createXai({
   baseURL: `${process.env.TOLLGATE_URL}/v1`,
   apiKey: process.env.TOLLGATE_KEY,
@@ -42,12 +44,4 @@ const cells = {
   },
 };
 
-for (const [cell, run] of Object.entries(cells)) {
-  let reason = null;
-  try {
-    await run();
-  } catch (error) {
-    reason = `${error.name}: ${error.message}`;
-  }
-  console.log(JSON.stringify({ cell, reason }));
-}
+await runCells(cells);

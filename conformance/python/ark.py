@@ -1,14 +1,14 @@
 """Videos through the Ark runtime: content tasks made, followed, listed and deleted. Each outcome is a line of JSON."""
 
-import json
 import os
 import struct
-import sys
 import time
 import urllib.request
 
 from volcenginesdkarkruntime import Ark
 from volcenginesdkarkruntime._exceptions import ArkAPIStatusError, ArkNotFoundError
+
+import cells
 
 URL = os.environ["TOLLGATE_URL"]
 SECONDS_MAX = 60
@@ -125,11 +125,4 @@ CELLS = [
 ]
 
 if __name__ == "__main__":
-    for cell in CELLS:
-        reason = None
-        try:
-            cell()
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-        print(json.dumps({"cell": cell.__name__, "reason": reason}), flush=True)
-    sys.exit(0)
+    cells.run(CELLS)

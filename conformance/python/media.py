@@ -2,15 +2,15 @@
 
 import base64
 import io
-import json
 import os
 import struct
-import sys
 import zlib
 
 import openai
 from google import genai
 from google.genai import types
+
+import cells
 
 URL = os.environ["TOLLGATE_URL"]
 KEY = os.environ["TOLLGATE_KEY"]
@@ -185,11 +185,4 @@ CELLS = [
 ]
 
 if __name__ == "__main__":
-    for cell in CELLS:
-        reason = None
-        try:
-            cell()
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-        print(json.dumps({"cell": cell.__name__, "reason": reason}), flush=True)
-    sys.exit(0)
+    cells.run(CELLS)

@@ -1,9 +1,7 @@
 """Videos through google-genai: operations, interactions, files. Each outcome is a line of JSON."""
 
-import json
 import os
 import struct
-import sys
 import time
 import urllib.request
 import warnings
@@ -14,6 +12,8 @@ warnings.simplefilter("ignore")
 
 from google import genai
 from google.genai import errors, types
+
+import cells
 
 URL = os.environ["TOLLGATE_URL"]
 KEY = os.environ["TOLLGATE_KEY"]
@@ -149,11 +149,4 @@ CELLS = [
 ]
 
 if __name__ == "__main__":
-    for cell in CELLS:
-        reason = None
-        try:
-            cell()
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-        print(json.dumps({"cell": cell.__name__, "reason": reason}), flush=True)
-    sys.exit(0)
+    cells.run(CELLS)

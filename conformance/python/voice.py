@@ -4,11 +4,12 @@ import base64
 import io
 import json
 import os
-import sys
 
 import openai
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+
+import cells
 
 URL = os.environ["TOLLGATE_URL"]
 KEY = os.environ["TOLLGATE_KEY"]
@@ -166,11 +167,4 @@ CELLS = [
 ]
 
 if __name__ == "__main__":
-    for cell in CELLS:
-        reason = None
-        try:
-            cell()
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-        print(json.dumps({"cell": cell.__name__, "reason": reason}), flush=True)
-    sys.exit(0)
+    cells.run(CELLS)

@@ -7,6 +7,7 @@ use crate::reply::Reply;
 use crate::settings::Settings;
 use crate::video_a::Jobs;
 use bytes::Bytes;
+use http::StatusCode;
 use http::request::Parts;
 use std::sync::Arc;
 
@@ -35,6 +36,12 @@ pub(crate) trait Protocol: Sized {
     /// The answer, or a refusal where the vendor would refuse the request.
     fn answer(&self, context: &CallContext<'_>) -> Reply;
 
+    /// The vendor's replies that scripts ask for instead of an answer.
+    fn errors(&self) -> &dyn ErrorReplies;
+}
+
+/// The replies of a vendor that scripts ask for instead of an answer.
+pub(crate) trait ErrorReplies {
     /// The error for a status that a script asks for.
     fn of_status(&self, status: &Status, model: &str) -> Reply;
 
@@ -42,7 +49,9 @@ pub(crate) trait Protocol: Sized {
     fn error_in_200(&self, model: &str) -> Reply;
 
     /// An empty object, as a stream if the caller asked for one.
-    fn empty_object(&self) -> Reply;
+    fn empty_object(&self) -> Reply {
+        Reply::json(StatusCode::OK, "{}")
+    }
 
     /// The refusal of a script that cannot be parsed. No vendor has such an error.
     fn bad_script(&self, error: &ScriptError) -> Reply;

@@ -3,8 +3,8 @@
 use super::{answer, request, stream};
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status, Substitute};
-use crate::openai::{self, Refusal};
-use crate::protocol::{Incoming, Protocol};
+use crate::openai::{self, JsonErrors, Refusal};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use serde_json::Value;
 
@@ -34,8 +34,14 @@ impl Protocol for Chat {
         answer_to(&self.request, context).unwrap_or_else(|refusal| openai::failure(&refusal))
     }
 
+    fn errors(&self) -> &dyn ErrorReplies {
+        self
+    }
+}
+
+impl ErrorReplies for Chat {
     fn of_status(&self, status: &Status, model: &str) -> Reply {
-        openai::of_status(status, model)
+        JsonErrors.of_status(status, model)
     }
 
     fn error_in_200(&self, model: &str) -> Reply {
@@ -47,7 +53,7 @@ impl Protocol for Chat {
     }
 
     fn bad_script(&self, error: &ScriptError) -> Reply {
-        openai::failure(&Refusal::bad_script(error))
+        JsonErrors.bad_script(error)
     }
 }
 

@@ -4,9 +4,8 @@ use super::refusal;
 use super::tasks::{Status, Task, Tasks};
 use crate::call_context::CallContext;
 use crate::date;
-use crate::fault::{self, ScriptError};
 use crate::openai;
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -60,20 +59,8 @@ impl Protocol for Create {
         Reply::json(StatusCode::OK, json!({ "id": id }).to_string())
     }
 
-    fn of_status(&self, status: &fault::Status, model: &str) -> Reply {
-        refusal::of_status(status, model)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        refusal::error_in_200(model)
-    }
-
-    fn empty_object(&self) -> Reply {
-        Reply::json(StatusCode::OK, "{}")
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        refusal::bad_script(error)
+    fn errors(&self) -> &dyn ErrorReplies {
+        &refusal::TaskErrors
     }
 }
 

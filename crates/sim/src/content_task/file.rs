@@ -3,8 +3,7 @@
 use super::refusal;
 use super::tasks::{Status, Task, TaskPath, task_path};
 use crate::call_context::CallContext;
-use crate::fault::{self, ScriptError};
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::{Reply, html_page};
 use crate::video_file::{self, Container};
 use http::StatusCode;
@@ -59,19 +58,7 @@ impl Protocol for File {
         Reply::whole(StatusCode::OK, kind, bytes)
     }
 
-    fn of_status(&self, status: &fault::Status, model: &str) -> Reply {
-        refusal::of_status(status, model)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        refusal::error_in_200(model)
-    }
-
-    fn empty_object(&self) -> Reply {
-        Reply::json(StatusCode::OK, "{}")
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        refusal::bad_script(error)
+    fn errors(&self) -> &dyn ErrorReplies {
+        &refusal::TaskErrors
     }
 }

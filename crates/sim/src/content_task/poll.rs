@@ -3,9 +3,8 @@
 use super::refusal;
 use super::tasks::{Status, Task, TaskPath, Tasks, task_path};
 use crate::call_context::CallContext;
-use crate::fault::{self, ScriptError};
 use crate::percent::decoded;
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use http::header::HOST;
@@ -49,20 +48,8 @@ impl Protocol for Poll {
         }
     }
 
-    fn of_status(&self, status: &fault::Status, model: &str) -> Reply {
-        refusal::of_status(status, model)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        refusal::error_in_200(model)
-    }
-
-    fn empty_object(&self) -> Reply {
-        Reply::json(StatusCode::OK, "{}")
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        refusal::bad_script(error)
+    fn errors(&self) -> &dyn ErrorReplies {
+        &refusal::TaskErrors
     }
 }
 

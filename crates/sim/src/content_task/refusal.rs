@@ -2,7 +2,7 @@
 
 use crate::fault::{ScriptError, Status};
 use crate::openai;
-use crate::protocol::Incoming;
+use crate::protocol::{ErrorReplies, Incoming};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::json;
@@ -48,28 +48,32 @@ pub(super) fn authorise(call: &Incoming<'_>) -> Result<(), Reply> {
     Err(failure(status, code, message, ""))
 }
 
-/// The error for a status that a script asks for.
-pub(super) fn of_status(status: &Status, model: &str) -> Reply {
-    let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let word = match status.code {
-        400 => "InvalidParameter",
-        401 => "AuthenticationError",
-        403 => "AccountOverdueError",
-        404 => "InvalidEndpointOrModel.NotFound",
-        409 => "OperationDenied",
-        429 => "ModelAccountRpmRateLimitExceeded",
-        _ => "InternalServiceError",
-    };
-    let message = format!("The call of {model} was not served.");
-    failure(code, word, &message, "").with_status_headers(status.retry_after_s)
-}
+/// Errors of all endpoints of this protocol.
+pub(super) struct TaskErrors;
 
-pub(super) fn error_in_200(model: &str) -> Reply {
-    let message = format!("The call of {model} was not served.");
-    failure(StatusCode::OK, "InternalServiceError", &message, "")
-}
+impl ErrorReplies for TaskErrors {
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let word = match status.code {
+            400 => "InvalidParameter",
+            401 => "AuthenticationError",
+            403 => "AccountOverdueError",
+            404 => "InvalidEndpointOrModel.NotFound",
+            409 => "OperationDenied",
+            429 => "ModelAccountRpmRateLimitExceeded",
+            _ => "InternalServiceError",
+        };
+        let message = format!("The call of {model} was not served.");
+        failure(code, word, &message, "").with_status_headers(status.retry_after_s)
+    }
 
-pub(super) fn bad_script(error: &ScriptError) -> Reply {
-    let message = format!("The simulator's script is wrong: {error}.");
-    failure(StatusCode::BAD_REQUEST, "SimBadScript", &message, "model")
+    fn error_in_200(&self, model: &str) -> Reply {
+        let message = format!("The call of {model} was not served.");
+        failure(StatusCode::OK, "InternalServiceError", &message, "")
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        let message = format!("The simulator's script is wrong: {error}.");
+        failure(StatusCode::BAD_REQUEST, "SimBadScript", &message, "model")
+    }
 }

@@ -2,10 +2,10 @@
 
 use super::request;
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status, UsageFault};
-use crate::google::{Refusal, authorise, indented};
+use crate::fault::UsageFault;
+use crate::google::{ErrorForm, Refusal, authorise, indented};
 use crate::percent::decoded;
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use crate::tokens::count_tokens;
 use crate::vector;
@@ -41,7 +41,8 @@ fn target(path: &str) -> Option<(String, bool)> {
 impl Protocol for Embed {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
         let path = call.parts.uri.path();
-        let (model, batch) = target(path).ok_or_else(|| failure(&Refusal::no_such_path(path)))?;
+        let (model, batch) = target(path)
+            .ok_or_else(|| ErrorForm::Indented.failure(&Refusal::no_such_path(path)))?;
         authorise(call.parts, call.settings)
             .and_then(|()| request::parse(call.body))
             .map(|request| Self {
@@ -49,7 +50,7 @@ impl Protocol for Embed {
                 model,
                 batch,
             })
-            .map_err(|refusal| failure(&refusal))
+            .map_err(|refusal| ErrorForm::Indented.failure(&refusal))
     }
 
     fn model(&self) -> &str {
@@ -59,7 +60,7 @@ impl Protocol for Embed {
     fn answer(&self, context: &CallContext<'_>) -> Reply {
         let contents = match request::read(&self.request, self.batch, &self.model, context) {
             Ok(contents) => contents,
-            Err(refusal) => return failure(&refusal),
+            Err(refusal) => return ErrorForm::Indented.failure(&refusal),
         };
         let mut vectors = contents
             .iter()
@@ -78,24 +79,7 @@ impl Protocol for Embed {
         indented(StatusCode::OK, &answer)
     }
 
-    fn of_status(&self, status: &Status, model: &str) -> Reply {
-        failure(&Refusal::scripted(status, model)).with_status_headers(status.retry_after_s)
+    fn errors(&self) -> &dyn ErrorReplies {
+        &ErrorForm::Indented
     }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        indented(StatusCode::OK, &refusal.numbered())
-    }
-
-    fn empty_object(&self) -> Reply {
-        indented(StatusCode::OK, &json!({}))
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        failure(&Refusal::bad_script(error))
-    }
-}
-
-fn failure(refusal: &Refusal) -> Reply {
-    indented(refusal.status, &refusal.numbered())
 }

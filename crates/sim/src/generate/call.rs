@@ -5,7 +5,7 @@ use super::{answer, request, stream};
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status, Substitute};
 use crate::google::{Refusal, authorise, indented};
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -59,6 +59,12 @@ impl Protocol for Generate {
         answered.unwrap_or_else(|refusal| failure(&refusal, self.form))
     }
 
+    fn errors(&self) -> &dyn ErrorReplies {
+        self
+    }
+}
+
+impl ErrorReplies for Generate {
     fn of_status(&self, status: &Status, model: &str) -> Reply {
         failure(&Refusal::scripted(status, model), self.form)
             .with_status_headers(status.retry_after_s)

@@ -2,10 +2,9 @@
 
 use super::request;
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status};
-use crate::google::{Field, Names, Refusal, authorise, indented};
+use crate::google::{ErrorForm, Field, Names, Refusal, authorise, indented};
 use crate::percent::decoded;
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use crate::tokens::count_in;
 use http::StatusCode;
@@ -46,11 +45,12 @@ fn target(path: &str) -> Option<String> {
 impl Protocol for Count {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
         let path = call.parts.uri.path();
-        let model = target(path).ok_or_else(|| failure(&Refusal::no_such_path(path)))?;
+        let model = target(path)
+            .ok_or_else(|| ErrorForm::Indented.failure(&Refusal::no_such_path(path)))?;
         authorise(call.parts, call.settings)
             .and_then(|()| request::parse(call.body))
             .map(|request| Self { request, model })
-            .map_err(|refusal| failure(&refusal))
+            .map_err(|refusal| ErrorForm::Indented.failure(&refusal))
     }
 
     fn model(&self) -> &str {
@@ -66,25 +66,12 @@ impl Protocol for Count {
                     "promptTokensDetails": [{ "modality": "TEXT", "tokenCount": tokens }],
                 }),
             ),
-            Err(refusal) => failure(&refusal),
+            Err(refusal) => ErrorForm::Indented.failure(&refusal),
         }
     }
 
-    fn of_status(&self, status: &Status, model: &str) -> Reply {
-        failure(&Refusal::scripted(status, model)).with_status_headers(status.retry_after_s)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        indented(StatusCode::OK, &refusal.numbered())
-    }
-
-    fn empty_object(&self) -> Reply {
-        indented(StatusCode::OK, &json!({}))
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        failure(&Refusal::bad_script(error))
+    fn errors(&self) -> &dyn ErrorReplies {
+        &ErrorForm::Indented
     }
 }
 
@@ -104,8 +91,4 @@ impl Count {
         let texts = read.into_iter().filter_map(|name| wrapped.get(name));
         Ok(texts.map(count_in).sum())
     }
-}
-
-fn failure(refusal: &Refusal) -> Reply {
-    indented(refusal.status, &refusal.numbered())
 }

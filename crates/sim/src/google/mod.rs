@@ -3,6 +3,7 @@
 mod auth;
 mod cache;
 mod continuation;
+mod error_form;
 mod field;
 mod image;
 mod json;
@@ -18,6 +19,7 @@ mod video_file;
 pub(crate) use auth::authorise;
 pub(crate) use cache::cached_content;
 pub(crate) use continuation::Continuation;
+pub(crate) use error_form::ErrorForm;
 pub(crate) use field::{Field, Names};
 pub(crate) use image::{Picture, read_picture};
 pub(crate) use json::{compact, indented, one_line};

@@ -1,9 +1,9 @@
 //! Video files: their metadata and their bytes. Both need the key.
 
+use super::error_form::ErrorForm;
 use super::{Refusal, authorise, one_line};
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status};
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use crate::video_a::Job;
 use crate::video_file::mp4;
@@ -48,7 +48,8 @@ impl Protocol for File {
         let is_moved = query.contains("moved=");
         // Behind a redirect, the URL itself contains the credential.
         if !is_moved {
-            authorise(call.parts, call.settings).map_err(|refusal| failure(&refusal))?;
+            authorise(call.parts, call.settings)
+                .map_err(|refusal| ErrorForm::OneLine.failure(&refusal))?;
         }
         let name = call.parts.uri.path().strip_prefix(PREFIX);
         let name = name.unwrap_or_default();
@@ -56,7 +57,7 @@ impl Protocol for File {
         let job = call.jobs.find(bare.unwrap_or(name));
         let job = job.ok_or_else(|| {
             let message = format!("You do not have permission to access the File {name}.");
-            failure(&Refusal::not_found(message))
+            ErrorForm::OneLine.failure(&Refusal::not_found(message))
         })?;
         Ok(Self {
             model: format!("file/{}", job.model),
@@ -90,21 +91,8 @@ impl Protocol for File {
         Reply::whole(StatusCode::OK, "video/mp4", mp4(job.seconds, &job.prompt))
     }
 
-    fn of_status(&self, status: &Status, model: &str) -> Reply {
-        failure(&Refusal::scripted(status, model)).with_status_headers(status.retry_after_s)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        one_line(StatusCode::OK, &refusal.numbered())
-    }
-
-    fn empty_object(&self) -> Reply {
-        one_line(StatusCode::OK, &json!({}))
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        failure(&Refusal::bad_script(error))
+    fn errors(&self) -> &dyn ErrorReplies {
+        &ErrorForm::OneLine
     }
 }
 
@@ -120,8 +108,4 @@ impl File {
             "source": "GENERATED",
         })
     }
-}
-
-fn failure(refusal: &Refusal) -> Reply {
-    one_line(refusal.status, &refusal.numbered())
 }

@@ -3,10 +3,9 @@
 use super::{answer, form, request, stream};
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status, Substitute};
-use crate::openai::{self, Refusal};
-use crate::protocol::{Incoming, Protocol};
+use crate::openai::{self, JsonErrors, Refusal};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
-use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
@@ -70,13 +69,22 @@ impl Call {
     fn wants_stream(&self) -> bool {
         self.fields.get("stream") == Some(&Value::Bool(true))
     }
+}
+
+impl ErrorReplies for Call {
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        JsonErrors.of_status(status, model)
+    }
 
     fn error_in_200(&self, model: &str) -> Reply {
         if self.wants_stream() {
             return stream::only_error(model);
         }
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        Reply::json(StatusCode::OK, openai::error_json(&refusal))
+        JsonErrors.error_in_200(model)
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        JsonErrors.bad_script(error)
     }
 }
 
@@ -96,20 +104,8 @@ macro_rules! protocol {
                 self.0.answer(context)
             }
 
-            fn of_status(&self, status: &Status, model: &str) -> Reply {
-                openai::of_status(status, model)
-            }
-
-            fn error_in_200(&self, model: &str) -> Reply {
-                self.0.error_in_200(model)
-            }
-
-            fn empty_object(&self) -> Reply {
-                Reply::json(StatusCode::OK, "{}")
-            }
-
-            fn bad_script(&self, error: &ScriptError) -> Reply {
-                openai::failure(&Refusal::bad_script(error))
+            fn errors(&self) -> &dyn ErrorReplies {
+                &self.0
             }
         }
     };

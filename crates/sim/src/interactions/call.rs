@@ -3,11 +3,11 @@
 use super::{answer, request, stream};
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status, Substitute};
-use crate::google::{Refusal, authorise, one_line};
-use crate::protocol::{Incoming, Protocol};
+use crate::google::{ErrorForm, Refusal, authorise};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// A call of which only the credential and the model have been checked.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Protocol for Interactions {
                     streamed,
                 })
             })
-            .map_err(|refusal| failure(&refusal))
+            .map_err(|refusal| ErrorForm::Words.failure(&refusal))
     }
 
     fn model(&self) -> &str {
@@ -50,21 +50,27 @@ impl Protocol for Interactions {
             if refusal.late && self.streamed {
                 stream::late_failure(&refusal)
             } else {
-                failure(&refusal)
+                ErrorForm::Words.failure(&refusal)
             }
         })
     }
 
+    fn errors(&self) -> &dyn ErrorReplies {
+        self
+    }
+}
+
+impl ErrorReplies for Interactions {
     fn of_status(&self, status: &Status, model: &str) -> Reply {
-        failure(&Refusal::scripted(status, model)).with_status_headers(status.retry_after_s)
+        ErrorForm::Words.of_status(status, model)
     }
 
     fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
         if self.streamed {
-            stream::only_error(&refusal)
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            stream::only_error(&Refusal::of_status(status, model))
         } else {
-            one_line(StatusCode::OK, &refusal.worded())
+            ErrorForm::Words.error_in_200(model)
         }
     }
 
@@ -72,15 +78,11 @@ impl Protocol for Interactions {
         if self.streamed {
             stream::only_empty()
         } else {
-            one_line(StatusCode::OK, &json!({}))
+            ErrorForm::Words.empty_object()
         }
     }
 
     fn bad_script(&self, error: &ScriptError) -> Reply {
-        failure(&Refusal::bad_script(error))
+        ErrorForm::Words.bad_script(error)
     }
-}
-
-fn failure(refusal: &Refusal) -> Reply {
-    one_line(refusal.status, &refusal.worded())
 }

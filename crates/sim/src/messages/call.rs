@@ -9,7 +9,7 @@ use super::request;
 use super::stream::{empty_objects, error_event, stream};
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status, Substitute};
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::Value;
@@ -48,6 +48,12 @@ impl Protocol for Messages {
         }
     }
 
+    fn errors(&self) -> &dyn ErrorReplies {
+        self
+    }
+}
+
+impl ErrorReplies for Messages {
     fn of_status(&self, status: &Status, model: &str) -> Reply {
         refusal::of_status(status, model, &self.request_id)
     }

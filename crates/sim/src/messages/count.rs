@@ -5,7 +5,7 @@ use super::member::Member;
 use super::refusal::{self, Refusal, error_json, failure};
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use crate::tokens::count_in;
 use http::StatusCode;
@@ -51,6 +51,12 @@ impl Protocol for Count {
         }
     }
 
+    fn errors(&self) -> &dyn ErrorReplies {
+        self
+    }
+}
+
+impl ErrorReplies for Count {
     fn of_status(&self, status: &Status, model: &str) -> Reply {
         refusal::of_status(status, model, &self.request_id)
     }

@@ -4,9 +4,8 @@ use super::video_spec::{self, VideoSpec};
 use crate::call_context::CallContext;
 use crate::catalog;
 use crate::date::iso_8601;
-use crate::fault::{ScriptError, Status};
-use crate::google::{Refusal, authorise, download_uri, host_of, one_line};
-use crate::protocol::{Incoming, Protocol};
+use crate::google::{ErrorForm, Refusal, authorise, download_uri, host_of, one_line};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use crate::seal;
 use crate::tokens::count_tokens;
@@ -36,9 +35,11 @@ pub(crate) struct Create {
 
 impl Protocol for Create {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
-        authorise(call.parts, call.settings).map_err(|refusal| failure(&refusal))?;
-        let request: Value = serde_json::from_slice(call.body)
-            .map_err(|_| failure(&Refusal::invalid("Invalid JSON payload received.")))?;
+        authorise(call.parts, call.settings)
+            .map_err(|refusal| ErrorForm::Words.failure(&refusal))?;
+        let request: Value = serde_json::from_slice(call.body).map_err(|_| {
+            ErrorForm::Words.failure(&Refusal::invalid("Invalid JSON payload received."))
+        })?;
         Ok(Self {
             model: request["model"].as_str().unwrap_or_default().to_owned(),
             request,
@@ -54,7 +55,7 @@ impl Protocol for Create {
     fn answer(&self, context: &CallContext<'_>) -> Reply {
         let spec = match video_spec::read(&self.request) {
             Ok(spec) => spec,
-            Err(refusal) => return failure(&refusal),
+            Err(refusal) => return ErrorForm::Words.failure(&refusal),
         };
         let mut seed = context.seed.clone();
         let job = Job {
@@ -69,21 +70,8 @@ impl Protocol for Create {
         one_line(StatusCode::OK, &self.interaction(&spec, &job, context))
     }
 
-    fn of_status(&self, status: &Status, model: &str) -> Reply {
-        failure(&Refusal::scripted(status, model)).with_status_headers(status.retry_after_s)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        one_line(StatusCode::OK, &refusal.worded())
-    }
-
-    fn empty_object(&self) -> Reply {
-        one_line(StatusCode::OK, &json!({}))
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        failure(&Refusal::bad_script(error))
+    fn errors(&self) -> &dyn ErrorReplies {
+        &ErrorForm::Words
     }
 }
 
@@ -166,8 +154,4 @@ fn usage(spec: &VideoSpec, has_video: bool) -> Value {
         "total_tool_use_tokens": 0,
         "total_tokens": input + output,
     })
-}
-
-fn failure(refusal: &Refusal) -> Reply {
-    one_line(refusal.status, &refusal.worded())
 }

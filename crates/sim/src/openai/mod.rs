@@ -13,4 +13,4 @@ pub(crate) use body::{model_of, parse};
 pub(crate) use logprobs::{TokenLogprob, logprobs};
 pub(crate) use member::{Member, type_name};
 pub(crate) use name::read_name;
-pub(crate) use refusal::{Refusal, bad_image, error_json, failure, of_status};
+pub(crate) use refusal::{JsonErrors, Refusal, bad_image, error_json, failure, of_status};

@@ -5,6 +5,7 @@
 
 use crate::fault::{ScriptError, Status};
 use crate::media::MediaError;
+use crate::protocol::ErrorReplies;
 use crate::reply::Reply;
 use http::{Method, StatusCode};
 use serde::Serialize;
@@ -230,4 +231,23 @@ pub(crate) fn failure(refusal: &Refusal) -> Reply {
 pub(crate) fn of_status(status: &Status, model: &str) -> Reply {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     failure(&Refusal::of_status(code, model)).with_status_headers(status.retry_after_s)
+}
+
+/// The errors of endpoints that answer with JSON and not with a stream.
+#[derive(Debug)]
+pub(crate) struct JsonErrors;
+
+impl ErrorReplies for JsonErrors {
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        of_status(status, model)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        Reply::json(StatusCode::OK, error_json(&refusal))
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        failure(&Refusal::bad_script(error))
+    }
 }

@@ -2,10 +2,9 @@
 
 use crate::call_context::CallContext;
 use crate::catalog;
-use crate::fault::{ScriptError, Status};
-use crate::google::{Field, Names, Refusal, authorise, one_line};
+use crate::google::{ErrorForm, Field, Names, Refusal, authorise, one_line};
 use crate::percent::decoded;
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use crate::video_a::{Job, Jobs};
 use http::StatusCode;
@@ -49,10 +48,12 @@ pub(crate) struct Create {
 
 impl Protocol for Create {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
-        authorise(call.parts, call.settings).map_err(|refusal| failure(&refusal))?;
+        authorise(call.parts, call.settings)
+            .map_err(|refusal| ErrorForm::OneLine.failure(&refusal))?;
         let request = serde_json::from_slice(call.body);
-        let request =
-            request.map_err(|_| failure(&Refusal::invalid("Invalid JSON payload received.")))?;
+        let request = request.map_err(|_| {
+            ErrorForm::OneLine.failure(&Refusal::invalid("Invalid JSON payload received."))
+        })?;
         Ok(Self {
             request,
             model: model_of(call.parts.uri.path()).unwrap_or_default(),
@@ -67,7 +68,7 @@ impl Protocol for Create {
     fn answer(&self, context: &CallContext<'_>) -> Reply {
         let (prompt, seconds) = match self.check(context.name) {
             Ok(order) => order,
-            Err(refusal) => return failure(&refusal),
+            Err(refusal) => return ErrorForm::OneLine.failure(&refusal),
         };
         let mut seed = context.seed.clone();
         // Names of files have lower-case letters and digits.
@@ -83,21 +84,8 @@ impl Protocol for Create {
         one_line(StatusCode::OK, &json!({ "name": name }))
     }
 
-    fn of_status(&self, status: &Status, model: &str) -> Reply {
-        failure(&Refusal::scripted(status, model)).with_status_headers(status.retry_after_s)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        one_line(StatusCode::OK, &refusal.numbered())
-    }
-
-    fn empty_object(&self) -> Reply {
-        one_line(StatusCode::OK, &json!({}))
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        failure(&Refusal::bad_script(error))
+    fn errors(&self) -> &dyn ErrorReplies {
+        &ErrorForm::OneLine
     }
 }
 
@@ -139,8 +127,4 @@ impl Create {
         let seconds = u64::try_from(seconds).unwrap_or_default();
         Ok((prompt.to_owned(), seconds))
     }
-}
-
-fn failure(refusal: &Refusal) -> Reply {
-    one_line(refusal.status, &refusal.numbered())
 }

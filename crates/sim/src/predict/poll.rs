@@ -1,9 +1,8 @@
 //! Polls an operation.
 
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status};
-use crate::google::{Refusal, authorise, download_uri, host_of, one_line};
-use crate::protocol::{Incoming, Protocol};
+use crate::google::{ErrorForm, Refusal, authorise, download_uri, host_of, one_line};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use crate::seal;
 use crate::video_a::Job;
@@ -32,7 +31,8 @@ pub(crate) struct Poll {
 
 impl Protocol for Poll {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
-        authorise(call.parts, call.settings).map_err(|refusal| failure(&refusal))?;
+        authorise(call.parts, call.settings)
+            .map_err(|refusal| ErrorForm::OneLine.failure(&refusal))?;
         let path = call.parts.uri.path();
         let name = path.strip_prefix(ROOT).unwrap_or_default();
         let id = name.rsplit_once('/').map(|(_, id)| id);
@@ -40,7 +40,7 @@ impl Protocol for Poll {
         let job = job.filter(|job| !job.is("expire"));
         let job = job.ok_or_else(|| {
             let message = format!("Operation {name} not found.");
-            failure(&Refusal::not_found(message))
+            ErrorForm::OneLine.failure(&Refusal::not_found(message))
         })?;
         Ok(Self {
             model: format!("poll/{}", job.model),
@@ -69,21 +69,8 @@ impl Protocol for Poll {
         one_line(StatusCode::OK, &operation)
     }
 
-    fn of_status(&self, status: &Status, model: &str) -> Reply {
-        failure(&Refusal::scripted(status, model)).with_status_headers(status.retry_after_s)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        one_line(StatusCode::OK, &refusal.numbered())
-    }
-
-    fn empty_object(&self) -> Reply {
-        one_line(StatusCode::OK, &json!({}))
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        failure(&Refusal::bad_script(error))
+    fn errors(&self) -> &dyn ErrorReplies {
+        &ErrorForm::OneLine
     }
 }
 
@@ -123,8 +110,4 @@ impl Poll {
         };
         json!({ "@type": TYPE, "generateVideoResponse": inside })
     }
-}
-
-fn failure(refusal: &Refusal) -> Reply {
-    one_line(refusal.status, &refusal.numbered())
 }

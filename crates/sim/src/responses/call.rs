@@ -5,10 +5,9 @@ use super::request;
 use super::stream::{empty_objects, error_event, stream};
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status, Substitute};
-use crate::openai::{self, Member, Refusal};
-use crate::protocol::{Incoming, Protocol};
+use crate::openai::{self, JsonErrors, Member, Refusal};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
-use http::StatusCode;
 use serde_json::Value;
 
 /// A call of which only the credential and the model have been checked.
@@ -50,28 +49,33 @@ impl Protocol for Responses {
         }
     }
 
+    fn errors(&self) -> &dyn ErrorReplies {
+        self
+    }
+}
+
+impl ErrorReplies for Responses {
     fn of_status(&self, status: &Status, model: &str) -> Reply {
-        openai::of_status(status, model)
+        JsonErrors.of_status(status, model)
     }
 
     fn error_in_200(&self, model: &str) -> Reply {
         if self.streamed {
             return Reply::events(std::iter::once(error_event(model)));
         }
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        Reply::json(StatusCode::OK, openai::error_json(&refusal))
+        JsonErrors.error_in_200(model)
     }
 
     fn empty_object(&self) -> Reply {
         if self.streamed {
             Reply::events(empty_objects())
         } else {
-            Reply::json(StatusCode::OK, "{}")
+            JsonErrors.empty_object()
         }
     }
 
     fn bad_script(&self, error: &ScriptError) -> Reply {
-        openai::failure(&Refusal::bad_script(error))
+        JsonErrors.bad_script(error)
     }
 }
 

@@ -1,9 +1,8 @@
 //! `POST /v1/responses/input_tokens`. Accepts only the members that belong to a prompt.
 
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status};
 use crate::openai::{self, Member, Refusal};
-use crate::protocol::{Incoming, Protocol};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use crate::tokens::count_in;
 use http::StatusCode;
@@ -49,21 +48,8 @@ impl Protocol for Count {
         }
     }
 
-    fn of_status(&self, status: &Status, model: &str) -> Reply {
-        openai::of_status(status, model)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        Reply::json(StatusCode::OK, openai::error_json(&refusal))
-    }
-
-    fn empty_object(&self) -> Reply {
-        Reply::json(StatusCode::OK, "{}")
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        openai::failure(&Refusal::bad_script(error))
+    fn errors(&self) -> &dyn ErrorReplies {
+        &openai::JsonErrors
     }
 }
 

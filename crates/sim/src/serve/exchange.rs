@@ -281,13 +281,13 @@ fn answer_call<P: Protocol>(
         .apply(own_faults)
         .and_then(|()| script.apply(&queued))
     {
-        return without_script(request.bad_script(&error));
+        return without_script(request.errors().bad_script(&error));
     }
     let reply = match &script.substitute {
-        Some(Substitute::Status(status)) => request.of_status(status, name),
-        Some(Substitute::ErrorIn200) => request.error_in_200(name),
+        Some(Substitute::Status(status)) => request.errors().of_status(status, name),
+        Some(Substitute::ErrorIn200) => request.errors().error_in_200(name),
         Some(Substitute::HtmlPage) => html_page(),
-        Some(Substitute::EmptyObject) => request.empty_object(),
+        Some(Substitute::EmptyObject) => request.errors().empty_object(),
         Some(Substitute::Refusal(refusal)) => refusal.reply(name),
         // The head is that of the true answer; `BodySteps` replaces the body.
         Some(Substitute::Swapped | Substitute::Garbage | Substitute::EndlessLine) | None => {

@@ -2,9 +2,8 @@
 
 use super::jobs::Job;
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status};
-use crate::openai::{self, Refusal};
-use crate::protocol::{Incoming, Protocol};
+use crate::openai::{self};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use crate::video_file;
 use http::StatusCode;
@@ -61,21 +60,8 @@ impl Protocol for Poll {
         Reply::json(StatusCode::OK, self.end().to_string())
     }
 
-    fn of_status(&self, status: &Status, model: &str) -> Reply {
-        openai::of_status(status, model)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        Reply::json(StatusCode::OK, openai::error_json(&refusal))
-    }
-
-    fn empty_object(&self) -> Reply {
-        Reply::json(StatusCode::OK, "{}")
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        openai::failure(&Refusal::bad_script(error))
+    fn errors(&self) -> &dyn ErrorReplies {
+        &openai::JsonErrors
     }
 }
 

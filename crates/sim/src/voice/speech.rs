@@ -4,9 +4,8 @@ use super::refusal::{invalid, no_such_voice};
 use super::sound::{Codec, tone};
 use super::voices::pitch;
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status};
-use crate::openai::{self, Refusal};
-use crate::protocol::{Incoming, Protocol};
+use crate::openai::{self};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::{Event, EventKind, Reply};
 use crate::seal;
 use bytes::Bytes;
@@ -45,21 +44,8 @@ impl Protocol for SpeechCall {
         }
     }
 
-    fn of_status(&self, status: &Status, model: &str) -> Reply {
-        openai::of_status(status, model)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        Reply::json(StatusCode::OK, openai::error_json(&refusal))
-    }
-
-    fn empty_object(&self) -> Reply {
-        Reply::json(StatusCode::OK, "{}")
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        openai::failure(&Refusal::bad_script(error))
+    fn errors(&self) -> &dyn ErrorReplies {
+        &openai::JsonErrors
     }
 }
 

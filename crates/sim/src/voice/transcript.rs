@@ -3,9 +3,9 @@
 use super::form::{self, Part};
 use super::refusal::invalid;
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status, UsageFault};
-use crate::openai::{self, Refusal};
-use crate::protocol::{Incoming, Protocol};
+use crate::fault::UsageFault;
+use crate::openai::{self};
+use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -99,20 +99,7 @@ impl Protocol for TranscriptCall {
         Reply::json(StatusCode::OK, answer.to_string())
     }
 
-    fn of_status(&self, status: &Status, model: &str) -> Reply {
-        openai::of_status(status, model)
-    }
-
-    fn error_in_200(&self, model: &str) -> Reply {
-        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-        Reply::json(StatusCode::OK, openai::error_json(&refusal))
-    }
-
-    fn empty_object(&self) -> Reply {
-        Reply::json(StatusCode::OK, "{}")
-    }
-
-    fn bad_script(&self, error: &ScriptError) -> Reply {
-        openai::failure(&Refusal::bad_script(error))
+    fn errors(&self) -> &dyn ErrorReplies {
+        &openai::JsonErrors
     }
 }

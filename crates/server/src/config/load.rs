@@ -52,7 +52,7 @@ pub fn load_store_settings(file: &Path) -> Result<store::Settings, Vec<Problem>>
     for fault in &faults {
         log.report(fault.span(), "", fault.message());
     }
-    let config = read(document.get_ref(), file, &mut log);
+    let config = read(document.get_ref(), &mut log);
     let mut problems = log.problems;
     problems.retain(|problem| problem.key.is_empty() || problem.key.starts_with("store"));
     if problems.is_empty() {
@@ -76,7 +76,7 @@ pub(super) fn parse_in(
     if !faults.is_empty() {
         return Err(sorted(log.problems));
     }
-    let mut config = read(document.get_ref(), file, &mut log);
+    let mut config = read(document.get_ref(), &mut log);
     config.file = Some(file.to_owned());
     // Secrets are looked up here too, so that their problems are told along with the others.
     if let Err(problems) = plan::secrets(&config, environment) {
@@ -89,23 +89,22 @@ pub(super) fn parse_in(
     }
 }
 
-fn read<'d>(document: &'d DeTable<'d>, file: &Path, log: &mut Log<'_>) -> Config {
-    let folder = file.parent().unwrap_or(Path::new(""));
+fn read<'d>(document: &'d DeTable<'d>, log: &mut Log<'_>) -> Config {
     let mut root = Section::root(document, log);
     let mut config = Config {
-        server: Server::read(root.section("server")),
-        admin: Admin::read(root.section("admin"), folder),
-        store: Store::read(root.section("store"), folder),
-        media: Media::read(root.section("media"), folder),
-        outbound: Outbound::read(root.section("outbound")),
-        tasks: Tasks::read(root.section("tasks")),
-        limits: Limits::read(root.section("limits")),
-        timeouts: Timeouts::read(root.section("timeouts")),
-        ledger: Ledger::read(root.section("ledger")),
-        journal: Journal::read(root.section("journal")),
+        server: root.table("server", Server::read),
+        admin: root.table("admin", Admin::read),
+        store: root.table("store", Store::read),
+        media: root.table("media", Media::read_checked),
+        outbound: root.table("outbound", Outbound::read),
+        tasks: root.table("tasks", Tasks::read_checked),
+        limits: root.table("limits", Limits::read),
+        timeouts: root.table("timeouts", Timeouts::read_checked),
+        ledger: root.table("ledger", Ledger::read),
+        journal: root.table("journal", Journal::read),
         ..Config::default()
     };
-    let channels = root.each("channel", |section| channel::read(section, folder));
+    let channels = root.each("channel", channel::read);
     let named = channel::by_name(&channels, root.log);
     let models = root.each("model", |section| model::read(section, &named));
     config.models = model::sound(models, root.log);
@@ -136,6 +135,6 @@ pub(super) fn known_settings(text: &str) -> std::collections::BTreeSet<String> {
     let file = Path::new("known.toml");
     let mut log = Log::new(file, text);
     let (document, _) = DeTable::parse_recoverable(text);
-    let _ = read(document.get_ref(), file, &mut log);
+    let _ = read(document.get_ref(), &mut log);
     log.known
 }

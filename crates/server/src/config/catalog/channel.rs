@@ -1,7 +1,6 @@
 //! `[[channel]]`: an upstream account.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use toml::de::DeValue;
@@ -68,14 +67,13 @@ pub(crate) struct Draft {
 /// All channel names of the file; `None` for an entry with faults of its own.
 pub(crate) type Named<'c> = BTreeMap<&'c str, Option<&'c Channel>>;
 
-pub(crate) fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Draft {
+pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> Draft {
     let name = section.require("name", value::label);
     let preset = section.require("preset", preset);
     let base_url = section.take("base_url", value::web_address);
-    let credential = read_source(section, "credential", folder);
+    let credential = read_source(section, "credential");
     let protocols = section.list("protocols", protocol);
-    let mut private_network = false;
-    section.flag("private_network", &mut private_network);
+    let private_network = section.value("private_network", value::flag);
     let keeps_output_limit = section.take("keeps_output_limit", value::flag);
     let client_gone_drain = section.take("client_gone_drain_ms", value::millis_or_zero);
     let counts_tokens = section.take("counts_tokens", value::flag);
@@ -103,7 +101,7 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Draft {
         base_url: base_url.map(|at| at.value),
         credential,
         protocols: protocols.map(|list| list.into_iter().map(|at| at.value).collect()),
-        private_network,
+        private_network: private_network.unwrap_or(false),
         keeps_output_limit: keeps_output_limit.map(|at| at.value),
         client_gone_drain: client_gone_drain.map(|at| at.value),
         counts_tokens: counts_tokens.map(|at| at.value),

@@ -42,8 +42,7 @@ pub(crate) struct Draft {
 pub(crate) fn read(section: &mut Section<'_, '_, '_>, channels: &Named<'_>) -> Draft {
     let id = section.require("id", model_id);
     let kind = section.require("kind", read_kind).map(|at| at.value);
-    let mut enabled = true;
-    section.flag("enabled", &mut enabled);
+    let enabled = section.value("enabled", value::flag).unwrap_or(true);
     let created = section.value("created", unix_seconds).unwrap_or(0);
     let price = read_price(section, "price");
     let profile = read_profile(section, "profile", kind);

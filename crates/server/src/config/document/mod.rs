@@ -1,16 +1,15 @@
 //! Reads TOML into typed values and collects every problem with its place.
 
 mod nearest;
-mod network;
 mod problem;
 mod secret;
 mod section;
+pub(super) mod setting;
 pub(super) mod value;
 
 pub use problem::{Place, Problem};
 pub use secret::SecretSource;
 
 pub(super) use nearest::nearest;
-pub(super) use network::read_networks;
 pub(super) use secret::{Environment, Found, process_environment, read_source};
 pub(super) use section::{At, Log, Section, kind_of};

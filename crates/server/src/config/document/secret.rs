@@ -91,7 +91,6 @@ pub(crate) fn process_environment(name: &str) -> Option<String> {
 pub(crate) fn read_source(
     section: &mut Section<'_, '_, '_>,
     key: &'static str,
-    folder: &Path,
 ) -> Option<SecretSource> {
     let how =
         "must be { env = \"NAME\" } or { file = \"path\" }; a secret never stands here itself";
@@ -108,7 +107,9 @@ pub(crate) fn read_source(
     let both_absent = !table.has("env") && !table.has("file");
     let home = match (env, file) {
         (Some(env), None) if !table.has("file") => Some(Home::Env(env.value)),
-        (None, Some(file)) if !table.has("env") => Some(Home::File(folder.join(&file.value))),
+        (None, Some(file)) if !table.has("env") => {
+            Some(Home::File(table.folder().join(&file.value)))
+        }
         (Some(_), Some(_)) => {
             table.report("names both `env` and `file`; keep one");
             None

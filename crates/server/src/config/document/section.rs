@@ -47,6 +47,11 @@ impl<'t> Log<'t> {
         });
     }
 
+    /// The folder that paths in the file count from.
+    pub(crate) fn folder(&self) -> &'t Path {
+        self.file.parent().unwrap_or(Path::new(""))
+    }
+
     pub(crate) fn place(&self, span: &Range<usize>) -> Place {
         self.lines.place(span.start)
     }
@@ -98,8 +103,19 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         }
     }
 
-    /// The table of that name.
-    pub(crate) fn section(&mut self, key: &'static str) -> Section<'_, 't, 'd> {
+    /// Reads the table of that name, then reports what is unknown in it.
+    pub(crate) fn table<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Section<'_, 't, 'd>) -> T,
+    ) -> T {
+        let mut section = self.section(key);
+        let table = read(&mut section);
+        section.end();
+        table
+    }
+
+    fn section(&mut self, key: &'static str) -> Section<'_, 't, 'd> {
         let path = self.path_of(key);
         match self.raw(key) {
             Some(value) => Section::of(value, path, self.log),
@@ -177,16 +193,13 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         None
     }
 
-    /// Overwrites a default when the file says otherwise.
-    pub(crate) fn set<T>(
+    /// Like `take`, without the place.
+    pub(crate) fn value<T>(
         &mut self,
         key: &'static str,
-        slot: &mut T,
         read: impl FnOnce(&DeValue<'d>) -> Result<T, String>,
-    ) {
-        if let Some(taken) = self.take(key, read) {
-            *slot = taken.value;
-        }
+    ) -> Option<T> {
+        self.take(key, read).map(|at| at.value)
     }
 
     /// Takes a list, reporting every item that cannot be read.
@@ -244,6 +257,11 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
 
     pub(crate) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The folder that paths in the file count from.
+    pub(crate) fn folder(&self) -> &'t Path {
+        self.log.folder()
     }
 
     pub(crate) fn span(&self) -> Option<Range<usize>> {

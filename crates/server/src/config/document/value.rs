@@ -8,43 +8,14 @@ use std::time::Duration;
 
 use ledger::{DecimalError, Micro};
 use toml::de::DeValue;
+use upstream::Network;
 
-use super::section::{Section, kind_of};
+use super::section::kind_of;
 
 /// No wait is longer than 30 days: beyond it, sums of clock readings could overflow.
 const MILLIS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
 
 const LABEL_BYTES_MAX: usize = 64;
-
-/// The common forms of [`Section::set`].
-impl<'d> Section<'_, '_, 'd> {
-    pub(crate) fn value<T>(
-        &mut self,
-        key: &'static str,
-        read: impl FnOnce(&DeValue<'d>) -> Result<T, String>,
-    ) -> Option<T> {
-        self.take(key, read).map(|at| at.value)
-    }
-
-    pub(crate) fn flag(&mut self, key: &'static str, slot: &mut bool) {
-        self.set(key, slot, flag);
-    }
-
-    pub(crate) fn positive<T>(&mut self, key: &'static str, slot: &mut T)
-    where
-        T: TryFrom<u64> + Default + PartialEq,
-    {
-        self.set(key, slot, positive);
-    }
-
-    pub(crate) fn millis(&mut self, key: &'static str, slot: &mut Duration) {
-        self.set(key, slot, millis);
-    }
-
-    pub(crate) fn millis_or_zero(&mut self, key: &'static str, slot: &mut Duration) {
-        self.set(key, slot, millis_or_zero);
-    }
-}
 
 pub(crate) fn text(value: &DeValue<'_>) -> Result<String, String> {
     match value {
@@ -174,6 +145,11 @@ pub(crate) fn web_origin(value: &DeValue<'_>) -> Result<String, String> {
         return Err("must not hold a path: an origin is a scheme, a host and a port".to_owned());
     }
     Ok(origin)
+}
+
+/// A range of addresses, such as `10.0.0.0/8`.
+pub(crate) fn network(value: &DeValue<'_>) -> Result<Network, String> {
+    text(value)?.parse()
 }
 
 /// One of a few words, named in the sentence when another stands there.

@@ -1,33 +1,17 @@
-//! The listener for operators.
+//! `[admin]`: the listener for operators.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
 
-use crate::config::document::{SecretSource, Section, read_source, value};
+use crate::config::document::setting::{secret, settings, socket};
+use crate::config::document::{SecretSource, Section};
 
-/// `[admin]`: health, metrics, console and admin API, on a listener of their own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Admin {
-    pub listen: SocketAddr,
-    /// Without a token the admin API and the console are off; health and metrics are on.
-    pub token: Option<SecretSource>,
-}
-
-impl Default for Admin {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)),
-            token: None,
-        }
-    }
-}
-
-impl Admin {
-    pub(crate) fn read(mut section: Section<'_, '_, '_>, folder: &Path) -> Self {
-        let mut out = Self::default();
-        section.set("listen", &mut out.listen, value::socket);
-        out.token = read_source(&mut section, "token", folder);
-        section.end();
-        out
+settings! {
+    /// The listener for operators: health, metrics, admin API and console.
+    pub struct Admin in "admin" {
+        /// Where operators reach health, metrics, admin API and console. Keep it off the public network.
+        pub listen: SocketAddr = socket("listen", (Ipv4Addr::LOCALHOST, 8081)),
+        /// The token of the admin API and the console, from the environment or from a file:
+        /// `{ file = "admin-token" }`. Without a token both are off; health and metrics are always on.
+        pub token: Option<SecretSource> = secret("token", r#"{ env = "TOLLGATE_ADMIN_TOKEN" }"#),
     }
 }

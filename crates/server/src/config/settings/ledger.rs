@@ -1,80 +1,44 @@
-//! How money is held and made durable.
+//! `[ledger]`: how money is held and made durable.
 
 use std::time::Duration;
 
 use engine::Commit;
 use ledger::Micro;
-use toml::de::DeValue;
 
-use crate::config::document::{Section, value};
+use crate::config::document::Section;
+use crate::config::document::setting::{
+    count, credits, flag, millis, millis_up_to, one_of, positive, settings,
+};
 
-/// `[ledger]`: when money is durable and how much of it is held.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ledger {
-    /// Whether an answer waits for its hold to be durable.
-    pub commit: Commit,
-    /// How long settlements wait for company before they are written; 0 writes at once.
-    pub gather: Duration,
-    /// How much of a call's output bound is held at a time; 0 holds all of it.
-    pub output_reserve_tokens: u64,
-    /// How far open calls may take a wallet below its credit line, each at the most it may cost.
-    pub debt_limit: Micro,
-    pub refuse_unpriced_tools: bool,
-    pub refuse_unpriced_text: bool,
-    /// How many admissions may wait for the writer.
-    pub queue_max: usize,
-    /// How long an admission waits for the writer before it is refused.
-    pub queue_wait: Duration,
-}
-
-impl Default for Ledger {
-    fn default() -> Self {
-        Self {
-            commit: Commit::BeforeAnswer,
-            gather: Duration::from_millis(1),
-            output_reserve_tokens: 4_096,
-            debt_limit: store::Settings::DEBT_LIMIT,
-            refuse_unpriced_tools: false,
-            refuse_unpriced_text: false,
-            queue_max: 4_096,
-            queue_wait: Duration::from_millis(250),
-        }
-    }
-}
-
-impl Ledger {
-    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
-        let mut out = Self::default();
-        section.set("commit", &mut out.commit, |raw| {
-            value::one_of(
-                raw,
-                &[
-                    ("before-answer", Commit::BeforeAnswer),
-                    ("behind", Commit::Behind),
-                ],
-            )
-        });
-        section.set("gather_ms", &mut out.gather, gather);
-        section.set(
-            "output_reserve_tokens",
-            &mut out.output_reserve_tokens,
-            value::count,
-        );
-        section.set("debt_limit", &mut out.debt_limit, value::credits);
-        section.flag("refuse_unpriced_tools", &mut out.refuse_unpriced_tools);
-        section.flag("refuse_unpriced_text", &mut out.refuse_unpriced_text);
-        section.positive("queue_max", &mut out.queue_max);
-        section.millis("queue_wait_ms", &mut out.queue_wait);
-        section.end();
-        out
-    }
-}
-
-/// Every settlement waits this long, so a large value is a mistake.
-fn gather(raw: &DeValue<'_>) -> Result<Duration, String> {
-    const GATHER_MAX: Duration = Duration::from_millis(100);
-    match value::millis_or_zero(raw)? {
-        long if long > GATHER_MAX => Err("must be at most 100".to_owned()),
-        time => Ok(time),
+settings! {
+    /// When money is durable, and how much of it is held.
+    pub struct Ledger in "ledger" {
+        /// `before-answer` delays an answer until its hold survives a power cut. `behind` does not: a power
+        /// cut may then lose the last milliseconds, but the ledger stays consistent.
+        pub commit: Commit = one_of(
+            "commit",
+            &[("before-answer", Commit::BeforeAnswer), ("behind", Commit::Behind)],
+        ),
+        /// How long settlements are collected before they are written together; 0 writes each at once, 100 is
+        /// the maximum. Under load, while no call waits for them, they are collected ten times as long.
+        pub gather: Duration = millis_up_to("gather_ms", 1, 100),
+        /// How many output tokens a hold covers at a time; 0 covers the whole output limit of the call at once.
+        pub output_reserve_tokens: u64 = count("output_reserve_tokens", 4_096),
+        /// How far a wallet can fall below its credit line, in credits. A call is refused (402) if the open
+        /// calls and this one, each at its highest possible cost, could take the wallet further
+        /// (docs/decisions/023).
+        pub debt_limit: Micro = credits("debt_limit", Micro::new(10_000_000)),
+        /// Whether requests that offer a built-in tool without a price (`price.tools` of the model) are refused,
+        /// instead of being served and counted in a metric. Tools: `web_search`, `web_fetch`,
+        /// `code_execution`, `file_search`, `image_generation`, `maps`, `mcp`, `x_search`; vendors' own names
+        /// (`google_search`, `code_interpreter`) mean the same.
+        pub refuse_unpriced_tools: bool = flag("refuse_unpriced_tools", false),
+        /// Whether realtime sessions are refused if their model has no `input` and `output` price for text
+        /// tokens, instead of including text in the price of the minute.
+        pub refuse_unpriced_text: bool = flag("refuse_unpriced_text", false),
+        /// How many admissions may wait for the ledger. Further ones are refused.
+        pub queue_max: usize = positive("queue_max", 4_096),
+        /// How long an admission waits for the ledger before it is refused.
+        pub queue_wait: Duration = millis("queue_wait_ms", 250),
     }
 }

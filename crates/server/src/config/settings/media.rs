@@ -1,31 +1,44 @@
-//! Where generated media lies.
+//! `[media]`: where generated media are kept.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use toml::de::DeValue;
 
-use crate::config::document::{SecretSource, Section, read_source, value};
+use crate::config::document::setting::{
+    Example, Setting, hours, hours_or_zero, minutes, optional, optional_path, path, secret,
+    settings,
+};
+use crate::config::document::{SecretSource, Section, value};
 
-/// `[media]`: where generated media is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Media {
-    pub place: MediaPlace,
-    /// The address of an S3-compatible service that is not the vendor's own.
-    pub endpoint: Option<String>,
-    pub region: Option<String>,
-    pub access_key_id: Option<SecretSource>,
-    pub secret_access_key: Option<SecretSource>,
-    /// Certificates that vouch for the service, beside the public ones.
-    pub ca_file: Option<PathBuf>,
-    /// Where files are checked on their way into a bucket.
-    pub spool: PathBuf,
-    /// How long a media URL answers.
-    pub expiry: Duration,
-    /// How much longer the file is kept.
-    pub keep_expired: Duration,
-    /// The pause between two sweeps.
-    pub sweep: Duration,
+settings! {
+    /// Where generated media are kept, and for how long.
+    pub struct Media in "media" {
+        /// Where generated media are kept: `file:FOLDER` or `s3://BUCKET/PREFIX` (docs/operations.md).
+        pub place: MediaPlace = media_place("url", "tollgate-data/media"),
+        /// The address of an S3-compatible service; the vendor's own if left out.
+        pub endpoint: Option<String> =
+            optional("endpoint", value::web_address, r#""https://s3.example.com""#),
+        /// The region of the bucket; us-east-1 if left out, which most services of other vendors accept.
+        pub region: Option<String> = optional("region", value::text, r#""eu-central-1""#),
+        /// The id of the access key of the bucket.
+        pub access_key_id: Option<SecretSource> =
+            secret("access_key_id", r#"{ env = "S3_ACCESS_KEY_ID" }"#),
+        /// The secret of that access key.
+        pub secret_access_key: Option<SecretSource> =
+            secret("secret_access_key", r#"{ env = "S3_SECRET_ACCESS_KEY" }"#),
+        /// Certificates (PEM) of authorities that are trusted for the service, beside the public ones.
+        pub ca_file: Option<PathBuf> = optional_path("ca_file", r#""s3-ca.pem""#),
+        /// The folder in which files are checked before they are uploaded to a bucket. With `file:FOLDER` it is
+        /// not used: files are checked in `incoming` of that folder.
+        pub spool: PathBuf = path("spool", "tollgate-data/media-spool"),
+        /// How long a media URL works.
+        pub expiry: Duration = hours("expiry_hours", 24),
+        /// How much longer the file is kept, as evidence, before it is deleted.
+        pub keep_expired: Duration = hours_or_zero("keep_expired_hours", 0),
+        /// The time between two searches for files to delete.
+        pub sweep: Duration = minutes("sweep_minutes", 60),
+    }
 }
 
 /// The storage behind the media URLs.
@@ -35,54 +48,34 @@ pub enum MediaPlace {
     Bucket { bucket: String, prefix: String },
 }
 
-impl Default for Media {
-    fn default() -> Self {
-        Self {
-            place: MediaPlace::Folder(PathBuf::from("tollgate-data/media")),
-            endpoint: None,
-            region: None,
-            access_key_id: None,
-            secret_access_key: None,
-            ca_file: None,
-            spool: PathBuf::from("tollgate-data/media-spool"),
-            expiry: Duration::from_secs(24 * 60 * 60),
-            keep_expired: Duration::ZERO,
-            sweep: Duration::from_secs(60 * 60),
-        }
-    }
-}
-
 impl Media {
-    pub(crate) fn read(mut section: Section<'_, '_, '_>, folder: &Path) -> Self {
-        let mut out = Self::default();
-        section.set("url", &mut out.place, media_place);
-        if let MediaPlace::Folder(path) = &mut out.place {
-            *path = folder.join(&path);
-        }
-        out.endpoint = section.value("endpoint", value::web_address);
-        out.region = section.value("region", value::text);
-        out.access_key_id = read_source(&mut section, "access_key_id", folder);
-        out.secret_access_key = read_source(&mut section, "secret_access_key", folder);
-        let ca_file = section.value("ca_file", value::text);
-        out.ca_file = ca_file.map(|path| folder.join(path));
-        section.set("spool", &mut out.spool, |raw| {
-            value::text(raw).map(PathBuf::from)
-        });
-        out.spool = folder.join(&out.spool);
-        section.set("expiry_hours", &mut out.expiry, hours);
-        section.set("keep_expired_hours", &mut out.keep_expired, hours_or_zero);
-        section.set("sweep_minutes", &mut out.sweep, minutes);
-        if let MediaPlace::Bucket { .. } = out.place
-            && (out.access_key_id.is_none() || out.secret_access_key.is_none())
+    /// Reads the table. A bucket needs both credentials.
+    pub(crate) fn read_checked(section: &mut Section<'_, '_, '_>) -> Self {
+        let media = Self::read(section);
+        if let MediaPlace::Bucket { .. } = media.place
+            && (media.access_key_id.is_none() || media.secret_access_key.is_none())
         {
             section.report("a bucket needs access_key_id and secret_access_key");
         }
-        section.end();
-        out
+        media
     }
 }
 
-fn media_place(raw: &DeValue<'_>) -> Result<MediaPlace, String> {
+fn media_place(key: &'static str, folder: &'static str) -> Setting<MediaPlace> {
+    Setting {
+        key,
+        default: MediaPlace::Folder(PathBuf::from(folder)),
+        example: Example::Default(format!("\"file:{folder}\"")),
+        reader: Box::new(|section, key, default| {
+            match section.value(key, parse_place).unwrap_or(default) {
+                MediaPlace::Folder(path) => MediaPlace::Folder(section.folder().join(path)),
+                bucket @ MediaPlace::Bucket { .. } => bucket,
+            }
+        }),
+    }
+}
+
+fn parse_place(raw: &DeValue<'_>) -> Result<MediaPlace, String> {
     let url = value::text(raw)?;
     let shape = "must be file:FOLDER or s3://BUCKET/PREFIX";
     if let Some(rest) = url.strip_prefix("s3://") {
@@ -102,28 +95,4 @@ fn media_place(raw: &DeValue<'_>) -> Result<MediaPlace, String> {
         Some(path) if !path.is_empty() => Ok(MediaPlace::Folder(PathBuf::from(path))),
         _ => Err(shape.to_owned()),
     }
-}
-
-fn hours(raw: &DeValue<'_>) -> Result<Duration, String> {
-    value::positive::<u32>(raw).and_then(|hours| at_most(hours, HOURS_MAX, 3600))
-}
-
-fn hours_or_zero(raw: &DeValue<'_>) -> Result<Duration, String> {
-    value::count::<u32>(raw).and_then(|hours| at_most(hours, HOURS_MAX, 3600))
-}
-
-fn minutes(raw: &DeValue<'_>) -> Result<Duration, String> {
-    /// A day.
-    const MINUTES_MAX: u32 = 24 * 60;
-    value::positive::<u32>(raw).and_then(|minutes| at_most(minutes, MINUTES_MAX, 60))
-}
-
-/// Ten years.
-const HOURS_MAX: u32 = 10 * 366 * 24;
-
-fn at_most(count: u32, max: u32, unit_secs: u64) -> Result<Duration, String> {
-    if count > max {
-        return Err(format!("must be at most {max}"));
-    }
-    Ok(Duration::from_secs(u64::from(count) * unit_secs))
 }

@@ -1,7 +1,7 @@
-//! The tables of single settings, one file each: names, defaults, how they are read.
+//! The tables of single settings, one file each.
 //!
-//! Defaults come from `Default`; `read` overwrites what the file states. `config/example.toml`
-//! shows every one of them, and a test keeps it equal to these files.
+//! A setting is declared once, with its key, default, bound and comment. The reader, the defaults
+//! and the first part of `config/example.toml` come from the declaration.
 
 mod admin;
 mod journal;

@@ -1,26 +1,17 @@
-//! What our own fetches may reach.
+//! `[outbound]`: which addresses our own fetches and callbacks may reach.
 
 use upstream::Network;
 
-use crate::config::document::{Section, read_networks};
+use crate::config::document::setting::{flag, list, settings};
+use crate::config::document::{Section, value};
 
-/// `[outbound]`: what our own fetches and callbacks may reach.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outbound {
-    /// Ranges exempt from the address policy.
-    pub allow: Vec<Network>,
-    /// Whether this network reaches IPv4 through `64:ff9b::/96`.
-    pub nat64: bool,
-}
-
-impl Outbound {
-    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
-        let mut out = Self {
-            allow: read_networks(&mut section, "allow"),
-            ..Self::default()
-        };
-        section.flag("nat64", &mut out.nat64);
-        section.end();
-        out
+settings! {
+    /// Which addresses our own fetches and callbacks may reach.
+    pub struct Outbound in "outbound" {
+        /// Address ranges that callbacks and our own fetches may reach although the address policy refuses
+        /// them, such as `["127.0.0.0/8"]` in tests.
+        pub allow: Vec<Network> = list("allow", value::network),
+        /// Whether this network reaches IPv4 addresses through `64:ff9b::/96`.
+        pub nat64: bool = flag("nat64", false),
     }
 }

@@ -1,52 +1,32 @@
-//! The public listener.
+//! `[server]`: the public listener.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use upstream::Network;
 
-use crate::config::document::{Section, read_networks, value};
+use crate::config::document::setting::{flag, list, optional, settings, socket};
+use crate::config::document::{Section, value};
 
-/// `[server]`: the public listener.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
-    pub listen: SocketAddr,
-    /// Base of the URLs we hand out; without a trailing slash.
-    pub public_url: Option<String>,
-    /// The name of this node; random for each process when absent.
-    pub node: Option<String>,
-    /// Whether paths are served that the contract does not name but current SDKs call.
-    pub sdk_aliases: bool,
-    /// Origins whose pages may read answers in a browser; `*` stands for all.
-    pub cors_origins: Vec<String>,
-    /// Peers exempt from the limit of connections for one address.
-    pub trusted_proxies: Vec<Network>,
-}
-
-impl Default for Server {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 8080)),
-            public_url: None,
-            node: None,
-            sdk_aliases: true,
-            cors_origins: Vec::new(),
-            trusted_proxies: Vec::new(),
-        }
-    }
-}
-
-impl Server {
-    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
-        let mut out = Self::default();
-        section.set("listen", &mut out.listen, value::socket);
-        out.public_url = section.value("public_url", value::web_address);
-        out.node = section.value("node", value::label);
-        section.flag("sdk_aliases", &mut out.sdk_aliases);
-        let origins = section.list("cors_origins", value::web_origin);
-        let origins = origins.unwrap_or_default().into_iter();
-        out.cors_origins = origins.map(|at| at.value).collect();
-        out.trusted_proxies = read_networks(&mut section, "trusted_proxies");
-        section.end();
-        out
+settings! {
+    /// The public listener.
+    pub struct Server in "server" {
+        /// Where callers reach the gateway.
+        pub listen: SocketAddr = socket("listen", (Ipv4Addr::UNSPECIFIED, 8080)),
+        /// The base of the media URLs that we hand out: the address that callers use. If left out, it is
+        /// `http://LISTEN`; a gateway that listens on all addresses then hands out URLs that work only on its
+        /// own machine.
+        pub public_url: Option<String> =
+            optional("public_url", value::web_address, r#""https://gateway.example.com""#),
+        /// The name of this node; random for each process if left out.
+        pub node: Option<String> = optional("node", value::label, r#""gateway-1""#),
+        /// Whether to serve paths that current SDKs call and the API does not name, such as `/v1/interactions`
+        /// and `/v1/messages/count_tokens`.
+        pub sdk_aliases: bool = flag("sdk_aliases", true),
+        /// Origins of web pages that may read answers in a browser (CORS), such as
+        /// `["https://app.example.com"]`, or `["*"]` for all. Such a page contains an API key, which everybody who
+        /// opens the page can read.
+        pub cors_origins: Vec<String> = list("cors_origins", value::web_origin),
+        /// Address ranges of proxies, which are exempt from `connections_per_address`.
+        pub trusted_proxies: Vec<Network> = list("trusted_proxies", value::network),
     }
 }

@@ -1,25 +1,34 @@
-//! Where durable state lies.
+//! `[store]`: where durable state is kept.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use toml::de::DeValue;
 
-use crate::config::document::{SecretSource, Section, read_source, value};
+use crate::config::document::setting::{
+    Example, Setting, count, millis_within, optional_path, secret, settings,
+};
+use crate::config::document::{SecretSource, Section, value};
 
-/// `[store]`: where wallets, keys, the ledger and the journal lie.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Store {
-    /// Which database.
-    pub url: StoreUrl,
-    /// The password of a `PostgreSQL` server.
-    pub password: Option<SecretSource>,
-    /// Certificates that vouch for a `PostgreSQL` server, beside the public ones.
-    pub ca_file: Option<PathBuf>,
-    /// How long a node that falls silent keeps its holds.
-    pub lease: Duration,
-    /// Free bytes of the disk below which no call is admitted.
-    pub disk_floor_bytes: u64,
+settings! {
+    /// Where wallets, keys, the ledger and the journal are kept.
+    pub struct Store in "store" {
+        /// The database with wallets, keys, the ledger and the journal: an embedded file for one node, or a
+        /// `PostgreSQL` server (15 or newer) that any number of nodes share:
+        /// `postgres://tollgate@db.example.com/tollgate?sslmode=require` (docs/operations.md). Of several
+        /// servers, `postgres://tollgate@a.example.com,b.example.com/tollgate`, the writable one is used.
+        pub url: StoreUrl = store_url("url", "tollgate-data/tollgate.db"),
+        /// The password of the `PostgreSQL` server.
+        pub password: Option<SecretSource> =
+            secret("password", r#"{ env = "TOLLGATE_DB_PASSWORD" }"#),
+        /// Certificates (PEM) of authorities that are trusted for the `PostgreSQL` server, beside the public ones.
+        pub ca_file: Option<PathBuf> = optional_path("ca_file", r#""db-ca.pem""#),
+        /// `PostgreSQL`: how long a silent node keeps its open holds before other nodes close them. Short leases
+        /// would be lost to an ordinary hiccup of the network.
+        pub lease: Duration = millis_within("lease_ms", 20_000, 1_000..=600_000),
+        /// Free disk space below which no call is admitted; 0 admits calls until the disk is full.
+        pub disk_floor_bytes: u64 = count("disk_floor_bytes", 512 * 1024 * 1024),
+    }
 }
 
 /// A database as `store.url` names it.
@@ -32,7 +41,7 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
-    /// The place as it may be shown.
+    /// The place, without a password.
     pub fn shown(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -41,57 +50,33 @@ impl StoreUrl {
     }
 }
 
-// A URL may hold a password.
+// A URL may contain a password.
 impl std::fmt::Debug for StoreUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.shown())
     }
 }
 
-impl Default for Store {
-    fn default() -> Self {
-        Self {
-            url: StoreUrl::File(PathBuf::from("tollgate-data/tollgate.db")),
-            password: None,
-            ca_file: None,
-            lease: Duration::from_secs(20),
-            disk_floor_bytes: 512 * 1024 * 1024,
-        }
+fn store_url(key: &'static str, file: &'static str) -> Setting<StoreUrl> {
+    Setting {
+        key,
+        default: StoreUrl::File(PathBuf::from(file)),
+        example: Example::Default(format!("\"sqlite:{file}\"")),
+        reader: Box::new(|section, key, default| {
+            match section.value(key, parse_url).unwrap_or(default) {
+                StoreUrl::File(path) => StoreUrl::File(section.folder().join(path)),
+                server @ StoreUrl::Server(_) => server,
+            }
+        }),
     }
 }
 
-impl Store {
-    pub(crate) fn read(mut section: Section<'_, '_, '_>, folder: &Path) -> Self {
-        let mut out = Self::default();
-        section.set("url", &mut out.url, store_url);
-        if let StoreUrl::File(path) = &mut out.url {
-            *path = folder.join(&path);
-        }
-        out.password = read_source(&mut section, "password", folder);
-        let ca_file = section.value("ca_file", value::text);
-        out.ca_file = ca_file.map(|file| folder.join(file));
-        section.set("lease_ms", &mut out.lease, lease);
-        section.set("disk_floor_bytes", &mut out.disk_floor_bytes, value::count);
-        section.end();
-        out
-    }
-}
-
-/// Shorter leases would be lost to an ordinary hiccup of the network.
-fn lease(raw: &DeValue<'_>) -> Result<Duration, String> {
-    let lease = value::millis(raw)?;
-    if lease < Duration::from_secs(1) || lease > Duration::from_secs(600) {
-        return Err("must be between 1000 and 600000".to_owned());
-    }
-    Ok(lease)
-}
-
-fn store_url(raw: &DeValue<'_>) -> Result<StoreUrl, String> {
+fn parse_url(raw: &DeValue<'_>) -> Result<StoreUrl, String> {
     let url = value::text(raw)?;
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         return match store::Server::at(&url).check() {
             Ok(()) => Ok(StoreUrl::Server(url)),
-            Err(reason) => Err(format!("is no usable PostgreSQL URL: {reason}")),
+            Err(reason) => Err(format!("is not a usable PostgreSQL URL: {reason}")),
         };
     }
     let path = url

@@ -1,57 +1,57 @@
-//! How asynchronous work is followed.
+//! `[tasks]`: how video tasks are polled and callbacks delivered.
 
 use std::time::Duration;
 
+use crate::config::document::setting::{Example, Setting, count, millis, settings};
 use crate::config::document::{Section, value};
 
-/// `[tasks]`: how asynchronous work is followed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tasks {
-    pub poll_first: Duration,
-    pub poll_max: Duration,
-    /// The pause before each further delivery of a callback.
-    pub callback_retry: Vec<Duration>,
-    /// How long a node has a task to itself; a poll takes a third of it at most.
-    pub lease: Duration,
-    /// How long ended tasks are kept.
-    pub retention_days: u32,
-}
-
-/// The contract allows four deliveries: the first and three more.
+/// The API allows four deliveries: the first and three retries.
 const CALLBACK_RETRIES_MAX: usize = 3;
 
-impl Default for Tasks {
-    fn default() -> Self {
-        Self {
-            poll_first: Duration::from_secs(5),
-            poll_max: Duration::from_secs(30),
-            callback_retry: [10, 60, 600].map(Duration::from_secs).to_vec(),
-            lease: Duration::from_secs(60),
-            retention_days: 30,
-        }
+settings! {
+    /// How video tasks are polled, and how callbacks are delivered.
+    pub struct Tasks in "tasks" {
+        /// The time before the first poll of an upstream's task. It grows with each poll.
+        pub poll_first: Duration = millis("poll_first_ms", 5_000),
+        /// The longest time between two polls.
+        pub poll_max: Duration = millis("poll_max_ms", 30_000),
+        /// The time before each further delivery of a callback; at most three.
+        pub callback_retry: Vec<Duration> =
+            callback_retry("callback_retry_ms", &[10_000, 60_000, 600_000]),
+        /// How long a node owns a task. One poll takes at most a third of it.
+        pub lease: Duration = millis("lease_ms", 60_000),
+        /// How many days ended tasks are kept. Their charges are kept for ever.
+        pub retention_days: u32 = count("retention_days", 30),
     }
 }
 
 impl Tasks {
-    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
-        let mut out = Self::default();
-        section.millis("poll_first_ms", &mut out.poll_first);
-        section.millis("poll_max_ms", &mut out.poll_max);
-        if out.poll_max < out.poll_first {
+    /// Reads the table. The poll interval cannot shrink.
+    pub(crate) fn read_checked(section: &mut Section<'_, '_, '_>) -> Self {
+        let tasks = Self::read(section);
+        if tasks.poll_max < tasks.poll_first {
             section.report("poll_max_ms is below poll_first_ms");
         }
-        if let Some(pauses) = section.list("callback_retry_ms", value::millis) {
+        tasks
+    }
+}
+
+fn callback_retry(key: &'static str, default: &'static [u64]) -> Setting<Vec<Duration>> {
+    Setting {
+        key,
+        default: default.iter().copied().map(Duration::from_millis).collect(),
+        example: Example::Default(format!("{default:?}")),
+        reader: Box::new(|section, key, default| {
+            let Some(pauses) = section.list(key, value::millis) else {
+                return default;
+            };
             if let Some(extra) = pauses.get(CALLBACK_RETRIES_MAX) {
                 let message = "is one too many: a callback is delivered 4 times at most";
                 section
                     .log
                     .report(Some(extra.span.clone()), extra.key.as_str(), message);
             }
-            out.callback_retry = pauses.into_iter().map(|at| at.value).collect();
-        }
-        section.millis("lease_ms", &mut out.lease);
-        section.set("retention_days", &mut out.retention_days, value::count);
-        section.end();
-        out
+            pauses.into_iter().map(|at| at.value).collect()
+        }),
     }
 }

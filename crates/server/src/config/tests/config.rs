@@ -151,7 +151,7 @@ fn places_of_money_media_and_secrets_are_checked() {
         (
             "[store]\nurl = 'postgres://db/x?sslmode=perhaps'",
             &[
-                "2:7 store.url: is no usable PostgreSQL URL: invalid connection string: invalid value for option `sslmode`",
+                "2:7 store.url: is not a usable PostgreSQL URL: invalid connection string: invalid value for option `sslmode`",
             ],
         ),
         (

@@ -1,4 +1,4 @@
-//! `config/example.toml` says what the code does.
+//! `config/example.toml` shows every setting, and its commented entries work.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,14 +11,14 @@ use crate::config::*;
 
 const EXAMPLE: &str = include_str!("../../../../../config/example.toml");
 
-/// Every variable that ends so is set.
+/// Every variable whose name looks like that of a secret is set.
 fn environment(name: &str) -> Option<String> {
     const SECRETS: [&str; 4] = ["_KEY", "_ID", "_TOKEN", "_PASSWORD"];
     let is_set = SECRETS.iter().any(|kind| name.ends_with(kind));
     is_set.then(|| "secret".to_owned())
 }
 
-/// The example with every commented setting in force.
+/// The example with the commented settings uncommented.
 fn uncommented() -> String {
     let is_setting = |text: &str| {
         let name = text.split_once(" = ").map(|(name, _)| name);
@@ -32,6 +32,38 @@ fn uncommented() -> String {
         _ => line,
     };
     EXAMPLE.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The tables of settings stand between these two lines of the example.
+const TABLES_START: &str = "[server]\n";
+const TABLES_END: &str = "# Channels: upstream accounts.";
+
+#[test]
+fn the_example_shows_every_setting_as_it_is_declared() {
+    let (head, rest) = EXAMPLE.split_once(TABLES_START).unwrap();
+    let (_, tail) = rest.split_once(TABLES_END).unwrap();
+    let tables = [
+        Server::example(),
+        Admin::example(),
+        Store::example(),
+        Media::example(),
+        Outbound::example(),
+        Tasks::example(),
+        Limits::example(),
+        Timeouts::example(),
+        Ledger::example(),
+        Journal::example(),
+    ];
+    let expected = format!("{head}{}{TABLES_END}{tail}", tables.concat());
+    if EXAMPLE != expected && std::env::var_os("TOLLGATE_WRITE_EXAMPLE").is_some() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/example.toml");
+        std::fs::write(file, &expected).unwrap();
+    }
+    let advice = "TOLLGATE_WRITE_EXAMPLE=1 makes this test write config/example.toml";
+    for (shown, declared) in EXAMPLE.lines().zip(expected.lines()) {
+        assert_eq!(shown, declared, "{advice}");
+    }
+    assert_eq!(EXAMPLE.len(), expected.len(), "{advice}");
 }
 
 #[test]
@@ -53,9 +85,9 @@ fn every_setting_stands_in_the_example() {
     collect(document.get_ref(), "", &mut shown);
     for known in known_settings(&text) {
         let name = known.rsplit('.').next().unwrap_or_default();
-        // Both forms of a secret are shown once, in a sentence of `admin.token`.
+        // The comment of `admin.token` shows both forms of a secret.
         let is_source = matches!(name, "env" | "file");
-        // A second name of a setting is told in the sentence of the first.
+        // The comment of a setting names its second name.
         let is_told = EXAMPLE.contains(&format!("`{name}` means the same"));
         assert!(shown.contains(&known) || is_source || is_told, "{known}");
     }

@@ -38,14 +38,14 @@ pub(crate) enum Base {
 }
 
 impl Preset {
-    const ALL: [(&'static str, Self); 7] = [
-        ("openai", Self::Openai),
-        ("anthropic", Self::Anthropic),
-        ("gemini", Self::Gemini),
-        ("xai", Self::Xai),
-        ("ark", Self::Ark),
-        ("openai-compatible", Self::OpenaiCompatible),
-        ("sim", Self::Sim),
+    const ALL: [Self; 7] = [
+        Self::Openai,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::Xai,
+        Self::Ark,
+        Self::OpenaiCompatible,
+        Self::Sim,
     ];
 
     /// The name in a configuration file.
@@ -181,19 +181,19 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    const ALL: [(&'static str, Self); 12] = [
-        ("chat", Self::Chat),
-        ("responses", Self::Responses),
-        ("messages", Self::Messages),
-        ("generate", Self::Generate),
-        ("interactions", Self::Interactions),
-        ("embeddings", Self::Embeddings),
-        ("images", Self::Images),
-        ("video-a", Self::VideoA),
-        ("omni", Self::Omni),
-        ("predict", Self::Predict),
-        ("content-task", Self::ContentTask),
-        ("voice", Self::Voice),
+    const ALL: [Self; 12] = [
+        Self::Chat,
+        Self::Responses,
+        Self::Messages,
+        Self::Generate,
+        Self::Interactions,
+        Self::Embeddings,
+        Self::Images,
+        Self::VideoA,
+        Self::Omni,
+        Self::Predict,
+        Self::ContentTask,
+        Self::Voice,
     ];
 
     /// The name in a configuration file.
@@ -246,16 +246,6 @@ pub struct UnknownName {
     known: String,
 }
 
-impl UnknownName {
-    fn new<T>(name: &str, table: &[(&'static str, T)]) -> Self {
-        let known: Vec<_> = table.iter().map(|(known, _)| *known).collect();
-        Self {
-            name: name.to_owned(),
-            known: known.join(" "),
-        }
-    }
-}
-
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} is none of: {}", self.name, self.known)
@@ -264,19 +254,22 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-fn find<T: Copy>(name: &str, table: &[(&'static str, T)]) -> Result<T, UnknownName> {
-    table
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, value)| *value)
-        .ok_or_else(|| UnknownName::new(name, table))
+fn find<T: Copy>(name: &str, all: &[T], as_str: fn(T) -> &'static str) -> Result<T, UnknownName> {
+    let found = all.iter().copied().find(|it| as_str(*it) == name);
+    found.ok_or_else(|| {
+        let known: Vec<_> = all.iter().map(|it| as_str(*it)).collect();
+        UnknownName {
+            name: name.to_owned(),
+            known: known.join(" "),
+        }
+    })
 }
 
 impl FromStr for Preset {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find(name, &Self::ALL)
+        find(name, &Self::ALL, Self::as_str)
     }
 }
 
@@ -284,7 +277,7 @@ impl FromStr for Protocol {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find(name, &Self::ALL)
+        find(name, &Self::ALL, Self::as_str)
     }
 }
 
@@ -330,13 +323,11 @@ mod tests {
 
     #[test]
     fn every_name_reads_back_as_itself() {
-        for (name, preset) in Preset::ALL {
-            assert_eq!(preset.as_str(), name);
-            assert_eq!(name.parse::<Preset>().unwrap(), preset);
+        for preset in Preset::ALL {
+            assert_eq!(preset.as_str().parse(), Ok(preset));
         }
-        for (name, protocol) in Protocol::ALL {
-            assert_eq!(protocol.as_str(), name);
-            assert_eq!(name.parse::<Protocol>().unwrap(), protocol);
+        for protocol in Protocol::ALL {
+            assert_eq!(protocol.as_str().parse(), Ok(protocol));
         }
     }
 
@@ -351,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_dialect_is_the_protocol_of_its_name() {
-        for (_, protocol) in Protocol::ALL {
+        for protocol in Protocol::ALL {
             if let Some(dialect) = protocol.dialect() {
                 assert_eq!(Protocol::from(dialect), protocol);
             }

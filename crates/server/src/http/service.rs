@@ -1,6 +1,7 @@
 //! What happens to every request: its endpoint is found, its handler runs, its answer is written.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -18,38 +19,40 @@ use super::panics::catch_panic;
 use super::response::{self, Grant, ResponseBody};
 
 /// Answers one request. It always answers: refusals and panics have their error envelope too.
-pub(crate) async fn serve(
+///
+/// hyper copies this future for every request, so it is kept small: an `async fn` would store its
+/// arguments twice, and the handlers borrow the head of the request.
+pub(crate) fn serve(
     connection: Arc<Connection>,
     request: Request<Incoming>,
-) -> Result<Response<ResponseBody>, Infallible> {
-    let is_head = request.method() == Method::HEAD;
-    let grant = connection.listener.cors.as_ref();
-    let grant = grant.map(|cors| cors.grant(&request));
+) -> impl Future<Output = Result<Response<ResponseBody>, Infallible>> {
+    let (mut head, body) = request.into_parts();
+    let listener = &connection.listener;
+    let is_head = head.method == Method::HEAD;
+    let grant = listener.cors.as_ref();
+    let grant = grant.map(|cors| cors.grant(&head.method, &head.headers));
     let is_preflight = grant.as_ref().is_some_and(Grant::is_preflight);
-    let target = Target::find(
-        request.method(),
-        request.uri().path(),
-        connection.listener.limits.sdk_aliases,
-    );
-    let response = match begin(connection, &target, is_preflight) {
-        Err(refusal) => refusal,
-        Ok(context) => {
-            // In a block of its own, because the context moves into its answer.
-            let handled = {
-                let handler = pin!(dispatch(&context, target, request));
-                catch_panic(handler).await
-            };
-            match handled {
-                Ok(Ok(output)) => answer(context, output),
-                Ok(Err(failed)) => response::failed_call(context, &failed),
-                Err(_) => {
-                    context.report_panic("a request");
-                    response::failure(context, &Failure::internal())
-                }
+    let target = Target::find(&head.method, head.uri.path(), listener.limits.sdk_aliases);
+    async move {
+        let context = match begin(connection, &target, is_preflight) {
+            Ok(context) => context,
+            Err(refusal) => return Ok(response::finish(refusal, grant, is_head)),
+        };
+        // In a block of its own, because the context moves into its answer.
+        let handled = {
+            let handler = pin!(dispatch(&context, target, &mut head, body));
+            catch_panic(handler).await
+        };
+        let response = match handled {
+            Ok(Ok(output)) => answer(context, output),
+            Ok(Err(failed)) => response::failed_call(context, &failed),
+            Err(_) => {
+                context.report_panic("a request");
+                response::failure(context, &Failure::internal())
             }
-        }
-    };
-    Ok(response::finish(response, grant, is_head))
+        };
+        Ok(response::finish(response, grant, is_head))
+    }
 }
 
 /// Registers a request. Answers at once if the request is refused for its framing or because the node

@@ -1,7 +1,7 @@
 //! Recognises the caller of a request and runs the handler of its endpoint.
 
 use engine::{Caller, Engine, FailedCall};
-use http::Request;
+use http::request::Parts;
 use hyper::body::Incoming;
 use ledger::Balance;
 use protocol::{Dialect, Failure};
@@ -19,24 +19,23 @@ use crate::http::request::{credentials, headers};
 pub(crate) async fn dispatch(
     context: &RequestContext,
     target: Target,
-    request: Request<Incoming>,
+    head: &mut Parts,
+    body: Incoming,
 ) -> Result<Output, FailedCall> {
     let (engine, limits) = (context.engine(), context.limits());
-    headers::check_head(request.headers(), request.uri(), limits)?;
-    if websocket::is_misplaced(&target.endpoint, &request, limits.sdk_aliases) {
+    headers::check_head(&head.headers, &head.uri, limits)?;
+    if websocket::is_misplaced(&target.endpoint, head, limits.sdk_aliases) {
         return Err(Failure::websocket_not_supported().into());
     }
     if target.endpoint == Endpoint::Unknown {
         return Err(not_served().into());
     }
     if let Endpoint::Media(path, name) = target.endpoint {
-        let (method, headers) = (request.method(), request.headers());
         let address = limits.limited_address(context.connection.slot.address());
-        return Ok(media::serve(engine, address, name, path, method, headers)
-            .await
-            .map(Output::Media)?);
+        let reply = Box::pin(media::serve(engine, address, name, path, head)).await?;
+        return Ok(Output::Media(reply));
     }
-    let secret = credentials::find(target.family, request.headers(), request.uri())
+    let secret = credentials::find(target.family, &head.headers, &head.uri)
         .map_err(|_| Failure::invalid_api_key())?;
     let caller = engine
         .recognise(secret, &context.connection.last_key)
@@ -47,14 +46,19 @@ pub(crate) async fn dispatch(
         Endpoint::GoogleModels => Ok(Output::Document(catalog::google_list(&engine.catalog()))),
         Endpoint::Model(id) => Ok(with_model(engine, &id, catalog::one)?),
         Endpoint::GoogleModel(id) => Ok(with_model(engine, &id, catalog::google_one)?),
-        Endpoint::Balance => Ok(balance(engine, caller).await?),
-        Endpoint::Text(Dialect::Interactions) => text::interactions(context, caller, request).await,
-        Endpoint::Text(dialect) => text::text(context, caller, dialect, None, request).await,
+        Endpoint::Balance => Ok(Box::pin(balance(engine, caller)).await?),
+        Endpoint::Text(Dialect::Interactions) => {
+            text::interactions(context, caller, head, body).await
+        }
+        Endpoint::Text(dialect) => text::text(context, caller, dialect, None, head, body).await,
         Endpoint::Named(named) => {
-            text::text(context, caller, Dialect::Generate, Some(named), request).await
+            text::text(context, caller, Dialect::Generate, Some(named), head, body).await
         }
         Endpoint::TokenCount(dialect) => {
-            Box::pin(text::token_count(context, caller, dialect, None, request)).await
+            Box::pin(text::token_count(
+                context, caller, dialect, None, head, body,
+            ))
+            .await
         }
         Endpoint::NamedTokenCount(model) => {
             let dialect = Dialect::Generate;
@@ -63,32 +67,33 @@ pub(crate) async fn dispatch(
                 caller,
                 dialect,
                 Some(model),
-                request,
+                head,
+                body,
             ))
             .await
         }
-        Endpoint::Embeddings => embeddings::embeddings(context, caller, None, request).await,
+        Endpoint::Embeddings => embeddings::embeddings(context, caller, None, head, body).await,
         Endpoint::Contents(named) => {
-            embeddings::embeddings(context, caller, Some(named), request).await
+            embeddings::embeddings(context, caller, Some(named), head, body).await
         }
         Endpoint::Images(operation) => {
-            Box::pin(images::images(context, caller, operation, request)).await
+            Box::pin(images::images(context, caller, operation, head, body)).await
         }
-        Endpoint::Speech(form) => voice::speech(context, caller, form, request).await,
+        Endpoint::Speech(form) => voice::speech(context, caller, form, head, body).await,
         Endpoint::Transcript(form) => {
-            Box::pin(voice::transcript(context, caller, form, request)).await
+            Box::pin(voice::transcript(context, caller, form, head, body)).await
         }
-        Endpoint::Voices(name) => Box::pin(voice::voices(context, caller, name, &request)).await,
+        Endpoint::Voices(name) => Box::pin(voice::voices(context, caller, name, head)).await,
         Endpoint::WebSocket(path) => {
-            let upgrade = Box::pin(websocket::open(context, caller, path, request)).await?;
+            let upgrade = Box::pin(websocket::open(context, caller, path, head)).await?;
             Ok(Output::WebSocket(Box::new(upgrade)))
         }
-        Endpoint::Video(ask) => tasks::create(context, caller, ask, request).await,
+        Endpoint::Video(ask) => tasks::create(context, caller, ask, head, body).await,
         Endpoint::Task(id) => Ok(Output::Document(
             engine.task(&caller.key, &id).await?.into(),
         )),
         Endpoint::ContentTasks => {
-            let query = tasks::list_query(request.uri())?;
+            let query = tasks::list_query(&head.uri)?;
             let list = engine.content_tasks(&caller.key, query).await?;
             Ok(Output::Document(list))
         }

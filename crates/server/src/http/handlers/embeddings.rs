@@ -1,7 +1,7 @@
 //! Embeddings: `/v1/embeddings`, and those of Generate Content, whose path names the model.
 
 use engine::{Caller, EmbeddingsCall, EmbeddingsPath, FailedCall};
-use http::Request;
+use http::request::Parts;
 use hyper::body::Incoming;
 
 use super::output::Output;
@@ -12,14 +12,15 @@ pub(super) async fn embeddings(
     context: &RequestContext,
     caller: &Caller,
     named: Option<EmbeddingsPath>,
-    request: Request<Incoming>,
+    head: &Parts,
+    body: Incoming,
 ) -> Result<Output, FailedCall> {
-    headers::check_json_call(request.headers())?;
+    headers::check_json_call(&head.headers)?;
     let limits = context
         .limits()
         .body(context.limits().body_embeddings_bytes);
     let account = context.memory_account(caller);
-    let body = body::read(request.into_body(), limits, account).await?;
+    let body = body::read(body, limits, account).await?;
     let call = EmbeddingsCall {
         arrival: context.arrival(caller),
         named,

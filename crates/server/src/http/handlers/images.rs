@@ -1,7 +1,7 @@
 //! Images: generations and edits. An edit comes as a form or as JSON.
 
 use engine::{Caller, FailedCall, ImagesBody, ImagesCall};
-use http::Request;
+use http::request::Parts;
 use hyper::body::Incoming;
 use protocol::images::Asked as ImageOperation;
 
@@ -13,19 +13,20 @@ pub(super) async fn images(
     context: &RequestContext,
     caller: &Caller,
     operation: ImageOperation,
-    request: Request<Incoming>,
+    head: &Parts,
+    body: Incoming,
 ) -> Result<Output, FailedCall> {
-    headers::refuse_idempotency_key(request.headers())?;
+    headers::refuse_idempotency_key(&head.headers)?;
     let limits = context.limits().body(context.limits().body_image_bytes);
     let account = context.memory_account(caller);
-    let is_form = operation == ImageOperation::Edit && headers::is_form(request.headers());
+    let is_form = operation == ImageOperation::Edit && headers::is_form(&head.headers);
     let body = if is_form {
-        let reader = headers::form_reader(request.headers())?;
-        let (form, share) = body::read_form(request.into_body(), reader, limits, account).await?;
+        let reader = headers::form_reader(&head.headers)?;
+        let (form, share) = body::read_form(body, reader, limits, account).await?;
         ImagesBody::Form(form, share)
     } else {
-        headers::check_json_headers(request.headers())?;
-        ImagesBody::Json(body::read(request.into_body(), limits, account).await?)
+        headers::check_json_headers(&head.headers)?;
+        ImagesBody::Json(body::read(body, limits, account).await?)
     };
     let call = ImagesCall {
         arrival: context.arrival(caller),

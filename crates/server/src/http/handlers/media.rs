@@ -9,6 +9,7 @@ use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, ETAG,
     EXPIRES, HeaderName, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE, X_CONTENT_TYPE_OPTIONS,
 };
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
@@ -43,9 +44,9 @@ pub(super) async fn serve(
     address: Option<IpAddr>,
     name: Option<MediaName>,
     path: MediaPath,
-    method: &Method,
-    headers: &HeaderMap,
+    request: &Parts,
 ) -> Result<MediaReply, Failure> {
+    let (method, headers) = (&request.method, &request.headers);
     let name = name.ok_or_else(not_found)?;
     let place = engine.read_media(address)?;
     let now = clock::now();

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use engine::{Caller, FailedCall, ListQuery, VideoCall, VideoEndpoint};
-use http::{Request, Uri};
+use http::Uri;
+use http::request::Parts;
 use hyper::body::Incoming;
 use protocol::Failure;
 
@@ -16,12 +17,13 @@ pub(super) async fn create(
     context: &RequestContext,
     caller: &Caller,
     ask: VideoEndpoint,
-    request: Request<Incoming>,
+    head: &Parts,
+    body: Incoming,
 ) -> Result<Output, FailedCall> {
-    headers::check_json_call(request.headers())?;
+    headers::check_json_call(&head.headers)?;
     let limits = context.limits().body(context.limits().body_video_bytes);
     let account = context.memory_account(caller);
-    let body = body::read(request.into_body(), limits, account).await?;
+    let body = body::read(body, limits, account).await?;
     let call = VideoCall {
         arrival: context.arrival(caller),
         ask,

@@ -1,7 +1,7 @@
 //! Text calls of the five dialects, and the token counts of their requests.
 
 use engine::{Caller, FailedCall, TextCall, TextPath, TokenCountCall, VideoCall, VideoEndpoint};
-use http::Request;
+use http::request::Parts;
 use hyper::body::Incoming;
 use protocol::{Dialect, Failure};
 
@@ -15,13 +15,14 @@ pub(super) async fn text(
     caller: &Caller,
     dialect: Dialect,
     named: Option<TextPath>,
-    request: Request<Incoming>,
+    head: &Parts,
+    body: Incoming,
 ) -> Result<Output, FailedCall> {
-    headers::check_json_call(request.headers())?;
-    let extra = headers::forwarded(dialect, request.headers());
+    headers::check_json_call(&head.headers)?;
+    let extra = headers::forwarded(dialect, &head.headers);
     let limits = context.limits().body(context.limits().body_text_bytes);
     let account = context.memory_account(caller);
-    let body = body::read(request.into_body(), limits, account).await?;
+    let body = body::read(body, limits, account).await?;
     let call = TextCall {
         arrival: context.arrival(caller),
         dialect,
@@ -38,16 +39,17 @@ pub(super) async fn token_count(
     caller: &Caller,
     dialect: Dialect,
     named: Option<String>,
-    request: Request<Incoming>,
+    head: &Parts,
+    body: Incoming,
 ) -> Result<Output, FailedCall> {
-    headers::check_json_call(request.headers())?;
-    let extra = headers::forwarded(dialect, request.headers());
+    headers::check_json_call(&head.headers)?;
+    let extra = headers::forwarded(dialect, &head.headers);
     let limits = context.limits().body(context.limits().body_text_bytes);
     // Before the body is read: a key above its limit must not keep the node busy with large bodies.
     let arrival = context.arrival(caller);
     context.engine().take_token_count(&arrival, caller)?;
     let account = context.memory_account(caller);
-    let body = body::read(request.into_body(), limits, account).await?;
+    let body = body::read(body, limits, account).await?;
     let call = TokenCountCall {
         arrival,
         dialect,
@@ -63,14 +65,15 @@ pub(super) async fn token_count(
 pub(super) async fn interactions(
     context: &RequestContext,
     caller: &Caller,
-    request: Request<Incoming>,
+    head: &Parts,
+    body: Incoming,
 ) -> Result<Output, FailedCall> {
-    headers::check_json_call(request.headers())?;
-    let extra = headers::forwarded(Dialect::Interactions, request.headers());
+    headers::check_json_call(&head.headers)?;
+    let extra = headers::forwarded(Dialect::Interactions, &head.headers);
     let (engine, limits) = (context.engine(), context.limits());
     let bytes_max = limits.body_text_bytes.max(limits.body_video_bytes);
     let account = context.memory_account(caller);
-    let body = body::read(request.into_body(), limits.body(bytes_max), account).await?;
+    let body = body::read(body, limits.body(bytes_max), account).await?;
     let is_video = engine.is_video_interaction(&body);
     let bytes_max = if is_video {
         limits.body_video_bytes

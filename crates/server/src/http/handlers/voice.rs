@@ -1,7 +1,7 @@
 //! Voice over HTTP: speech, transcripts and voices.
 
 use engine::{Caller, FailedCall, SpeechCall, TranscriptCall, VoiceForm, VoicesCall};
-use http::Request;
+use http::request::Parts;
 use hyper::body::Incoming;
 use protocol::Failure;
 
@@ -14,12 +14,13 @@ pub(super) async fn speech(
     context: &RequestContext,
     caller: &Caller,
     form: VoiceForm,
-    request: Request<Incoming>,
+    head: &Parts,
+    body: Incoming,
 ) -> Result<Output, FailedCall> {
-    headers::check_json_call(request.headers())?;
+    headers::check_json_call(&head.headers)?;
     let limits = context.limits().body(context.limits().body_tts_bytes);
     let account = context.memory_account(caller);
-    let body = body::read(request.into_body(), limits, account).await?;
+    let body = body::read(body, limits, account).await?;
     let call = SpeechCall {
         arrival: context.arrival(caller),
         form,
@@ -34,21 +35,22 @@ pub(super) async fn transcript(
     context: &RequestContext,
     caller: &Caller,
     form: VoiceForm,
-    request: Request<Incoming>,
+    head: &Parts,
+    body: Incoming,
 ) -> Result<Output, FailedCall> {
     const FIELDS_BYTES: usize = 1 << 20;
-    headers::refuse_idempotency_key(request.headers())?;
-    if !headers::is_form(request.headers()) {
+    headers::refuse_idempotency_key(&head.headers)?;
+    if !headers::is_form(&head.headers) {
         let message = "This endpoint takes `multipart/form-data`.";
         return Err(Failure::unsupported_media_type(message).into());
     }
-    let reader = headers::form_reader(request.headers())?;
+    let reader = headers::form_reader(&head.headers)?;
     let file_bytes_max = context.limits().body_stt_bytes;
     let limits = context
         .limits()
         .body(file_bytes_max.saturating_add(FIELDS_BYTES));
     let (account, media) = (context.memory_account(caller), context.engine().media());
-    let read = body::read_spooled_form(request.into_body(), reader, "file", limits, account, media);
+    let read = body::read_spooled_form(body, reader, "file", limits, account, media);
     let (fields, spool, share) = read.await?;
     let call = TranscriptCall {
         arrival: context.arrival(caller),
@@ -66,10 +68,10 @@ pub(super) async fn voices(
     context: &RequestContext,
     caller: &Caller,
     voice: Option<String>,
-    request: &Request<Incoming>,
+    head: &Parts,
 ) -> Result<Output, FailedCall> {
-    headers::refuse_idempotency_key(request.headers())?;
-    let query = Query::read(request.uri())?;
+    headers::refuse_idempotency_key(&head.headers)?;
+    let query = Query::read(&head.uri)?;
     query.refuse_choices()?;
     let model = query.get("model")?;
     let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;

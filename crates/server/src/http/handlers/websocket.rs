@@ -4,8 +4,8 @@ use std::pin::pin;
 
 use engine::{Caller, FailedCall, OpenSession, SessionCall, SessionKind};
 use http::header::{CONNECTION, UPGRADE};
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
-use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use protocol::voice::Listened;
@@ -54,13 +54,15 @@ pub(super) async fn open(
     context: &RequestContext,
     caller: &Caller,
     path: WebSocketPath,
-    mut request: Request<Incoming>,
+    head: &mut Parts,
 ) -> Result<WebSocketUpgrade, FailedCall> {
-    headers::refuse_idempotency_key(request.headers())?;
-    let accept = accept_key(&request)?;
-    let subprotocol = offers_realtime(request.headers());
-    let upgrade = hyper::upgrade::on(&mut request);
-    let query = Query::read(request.uri())?;
+    headers::refuse_idempotency_key(&head.headers)?;
+    let accept = accept_key(head)?;
+    let subprotocol = offers_realtime(&head.headers);
+    let mut request = Request::new(());
+    *request.extensions_mut() = std::mem::take(&mut head.extensions);
+    let upgrade = hyper::upgrade::on(request);
+    let query = Query::read(&head.uri)?;
     query.refuse_choices()?;
     let kind = match path {
         WebSocketPath::Realtime => {
@@ -80,7 +82,7 @@ pub(super) async fn open(
     };
     let model = query.get("model")?;
     let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
-    let key = credentials::find(Family::OpenAi, request.headers(), request.uri());
+    let key = credentials::find(Family::OpenAi, &head.headers, &head.uri);
     let key = key.map_err(|_| Failure::invalid_api_key())?;
     let call = SessionCall {
         arrival: context.arrival(caller),
@@ -98,25 +100,21 @@ pub(super) async fn open(
 }
 
 /// Whether a request asks for a WebSocket on a path that serves something else.
-pub(super) fn is_misplaced(
-    endpoint: &Endpoint,
-    request: &Request<Incoming>,
-    aliases: bool,
-) -> bool {
-    request.method() == Method::GET
+pub(super) fn is_misplaced(endpoint: &Endpoint, head: &Parts, aliases: bool) -> bool {
+    head.method == Method::GET
         && !matches!(endpoint, Endpoint::WebSocket(_))
-        && has_token(request.headers(), &UPGRADE, "websocket")
-        && Target::is_served(request.uri().path(), aliases)
+        && has_token(&head.headers, &UPGRADE, "websocket")
+        && Target::is_served(head.uri.path(), aliases)
 }
 
 /// The value of `Sec-WebSocket-Accept`; an error if the request is not a WebSocket handshake.
-fn accept_key(request: &Request<Incoming>) -> Result<HeaderValue, Failure> {
-    let headers = request.headers();
-    let is_websocket = request.method() == Method::GET
+fn accept_key(head: &Parts) -> Result<HeaderValue, Failure> {
+    let headers = &head.headers;
+    let is_websocket = head.method == Method::GET
         && has_token(headers, &UPGRADE, "websocket")
         && has_token(headers, &CONNECTION, "upgrade")
         && headers.get(VERSION).is_some_and(|it| it == "13")
-        && request.version() == Version::HTTP_11;
+        && head.version == Version::HTTP_11;
     let key = headers.get(KEY).filter(|_| is_websocket);
     let key = key.ok_or_else(Failure::upgrade_required)?;
     if !is_nonce(key.as_bytes()) {

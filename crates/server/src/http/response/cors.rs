@@ -7,7 +7,7 @@ use http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
     ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
 };
-use http::{HeaderMap, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderValue, Method};
 
 const ANY: &str = "*";
 /// All methods that some path serves.
@@ -56,8 +56,7 @@ impl Cors {
     }
 
     /// Decides the permission for the answer to this request.
-    pub(crate) fn grant<T>(&self, request: &Request<T>) -> Grant {
-        let headers = request.headers();
+    pub(crate) fn grant(&self, method: &Method, headers: &HeaderMap) -> Grant {
         let origin = match self {
             // Also if the request has no origin, because a cache may serve the answer to one that has.
             Self::Any => Some(HeaderValue::from_static(ANY)),
@@ -68,7 +67,7 @@ impl Cors {
         };
         Grant {
             preflight: origin.is_some()
-                && request.method() == Method::OPTIONS
+                && method == Method::OPTIONS
                 && headers.contains_key(ORIGIN)
                 && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD),
             headers: headers.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned(),

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Metaphors that were replaced by plain names. New code must not use them again.
 RETIRED_NAMES = """
     Apart Bell Desk Gates Glance Joined Keeper Kit Lanes Miss OpenBooks Pace Pen Pulse Purse Rack Sheet SocketAsk Speaker Talk
-    Tariff Trial Tunnel Way open_books rehost rope
+    Tariff Trial Tunnel Way give_way open_books rehost rope
 """.split()
 INVARIANTS = ROOT / "docs/invariants.md"
 API = ROOT / "docs/api"

@@ -136,8 +136,8 @@ impl Gateway {
     }
 }
 
-/// Starts what runs beside the listeners. Work on tasks stops together with the public listener, because
-/// [`Engine::finish`] waits for whatever that work has begun.
+/// Starts the work that runs beside the listeners. Work on tasks stops together with the public listener,
+/// because [`Engine::finish`] then waits for what it has started.
 fn run_in_background(
     engine: &Arc<Engine>,
     config: &Config,
@@ -146,18 +146,9 @@ fn run_in_background(
 ) -> Vec<JoinHandle<()>> {
     let engine = || Arc::clone(engine);
     let mut running = vec![
-        spawn_until(stop_public, {
-            let engine = engine();
-            async move { engine.follow_tasks().await }
-        }),
-        spawn_until(stop_public, {
-            let engine = engine();
-            async move { engine.deliver_callbacks().await }
-        }),
-        spawn_until(stop_public, {
-            let engine = engine();
-            async move { engine.forget_tasks().await }
-        }),
+        spawn_until(stop_public, engine().follow_tasks()),
+        spawn_until(stop_public, engine().deliver_callbacks()),
+        spawn_until(stop_public, engine().forget_tasks()),
         spawn_until(stop_all, {
             let engine = engine();
             async move { engine.sweep_media().await }

@@ -24,8 +24,8 @@ pub(crate) struct RequestContext {
     /// The caller, once its key is recognised. While this exists, the request counts among the
     /// requests of its key.
     pub(crate) caller: OnceLock<Caller>,
-    /// A place among the calls of the node, until the call is settled.
-    pub(crate) place: Option<CallSlot>,
+    /// Counts the request among the calls of the node, until the call is settled.
+    pub(crate) call_slot: Option<CallSlot>,
     pub(crate) _serving: ServingGuard,
 }
 

@@ -1,8 +1,8 @@
 //! The public listener: HTTP in, engine calls, HTTP out.
 //!
 //! `listener` accepts connections, `connection` and `serve_connection` run and time them, `framing`
-//! checks where their requests end. Every request passes through `service`: `endpoint` finds out what it
-//! asks for, `request` reads it, a handler in `handlers` calls the engine, and `response` writes the
+//! checks where their requests end. Every request passes through `service`: `endpoint` finds what it asks
+//! for, `request` reads it, a handler in `handlers` calls the engine, and `response` writes the
 //! headers and the body of the answer.
 
 mod connection;

@@ -9,7 +9,7 @@ pub(super) fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
         let digits = escape.as_bytes().get(..2);
         digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
     });
-    // The decoder would leave an invalid escape as it stands.
+    // The decoder would copy an invalid escape unchanged.
     let decoded = percent_encoding::percent_decode_str(text);
     is_valid.then(|| decoded.decode_utf8().ok()).flatten()
 }

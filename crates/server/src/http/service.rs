@@ -63,15 +63,15 @@ fn begin(
     target: &Target,
     is_preflight: bool,
 ) -> Result<RequestContext, Response<ResponseBody>> {
-    // Only calls need a place, so a full node still answers questions about balances and models.
-    let place = target
+    // Only calls need a slot, so a full node still shows balances and models.
+    let call_slot = target
         .endpoint
         .is_call()
         .then(|| connection.listener.engine.enter())
         .transpose();
     connection.tally.arrived();
-    let (place, is_full) = match place {
-        Ok(place) => (place, None),
+    let (call_slot, node_is_full) = match call_slot {
+        Ok(slot) => (slot, None),
         Err(failure) => (None, Some(failure)),
     };
     let context = RequestContext {
@@ -80,7 +80,7 @@ fn begin(
         endpoint: target.endpoint.template(),
         arrived: Instant::now(),
         caller: OnceLock::new(),
-        place,
+        call_slot,
         _serving: connection.timers.begin_request(),
         connection,
     };
@@ -88,7 +88,7 @@ fn begin(
         let failure = Failure::invalid(refused.message());
         return Err(response::failure_and_close(context, &failure));
     }
-    if let Some(failure) = is_full {
+    if let Some(failure) = node_is_full {
         return Err(response::failure(context, &failure));
     }
     if is_preflight {

@@ -1,4 +1,4 @@
-//! One serving thread for each core, with a runtime of its own that runs the connections assigned to it.
+//! One serving thread for each core. Its own runtime runs the connections that are assigned to it.
 //!
 //! A call is a few microseconds of work between two waits. A runtime that shares its tasks among threads
 //! wakes a second thread for nearly every one of them and moves calls from core to core, which cost a
@@ -234,7 +234,7 @@ mod tests {
                 .count()
         };
         assert_eq!(at_home(STREAMS_AHEAD_MAX).await, STREAMS_AHEAD_MAX);
-        // 100 of all 192 run at home, which is ahead of the other thread by the limit.
+        // 100 of all 192 run on the connection's own thread, which is ahead of the other by the limit.
         assert_eq!(
             at_home(192 - STREAMS_AHEAD_MAX).await,
             100 - STREAMS_AHEAD_MAX

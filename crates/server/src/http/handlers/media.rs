@@ -1,5 +1,5 @@
-//! Serves stored media files, in ranges and until they expire. No API key is needed, because nobody can
-//! guess the name of a file (K10).
+//! Serves stored media files, whole or a range, until they expire. No API key is needed, because the name
+//! of a file cannot be guessed (K10).
 
 use std::net::IpAddr;
 use std::ops::Range;

@@ -37,7 +37,7 @@ impl ResponseBody {
             timer: StreamTimer::current(),
             context,
         };
-        response.leave_place_if_settled();
+        response.release_call_slot_if_settled();
         response
     }
 
@@ -56,19 +56,19 @@ impl ResponseBody {
         Aborted
     }
 
-    /// A settled call no longer needs its place, however slowly the client reads the answer.
-    fn leave_place_if_settled(&mut self) {
+    /// A settled call no longer counts among the calls of the node, however slowly the client reads.
+    fn release_call_slot_if_settled(&mut self) {
         if let Some(context) = &mut self.context
-            && context.place.is_some()
+            && context.call_slot.is_some()
             && self.body.is_settled()
         {
-            context.place = None;
+            context.call_slot = None;
         }
     }
 
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         let polled = catch_poll(|| Pin::new(&mut self.body).poll_frame(cx));
-        self.leave_place_if_settled();
+        self.release_call_slot_if_settled();
         polled.unwrap_or_else(|_| Poll::Ready(Some(Err(self.abort_after_panic()))))
     }
 

@@ -357,6 +357,7 @@ fn identity() -> Identity {
     Identity {
         id: "id_ours".into(),
         model: PUBLIC.into(),
+        created: 1_794_867_059,
     }
 }
 

@@ -169,6 +169,11 @@ impl Frame {
         self.bytes.get(self.event_span()?)
     }
 
+    /// Whether a line says the name of the event.
+    pub fn has_name(&self) -> bool {
+        self.bytes.starts_with(b"event:") || !self.is_one_line() && self.event_span().is_some()
+    }
+
     /// The position of the event's name.
     pub fn event_span(&self) -> Option<Range<usize>> {
         lines(&self.bytes)

@@ -73,6 +73,11 @@ impl Usage {
         self.total() > 0 || !has_output
     }
 
+    /// Whether the report counts input as well as output.
+    pub(crate) fn has_both_parts(&self) -> bool {
+        self.input_total() > 0 && self.output_total() > 0
+    }
+
     /// Whether one response of a session can have used so much.
     pub(crate) fn is_believable(&self) -> bool {
         const TOKENS_MAX: u64 = 1 << 22;

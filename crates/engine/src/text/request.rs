@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderMap;
 use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
-use protocol::convert::{self, Transcoder};
+use protocol::convert::{self, Transcoder, WholeAnswer};
 use protocol::generate;
 use protocol::images::Grade;
 use protocol::native::{self, Broken, Head, Identity, Rewriter};
@@ -87,6 +87,7 @@ impl TextRequest {
             identity: Identity {
                 id: ids::fresh(id_prefix(call.dialect)),
                 model: Arc::clone(&model.id),
+                created: clock::now().get() / 1000,
             },
             refuses_unpriced_tools: settings.refuse_unpriced_tools,
             common: None,
@@ -193,7 +194,7 @@ impl TextRequest {
         Echo {
             id: self.identity.id.clone(),
             model: Arc::clone(&self.identity.model),
-            created: clock::now().get() / 1000,
+            created: self.identity.created,
             input_tokens: self.head.input.tokens,
             request,
         }
@@ -248,7 +249,11 @@ impl CallKind for TextRequest {
         let dialect = endpoint.dialect();
         if dialect == self.dialect {
             let rewriter = Rewriter::new(dialect, self.identity.clone(), self.head.include_usage);
-            return Ok(Translator::Native(Box::new(rewriter)));
+            let whole = WholeAnswer {
+                request: self.body.clone(),
+                input_tokens: self.head.input.tokens,
+            };
+            return Ok(Translator::Native(Box::new(rewriter), Some(whole)));
         }
         // A stream may last for long, and must not keep the conversation in memory.
         let echoed = Arc::new(self.common()?.without_conversation());

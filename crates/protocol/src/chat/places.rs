@@ -22,6 +22,7 @@ pub(crate) static PLACES: Places = Places {
     id: "id",
     id_again: None,
     model: "model",
+    created: Some("created"),
     shown: None,
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
@@ -31,6 +32,8 @@ pub(crate) static PLACES: Places = Places {
     done: Some(DONE),
     data_only: false,
     usage_event: true,
+    event_name: None,
+    fill: None,
 };
 
 /// Reads a member that carries output. Returns whether it was one.

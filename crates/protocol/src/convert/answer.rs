@@ -20,7 +20,7 @@ pub fn convert_answer(
     let reported = response.usage;
     let mut tools = ToolWatch::default();
     tools.look(from, body);
-    let told = reported.filter(|usage| usage.is_small() && usage.output_total() > 0);
+    let told = reported.filter(|usage| usage.is_small() && usage.has_both_parts());
     let output_tokens_counted = match told {
         Some(_) => 0,
         None => Observer::tokens_of(&response),

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::codecs::{Reader, Writer, read_response};
 use super::observer::Observer;
 use super::pictures;
+use super::unstreamed::{is_whole_answer, list_as_events};
 use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event};
 use crate::dialect::Dialect;
@@ -87,7 +88,7 @@ impl Transcoder {
         if let Body::Unknown = self.body {
             self.body = match chunk.trim_ascii_start().first() {
                 None => Body::Unknown,
-                Some(b'{') => Body::Answer(Vec::new()),
+                Some(first) if is_whole_answer(self.from, *first) => Body::Answer(Vec::new()),
                 Some(_) => Body::Events,
             };
         }
@@ -113,6 +114,12 @@ impl Transcoder {
             return Ok(());
         }
         if let Body::Answer(answer) = std::mem::take(&mut self.body) {
+            if answer.trim_ascii_start().starts_with(b"[") {
+                self.splitter.push(list_as_events(&answer)?);
+                let result = self.relay(out);
+                self.note();
+                return result.and_then(|()| self.end(out));
+            }
             let result = self.answer(&answer, out);
             self.note();
             return result;

@@ -20,6 +20,7 @@ pub(crate) static PLACES: Places = Places {
     id: "responseId",
     id_again: None,
     model: "modelVersion",
+    created: None,
     shown: None,
     usage: "usageMetadata",
     read_usage: |usage, _| read_usage(usage),
@@ -29,6 +30,8 @@ pub(crate) static PLACES: Places = Places {
     done: None,
     data_only: true,
     usage_event: false,
+    event_name: None,
+    fill: None,
 };
 
 /// Reads a member that carries output. Returns whether it was one.

@@ -1,7 +1,9 @@
 //! Where interactions and their events hold identity, usage and output.
 
+use super::stream::gaps;
 use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
+use crate::native::gap::Marks;
 use crate::native::places::{Done, End, Output, Places};
 use crate::needle::Needle;
 use crate::tool::{Tool, ToolCalls};
@@ -20,6 +22,7 @@ pub(crate) static PLACES: Places = Places {
     id: "id",
     id_again: Some("interaction_id"),
     model: "model",
+    created: None,
     shown: None,
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
@@ -29,6 +32,8 @@ pub(crate) static PLACES: Places = Places {
     done: Some(DONE),
     data_only: false,
     usage_event: false,
+    event_name: Some("event_type"),
+    fill: Some(gaps::fill),
 };
 
 /// Statuses of an interaction that failed.
@@ -47,6 +52,14 @@ fn read_output(
         output.failed |= is("error");
         if is("interaction.completed") {
             output.end = output.end.max(End::Closable);
+            output.required = Marks::ENVELOPE;
+        } else if is("interaction.created") {
+            output.required = Marks::ENVELOPE;
+        } else if is("step.start") {
+            output.begun = output.begun.saturating_add(1);
+            output.required = Marks::INDEX;
+        } else if is("step.delta") || is("step.stop") {
+            output.required = Marks::INDEX;
         }
     } else if name.is("status") {
         output.has_items = true;
@@ -70,6 +83,9 @@ fn read_output(
     } else if name.is("delta") {
         read_piece(cursor, output)?;
     } else {
+        if name.is("index") {
+            output.present = output.present.and(Marks::INDEX);
+        }
         return Ok(false);
     }
     Ok(true)

@@ -5,6 +5,9 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
+use super::scan::{Cursor, Shape};
+use super::syntax::SyntaxError;
+use super::text::Text;
 use crate::byte_queue::ByteQueue;
 
 /// One change: `text` replaces the bytes in `span`. An empty span inserts, an empty text removes.
@@ -56,6 +59,45 @@ pub(crate) fn gaps(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
         gaps.push(before.unwrap_or(gap.start)..gap.end);
     }
     gaps
+}
+
+/// Takes the members that are `cut` out of an object, each with a comma. Those of the member `nested`
+/// are looked at too, if it is an object.
+pub(crate) fn cut_members(
+    cursor: &mut Cursor<'_>,
+    nested: Option<&str>,
+    cut: fn(Text<'_>) -> bool,
+    edits: &mut Vec<Edit>,
+) -> Result<(), SyntaxError> {
+    let mut before: Option<usize> = None;
+    // A member goes with the comma before it, or with the one behind it if nothing stays before it.
+    let mut first: Option<usize> = None;
+    cursor.object(|cursor, name| {
+        let start = name.span().start.saturating_sub(1);
+        if let Some(first) = first.take() {
+            edits.push(Edit::remove(first..start));
+        }
+        let is_nested = nested.is_some_and(|nested| name.is(nested));
+        if is_nested && cursor.shape()? == Shape::Object {
+            cut_members(cursor, None, cut, edits)?;
+        } else {
+            cursor.value()?;
+        }
+        let end = cursor.position();
+        match before {
+            _ if !cut(name) => before = Some(end),
+            Some(before) => edits.push(Edit::remove(before..end)),
+            None => first = Some(start),
+        }
+        if before.is_some() {
+            before = Some(end);
+        }
+        Ok::<(), SyntaxError>(())
+    })?;
+    if let Some(first) = first {
+        edits.push(Edit::remove(first..cursor.position().saturating_sub(1)));
+    }
+    Ok(())
 }
 
 /// The changed text as one buffer.
@@ -119,6 +161,23 @@ mod tests {
         ];
         assert_eq!(apply(&body, edits), &b"{\"c\":0,\"a\":[3],}"[..]);
         assert_eq!(apply(&body, Vec::new()), body);
+    }
+
+    #[test]
+    fn members_go_with_their_commas() {
+        for (text, expected) in [
+            (r#"{"a":1, "x":"X", "b":2}"#, r#"{"a":1, "b":2}"#),
+            (r#"{"x":"X", "x":{"id":1},"b":2}"#, r#"{"b":2}"#),
+            (r#"{"a":1,"x":"X","x":{}}"#, r#"{"a":1}"#),
+            (r#"{"x":1}"#, "{}"),
+            (r#"{"in":{"x":"X","b":{"x":1}}}"#, r#"{"in":{"b":{"x":1}}}"#),
+        ] {
+            let mut edits = Vec::new();
+            let mut cursor = Cursor::new(text);
+            cut_members(&mut cursor, Some("in"), |name| name.is("x"), &mut edits).unwrap();
+            let left = apply(&text.to_owned().into(), edits);
+            assert_eq!(left, expected.as_bytes(), "{text}");
+        }
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 use super::usage::read_usage;
 use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
+use crate::native::gap::{Marks, fill_index};
 use crate::native::places::{End, Output, Places};
 use crate::needle::Needle;
 use crate::tool::Tool;
@@ -16,6 +17,7 @@ pub(crate) static PLACES: Places = Places {
     id: "id",
     id_again: None,
     model: "model",
+    created: None,
     shown: None,
     usage: "usage",
     read_usage,
@@ -25,6 +27,11 @@ pub(crate) static PLACES: Places = Places {
     done: None,
     data_only: false,
     usage_event: false,
+    event_name: Some("type"),
+    fill: Some(|gap, edits| {
+        fill_index(gap, edits);
+        Ok(())
+    }),
 };
 
 /// Reads a member that carries output or the type of an event.
@@ -49,9 +56,17 @@ fn read_output(
                 output.interim = false;
             } else if kind.is("message_stop") {
                 output.end = End::Reached;
+            } else if kind.is("content_block_start") {
+                output.begun = output.begun.saturating_add(1);
+                output.required = Marks::INDEX;
+            } else if kind.is("content_block_delta") || kind.is("content_block_stop") {
+                output.required = Marks::INDEX;
             }
         }
     } else {
+        if name.is("index") {
+            output.present = output.present.and(Marks::INDEX);
+        }
         return Ok(false);
     }
     Ok(true)

@@ -3,16 +3,16 @@
 use bytes::Bytes;
 
 use super::broken::Broken;
-use super::identity::{Identity, Name, Written};
+use super::changes;
+use super::identity::{Identity, Written};
 use super::places::{self, Output, Places};
-use super::report;
-use super::sighting::Sighting;
+use super::sighting::{Form, Sighting};
 use super::stream::Seen;
 use crate::byte_queue::ByteQueue;
 use crate::count::Counter;
 use crate::dialect::Dialect;
 use crate::images::Pictures;
-use crate::json::patch::{self, Edit};
+use crate::json::patch;
 use crate::json::{Cursor, SyntaxError, utf8};
 use crate::rejection;
 use crate::tool::ToolCalls;
@@ -83,20 +83,10 @@ pub fn rewrite_answer(
         return Err(Broken::malformed("the answer has no output"));
     }
     let written = Written::new(identity, places.shown);
-    let mut edits = sighting
-        .spans()
-        .map(|(name, span)| {
-            let value = match (name, text.get(span.clone())) {
-                (Name::Usage, Some(report)) => report::without_foreign(report)?,
-                _ => written.get(name).to_vec(),
-            };
-            Ok(Edit::replace(span, value))
-        })
-        .collect::<Result<Vec<Edit>, SyntaxError>>()?;
-    edits.extend_from_slice(output.word_edits());
+    let edits = changes::edits(places, text, &sighting, &output, &written)?;
     let (usage, usage_malformed) = (sighting.usage, sighting.usage_malformed);
     // Counting takes longer than reading, and as a rule the upstream has told.
-    let told = usage.filter(|usage| usage.is_small() && usage.output_total() > 0);
+    let told = usage.filter(|usage| usage.is_small() && usage.has_both_parts());
     let output_tokens_counted = match told {
         Some(_) => 0,
         None => look(places, text, Counter::default())?.1.counter.tokens(),
@@ -126,7 +116,7 @@ fn look<'a>(
         ..Output::default()
     };
     let mut cursor = Cursor::new(text);
-    let sighting = Sighting::of_object(places, &mut cursor, &mut output)?;
+    let sighting = Sighting::of_object(places, Form::Answer, &mut cursor, &mut output)?;
     cursor.end()?;
     Ok((sighting, output))
 }

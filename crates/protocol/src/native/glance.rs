@@ -1,7 +1,7 @@
 //! What the convert path asks of the table, too.
 
 use super::places::{self, Output};
-use super::sighting::Sighting;
+use super::sighting::{Form, Sighting};
 use crate::dialect::Dialect;
 use crate::json::{Cursor, utf8};
 use crate::tool::ToolCalls;
@@ -30,7 +30,7 @@ pub(crate) fn reports_unbillable_usage(dialect: Dialect, data: &[u8]) -> bool {
         return false;
     };
     let mut output = Output::default();
-    let sighting = Sighting::of_object(places, &mut Cursor::new(text), &mut output);
+    let sighting = Sighting::of_object(places, Form::Event, &mut Cursor::new(text), &mut output);
     sighting.is_ok_and(|sighting| sighting.usage_malformed)
 }
 
@@ -47,7 +47,7 @@ impl ToolWatch {
         }
         if let Ok(text) = utf8(data) {
             // What cannot be read is the reader's to judge.
-            let _ = Sighting::of_object(places, &mut Cursor::new(text), &mut self.0);
+            let _ = Sighting::of_object(places, Form::Event, &mut Cursor::new(text), &mut self.0);
         }
     }
 

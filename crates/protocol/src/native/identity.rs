@@ -1,41 +1,77 @@
-//! What takes the place of the upstream's identity in an answer.
+//! Our identity in an answer, in place of the upstream's.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::places::Places;
 use crate::json::write_string;
 
-/// Our id of a response, and the model's public id.
+/// What we say about an answer: our id, the model's public id, and the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Our response id.
     pub id: Box<str>,
     /// The public model id.
     pub model: Arc<str>,
+    /// When the call arrived, in Unix seconds. It is shown where the upstream gives no time.
+    pub created: i64,
 }
 
-/// The name and the JSON value of a member that says the same in every answer.
+/// The name and the JSON value of a member that is the same in every answer.
 pub(crate) type Shown = (&'static str, &'static str);
 
-/// What a span holds.
+/// A member of an answer that we replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     Id,
-    /// The id of an answer that lacks the member which is always shown.
-    IdAlone,
     Model,
-    /// The member which is always shown.
+    Created,
+    /// The member that is the same in every answer.
     Shown,
-    /// A usage report that the caller does not see, or not all of.
+    /// A usage report that the caller may not see, or not all of it.
     Usage,
 }
 
-/// What takes the place of spans, as JSON, written once for a whole stream.
+/// Which members of an identity an answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct NameSet(u8);
+
+impl NameSet {
+    /// Everything that an answer of the dialect should have.
+    pub(crate) const fn of(places: &Places) -> Self {
+        let mut all = Self(0).with(Name::Id).with(Name::Model);
+        if places.created.is_some() {
+            all = all.with(Name::Created);
+        }
+        if places.shown.is_some() {
+            all = all.with(Name::Shown);
+        }
+        all
+    }
+
+    pub(crate) const fn with(self, name: Name) -> Self {
+        Self(self.0 | 1 << name as u8)
+    }
+
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn has(self, name: Name) -> bool {
+        self.0 & 1 << name as u8 != 0
+    }
+
+    pub(crate) const fn has_all(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// The values of our members as JSON, written once for a whole stream.
 #[derive(Debug)]
 pub(crate) struct Written {
     id: Vec<u8>,
-    /// The id, and behind it the member that is always shown.
-    id_and_shown: Vec<u8>,
     model: Vec<u8>,
+    created: i64,
     shown: &'static str,
 }
 
@@ -46,29 +82,43 @@ impl Written {
             write_string(&mut json, text);
             json
         };
-        let id = json(&identity.id);
-        let mut id_and_shown = id.clone();
-        if let Some((name, value)) = shown {
-            id_and_shown.push(b',');
-            write_string(&mut id_and_shown, name);
-            id_and_shown.push(b':');
-            id_and_shown.extend_from_slice(value.as_bytes());
-        }
         Self {
-            id,
-            id_and_shown,
+            id: json(&identity.id),
             model: json(&identity.model),
+            created: identity.created,
             shown: shown.map_or("null", |(_, value)| value),
         }
     }
 
-    pub(crate) fn get(&self, name: Name) -> &[u8] {
-        match name {
+    pub(crate) fn get(&self, name: Name) -> Cow<'_, [u8]> {
+        Cow::Borrowed(match name {
             Name::Id => &self.id,
-            Name::IdAlone => &self.id_and_shown,
             Name::Model => &self.model,
+            Name::Created => return Cow::Owned(self.created.to_string().into_bytes()),
             Name::Shown => self.shown.as_bytes(),
             Name::Usage => b"null",
+        })
+    }
+
+    /// The members that are not in `found`, each followed by a comma.
+    #[cold]
+    pub(crate) fn missing(&self, places: &Places, found: NameSet) -> Vec<u8> {
+        let shown = places.shown.map(|(name, _)| name);
+        let members = [
+            (Name::Id, Some(places.id)),
+            (Name::Created, places.created),
+            (Name::Model, Some(places.model)),
+            (Name::Shown, shown),
+        ];
+        let mut out = Vec::new();
+        for (name, member) in members {
+            if let Some(member) = member.filter(|_| !found.has(name)) {
+                write_string(&mut out, member);
+                out.push(b':');
+                out.extend_from_slice(&self.get(name));
+                out.push(b',');
+            }
         }
+        out
     }
 }

@@ -6,15 +6,18 @@
 
 mod answer;
 mod broken;
+mod changes;
 mod counting;
 mod failure;
+pub(crate) mod gap;
 mod glance;
-mod identity;
+pub(crate) mod identity;
 mod links;
 pub(crate) mod passing;
 pub(crate) mod places;
 mod report;
 mod request;
+mod server;
 mod sighting;
 mod stored;
 mod stream;

@@ -1,6 +1,7 @@
 //! Where each dialect keeps what the native path must find or change in an answer.
 
-use super::identity::Shown;
+use super::gap::{Fill, Marks};
+use super::identity::{Name, Shown};
 use crate::chat;
 use crate::count::Counter;
 use crate::dialect::Dialect;
@@ -26,6 +27,8 @@ pub(crate) struct Places {
     pub(crate) id_again: Option<&'static str>,
     /// The model.
     pub(crate) model: &'static str,
+    /// The time at which the answer was made, in Unix seconds, if the dialect has it.
+    pub(crate) created: Option<&'static str>,
     /// A member beside the id and what it always says, whatever the upstream put there.
     pub(crate) shown: Option<Shown>,
     /// The usage report.
@@ -46,6 +49,27 @@ pub(crate) struct Places {
     pub(crate) data_only: bool,
     /// Whether usage comes in an event of its own, which a caller gets only on request.
     pub(crate) usage_event: bool,
+    /// The member that repeats the name of an event, where events have names.
+    pub(crate) event_name: Option<&'static str>,
+    /// Fills in the marks that an event lacks, if the dialect requires any.
+    pub(crate) fill: Option<Fill>,
+}
+
+impl Places {
+    /// Which part of the answer's identity the member of this name is.
+    pub(crate) fn identity(&self, name: Text<'_>) -> Option<Name> {
+        if name.is(self.id) || self.id_again.is_some_and(|again| name.is(again)) {
+            Some(Name::Id)
+        } else if name.is(self.model) {
+            Some(Name::Model)
+        } else if self.created.is_some_and(|created| name.is(created)) {
+            Some(Name::Created)
+        } else if self.shown.is_some_and(|(shown, _)| name.is(shown)) {
+            Some(Name::Shown)
+        } else {
+            None
+        }
+    }
 }
 
 /// An event that ends a stream.
@@ -86,6 +110,13 @@ pub(crate) struct Output {
     pub(crate) has_items: bool,
     /// Whether the items of the current event say anything.
     pub(crate) said: bool,
+    /// The marks that the current event has, and those that it should have.
+    pub(crate) present: Marks,
+    pub(crate) required: Marks,
+    /// Items, blocks or steps that have begun.
+    pub(crate) begun: u64,
+    /// The id of the item that an event told of last; its room is used again.
+    pub(crate) last_item: String,
     /// Whether usage is not for the caller, who has not asked for it.
     pub(crate) hides_usage: bool,
     /// Whether the current event says that it is an error.
@@ -126,6 +157,8 @@ impl Output {
         self.has_items = false;
         self.said = false;
         self.failed = false;
+        self.present = Marks::NONE;
+        self.required = Marks::NONE;
         if let Some(words) = &mut self.words {
             words.edits.clear();
         }

@@ -2,18 +2,24 @@
 
 use std::ops::Range;
 
-use super::identity::Name;
+use super::gap::Marks;
+use super::identity::{Name, NameSet};
 use super::places::{Output, Places};
 use super::report;
+use super::server;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, What};
 use crate::rejection;
-use crate::usage::Usage;
+use crate::usage::{Usage, count};
 
 /// Identity members of one event; a text with more of them is none we know.
 const SPANS_MAX: usize = 8;
 
 /// What was found.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is found, or not, by itself"
+)]
 pub(super) struct Sighting<'a> {
     spans: [Option<(Name, usize, usize)>; SPANS_MAX],
     count: usize,
@@ -29,21 +35,41 @@ pub(super) struct Sighting<'a> {
     telling: Option<usize>,
     /// Whether identity was found inside an envelope.
     nested: bool,
+    /// Whether the members being read are those of the answer itself.
+    in_answer: bool,
+    /// Where the first member of the answer begins, if there is an answer in the text.
+    pub(super) answer_start: Option<usize>,
+    /// What the answer says about its identity.
+    pub(super) found: NameSet,
+    /// What of it stands before the end of the last member that we replace.
+    pub(super) found_in_start: NameSet,
+    /// Whether a member says who served the answer.
+    pub(super) names_server: bool,
+}
+
+/// What an object is that is looked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A whole answer.
+    Answer,
+    /// An event of a stream. The answer may stand in an envelope.
+    Event,
 }
 
 impl<'a> Sighting<'a> {
     /// Looks through a whole object.
     pub(super) fn of_object(
         places: &Places,
+        form: Form,
         cursor: &mut Cursor<'a>,
         output: &mut Output,
     ) -> Result<Self, SyntaxError> {
-        let mut sighting = Self::default();
+        let mut sighting = Self {
+            in_answer: form == Form::Answer || places.envelope.is_none(),
+            ..Self::default()
+        };
         output.next_event();
         cursor.object(|cursor, name| sighting.member(places, name, cursor, output))?;
-        if places.shown.is_some() {
-            sighting.show_beside_id();
-        }
         Ok(sighting)
     }
 
@@ -55,6 +81,7 @@ impl<'a> Sighting<'a> {
     ) -> Result<Self, SyntaxError> {
         let mut sighting = Self {
             any: true,
+            in_answer: true,
             ..Self::default()
         };
         output.next_event();
@@ -76,6 +103,13 @@ impl<'a> Sighting<'a> {
         (plain && !self.nested).then_some(*end)
     }
 
+    /// Whether the text is an answer that lacks a part of its identity, beyond what is `known` to be
+    /// in it. An object without output and usage is not known to be an answer.
+    pub(super) fn lacks_identity(&self, places: &Places, output: &Output, known: NameSet) -> bool {
+        let is_answer = self.nested || output.has_items || self.has_usage();
+        is_answer && !self.found.and(known).has_all(NameSet::of(places))
+    }
+
     /// Whether usage was reported, readable or not.
     pub(super) fn has_usage(&self) -> bool {
         self.usage.is_some() || self.usage_malformed
@@ -89,14 +123,12 @@ impl<'a> Sighting<'a> {
         output: &mut Output,
     ) -> Result<(), SyntaxError> {
         self.any = true;
-        if name.is(places.id) || places.id_again.is_some_and(|again| name.is(again)) {
-            return self.note(Name::Id, cursor);
+        if self.in_answer && self.answer_start.is_none() {
+            // Before the quotation mark.
+            self.answer_start = Some(name.span().start.saturating_sub(1));
         }
-        if name.is(places.model) {
-            return self.note(Name::Model, cursor);
-        }
-        if places.shown.is_some_and(|(shown, _)| name.is(shown)) {
-            return self.note(Name::Shown, cursor);
+        if let Some(identity) = places.identity(name) {
+            return self.note(identity, cursor, output);
         }
         if name.is(places.usage) {
             let value = cursor.value()?;
@@ -122,8 +154,12 @@ impl<'a> Sighting<'a> {
                 ..*places
             };
             self.nested = true;
+            output.present = output.present.and(Marks::ENVELOPE);
+            let outside = std::mem::replace(&mut self.in_answer, true);
             cursor.object(|cursor, name| self.member(&inside, name, cursor, output))?;
+            self.in_answer = outside;
         } else if !(places.read_output)(name, cursor, output)? {
+            self.names_server |= server::is_named_by(name);
             cursor.value()?;
             return Ok(());
         } else if output.items == 0 && !output.failed {
@@ -133,21 +169,26 @@ impl<'a> Sighting<'a> {
         Ok(())
     }
 
-    /// Has the member that is always shown put in, where an answer is that lacks it.
-    fn show_beside_id(&mut self) {
-        let mut found = self.spans.iter().flatten();
-        if found.any(|(name, _, _)| *name == Name::Shown) {
-            return;
+    fn note(
+        &mut self,
+        name: Name,
+        cursor: &mut Cursor<'a>,
+        output: &mut Output,
+    ) -> Result<(), SyntaxError> {
+        if self.in_answer {
+            self.found = self.found.with(name);
         }
-        let mut found = self.spans.iter_mut().flatten();
-        if let Some((name, _, _)) = found.find(|(name, _, _)| *name == Name::Id) {
-            *name = Name::IdAlone;
+        let value = cursor.value()?;
+        if name == Name::Created {
+            let created = count(value).filter(|created| *created > 0);
+            output.opening.created = created.or(output.opening.created);
+            // A time may have a fraction.
+            if value.text().starts_with(|first| matches!(first, '1'..='9')) {
+                return Ok(());
+            }
         }
-    }
-
-    fn note(&mut self, name: Name, cursor: &mut Cursor<'a>) -> Result<(), SyntaxError> {
-        let span = cursor.value()?.span();
-        self.note_span(name, span)
+        self.found_in_start = self.found;
+        self.note_span(name, value.span())
     }
 
     fn note_span(&mut self, name: Name, span: Range<usize>) -> Result<(), SyntaxError> {
@@ -174,7 +215,7 @@ mod tests {
 
     fn look(text: &str) -> Sighting<'_> {
         let mut output = Output::default();
-        Sighting::of_object(&WRAPPED, &mut Cursor::new(text), &mut output).unwrap()
+        Sighting::of_object(&WRAPPED, Form::Event, &mut Cursor::new(text), &mut output).unwrap()
     }
 
     #[test]
@@ -210,7 +251,8 @@ mod tests {
     fn too_many_identities_are_none() {
         let text = format!("{{{}}}", [r#""id":"x""#; SPANS_MAX + 1].join(","));
         let mut output = Output::default();
-        let result = Sighting::of_object(&WRAPPED, &mut Cursor::new(&text), &mut output);
+        let result =
+            Sighting::of_object(&WRAPPED, Form::Event, &mut Cursor::new(&text), &mut output);
         assert!(result.is_err());
     }
 }

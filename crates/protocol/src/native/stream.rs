@@ -5,16 +5,18 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::broken::Broken;
+use super::changes;
 use super::failure::terminal_failure;
-use super::identity::{Identity, Name, Written};
+use super::gap::{Gap, Items};
+use super::identity::{Identity, NameSet, Written};
 use super::places::{self, End, Output, Places};
-use super::report;
-use super::sighting::Sighting;
+use super::sighting::{Form, Sighting};
 use crate::byte_queue::ByteQueue;
+use crate::count::Counter;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::images::Pictures;
-use crate::json::patch::{self, Edit};
+use crate::json::patch;
 use crate::json::{Cursor, utf8};
 use crate::rejection;
 use crate::responses;
@@ -54,9 +56,16 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The usage report that the call is billed by, if there is one.
+    /// The usage report that the call is billed by, if there is one that leaves nothing out.
     pub fn report(&self) -> Option<Usage> {
-        self.usage.filter(|usage| usage.tells(self.has_output()))
+        self.usage
+            .filter(|usage| usage.tells(self.has_output()) && !self.is_partial(*usage))
+    }
+
+    /// Whether a report says 0 for the input or the output of an answer with text. Every request
+    /// has input, so the upstream does not know that part.
+    fn is_partial(&self, usage: Usage) -> bool {
+        self.output_tokens_counted > 0 && !usage.has_both_parts() && usage.total() > 0
     }
 
     /// Whether output went by that cannot have been free.
@@ -67,18 +76,19 @@ impl Seen {
             || pictures.is_some_and(|pictures| pictures.delivered > 0)
     }
 
-    /// What an answer without a usage report is charged for: the input as told before the
-    /// end, else as counted at admission; the output as far as it went by.
+    /// What an answer without a whole usage report is charged for: the input as reported, at the
+    /// end or before, otherwise as counted at admission; the output as far as it went by.
     pub fn counted(&self, input_tokens: u64) -> Usage {
+        let partial = self.usage.filter(|usage| self.is_partial(*usage));
         let interim = self.interim_usage.filter(|usage| usage.tells(true));
-        let interim = interim.unwrap_or(Usage {
-            input: input_tokens,
-            ..Usage::default()
-        });
-        Usage {
-            output: interim.output.max(self.output_tokens_counted),
-            ..interim
+        let mut counted = partial.or(interim).unwrap_or_default();
+        if counted.input_total() == 0 {
+            counted.input = input_tokens;
         }
+        if counted.output_total() == 0 || partial.is_none() {
+            counted.output = counted.output.max(self.output_tokens_counted);
+        }
+        counted
     }
 }
 
@@ -92,6 +102,9 @@ pub struct Rewriter {
     splitter: Splitter,
     output: Output,
     start: KnownStart,
+    /// Whether an event came without the marks of its place in the stream.
+    has_gaps: bool,
+    items: Items,
     seen: Seen,
 }
 
@@ -110,6 +123,8 @@ impl Rewriter {
                 ..Output::default()
             },
             start: KnownStart::default(),
+            has_gaps: false,
+            items: Items::default(),
             seen: Seen::default(),
         }
     }
@@ -166,6 +181,21 @@ impl Rewriter {
             )),
             dialect => terminal_failure(dialect, failure, request_id),
         });
+    }
+
+    /// The dialect of both sides.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// What the client is told about the answer's identity.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Whether the client sees usage.
+    pub(crate) fn shows_usage(&self) -> bool {
+        !self.output.hides_usage
     }
 
     /// Bytes that wait for the end of their event.
@@ -267,8 +297,9 @@ impl Rewriter {
         if known == 0 {
             let data = bytes.get(span.clone()).unwrap_or_default();
             let sighting = self.look(places, data)?;
-            let end = sighting.plain_start();
-            if let Some(end) = end.filter(|_| self.output.word_edits().is_empty()) {
+            if let Some(end) = sighting.plain_start()
+                && !self.is_changed(frame, &sighting, NameSet::default())
+            {
                 self.start
                     .learn(bytes, span.start, end, &sighting, &self.written);
             }
@@ -282,14 +313,18 @@ impl Rewriter {
         if self.is_withheld(&sighting) {
             return Ok(());
         }
+        if self.is_changed(frame, &sighting, self.start.found) {
+            let data = bytes.get(span.clone()).unwrap_or_default();
+            return self.put_changed(frame, span.start, data, out);
+        }
         out.copy(&self.start.changed);
-        self.put_rest(frame, known, (known, text.as_bytes()), &sighting, out)
+        self.put_rest(frame, known, (known, text), &sighting, out)
     }
 
     fn look<'a>(&mut self, places: &Places, data: &'a [u8]) -> Result<Sighting<'a>, Broken> {
         let text = utf8(data)?;
         let mut cursor = Cursor::new(text);
-        let sighting = Sighting::of_object(places, &mut cursor, &mut self.output)?;
+        let sighting = Sighting::of_object(places, Form::Event, &mut cursor, &mut self.output)?;
         cursor.end()?;
         self.judge(&sighting, text)?;
         Ok(sighting)
@@ -336,8 +371,19 @@ impl Rewriter {
         self.output.hides_usage && sighting.has_usage() && !self.output.said
     }
 
+    /// Whether more is to be changed than members that the event has. `known` is what is known to
+    /// stand in the part of the event that was not looked through.
+    fn is_changed(&self, frame: &Frame, sighting: &Sighting<'_>, known: NameSet) -> bool {
+        sighting.names_server
+            || !self.output.word_edits().is_empty()
+            || sighting.lacks_identity(self.places, &self.output, known)
+            || self.has_gaps
+            || !self.output.present.has(self.output.required)
+            || self.places.event_name.is_some() && !frame.has_name()
+    }
+
     fn put(
-        &self,
+        &mut self,
         frame: &Frame,
         data_at: usize,
         data: &[u8],
@@ -347,7 +393,10 @@ impl Rewriter {
         if self.is_withheld(sighting) {
             return Ok(());
         }
-        self.put_rest(frame, 0, (data_at, data), sighting, out)
+        if self.is_changed(frame, sighting, NameSet::default()) {
+            return self.put_changed(frame, data_at, data, out);
+        }
+        self.put_rest(frame, 0, (data_at, utf8(data)?), sighting, out)
     }
 
     /// Puts out the frame from `from` on. Spans are those of the data, which begins at `data_at`.
@@ -355,53 +404,60 @@ impl Rewriter {
         &self,
         frame: &Frame,
         from: usize,
-        (data_at, data): (usize, &[u8]),
+        (data_at, data): (usize, &str),
         sighting: &Sighting<'_>,
         out: &mut ByteQueue,
     ) -> Result<(), Broken> {
-        if !self.output.word_edits().is_empty() {
-            return self.put_changed(frame, from, (data_at, data), sighting, out);
-        }
         let mut done = from;
+        let hides_usage = self.output.hides_usage;
         for (name, span) in sighting.spans() {
             out.share(&frame.bytes, done..data_at + span.start);
             done = data_at + span.end;
-            if name == Name::Usage && !self.output.hides_usage {
-                let report = utf8(data.get(span).unwrap_or_default())?;
-                out.copy(&report::without_foreign(report)?);
-            } else {
-                out.copy(self.written.get(name));
-            }
+            let value = changes::replacement(name, span, data, &self.written, hides_usage)?;
+            out.copy(&value);
         }
         out.share(&frame.bytes, done..frame.bytes.len());
         Ok(())
     }
 
-    /// Puts out a frame in which the upstream says something of itself.
+    /// Puts out a frame in which the upstream says something of itself, or which lacks something.
+    /// It is looked through once more, which few streams need.
     #[cold]
     fn put_changed(
-        &self,
+        &mut self,
         frame: &Frame,
-        from: usize,
-        (data_at, data): (usize, &[u8]),
-        sighting: &Sighting<'_>,
+        data_at: usize,
+        data: &[u8],
         out: &mut ByteQueue,
     ) -> Result<(), Broken> {
-        let mut edits = self.output.word_edits().to_vec();
-        for (name, span) in sighting.spans() {
-            let value = if name == Name::Usage && !self.output.hides_usage {
-                let report = utf8(data.get(span.clone()).unwrap_or_default())?;
-                report::without_foreign(report)?
-            } else {
-                self.written.get(name).to_vec()
+        let text = utf8(data)?;
+        let mut again = Output {
+            counter: Counter::idle(),
+            hides_usage: self.output.hides_usage,
+            ..Output::default()
+        };
+        let cursor = &mut Cursor::new(text);
+        let sighting = Sighting::of_object(self.places, Form::Event, cursor, &mut again)?;
+        let mut edits = changes::edits(self.places, text, &sighting, &again, &self.written)?;
+        self.has_gaps |= !self.output.present.has(self.output.required);
+        if let Some(fill) = self.places.fill.filter(|_| self.has_gaps) {
+            let mut gap = Gap {
+                places: self.places,
+                text,
+                answer_start: sighting.answer_start,
+                written: &self.written,
+                output: &mut self.output,
+                items: &mut self.items,
             };
-            edits.push(Edit::replace(span, value));
+            fill(&mut gap, &mut edits)?;
         }
-        let shift = data_at.saturating_sub(from);
         for edit in &mut edits {
-            edit.span = edit.span.start + shift..edit.span.end + shift;
+            edit.span = edit.span.start + data_at..edit.span.end + data_at;
         }
-        patch::apply_to(&frame.bytes.slice(from..), edits, out);
+        if let Some(name) = self.places.event_name.filter(|_| !frame.has_name()) {
+            edits.extend(changes::event_line(name, text)?);
+        }
+        patch::apply_to(&frame.bytes, edits, out);
         Ok(())
     }
 
@@ -422,6 +478,8 @@ impl Rewriter {
 struct KnownStart {
     came: Vec<u8>,
     changed: Vec<u8>,
+    /// The parts of an identity in it.
+    found: NameSet,
 }
 
 /// Longer beginnings are not worth remembering.
@@ -458,10 +516,11 @@ impl KnownStart {
         let shared = sighting
             .spans()
             .filter(|(_, span)| data_at + span.end <= end);
+        self.found = sighting.found_in_start;
         for (name, span) in shared {
             let before = event.get(done..data_at + span.start);
             self.changed.extend_from_slice(before.unwrap_or_default());
-            self.changed.extend_from_slice(written.get(name));
+            self.changed.extend_from_slice(&written.get(name));
             done = data_at + span.end;
         }
     }

@@ -1,8 +1,10 @@
 //! Where Responses answers and events hold identity, usage and output.
 
 use super::response::hosted_tools::{self, Finished};
+use super::stream::gaps;
 use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
+use crate::native::gap::Marks;
 use crate::native::places::{End, Output, Places};
 use crate::native::written::count_written;
 use crate::needle::Needle;
@@ -17,6 +19,7 @@ pub(crate) static PLACES: Places = Places {
     id: "id",
     id_again: None,
     model: "model",
+    created: Some("created_at"),
     // Always false (`docs/api/responses.md`).
     shown: Some(("store", "false")),
     usage: "usage",
@@ -27,6 +30,8 @@ pub(crate) static PLACES: Places = Places {
     done: None,
     data_only: false,
     usage_event: false,
+    event_name: Some("type"),
+    fill: Some(gaps::fill),
 };
 
 /// Members of an item that hold text of the model.
@@ -55,8 +60,13 @@ fn read_output(
             output.failed |= is("failed") || is("cancelled");
         }
         "incomplete_details" => output.clean(cursor.value()?),
-        "sequence_number" => output.opening.sequence = count(cursor.value()?),
-        "created_at" => output.opening.created = count(cursor.value()?),
+        "sequence_number" => {
+            output.opening.sequence = count(cursor.value()?);
+            output.present = output.present.and(Marks::SEQUENCE);
+        }
+        "output_index" => return Ok(note_mark(Marks::INDEX, output)),
+        "item_id" => return Ok(note_mark(Marks::ITEM_ID, output)),
+        "content_index" | "summary_index" => return Ok(note_mark(Marks::PART, output)),
         "delta" => {
             let delta = cursor.value()?;
             if let Some(text) = delta.string().filter(|text| !text.is_empty()) {
@@ -68,6 +78,10 @@ fn read_output(
         "item" => {
             let item = cursor.value()?;
             hosted_tools::note(item, Finished::Said, &mut output.tools);
+            if let Some(id) = gaps::item_id(item).filter(|id| !id.is_escaped()) {
+                output.last_item.clear();
+                output.last_item.push_str(id.raw());
+            }
             // A finished item repeats its deltas.
             if std::mem::take(&mut output.deltas) == 0 {
                 read_item(item, output)?;
@@ -75,6 +89,7 @@ fn read_output(
         }
         "output" if cursor.shape()? == Shape::Array => {
             output.has_items = true;
+            output.present = output.present.and(Marks::ITEMS);
             // The last event repeats the whole answer.
             let repeated = output.content;
             let mut told = ToolCalls::default();
@@ -99,12 +114,21 @@ fn read_type(value: Raw<'_>, output: &mut Output) {
     let Some(text) = value.string() else {
         return;
     };
-    match &*text.decode_lossy() {
+    let kind = &*text.decode_lossy();
+    output.required = gaps::required(kind);
+    match kind {
         "response.created" => output.opening.opened = true,
         "response.completed" | "response.incomplete" => output.end = End::Reached,
         "response.failed" | "error" => output.failed = true,
+        "response.output_item.added" => output.begun = output.begun.saturating_add(1),
         _ => {}
     }
+}
+
+/// Notes a mark. Says that its member carries no output.
+fn note_mark(mark: Marks, output: &mut Output) -> bool {
+    output.present = output.present.and(mark);
+    false
 }
 
 /// Counts an item that came without deltas.

@@ -10,6 +10,7 @@ pub(crate) fn identity() -> Identity {
     Identity {
         id: "chatcmpl_ours".into(),
         model: "maker/m".into(),
+        created: 1_794_867_059,
     }
 }
 
@@ -53,21 +54,20 @@ fn identity_is_replaced_and_nothing_else() {
 fn identity_is_found_in_any_order_and_form() {
     for (body, expected) in [
         (
-            r#"{"choices":[],"model":"up","id":"x"}"#,
-            r#"{"choices":[],"model":"maker/m","id":"chatcmpl_ours"}"#,
+            r#"{"choices":[],"model":"up","id":"x","created":7}"#,
+            r#"{"choices":[],"model":"maker/m","id":"chatcmpl_ours","created":7}"#,
         ),
         (
-            r#"{"mod\u0065l":null,"choices":[],"id":{"a":[1]}}"#,
-            r#"{"mod\u0065l":"maker/m","choices":[],"id":"chatcmpl_ours"}"#,
+            r#"{"mod\u0065l":null,"choices":[],"id":{"a":[1]},"created":7.5}"#,
+            r#"{"mod\u0065l":"maker/m","choices":[],"id":"chatcmpl_ours","created":7.5}"#,
         ),
         (
-            r#"{"model":"up","choices":[],"model":"up2"}"#,
-            r#"{"model":"maker/m","choices":[],"model":"maker/m"}"#,
+            r#"{"id":"x","created":7,"model":"up","choices":[],"model":"up2"}"#,
+            r#"{"id":"chatcmpl_ours","created":7,"model":"maker/m","choices":[],"model":"maker/m"}"#,
         ),
-        (r#"{"choices":[]}"#, r#"{"choices":[]}"#),
         (
-            r#"{"error":null,"choices":[]}"#,
-            r#"{"error":null,"choices":[]}"#,
+            r#"{"id":"x","created":7,"model":"up","error":null,"choices":[]}"#,
+            r#"{"id":"chatcmpl_ours","created":7,"model":"maker/m","error":null,"choices":[]}"#,
         ),
     ] {
         assert_eq!(text(rewrite(body).unwrap()), expected);
@@ -77,7 +77,7 @@ fn identity_is_found_in_any_order_and_form() {
 #[test]
 fn a_large_answer_is_not_copied() {
     let body = Bytes::from(format!(
-        r#"{{"id":"x","choices":[{{"message":{{"content":"{}"}}}}]}}"#,
+        r#"{{"id":"x","model":"up","created":7,"choices":[{{"message":{{"content":"{}"}}}}]}}"#,
         "word ".repeat(40_000)
     ));
     let mut answer = rewrite_answer(Dialect::Chat, body.clone(), &identity()).unwrap();
@@ -85,9 +85,9 @@ fn a_large_answer_is_not_copied() {
     assert!(off < 4_000, "{}", answer.output_tokens_counted);
     assert_eq!(
         answer.pieces.pop().unwrap(),
-        &br#"{"id":"chatcmpl_ours""#[..]
+        &br#"{"id":"chatcmpl_ours","model":"maker/m""#[..]
     );
-    assert_eq!(answer.pieces.pop().unwrap().as_ptr(), body[9..].as_ptr());
+    assert_eq!(answer.pieces.pop().unwrap().as_ptr(), body[22..].as_ptr());
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn identity() -> Identity {
     Identity {
         id: "ours_1".into(),
         model: "maker/m".into(),
+        created: 1_794_867_059,
     }
 }
 
@@ -365,13 +366,16 @@ fn usage_before_the_finish_is_at_least_what_was_counted() {
 
 #[test]
 fn clients_of_generate_streams_see_nothing_but_data_lines() {
-    let stream = format!(": ping\n\nevent: message\n{CHUNK}data:{{\"candidates\":[]}}\n\n\n\n");
+    let stream = format!(
+        ": ping\n\nevent: message\n{CHUNK}data:{{\"candidates\":[],\"responseId\":\"r\",\"modelVersion\":\"up\"}}\n\n\n\n"
+    );
     let (text, _, result) = relay(Dialect::Generate, &stream, 4096);
     assert!(result.is_ok());
     let frames: Vec<&str> = text.split("\n\n").collect();
     assert_eq!(frames.len(), 3, "{text}");
     assert!(frames[0].starts_with("data: {\"candidates\":[{") && !frames[0].contains('\n'));
-    assert_eq!(frames[1..], ["data: {\"candidates\":[]}", ""]);
+    let second = r#"data: {"candidates":[],"responseId":"ours_1","modelVersion":"maker/m"}"#;
+    assert_eq!(frames[1..], [second, ""]);
 }
 
 const EVENTS: &str = "event: interaction.created\ndata: {\"event_type\":\"interaction.created\",\"interaction\":{\"id\":\"\",\"object\":\"interaction\",\"model\":\"up-2026\",\"status\":\"in_progress\"}}\n\n\

@@ -29,25 +29,25 @@ const PLACES: [Place; 6] = [
     },
     Place {
         dialect: Dialect::Generate,
-        whole: r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":WORDS,"index":0}],"modelVersion":"up"}"#,
+        whole: r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":WORDS,"index":0}],"modelVersion":"up","responseId":"r"}"#,
         event: r#"{"candidates":[{"finishReason":"OTHER","finishMessage":WORDS,"index":0}],"modelVersion":"up"}"#,
         end: "",
     },
     Place {
         dialect: Dialect::Generate,
-        whole: r#"{"candidates":[{"finishReason":"STOP"}],"modelStatus":{"modelStage":"DEPRECATED","message":WORDS}}"#,
+        whole: r#"{"candidates":[{"finishReason":"STOP"}],"modelStatus":{"modelStage":"DEPRECATED","message":WORDS},"modelVersion":"up","responseId":"r"}"#,
         event: r#"{"candidates":[{"finishReason":"STOP"}],"modelStatus":{"message":WORDS}}"#,
         end: "",
     },
     Place {
         dialect: Dialect::Responses,
-        whole: r#"{"id":"resp_1","store":false,"model":"up","status":"incomplete","incomplete_details":{"reason":"content_filter","message":WORDS},"output":[]}"#,
+        whole: r#"{"id":"resp_1","created_at":7,"store":false,"model":"up","status":"incomplete","incomplete_details":{"reason":"content_filter","message":WORDS},"output":[]}"#,
         event: r#"{"type":"response.incomplete","sequence_number":3,"response":{"id":"resp_1","store":false,"model":"up","status":"incomplete","incomplete_details":{"reason":"max_output_tokens","detail":WORDS},"output":[]}}"#,
         end: "",
     },
     Place {
         dialect: Dialect::Chat,
-        whole: r#"{"id":"c","model":"up","choices":[{"index":0,"message":{"content":"x"},"error":{"code":502,"message":WORDS}}]}"#,
+        whole: r#"{"id":"c","created":7,"model":"up","choices":[{"index":0,"message":{"content":"x"},"error":{"code":502,"message":WORDS}}]}"#,
         event: r#"{"id":"c","model":"up","choices":[{"index":0,"delta":{},"error":{"code":502,"message":WORDS}}]}"#,
         end: "data: [DONE]\n\n",
     },
@@ -57,6 +57,7 @@ fn identity() -> Identity {
     Identity {
         id: "ours".into(),
         model: "maker/m".into(),
+        created: 1_794_867_059,
     }
 }
 
@@ -127,7 +128,7 @@ fn asides_of_a_stream_are_not_passed_on() {
     rewriter.push(Bytes::from(stream), &mut out).unwrap();
     assert_eq!(
         out.into_bytes(),
-        ": keep-alive\n\nevent: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"ours\",\"model\":\"maker/m\",\"content\":[]}}\n\ndata: {\"type\":\"message_stop\"}\n\n"
+        ": keep-alive\n\nevent: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"ours\",\"model\":\"maker/m\",\"content\":[]}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
     );
 }
 

@@ -92,12 +92,13 @@ fn the_usage_chunk_is_withheld_unless_asked_for() {
 #[test]
 fn usage_chunks_are_known_in_every_form() {
     for usage in [
-        r#"data: {"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
-        r#"data: {"usage":{"prompt_tokens":1,"completion_tokens":2},"choices":null}"#,
-        r#"data: {"choices": [ ],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
-        r#"data: {"id":"x","choices":[],"usage":{"prompt_tokens":-1}}"#,
+        r#""usage":{"prompt_tokens":1,"completion_tokens":2}"#,
+        r#""usage":{"prompt_tokens":1,"completion_tokens":2},"choices":null"#,
+        r#""choices": [ ],"usage":{"prompt_tokens":1,"completion_tokens":2}"#,
+        r#""choices":[],"usage":{"prompt_tokens":-1}"#,
     ] {
-        let stream = format!("{usage}\n\n{DONE}");
+        let stream =
+            format!("data: {{\"id\":\"x\",\"created\":7,\"model\":\"maker/m\",{usage}}}\n\n{DONE}");
         assert_eq!(relay(stream.as_bytes(), false, &[]).text, DONE, "{usage}");
         let asked = relay(stream.as_bytes(), true, &[]).text;
         assert_eq!(asked, stream.replace("\"x\"", "\"chatcmpl_ours\""));
@@ -124,28 +125,28 @@ fn usage_beside_choices_is_shown_on_request_and_the_last_report_wins() {
 }
 
 #[test]
-fn identity_is_found_in_any_order_or_left_out() {
+fn identity_is_found_in_any_order_or_filled_in() {
     for (event, expected) in [
         (
-            r#"{"choices":[{"delta":{"content":"a"}}],"model":"up","id":"x"}"#,
-            r#"{"choices":[{"delta":{"content":"a"}}],"model":"maker/m","id":"chatcmpl_ours"}"#,
+            r#"{"created":7,"choices":[{"delta":{"content":"a"}}],"model":"up","id":"x"}"#,
+            r#"{"created":7,"choices":[{"delta":{"content":"a"}}],"model":"maker/m","id":"chatcmpl_ours"}"#,
         ),
         (
-            r#"{"model":"up","choices":[{"delta":{"id":"y","model":"z"}}]}"#,
-            r#"{"model":"maker/m","choices":[{"delta":{"id":"y","model":"z"}}]}"#,
+            r#"{"id":"","model":"up","created":7,"choices":[{"delta":{"id":"y","model":"z"}}]}"#,
+            r#"{"id":"chatcmpl_ours","model":"maker/m","created":7,"choices":[{"delta":{"id":"y","model":"z"}}]}"#,
         ),
         (
             r#"{"choices":[{"delta":{}}]}"#,
-            r#"{"choices":[{"delta":{}}]}"#,
+            r#"{"id":"chatcmpl_ours","created":1794867059,"model":"maker/m","choices":[{"delta":{}}]}"#,
         ),
         (
-            r#"{"id":"","choices":[{}]}"#,
-            r#"{"id":"chatcmpl_ours","choices":[{}]}"#,
+            r#"{"id":"","created":0,"choices":[{}]}"#,
+            r#"{"model":"maker/m","id":"chatcmpl_ours","created":1794867059,"choices":[{}]}"#,
         ),
         (r#"{"object":"ping"}"#, r#"{"object":"ping"}"#),
         (
-            r#"{"i\u0064":"x","id":"y","choices":[1]}"#,
-            r#"{"i\u0064":"chatcmpl_ours","id":"chatcmpl_ours","choices":[1]}"#,
+            r#"{"i\u0064":"x","id":"y","choices":[1],"created":7,"model":"up"}"#,
+            r#"{"i\u0064":"chatcmpl_ours","id":"chatcmpl_ours","choices":[1],"created":7,"model":"maker/m"}"#,
         ),
     ] {
         // Twice, so that the second finds what was learnt from the first.
@@ -225,7 +226,7 @@ fn keep_alives_pass_in_our_words_and_empty_events_do_not() {
 
 #[test]
 fn data_of_several_lines_is_rewritten_in_place() {
-    let stream = "event: chunk\r\ndata: {\"id\":\r\ndata: \"x\", \"choices\":[{\"delta\":\r\ndata:{\"content\":\"a\"}}]}\r\n\r\n";
+    let stream = "event: chunk\r\ndata: {\"id\":\r\ndata: \"x\", \"created\":7,\"model\":\"maker/m\",\"choices\":[{\"delta\":\r\ndata:{\"content\":\"a\"}}]}\r\n\r\n";
     let relayed = relay(format!("{stream}{DONE}").as_bytes(), false, &[]);
     let expected = stream.replace("\"x\"", "\"chatcmpl_ours\"");
     assert_eq!(relayed.text, format!("{expected}{DONE}"));

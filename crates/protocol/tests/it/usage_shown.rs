@@ -9,6 +9,7 @@ fn identity() -> Identity {
     Identity {
         id: "ours".into(),
         model: "maker/m".into(),
+        created: 1_794_867_059,
     }
 }
 
@@ -39,15 +40,16 @@ fn a_chunk_that_says_nothing_but_usage_is_withheld() {
         r#"[{"index":0,"delta":{"content":null},"finish_reason":null},{"index":1,"delta":{}}]"#,
     ] {
         for usage in [COUNTED, COSTLY] {
-            let stream = format!(r#"data: {{"id":"x","choices":{choices},"usage":{usage}}}"#)
-                + "\n\n"
-                + DONE;
+            let chunk = |id: &str, usage: &str| {
+                let start = format!(r#"data: {{"id":"{id}","created":7,"model":"maker/m","#);
+                start + &format!("\"choices\":{choices},\"usage\":{usage}}}\n\n{DONE}")
+            };
+            let stream = chunk("x", usage);
             let (text, seen) = relay(Dialect::Chat, false, &stream);
             assert_eq!(text, DONE, "{choices}");
             assert_eq!(seen.usage.unwrap().output, 7, "{choices}");
             let (text, _) = relay(Dialect::Chat, true, &stream);
-            let shown = format!(r#"data: {{"id":"ours","choices":{choices},"usage":{COUNTED}}}"#);
-            assert_eq!(text, shown + "\n\n" + DONE);
+            assert_eq!(text, chunk("ours", COUNTED));
         }
     }
 }
@@ -63,7 +65,7 @@ fn usage_beside_output_is_not_shown_to_those_who_did_not_ask() {
         let chunk = |usage: &str| {
             // Every chunk begins alike, so that the second one takes the short way.
             let chunk = format!(
-                r#"data: {{"id":"ours","model":"maker/m","choices":{choices},"usage":{usage}}}"#
+                r#"data: {{"id":"ours","created":7,"model":"maker/m","choices":{choices},"usage":{usage}}}"#
             );
             format!("{chunk}\n\n{chunk}\n\n{DONE}")
         };

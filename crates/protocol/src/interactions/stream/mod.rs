@@ -1,6 +1,7 @@
 //! Streams of interaction events, from and into the common form.
 
 mod assembler;
+pub(crate) mod gaps;
 mod reader;
 mod writer;
 

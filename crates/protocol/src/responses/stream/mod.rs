@@ -1,5 +1,6 @@
 //! Streams of Responses events, from and into the common form.
 
+pub(crate) mod gaps;
 mod item;
 mod items;
 mod message;

@@ -1,12 +1,14 @@
 //! Streams that leave out what their upstream could have said: indexes, numbers and names.
 
+use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::Dialect;
 use protocol::canon::Event;
-use serde_json::Value;
+use protocol::native::{Identity, Rewriter, rewrite_answer};
+use protocol::{ByteQueue, Dialect};
+use serde_json::{Value, json};
 
 use super::streams::{any_answer, relay};
-use super::upstream_stream;
+use super::{MODEL, echo, upstream_stream};
 use crate::grammar::{self, Heard};
 
 /// What an upstream leaves out, and what it tells late.
@@ -200,4 +202,170 @@ fn a_flat_end_of_an_interaction_is_understood() {
     let stream = format!("{begin}{failed}\n\n");
     let relayed = relay(Dialect::Interactions, Dialect::Chat, stream.as_bytes(), &[]);
     assert!(relayed.result.is_err());
+}
+
+fn identity(dialect: Dialect) -> Identity {
+    let echo = echo(dialect, "ours", MODEL);
+    Identity {
+        id: echo.id,
+        model: echo.model,
+        created: echo.created,
+    }
+}
+
+/// The stream as a caller of the same dialect gets it.
+fn relay_native(dialect: Dialect, stream: &str) -> String {
+    let mut rewriter = Rewriter::new(dialect, identity(dialect), true);
+    let mut out = ByteQueue::new();
+    let chunk = Bytes::copy_from_slice(stream.as_bytes());
+    rewriter.push(chunk, &mut out).unwrap();
+    rewriter.end(&mut out).unwrap();
+    String::from_utf8(out.into_bytes().to_vec()).unwrap()
+}
+
+/// The name and the data of each event.
+fn frames(stream: &str) -> Vec<(&str, Value)> {
+    stream
+        .split_terminator("\n\n")
+        .map(|frame| {
+            let (name, data) = frame.split_once("data: ").unwrap();
+            let value = serde_json::from_str(data).unwrap_or_else(|_| json!(data));
+            (name, value)
+        })
+        .collect()
+}
+
+/// The members that are filled in on a route whose upstream speaks the caller's dialect.
+fn filled(dialect: Dialect) -> Vec<&'static str> {
+    match dialect {
+        Dialect::Responses => vec![
+            "sequence_number",
+            "output_index",
+            "item_id",
+            "content_index",
+            "summary_index",
+            "created_at",
+            "store",
+        ],
+        Dialect::Messages | Dialect::Interactions => vec!["index"],
+        Dialect::Generate => vec!["modelVersion", "responseId"],
+        Dialect::Chat => vec!["created"],
+    }
+}
+
+fn any_native_case() -> impl Strategy<Value = (Dialect, Vec<Event>, Gaps)> {
+    prop::sample::select(Dialect::ALL.to_vec()).prop_flat_map(|dialect| {
+        let members = filled(dialect);
+        let dropped = prop::sample::subsequence(members.clone(), 0..=members.len());
+        let names = prop::sample::select(vec![Names::Both, Names::Data]);
+        let gaps = (names, dropped).prop_map(|(names, dropped)| Gaps {
+            names,
+            dropped,
+            late: None,
+        });
+        (any_answer(dialect), gaps).prop_map(move |(events, gaps)| (dialect, events, gaps))
+    })
+}
+
+proptest! {
+    /// A complete stream passes as it is, and one with gaps as if it were complete.
+    #[test]
+    fn gaps_are_filled_on_native_routes((dialect, events, gaps) in any_native_case()) {
+        let stream = String::from_utf8(upstream_stream(dialect, &events)).unwrap();
+        let complete = relay_native(dialect, &stream);
+        let theirs = echo(dialect, "theirs", "up-2026");
+        let ours = stream
+            .replace(&*theirs.id, &identity(dialect).id)
+            .replace("\"up-2026\"", &format!("\"{MODEL}\""));
+        prop_assert_eq!(&complete, &ours);
+        let stream = with_gaps(stream.as_bytes(), &gaps);
+        let repaired = relay_native(dialect, &stream);
+        prop_assert_eq!(frames(&repaired), frames(&complete), "{}\n{}", dialect, stream);
+    }
+}
+
+#[test]
+fn a_stream_of_llama_cpp_is_numbered_for_its_own_callers() {
+    let stream = include_str!("../../../fixtures/upstreams/llamacpp-responses-two-calls.sse");
+    let stream = relay_native(Dialect::Responses, stream);
+    let mut items = Vec::new();
+    for (number, (name, data)) in frames(&stream).into_iter().enumerate() {
+        assert_eq!(data["sequence_number"], number, "{data}");
+        assert_eq!(
+            name.trim_end(),
+            format!("event: {}", data["type"].as_str().unwrap())
+        );
+        if data["response"].is_object() {
+            let response = &data["response"];
+            assert!(
+                response["output"].is_array() && response["created_at"].is_u64(),
+                "{data}"
+            );
+            assert_eq!(
+                (&response["model"], &response["store"]),
+                (&json!(MODEL), &json!(false))
+            );
+            continue;
+        }
+        let id = data.get("item_id").unwrap_or(&data["item"]["id"]).clone();
+        if data["type"] == "response.output_item.added" {
+            items.push(id.clone());
+        }
+        let index = items.iter().position(|item| *item == id);
+        assert_eq!(
+            data["output_index"].as_u64(),
+            index.map(|index| index as u64),
+            "{data}"
+        );
+        if data["type"].as_str().unwrap().contains("_text.") {
+            assert_eq!(data["content_index"], 0, "{data}");
+        }
+    }
+    assert_eq!(items.len(), 3);
+}
+
+#[test]
+fn the_members_of_a_flat_interaction_get_their_object() {
+    for (flat, expected) in [
+        (
+            r#"{"id":"v1_x","event_type":"interaction.completed","status":"completed","model":"up"}"#,
+            r#"{"event_type":"interaction.completed","interaction":{"id":"int_ours","status":"completed","model":"maker/m"}}"#,
+        ),
+        (
+            r#"{"event_id":"7","event_type":"interaction.completed"}"#,
+            r#"{"event_id":"7","event_type":"interaction.completed","interaction":{"id":"int_ours","model":"maker/m","status":"completed"}}"#,
+        ),
+        (
+            r#"{"event_type":"interaction.completed","usage":{"total_input_tokens":9,"total_output_tokens":5}}"#,
+            r#"{"event_type":"interaction.completed","interaction":{"id":"int_ours","model":"maker/m","status":"completed","usage":{"total_input_tokens":9,"total_output_tokens":5}}}"#,
+        ),
+    ] {
+        let stream = format!("event: interaction.completed\ndata: {flat}\n\n");
+        let expected = format!("event: interaction.completed\ndata: {expected}\n\n");
+        assert_eq!(relay_native(Dialect::Interactions, &stream), expected);
+    }
+}
+
+/// Routers and vendors say in members of their own who served an answer.
+#[test]
+fn members_that_name_the_server_are_taken_out() {
+    let answer = r#"{"provider":"Acme","id":"x","created":7,"model":"up","x_groq":{"id":"req_1"},"choices":[]}"#;
+    let ours = r#"{"id":"chatcmpl_ours","created":7,"model":"maker/m","choices":[]}"#;
+    let whole = rewrite_answer(Dialect::Chat, Bytes::from(answer), &identity(Dialect::Chat));
+    assert_eq!(whole.unwrap().pieces.into_bytes(), ours.as_bytes());
+    // The second event begins as the first, and the third does not say it.
+    let plain = r#"{"id":"x","created":7,"model":"up","choices":[]}"#;
+    let stream = |events: [&str; 3]| {
+        let events = events.map(|event| format!("data: {event}\n\n"));
+        events.concat() + "data: [DONE]\n\n"
+    };
+    let relayed = relay_native(Dialect::Chat, &stream([answer, answer, plain]));
+    assert_eq!(relayed, stream([ours, ours, ours]));
+    let late = plain.replace(r#","choices""#, r#","provider_name":"Acme","choices""#);
+    let relayed = relay_native(Dialect::Chat, &stream([plain, &late, plain]));
+    assert_eq!(relayed, stream([ours, ours, ours]));
+    let event = r#"{"type":"response.completed","sequence_number":0,"response":{"id":"x","created_at":7,"model":"up","store":false,"output":[],"provider":"Acme"}}"#;
+    let event = format!("event: response.completed\ndata: {event}\n\n");
+    let relayed = relay_native(Dialect::Responses, &event);
+    assert!(relayed.ends_with("\"output\":[]}}\n\n"), "{relayed}");
 }

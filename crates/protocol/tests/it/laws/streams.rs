@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::canon::{Block, Delta, Event, Fold, Folded, Opaque, Response, Stop, carrier};
-use protocol::convert::{Transcoder, convert_answer};
-use protocol::native::{Broken, Seen};
-use protocol::{ByteQueue, Dialect, Failure, Usage};
+use protocol::canon::{Block, Delta, Echo, Event, Fold, Folded, Opaque, Response, Stop, carrier};
+use protocol::convert::{Transcoder, WholeAnswer, convert_answer};
+use protocol::native::{Broken, Identity, Rewriter, Seen};
+use protocol::{ByteQueue, Dialect, Failure, Translator, Usage};
 
 use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, Call, End, Heard};
@@ -38,6 +38,37 @@ pub(super) fn relay(from: Dialect, to: Dialect, stream: &[u8], sizes: &[usize]) 
         seen: transcoder.seen().clone(),
         result,
     }
+}
+
+/// A native stream of which nothing has come.
+fn unread(dialect: Dialect) -> Translator {
+    let Echo {
+        id, model, created, ..
+    } = echo(dialect, "ours", MODEL);
+    let rewriter = Rewriter::new(dialect, Identity { id, model, created }, true);
+    // A caller who wants to see everything.
+    let request = match dialect {
+        Dialect::Chat => {
+            r#"{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true,"stream_options":{"include_usage":true}}"#
+        }
+        Dialect::Responses => {
+            r#"{"model":"m","input":"x","stream":true,"reasoning":{"summary":"auto"}}"#
+        }
+        Dialect::Messages => {
+            r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}],"stream":true,"thinking":{"type":"adaptive","display":"summarized"}}"#
+        }
+        Dialect::Generate => {
+            r#"{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"thinkingConfig":{"includeThoughts":true}}}"#
+        }
+        Dialect::Interactions => {
+            r#"{"model":"m","input":"x","stream":true,"generation_config":{"thinking_summaries":"auto"}}"#
+        }
+    };
+    let whole = WholeAnswer {
+        request: Bytes::from(request),
+        input_tokens: 40,
+    };
+    Translator::Native(Box::new(rewriter), Some(whole))
 }
 
 fn fold(events: &[Event]) -> Response {
@@ -281,6 +312,48 @@ proptest! {
         prop_assert_eq!(heard.unwrap(), streamed, "{} to {}", from, to);
         let cut = relay(from, to, &body[..body.len() - 1], &sizes);
         prop_assert!(cut.result.is_err());
+    }
+
+    /// The same where the upstream speaks the caller's dialect. A list of chunks is a whole answer in
+    /// Generate Content, whoever asks.
+    #[test]
+    fn a_whole_native_answer_becomes_the_stream_that_was_asked_for(
+        (dialect, to, events) in any_case(),
+        sizes in prop::collection::vec(1_usize..40, 1..6),
+    ) {
+        let stream = upstream_stream(dialect, &events);
+        let streamed = grammar::hear(dialect, &relay(dialect, dialect, &stream, &[]).text).unwrap();
+        let mut bodies = vec![upstream_answer(dialect, &fold(&events))];
+        if dialect == Dialect::Generate {
+            let stream = String::from_utf8(stream.clone()).unwrap();
+            let chunks: Vec<_> = stream.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
+            let list = format!("[{}\n]", chunks.join("\n,\r\n"));
+            let converted = relay(dialect, to, list.as_bytes(), &sizes);
+            let expected = relay(dialect, to, stream.as_bytes(), &[]);
+            prop_assert_eq!(converted.text, expected.text);
+            bodies.push(list.into_bytes());
+        }
+        for body in bodies {
+            let mut translator = unread(dialect);
+            let mut out = ByteQueue::new();
+            let mut rest = Bytes::from(body.clone());
+            let mut sizes = sizes.iter().cycle();
+            while !rest.is_empty() {
+                let size = (*sizes.next().unwrap()).min(rest.len());
+                translator.push(rest.split_to(size), &mut out).unwrap();
+            }
+            prop_assert!(out.is_empty());
+            translator.end(&mut out).unwrap();
+            prop_assert!(translator.seen().ended && translator.seen().usage.is_some());
+            let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
+            prop_assert!(!text.contains("theirs") && !text.contains("up-2026"));
+            let heard = grammar::hear(dialect, &text);
+            prop_assert!(heard.is_ok(), "{dialect}: {}\n{text}", heard.unwrap_err());
+            prop_assert_eq!(heard.unwrap(), streamed.clone(), "{}", dialect);
+            let mut cut = unread(dialect);
+            cut.push(Bytes::copy_from_slice(&body[..body.len() - 1]), &mut ByteQueue::new()).unwrap();
+            prop_assert!(cut.end(&mut ByteQueue::new()).is_err());
+        }
     }
 
     /// A stream that is cut off anywhere ends with the caller's own error, never with a clean

@@ -8,6 +8,7 @@ pub(super) fn identity() -> Identity {
     Identity {
         id: "msg_ours".into(),
         model: "maker/m".into(),
+        created: 1_794_867_059,
     }
 }
 

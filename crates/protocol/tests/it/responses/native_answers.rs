@@ -8,6 +8,7 @@ pub(super) fn identity() -> Identity {
     Identity {
         id: "resp_ours".into(),
         model: "maker/m".into(),
+        created: 1_794_867_059,
     }
 }
 
@@ -53,12 +54,12 @@ fn identity_is_replaced_and_nothing_is_said_to_be_kept() {
 fn an_answer_that_does_not_say_store_is_made_to() {
     for (body, expected) in [
         (
-            r#"{"id":"x","output":[],"model":"up"}"#,
-            r#"{"id":"resp_ours","store":false,"output":[],"model":"maker/m"}"#,
+            r#"{"id":"x","created_at":7,"output":[],"model":"up"}"#,
+            r#"{"store":false,"id":"resp_ours","created_at":7,"output":[],"model":"maker/m"}"#,
         ),
         (
-            r#"{"store":null,"id":"x","output":[]}"#,
-            r#"{"store":false,"id":"resp_ours","output":[]}"#,
+            r#"{"store":null,"id":"x","created_at":0,"output":[]}"#,
+            r#"{"model":"maker/m","store":false,"id":"resp_ours","created_at":1794867059,"output":[]}"#,
         ),
     ] {
         assert_eq!(text(rewrite(body).unwrap()), expected);

@@ -1,0 +1,57 @@
+//! Fills in what the events of an upstream's stream lack.
+
+use crate::json::patch::{Edit, cut_members};
+use crate::json::{Cursor, SyntaxError, Text};
+use crate::native::gap::{Gap, Marks, fill_index};
+use crate::native::identity::NameSet;
+use crate::native::places::End;
+
+/// Fills in the index of a step, and the object of an interaction whose members stand in the event.
+#[cold]
+pub(crate) fn fill(gap: &mut Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
+    if gap.lacks(Marks::ENVELOPE) {
+        wrap_interaction(gap, edits)?;
+    }
+    fill_index(gap, edits);
+    Ok(())
+}
+
+/// Wraps all members but those of the event in an object: clients read the interaction there.
+fn wrap_interaction(gap: &Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
+    let mut start = Vec::new();
+    let mut found = NameSet::default();
+    let (mut status, mut is_empty) = (None, true);
+    let mut cursor = Cursor::new(gap.text);
+    cursor.object(|cursor, name| {
+        let value = cursor.value()?;
+        if is_of_event(name) {
+            start.extend_from_slice(format!("\"{}\":{},", name.raw(), value.text()).as_bytes());
+            return Ok(());
+        }
+        is_empty = false;
+        status = status.or(name.is("status").then_some(value));
+        if let Some(identity) = gap.places.identity(name) {
+            found = found.with(identity);
+        }
+        Ok::<(), SyntaxError>(())
+    })?;
+    let end = cursor.position().saturating_sub(1);
+    start.extend_from_slice(b"\"interaction\":{");
+    start.extend(gap.identity_but(found));
+    if status.is_none() {
+        let is_over = gap.output.end >= End::Closable;
+        let status = if is_over { "completed" } else { "in_progress" };
+        start.extend_from_slice(format!("\"status\":\"{status}\",").as_bytes());
+    }
+    if is_empty {
+        start.pop();
+    }
+    gap.put_first(start, edits);
+    cut_members(&mut Cursor::new(gap.text), None, is_of_event, edits)?;
+    edits.push(Edit::insert(end, &b"}"[..]));
+    Ok(())
+}
+
+fn is_of_event(name: Text<'_>) -> bool {
+    name.is("event_type") || name.is("event_id")
+}

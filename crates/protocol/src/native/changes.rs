@@ -1,0 +1,70 @@
+//! The changes to an answer or an event that is not relayed as it is.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::identity::{Name, NameSet, Written};
+use super::places::{Output, Places};
+use super::report;
+use super::server;
+use super::sighting::Sighting;
+use crate::json::patch::{Edit, cut_members};
+use crate::json::{Cursor, SyntaxError};
+
+/// What takes the place of a member: our identity, or a usage report without costs.
+pub(super) fn replacement<'a>(
+    name: Name,
+    span: Range<usize>,
+    text: &str,
+    written: &'a Written,
+    hides_usage: bool,
+) -> Result<Cow<'a, [u8]>, SyntaxError> {
+    match text.get(span) {
+        Some(usage) if name == Name::Usage && !hides_usage => {
+            Ok(Cow::Owned(report::without_foreign(usage)?))
+        }
+        _ => Ok(written.get(name)),
+    }
+}
+
+/// Everything that changes in a text that `sighting` and `output` have looked through.
+pub(super) fn edits(
+    places: &Places,
+    text: &str,
+    sighting: &Sighting<'_>,
+    output: &Output,
+    written: &Written,
+) -> Result<Vec<Edit>, SyntaxError> {
+    let mut edits = output.word_edits().to_vec();
+    for (name, span) in sighting.spans() {
+        let value = replacement(name, span.clone(), text, written, output.hides_usage)?;
+        edits.push(Edit::replace(span, value.into_owned()));
+    }
+    if let Some(start) = sighting.answer_start
+        && sighting.lacks_identity(places, output, NameSet::default())
+    {
+        let missing = written.missing(places, sighting.found);
+        edits.push(Edit::insert(start, missing));
+    }
+    if sighting.names_server {
+        let cursor = &mut Cursor::new(text);
+        cut_members(cursor, places.envelope, server::is_named_by, &mut edits)?;
+    }
+    Ok(edits)
+}
+
+/// Puts the line with its name before an event whose data alone has it.
+pub(super) fn event_line(member: &str, text: &str) -> Result<Option<Edit>, SyntaxError> {
+    let mut line = None;
+    Cursor::new(text).object(|cursor, name| {
+        let value = cursor.value()?;
+        let named = value
+            .string()
+            .filter(|value| name.is(member) && !value.is_escaped());
+        if let Some(named) = named {
+            line = Some(format!("event: {}\n", named.raw()));
+        }
+        Ok::<(), SyntaxError>(())
+    })?;
+    Ok(line.map(|line| Edit::insert(0, line.into_bytes())))
+}

@@ -1,0 +1,90 @@
+//! What an answer or an event lacks although clients of its dialect need it.
+
+use super::identity::{NameSet, Written};
+use super::places::{Output, Places};
+use crate::json::SyntaxError;
+use crate::json::patch::Edit;
+
+/// Members of an event that say where in its stream it belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    pub(crate) const NONE: Self = Self(0);
+    /// The number of the event.
+    pub(crate) const SEQUENCE: Self = Self(1);
+    /// The number of the item, block or step.
+    pub(crate) const INDEX: Self = Self(1 << 1);
+    /// The id of the item.
+    pub(crate) const ITEM_ID: Self = Self(1 << 2);
+    /// The number of the part within its item.
+    pub(crate) const PART: Self = Self(1 << 3);
+    /// The list of items.
+    pub(crate) const ITEMS: Self = Self(1 << 4);
+    /// The object in which the members of the answer stand.
+    pub(crate) const ENVELOPE: Self = Self(1 << 5);
+
+    #[must_use]
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// An event that lacks something, and what is known for filling it in.
+#[derive(Debug)]
+pub(crate) struct Gap<'a> {
+    pub(crate) places: &'a Places,
+    /// The data of the event.
+    pub(crate) text: &'a str,
+    /// Where the first member begins of the answer in the event, if there is one.
+    pub(crate) answer_start: Option<usize>,
+    pub(crate) written: &'a Written,
+    pub(crate) output: &'a mut Output,
+    pub(crate) items: &'a mut Items,
+}
+
+/// Fills in what an event lacks.
+pub(crate) type Fill = fn(&mut Gap<'_>, &mut Vec<Edit>) -> Result<(), SyntaxError>;
+
+impl Gap<'_> {
+    /// Whether the event lacks this.
+    pub(crate) fn lacks(&self, mark: Marks) -> bool {
+        self.output.required.has(mark) && !self.output.present.has(mark)
+    }
+
+    /// Puts members, each followed by a comma, before the first member of the event.
+    pub(crate) fn put_first(&self, members: Vec<u8>, edits: &mut Vec<Edit>) {
+        if let Some(at) = self.text.find('"').filter(|_| !members.is_empty()) {
+            edits.push(Edit::insert(at, members));
+        }
+    }
+
+    /// The members of our identity that are not in `found`, each followed by a comma.
+    pub(crate) fn identity_but(&self, found: NameSet) -> Vec<u8> {
+        self.written.missing(self.places, found)
+    }
+}
+
+/// Numbers an event that does not say which block or step it is about: the one that has begun last.
+pub(crate) fn fill_index(gap: &Gap<'_>, edits: &mut Vec<Edit>) {
+    if gap.lacks(Marks::INDEX) {
+        let index = gap.output.begun.saturating_sub(1);
+        gap.put_first(format!("\"index\":{index},").into_bytes(), edits);
+    }
+}
+
+/// The output items of a stream, noted once an event has come that does not say which it is about.
+#[derive(Debug, Default)]
+pub(crate) struct Items(pub(crate) Vec<Item>);
+
+/// One output item.
+#[derive(Debug, Default)]
+pub(crate) struct Item {
+    pub(crate) id: Box<str>,
+    /// Its parts so far, those of its content and those of its summary.
+    pub(crate) parts: [u64; 2],
+}

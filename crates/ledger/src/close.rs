@@ -135,14 +135,14 @@ mod tests {
             tpm_limit: Some(1_000),
             ..Key::default()
         };
-        let reservation = Reservation {
+        let held = Reservation {
             hold: Micro::new(60),
             exposure: Micro::new(40),
             tokens: 500,
             counts: true,
         };
-        admit(&mut wallet, &mut key, &reservation, Micro::ZERO, NOON).unwrap();
-        (wallet, key, reservation)
+        admit(&mut wallet, &mut key, &held, Micro::ZERO, NOON).unwrap();
+        (wallet, key, held)
     }
 
     #[test]
@@ -150,9 +150,9 @@ mod tests {
         // Below the hold, above it, and above everything.
         for (charge, balance, credit_used) in [(0, 100, 0), (25, 75, 0), (90, 10, 0), (130, 0, 30)]
         {
-            let (mut wallet, mut key, reservation) = held();
+            let (mut wallet, mut key, held) = held();
             let charge = Micro::new(charge);
-            let delta = settle(&mut wallet, &mut key, &reservation, charge, None, NOON).unwrap();
+            let delta = settle(&mut wallet, &mut key, &held, charge, None, NOON).unwrap();
             assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
             assert_eq!(wallet.exposed, Micro::ZERO);
             assert_eq!(
@@ -169,24 +169,16 @@ mod tests {
 
     #[test]
     fn a_hold_that_is_reopened_is_the_hold_that_was_admitted() {
-        let (wallet, key, reservation) = held();
+        let (wallet, key, held) = held();
         let (mut again_wallet, mut again_key) = (wallet, key);
-        release(&mut again_wallet, &mut again_key, &reservation, NOON).unwrap();
+        release(&mut again_wallet, &mut again_key, &held, NOON).unwrap();
         again_key.rpm = Key::default().rpm;
-        reopen(&mut again_wallet, &mut again_key, &reservation, NOON).unwrap();
+        reopen(&mut again_wallet, &mut again_key, &held, NOON).unwrap();
         assert_eq!((again_wallet, again_key), (wallet, key));
         // Neither an empty wallet nor a disabled key prevents the charge.
         let (mut empty, mut dead) = (Wallet::default(), Key::default());
-        reopen(&mut empty, &mut dead, &reservation, NOON).unwrap();
-        settle(
-            &mut empty,
-            &mut dead,
-            &reservation,
-            Micro::new(7),
-            None,
-            NOON,
-        )
-        .unwrap();
+        reopen(&mut empty, &mut dead, &held, NOON).unwrap();
+        settle(&mut empty, &mut dead, &held, Micro::new(7), None, NOON).unwrap();
         assert_eq!(
             (empty.credit_used, dead.usage),
             (Micro::new(7), Micro::new(7))
@@ -196,13 +188,13 @@ mod tests {
 
     #[test]
     fn a_hold_that_grows_again_asks_for_nothing() {
-        let (mut wallet, mut key, reservation) = held();
+        let (mut wallet, mut key, held) = held();
         // More than the wallet has.
-        let grown = regrow(&mut wallet, &mut key, &reservation, Micro::new(500)).unwrap();
+        let grown = regrow(&mut wallet, &mut key, &held, Micro::new(500)).unwrap();
         assert_eq!((wallet.frozen, key.frozen), (grown.hold, grown.hold));
         assert_eq!(
             (grown.hold, grown.exposure),
-            (Micro::new(500), reservation.exposure)
+            (Micro::new(500), held.exposure)
         );
         settle(&mut wallet, &mut key, &grown, Micro::new(90), None, NOON).unwrap();
         assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
@@ -210,11 +202,11 @@ mod tests {
 
     #[test]
     fn a_hold_that_cannot_grow_again_stays_as_it_is() {
-        let (mut wallet, mut key, reservation) = held();
+        let (mut wallet, mut key, held) = held();
         key.frozen = Micro::MAX;
         let before = (wallet, key);
         for hold in [59, 61, i64::MAX] {
-            let grown = regrow(&mut wallet, &mut key, &reservation, Micro::new(hold));
+            let grown = regrow(&mut wallet, &mut key, &held, Micro::new(hold));
             assert_eq!(grown, Err(Overflow), "{hold}");
             assert_eq!((wallet, key), before, "{hold}");
         }
@@ -229,24 +221,16 @@ mod tests {
             (Some(800), 200),
             (Some(9_000), 0),
         ] {
-            let (mut wallet, mut key, reservation) = held();
-            settle(
-                &mut wallet,
-                &mut key,
-                &reservation,
-                Micro::ZERO,
-                tokens,
-                NOON,
-            )
-            .unwrap();
+            let (mut wallet, mut key, held) = held();
+            settle(&mut wallet, &mut key, &held, Micro::ZERO, tokens, NOON).unwrap();
             assert_eq!(key.tpm.rate(1_000, NOON).remaining, remaining, "{tokens:?}");
         }
     }
 
     #[test]
     fn a_release_gives_back_all_but_the_request_itself() {
-        let (mut wallet, mut key, reservation) = held();
-        release(&mut wallet, &mut key, &reservation, NOON).unwrap();
+        let (mut wallet, mut key, held) = held();
+        release(&mut wallet, &mut key, &held, NOON).unwrap();
         assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
         assert_eq!(wallet.exposed, Micro::ZERO);
         assert_eq!((wallet.balance, key.usage), (Micro::new(100), Micro::ZERO));
@@ -258,7 +242,7 @@ mod tests {
     /// W11.
     #[test]
     fn what_was_admitted_settles_whatever_became_of_wallet_and_key() {
-        let (mut wallet, mut key, reservation) = held();
+        let (mut wallet, mut key, held) = held();
         wallet.status = WalletStatus::Disabled;
         key = Key {
             enabled: false,
@@ -269,15 +253,7 @@ mod tests {
             concurrency_limit: Some(0),
             ..key
         };
-        settle(
-            &mut wallet,
-            &mut key,
-            &reservation,
-            Micro::new(70),
-            Some(10),
-            NOON,
-        )
-        .unwrap();
+        settle(&mut wallet, &mut key, &held, Micro::new(70), Some(10), NOON).unwrap();
         assert_eq!(
             (wallet.balance, key.usage),
             (Micro::new(30), Micro::new(70))
@@ -286,12 +262,12 @@ mod tests {
 
     #[test]
     fn a_caller_that_is_gone_is_not_in_flight() {
-        let (mut wallet, mut key, mut reservation) = held();
-        stop_counting(&mut key, &mut reservation).unwrap();
+        let (mut wallet, mut key, mut held) = held();
+        stop_counting(&mut key, &mut held).unwrap();
         assert_eq!(key.open_holds, 0);
         // A second call changes nothing, and neither does the close.
-        stop_counting(&mut key, &mut reservation).unwrap();
-        release(&mut wallet, &mut key, &reservation, NOON).unwrap();
+        stop_counting(&mut key, &mut held).unwrap();
+        release(&mut wallet, &mut key, &held, NOON).unwrap();
         assert_eq!(key.open_holds, 0);
     }
 
@@ -305,32 +281,22 @@ mod tests {
             |_, key| key.open_holds = 0,
         ];
         for break_books in breaks {
-            let (mut wallet, mut key, reservation) = held();
+            let (mut wallet, mut key, held) = held();
             break_books(&mut wallet, &mut key);
             let before = (wallet, key);
-            assert_eq!(
-                release(&mut wallet, &mut key, &reservation, NOON),
-                Err(Overflow)
-            );
-            let settled = settle(
-                &mut wallet,
-                &mut key,
-                &reservation,
-                Micro::ZERO,
-                Some(1),
-                NOON,
-            );
+            assert_eq!(release(&mut wallet, &mut key, &held, NOON), Err(Overflow));
+            let settled = settle(&mut wallet, &mut key, &held, Micro::ZERO, Some(1), NOON);
             assert_eq!(settled, Err(Overflow));
             assert_eq!((wallet, key), before);
         }
-        let (mut wallet, mut key, reservation) = held();
+        let (mut wallet, mut key, held) = held();
         key.usage = Micro::new(i64::MAX);
         let before = (wallet, key);
         for charge in [1, -1, i64::MAX] {
             let settled = settle(
                 &mut wallet,
                 &mut key,
-                &reservation,
+                &held,
                 Micro::new(charge),
                 Some(1),
                 NOON,

@@ -102,14 +102,14 @@ mod tests {
             enabled: true,
             ..Key::default()
         };
-        let reservation = Reservation {
+        let held = Reservation {
             hold: Micro::new(30),
             exposure: Micro::ZERO,
             tokens: 0,
             counts: true,
         };
-        admit(&mut wallet, &mut key, &reservation, Micro::ZERO, NOON).unwrap();
-        (wallet, key, reservation)
+        admit(&mut wallet, &mut key, &held, Micro::ZERO, NOON).unwrap();
+        (wallet, key, held)
     }
 
     fn asked(used: i64, wanted: i64, least: i64) -> Step {
@@ -132,14 +132,14 @@ mod tests {
             ("nothing is used twice", 20, None, 15, 45, 16, 0, 25),
             ("less than the hold has", 0, None, 5, 6, 6, 5, 1),
         ] {
-            let (mut wallet, mut key, reservation) = held();
+            let (mut wallet, mut key, held) = held();
             key.limit = limit.map(Micro::new);
             let asked = asked(used, wanted, least);
             let booked = Micro::new(booked);
             let stepped = step(
                 &mut wallet,
                 &mut key,
-                &reservation,
+                &held,
                 booked,
                 &asked,
                 Micro::ZERO,
@@ -156,7 +156,7 @@ mod tests {
             // The remaining hold is closed like any other.
             let held = Reservation {
                 hold: stepped.hold,
-                ..reservation
+                ..held
             };
             settle(&mut wallet, &mut key, &held, Micro::ZERO, None, NOON).unwrap();
             assert_eq!((wallet.frozen, key.open_holds), (Micro::ZERO, 0), "{name}");
@@ -165,20 +165,11 @@ mod tests {
 
     #[test]
     fn a_step_leaves_room_for_what_other_calls_may_cost() {
-        let (mut wallet, mut key, reservation) = held();
+        let (mut wallet, mut key, held) = held();
         wallet.exposed = Micro::new(75);
         let asked = asked(15, 45, 16);
         let (booked, limit) = (Micro::ZERO, Micro::new(5));
-        let stepped = step(
-            &mut wallet,
-            &mut key,
-            &reservation,
-            booked,
-            &asked,
-            limit,
-            NOON,
-        )
-        .unwrap();
+        let stepped = step(&mut wallet, &mut key, &held, booked, &asked, limit, NOON).unwrap();
         // 100 plus a debt of 5, minus 75 of other calls: 15 are charged and 15 are held.
         assert_eq!(stepped.charge, Micro::new(15));
         assert_eq!(stepped.hold, Micro::new(15));
@@ -224,13 +215,13 @@ mod tests {
             ),
         ];
         for (set, asked, refusal) in cases {
-            let (mut wallet, mut key, reservation) = held();
+            let (mut wallet, mut key, held) = held();
             set(&mut wallet, &mut key);
             let before = (wallet, key);
             let refused = step(
                 &mut wallet,
                 &mut key,
-                &reservation,
+                &held,
                 Micro::ZERO,
                 &asked,
                 Micro::ZERO,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
 
-fn reservation(hold: i64, exposure: i64) -> Reservation {
+fn call(hold: i64, exposure: i64) -> Reservation {
     Reservation {
         hold: Micro::new(hold),
         exposure: Micro::new(exposure),
@@ -55,17 +55,14 @@ fn the_hold_and_the_worst_case_are_checked_apart() {
     ] {
         let (mut wallet, mut key) = opened(balance, line);
         let before = (wallet, key);
-        let reservation = reservation(hold, exposure);
+        let call = call(hold, exposure);
         let limit = Micro::new(debt_limit);
-        let refusal = admit(&mut wallet, &mut key, &reservation, limit, NOON).err();
-        assert_eq!(
-            refusal, expected,
-            "{balance} {line} {reservation:?} {debt_limit}"
-        );
+        let refusal = admit(&mut wallet, &mut key, &call, limit, NOON).err();
+        assert_eq!(refusal, expected, "{balance} {line} {call:?} {debt_limit}");
         if refusal.is_some() {
             assert_eq!((wallet, key), before);
         } else {
-            assert_eq!(wallet.exposed, reservation.exposure);
+            assert_eq!(wallet.exposed, call.exposure);
         }
     }
 }
@@ -73,24 +70,16 @@ fn the_hold_and_the_worst_case_are_checked_apart() {
 #[test]
 fn growth_within_the_worst_case_asks_for_the_hold_alone() {
     let (mut wallet, mut key) = opened(100, 0);
-    let (limit, mut held) = (Micro::new(20), reservation(10, 110));
+    let (limit, mut held) = (Micro::new(20), call(10, 110));
     admit(&mut wallet, &mut key, &held, limit, NOON).unwrap();
     // The wallet is at its limit, but the call may still cost its stated worst case.
-    held = extend(
-        &mut wallet,
-        &mut key,
-        &held,
-        &reservation(60, 0),
-        limit,
-        NOON,
-    )
-    .unwrap();
+    held = extend(&mut wallet, &mut key, &held, &call(60, 0), limit, NOON).unwrap();
     assert_eq!((held.hold, held.exposure), (Micro::new(70), Micro::new(50)));
     assert_eq!((wallet.frozen, wallet.exposed), (held.hold, held.exposure));
     let before = (wallet, key);
     for (more, refusal) in [
-        (reservation(31, 0), Refusal::InsufficientQuota),
-        (reservation(10, 1), Refusal::DebtLimitReached),
+        (call(31, 0), Refusal::InsufficientQuota),
+        (call(10, 1), Refusal::DebtLimitReached),
     ] {
         let refused = extend(&mut wallet, &mut key, &held, &more, limit, NOON);
         assert_eq!(refused, Err(refusal));
@@ -103,36 +92,21 @@ fn growth_within_the_worst_case_asks_for_the_hold_alone() {
 #[test]
 fn an_upstream_that_exceeds_the_worst_case_is_followed_as_far_as_the_limit() {
     let (mut wallet, mut key) = opened(100, 0);
-    let (limit, mut held) = (Micro::new(30), reservation(10, 20));
+    let (limit, mut held) = (Micro::new(30), call(10, 20));
     admit(&mut wallet, &mut key, &held, limit, NOON).unwrap();
-    let other = reservation(0, 90);
+    let other = call(0, 90);
     admit(&mut wallet, &mut key, &other, limit, NOON).unwrap();
     // 130 can be spent in total. 90 belong to another call, so this one can reach 40.
-    held = extend(
-        &mut wallet,
-        &mut key,
-        &held,
-        &reservation(30, 0),
-        limit,
-        NOON,
-    )
-    .unwrap();
+    held = extend(&mut wallet, &mut key, &held, &call(30, 0), limit, NOON).unwrap();
     assert_eq!((held.hold, held.exposure), (Micro::new(40), Micro::ZERO));
-    let refused = extend(
-        &mut wallet,
-        &mut key,
-        &held,
-        &reservation(1, 0),
-        limit,
-        NOON,
-    );
+    let refused = extend(&mut wallet, &mut key, &held, &call(1, 0), limit, NOON);
     assert_eq!(refused, Err(Refusal::DebtLimitReached));
 }
 
 #[test]
 fn two_hundred_calls_at_once_stay_within_the_limit() {
     let (mut wallet, mut key) = opened(1_000, 0);
-    let (call, limit) = (reservation(40, 1_240), Micro::new(10_000));
+    let (call, limit) = (call(40, 1_240), Micro::new(10_000));
     let admitted = (0..200)
         .filter(|_| admit(&mut wallet, &mut key, &call, limit, NOON).is_ok())
         .count();
@@ -158,8 +132,7 @@ enum Event {
 }
 
 fn any_ask() -> impl Strategy<Value = Reservation> {
-    (0_i64..200, prop_oneof![Just(0), 0_i64..1_000])
-        .prop_map(|(hold, more)| reservation(hold, more))
+    (0_i64..200, prop_oneof![Just(0), 0_i64..1_000]).prop_map(|(hold, more)| call(hold, more))
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -182,9 +155,9 @@ type Open = Vec<(Reservation, Micro)>;
 
 fn happen(event: Event, wallet: &mut Wallet, key: &mut Key, open: &mut Open, limit: Micro) {
     match event {
-        Event::Admit(reservation) => {
-            if admit(wallet, key, &reservation, limit, NOON).is_ok() {
-                open.push((reservation, Micro::ZERO));
+        Event::Admit(call) => {
+            if admit(wallet, key, &call, limit, NOON).is_ok() {
+                open.push((call, Micro::ZERO));
             }
         }
         Event::Extend(which, more) => {

@@ -143,7 +143,7 @@ impl Filter {
                     filter.last = Some(
                         value
                             .parse()
-                            .map_err(|_| format!("last is no number: {value}"))?,
+                            .map_err(|_| format!("last is not a number: {value}"))?,
                     );
                 }
                 _ => return Err(format!("no such filter: {name}")),

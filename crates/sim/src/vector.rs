@@ -37,7 +37,10 @@ pub(crate) fn of_tokens(tokens: &[u64], dimensions: usize) -> Vec<f32> {
 }
 
 /// Adds a feature. Its hash selects a few positions of the vector and their signs.
-#[expect(clippy::float_arithmetic, reason = "vectors are made of it")]
+#[expect(
+    clippy::float_arithmetic,
+    reason = "the elements of a vector are floats"
+)]
 fn add(sum: &mut [f32], feature: &[&[u8]], weight: f32) {
     let mut seed = Seed::of(feature);
     for _ in 0..4 {
@@ -49,7 +52,10 @@ fn add(sum: &mut [f32], feature: &[&[u8]], weight: f32) {
     }
 }
 
-#[expect(clippy::float_arithmetic, reason = "vectors are made of it")]
+#[expect(
+    clippy::float_arithmetic,
+    reason = "the elements of a vector are floats"
+)]
 fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     if length > 0.0 {
@@ -66,7 +72,10 @@ fn unit(mut vector: Vec<f32>) -> Vec<f32> {
 mod tests {
     use super::*;
 
-    #[expect(clippy::float_arithmetic, reason = "vectors are made of it")]
+    #[expect(
+        clippy::float_arithmetic,
+        reason = "the elements of a vector are floats"
+    )]
     fn nearness(one: &str, other: &str) -> f32 {
         let (one, other) = (of_text(one, 256), of_text(other, 256));
         one.iter().zip(&other).map(|(a, b)| a * b).sum()

@@ -2,11 +2,10 @@
 
 use crate::catalog;
 use crate::model::{Effort, Shape};
-use crate::openai::{Member, Refusal, type_name};
+use crate::openai::{Member, Refusal, check_metadata, type_name};
 use serde_json::Value;
 
 const STOPS_MAX: usize = 4;
-const METADATA_MAX: usize = 16;
 
 /// Whether and how the answer is streamed.
 #[derive(Debug)]
@@ -51,16 +50,7 @@ pub(super) fn check_sampling(body: &Member<'_>, name: &str) -> Result<(), Refusa
         "service_tier",
         &["auto", "default", "flex", "scale", "priority", "fast"],
     )?;
-    if let Some(metadata) = body.child("metadata")?
-        && metadata.names().count() > METADATA_MAX
-    {
-        return Err(Refusal::invalid(format!(
-            "Invalid 'metadata': too many properties. Expected an object with at most \
-             {METADATA_MAX} properties."
-        ))
-        .param("metadata")
-        .code("object_above_max_properties"));
-    }
+    check_metadata(body)?;
     if catalog::reasons(name) {
         for (member, value) in [("temperature", temperature), ("top_p", top_p)] {
             // Reasoning models accept only the default.

@@ -2,11 +2,10 @@
 
 use crate::catalog;
 use crate::model::{Effort, Shape};
-use crate::openai::{Member, Refusal, read_name, strict};
+use crate::openai::{Member, Refusal, check_metadata, read_name, strict};
 use http::StatusCode;
 use serde_json::json;
 
-const METADATA_MAX: usize = 16;
 const TOKENS_MIN: i64 = 16;
 const INCLUDES: &[&str] = &[
     "code_interpreter_call.outputs",
@@ -119,16 +118,7 @@ pub(super) fn check(body: &Member<'_>, name: &str) -> Result<(), Refusal> {
     for name in ["user", "safety_identifier", "prompt_cache_key"] {
         body.text(name)?;
     }
-    if let Some(metadata) = body.child("metadata")?
-        && metadata.names().count() > METADATA_MAX
-    {
-        return Err(Refusal::invalid(format!(
-            "Invalid 'metadata': too many properties. Expected an object with at most \
-             {METADATA_MAX} properties."
-        ))
-        .param("metadata")
-        .code("object_above_max_properties"));
-    }
+    check_metadata(body)?;
     if catalog::reasons(name) {
         for (member, value) in [("temperature", temperature), ("top_p", top_p)] {
             if value.is_some_and(|value| value.to_bits() != 1.0_f64.to_bits()) {

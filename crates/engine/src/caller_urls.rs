@@ -1,7 +1,8 @@
-//! Pictures that a caller names by URL and an upstream must be given inline.
+//! URLs that callers name: pictures that an upstream must be given inline are fetched, and URLs that an upstream
+//! will fetch from inside a private network are checked.
 //!
-//! They are fetched before money moves: all at once, through the guarded client, within bounds of
-//! number, size and time, and charged to the node's memory from the first byte on.
+//! Pictures are fetched before money moves: all at once, through the guarded client, within limits of number,
+//! size and time, and charged to the node's memory from the first byte.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub struct ImageFetchLimits {
     pub bytes_max: u64,
     /// All pictures of a request together.
     pub total_bytes_max: u64,
-    /// From the first look at a name to the last byte.
+    /// From the DNS lookup to the last byte.
     pub within: Duration,
 }
 
@@ -41,7 +42,7 @@ impl Default for ImageFetchLimits {
 }
 
 impl ImageFetchLimits {
-    /// One bound for the whole is enough: a server may use its time as it likes.
+    /// One limit for everything is enough. A server may use its time as it likes.
     fn times(self) -> Timeouts {
         Timeouts {
             connect: self.within,
@@ -52,7 +53,7 @@ impl ImageFetchLimits {
     }
 }
 
-/// Who fetches pictures, and within which bounds.
+/// Fetches and checks URLs within limits.
 #[derive(Debug)]
 pub(crate) struct CallerUrls {
     guarded: Arc<Guarded>,
@@ -68,7 +69,7 @@ struct Picture {
     share: MemoryShare,
 }
 
-/// Why there is no picture.
+/// Why a picture could not be fetched.
 #[derive(Debug)]
 enum FetchFailure {
     Fetch(FetchError),
@@ -90,8 +91,8 @@ impl CallerUrls {
         }
     }
 
-    /// Puts every picture that `must_be_inline` into the request itself. The shares are for as
-    /// long as the request lives.
+    /// Fetches every picture that `must_be_inline` into the request. The memory shares must live as long as the
+    /// request.
     pub(crate) async fn inline(
         &self,
         request: &mut Request,
@@ -129,8 +130,8 @@ impl CallerUrls {
         Ok(pictures.drain().map(|(_, picture)| picture.share).collect())
     }
 
-    /// Looks at addresses that an upstream will fetch itself, from inside a network that callers
-    /// must not reach through it.
+    /// Checks URLs that an upstream will fetch itself, from inside a network that callers must not reach through
+    /// it.
     pub(crate) async fn check(&self, urls: Vec<String>) -> Result<(), Failure> {
         let urls: HashSet<_> = urls.into_iter().collect();
         if urls.len() > self.bounds.count_max {
@@ -154,7 +155,7 @@ impl CallerUrls {
         Ok(())
     }
 
-    /// All of them at once; the first that cannot be had ends the others.
+    /// Fetches all pictures at once. The first failure cancels the others.
     async fn fetch_all(
         &self,
         places: HashMap<String, Path>,
@@ -182,12 +183,12 @@ impl CallerUrls {
     }
 }
 
-/// One fetch on its way.
+/// The fetch of one picture.
 struct Fetch {
     guarded: Arc<Guarded>,
     budget: MemoryBudget,
     bounds: ImageFetchLimits,
-    /// Bytes that all pictures of the request may still bring.
+    /// Bytes that the pictures of the request may still take.
     left: Arc<AtomicU64>,
 }
 
@@ -211,7 +212,7 @@ impl Fetch {
             }
             let missing = mime::TELLING_BYTES - head.len();
             head.extend(piece.iter().take(missing));
-            // A page that says "not found" is not read to its end.
+            // An error page is not read to its end.
             if head.len() == mime::TELLING_BYTES && mime::of_bytes(&head).is_none() {
                 return Err(FetchFailure::NotAPicture);
             }
@@ -239,8 +240,8 @@ impl Fetch {
     }
 }
 
-/// What a picture of so many bytes takes: its base64 in the common form, and once more in the
-/// request that is written from it.
+/// The memory that a picture takes: its base64 text in the common form, and once more in the request that is
+/// written from it.
 fn memory_of(bytes: usize) -> usize {
     bytes.div_ceil(3).saturating_mul(8)
 }
@@ -252,7 +253,7 @@ impl From<FetchError> for FetchFailure {
 }
 
 impl FetchFailure {
-    /// What the caller is told: the address is his, so is its trouble.
+    /// What the client is told. The URL is the caller's, and so is its failure.
     fn failure(&self, path: Path) -> Failure {
         let why = match self {
             Self::NoMemory => return no_memory_for("images"),

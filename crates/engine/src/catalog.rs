@@ -1,7 +1,7 @@
 //! Which models exist, what they cost, and which channels serve them.
 //!
-//! A catalog is a snapshot of one configuration: a call takes it once and sees one version from
-//! beginning to end. Reloading builds a new one beside it.
+//! A catalog is a snapshot of one configuration. A call takes it once and sees one version from start to end. A
+//! reload builds a new catalog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
 
 use crate::failures::retry_after_s;
 
-/// One model as the configuration states it.
+/// A model as configured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSpec {
     /// The public id, `<maker>/<model>`.
@@ -28,18 +28,18 @@ pub struct ModelSpec {
     pub profile: Profile,
 }
 
-/// One way to reach a model.
+/// A route to a model, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteSpec {
     /// The channel's name.
     pub channel: String,
-    /// The name the upstream knows the model by; never shown to callers.
+    /// The upstream's name of the model, which callers never see.
     pub model: String,
     /// Lower is tried first.
     pub priority: u32,
-    /// Share among routes of equal priority.
+    /// Weight among routes of equal priority.
     pub weight: u32,
-    /// Overrides the dialect the channel would be spoken to in.
+    /// Overrides the dialect in which the channel is called.
     pub dialect: Option<Dialect>,
 }
 
@@ -53,11 +53,11 @@ pub struct Model {
     pub price_version: PriceVersion,
     pub profile: Profile,
     pub routes: Vec<Arc<Route>>,
-    /// No route of the model puts out more than the caller's limit.
+    /// Whether no route of the model produces more output than the caller's limit.
     pub(crate) keeps_output_limit: bool,
 }
 
-/// One way to reach a model, with its channel at hand.
+/// A route to a model.
 #[derive(Debug)]
 pub struct Route {
     pub channel: Channel,
@@ -90,8 +90,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Builds a catalog. Channels that `before` has with the same settings are taken over, with
-    /// their connections and their health.
+    /// Builds a catalog. Channels that `before` has with the same settings are taken over with their connections
+    /// and their breakers.
     pub async fn build(
         channels: Vec<ChannelSpec>,
         timeouts: &Timeouts,
@@ -194,14 +194,14 @@ impl Catalog {
 }
 
 impl Model {
-    /// Whether some route's channel is live; an open breaker does not unlist a model.
+    /// Whether the channel of some route is live. An open breaker does not remove a model from the list.
     pub fn is_callable(&self) -> bool {
         let is_live = |route: &Arc<Route>| route.channel.is_live(Instant::now);
         self.routes.iter().any(is_live)
     }
 
-    /// What callers are told while routes that could carry a call are out because their upstreams
-    /// refuse our credential: the model exists, and is tried again soon. `None` when no such route is.
+    /// What callers are told while routes that could carry a call are out because their upstreams refuse our
+    /// credential: the model exists and will be tried again. `None` if there is no such route.
     pub(crate) fn unavailable(&self, carries: impl Fn(&Route) -> bool) -> Option<Failure> {
         let now = Instant::now();
         let carrying = self.routes.iter().filter(|route| carries(route));

@@ -1,11 +1,11 @@
-//! The clocks, read in one place; the floors below take time as an argument.
+//! The clocks. They are read here only; lower layers take time as an argument.
 
 use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ledger::UnixMs;
 
-/// What the wall clock shows, in milliseconds since the Unix epoch: the time of records and of a key's end.
+/// The wall clock, in milliseconds since the Unix epoch. Records and the expiry of keys use it.
 pub fn now() -> UnixMs {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -13,9 +13,8 @@ pub fn now() -> UnixMs {
     UnixMs::new(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Time that nobody sets: the wall clock's as it was at the first look, carried on by the monotonic clock.
-/// What tasks wait for is counted by it, so that a wall clock that jumps moves no lease and no deadline
-/// (R6).
+/// A clock that nobody sets: the wall clock as of the first call, continued by the monotonic clock. Leases and
+/// deadlines of tasks use it, so that a jump of the wall clock does not move them (R6).
 pub(crate) fn steady() -> UnixMs {
     static FIRST_LOOK: LazyLock<(UnixMs, Instant)> = LazyLock::new(|| (now(), Instant::now()));
     let (wall, begun) = *FIRST_LOOK;

@@ -1,4 +1,4 @@
-//! Calls for vectors.
+//! Calls for embeddings.
 
 use std::sync::Arc;
 
@@ -19,24 +19,24 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::settings::Settings;
 
-/// The model of a call whose path names it: `:embedContent`, or `:batchEmbedContents`.
+/// The model of a call whose path names it: `:embedContent` or `:batchEmbedContents`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingsPath {
     pub model: String,
     pub batch: bool,
 }
 
-/// A request for vectors of a known caller, its body read.
+/// A request for embeddings of a known caller, its body read.
 #[derive(Debug)]
 pub struct EmbeddingsCall {
     pub arrival: Arrival,
-    /// What the path says, where it names the model.
+    /// What the path says, if it names the model.
     pub named: Option<EmbeddingsPath>,
     pub body: Bytes,
 }
 
 impl Engine {
-    /// Serves a call for vectors.
+    /// Serves a call for embeddings.
     pub async fn embeddings(self: &Arc<Self>, call: EmbeddingsCall) -> Result<Answer, FailedCall> {
         let arrival = call.arrival.clone();
         self.run_call(arrival, move |engine, record| {
@@ -82,7 +82,7 @@ fn prepare(
     })
 }
 
-/// The protocol in which a channel is asked: the caller's own form where it speaks it.
+/// The protocol for a channel: the caller's own form if the channel speaks it.
 fn spoken_by(channel: &Channel, form: Form) -> Option<Protocol> {
     let mut order = [Protocol::Embeddings, Protocol::Generate];
     if form != Form::List {
@@ -91,7 +91,7 @@ fn spoken_by(channel: &Channel, form: Form) -> Option<Protocol> {
     order.into_iter().find(|protocol| channel.speaks(*protocol))
 }
 
-/// A request for vectors and the model that makes them.
+/// A request for embeddings and the model that makes them.
 struct Embeddings {
     request: Request,
     model: Arc<str>,
@@ -133,7 +133,7 @@ impl CallKind for Embeddings {
         self.request.translate(form, &answer, &self.model)
     }
 
-    /// Vectors do not stream.
+    /// Embeddings do not stream.
     fn stream_translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
         Err(Failure::internal())
     }
@@ -145,7 +145,7 @@ impl CallKind for Embeddings {
         }
     }
 
-    /// Two thousand vectors are more than any text.
+    /// Two thousand vectors are larger than any text.
     fn answer_bytes_max(&self, settings: &Settings) -> usize {
         settings.media_bytes_max
     }

@@ -1,4 +1,4 @@
-//! The parts a call needs, in one place.
+//! The engine of one node: everything that calls share.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,7 +24,7 @@ use crate::memory_budget::MemoryBudget;
 use crate::metrics::registry::Metrics;
 use crate::settings::Settings;
 
-/// One part in so many of the memory for bodies is kept for small ones.
+/// One part in this many of the memory for bodies is kept for small ones.
 const KEPT_FOR_SMALL_BODIES: usize = 8;
 
 /// The engine of one node.
@@ -32,25 +32,25 @@ const KEPT_FOR_SMALL_BODIES: usize = 8;
 pub struct Engine {
     pub(crate) store: Store,
     pub(crate) media: Media,
-    /// Turns to copy media.
+    /// Permits to copy media.
     pub(crate) copies: Semaphore,
     pub(crate) media_reads: Arc<MediaReads>,
     pub(crate) storage_watch: StorageWatch,
-    /// Where callers reach us, when no setting says so.
+    /// Our own address, if the settings do not name a public URL.
     address_url: OnceLock<String>,
     pub(crate) settings: Settings,
     pub(crate) retries: RetryBudget,
     pub(crate) tasks: TaskTracker,
     pub(crate) shutdown: Shutdown,
-    /// The node waits for its last work: what can be begun again elsewhere is given up.
+    /// Cancelled when the node waits for its last work. Work that another node can repeat is given up.
     pub(crate) stopping: CancellationToken,
     catalog: ArcSwap<Catalog>,
     pub(crate) keyring: Keyring,
-    /// Everything that is charged; small bodies may take all of it.
+    /// The memory for everything that is charged. Small bodies may take all of it.
     small_bodies: MemoryBudget,
-    /// All of it but the part that is kept for small bodies.
+    /// The memory without the part that is kept for small bodies.
     budget: MemoryBudget,
-    /// The part of it that answers about tasks may take.
+    /// The part of `budget` that answers about tasks may take.
     pub(crate) task_budget: MemoryBudget,
     pub(crate) guarded: Arc<Guarded>,
     pub(crate) caller_urls: CallerUrls,
@@ -81,7 +81,7 @@ impl Engine {
             catalog: ArcSwap::default(),
             keyring: Keyring::new(callers),
             caller_urls: CallerUrls::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
-            // However much upstreams send about tasks, callers find room for their requests.
+            // However much upstreams send about tasks, callers must find room for their requests.
             task_budget: budget.part(settings.bodies_bytes_max / 2),
             small_bodies,
             budget,
@@ -93,12 +93,12 @@ impl Engine {
         }
     }
 
-    /// The catalog of this moment; a call takes it once.
+    /// The current catalog. A call takes it once.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
     }
 
-    /// Puts a new catalog in the place of the old one; calls under way keep theirs.
+    /// Replaces the catalog. Running calls keep the old one.
     pub fn set_catalog(&self, catalog: Catalog) {
         self.catalog.store(Arc::new(catalog));
     }
@@ -107,17 +107,17 @@ impl Engine {
         &self.store
     }
 
-    /// Media that are kept here.
+    /// The storage of generated media.
     pub fn media(&self) -> &Media {
         &self.media
     }
 
-    /// Says where callers reach us, which is needed when no setting says so. Only the first call counts.
+    /// Sets our own address, which is used if the settings do not name a public URL. Only the first call counts.
     pub fn set_address_url(&self, url: String) {
         let _ = self.address_url.set(url);
     }
 
-    /// The base of the addresses that we hand out.
+    /// The base of the URLs that we hand out.
     pub fn public_url(&self) -> &str {
         match &*self.settings.tasks.public_url {
             "" => self.address_url.get().map_or("", String::as_str),
@@ -125,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// The client for addresses that others name.
+    /// The client for URLs that others name.
     pub fn guarded(&self) -> &Guarded {
         &self.guarded
     }
@@ -135,8 +135,8 @@ impl Engine {
         &self.budget
     }
 
-    /// The memory that small bodies may take: a part of it is theirs alone, so that they are served
-    /// when large ones have taken the rest.
+    /// The memory that small bodies may take. A part of it is theirs alone, so that they are served when large
+    /// bodies have taken the rest.
     pub fn small_bodies(&self) -> &MemoryBudget {
         &self.small_bodies
     }
@@ -150,7 +150,7 @@ impl Engine {
         self.keyring.callers()
     }
 
-    /// Takes one of the node's places, or refuses before anything was read.
+    /// Takes one of the node's call slots. Refuses the call before anything is read if there is none.
     pub fn enter(&self) -> Result<CallSlot, Failure> {
         let place = CallSlot(Arc::clone(&self.in_flight));
         if place.0.fetch_add(1, Ordering::Relaxed) >= self.settings.in_flight_max {
@@ -159,13 +159,13 @@ impl Engine {
         Ok(place)
     }
 
-    /// Ends the streams that are still open with an error of their protocol: the node stops,
-    /// and has waited for them long enough.
+    /// Ends the streams that are still open with an error of their protocol, because the node is stopping and has
+    /// waited long enough.
     pub fn end_streams(&self) {
         self.shutdown.begin();
     }
 
-    /// Waits until calls that outlive their callers have ended and the ledger is on disk.
+    /// Waits until calls that outlived their callers have ended and the ledger is on disk.
     pub async fn finish(&self) {
         self.stopping.cancel();
         self.tasks.close();
@@ -180,7 +180,7 @@ impl Engine {
     }
 }
 
-/// One place among the node's calls in flight, given back when dropped.
+/// One of the node's slots for calls in flight, given back when dropped.
 #[derive(Debug)]
 pub struct CallSlot(Arc<AtomicUsize>);
 

@@ -1,4 +1,4 @@
-//! Closes upstream connections that no call needs any more.
+//! Closes upstream connections that have been idle for too long.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use upstream::Channel;
 
 use crate::engine::Engine;
 
-/// The pause between two looks at the pools.
+/// The pause between two passes over the pools.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// Closes connections that have rested too long, on all channels, for as long as the future is
-    /// polled. A channel that is no longer called would keep its connections open otherwise.
+    /// Closes idle connections of all channels for as long as the future is polled. A channel that is no longer
+    /// called would otherwise keep its connections open.
     pub async fn close_expired_connections(&self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -76,7 +76,7 @@ mod tests {
             assert!(socket.read(&mut request).await.unwrap() > 0);
             let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
             socket.write_all(answer).await.unwrap();
-            // The connection rests from here on; it ends when the gateway closes it.
+            // The connection is idle from here on, until the gateway closes it.
             socket.read(&mut request).await.unwrap()
         });
         let folder = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Ids that callers see: a prefix and 128 random bits in base62.
+//! Ids that clients see: a prefix and 128 random bits in base62.
 
 use arrayvec::ArrayString;
 use rand::RngExt as _;
@@ -15,7 +15,7 @@ pub fn fresh<T: for<'a> From<&'a str>>(prefix: &str) -> T {
     spell(prefix, rand::rng().random()).as_str().into()
 }
 
-/// Each half is spelt by itself: dividing 128 bits costs more than all else here.
+/// Each half is encoded separately, because dividing 128-bit numbers would cost more than everything else here.
 fn spell(prefix: &str, halves: [u64; 2]) -> ArrayString<{ PREFIX_BYTES + 2 * HALF_DIGITS }> {
     let mut id = ArrayString::new();
     id.push_str(prefix);
@@ -26,7 +26,7 @@ fn spell(prefix: &str, halves: [u64; 2]) -> ArrayString<{ PREFIX_BYTES + 2 * HAL
             *digit = BASE62.get(rest).copied().unwrap_or(b'0');
             bits /= 62;
         }
-        // They are all ASCII.
+        // All digits are ASCII.
         id.push_str(str::from_utf8(&digits).unwrap_or_default());
     }
     id

@@ -35,7 +35,7 @@ pub struct ImagesCall {
     pub body: ImagesBody,
 }
 
-/// The two forms in which pictures are asked for.
+/// The two encodings of a request for pictures.
 #[derive(Debug)]
 pub enum ImagesBody {
     Json(Bytes),
@@ -87,7 +87,7 @@ fn prepare(
     let metering = PictureMetering {
         prompt_tokens: request.prompt_tokens,
         source_tokens: request.wants.sources.saturating_mul(IMAGE_TOKENS),
-        // A model billed by tokens is not listed without it.
+        // The configuration requires this value for a model that is billed by tokens.
         image_tokens_max: model.profile.image_tokens_max.unwrap_or(0),
         asked: Grade::asked(&request.wants, family),
         held: request.images_max(family),
@@ -123,7 +123,7 @@ struct Images {
     request: Request,
     family: Family,
     model: Arc<str>,
-    /// What the files of a form take of the node's memory.
+    /// The node's memory that the files of a form take.
     _share: Option<MemoryShare>,
 }
 

@@ -1,18 +1,18 @@
-//! The memory that bodies of the whole node may take together: requests, and large answers.
+//! The memory that all bodies of the node may take together: requests and large answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-/// Bytes of bodies the node may still hold.
+/// Bytes that bodies may still take.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget(Arc<Pot>);
 
 #[derive(Debug)]
 struct Pot {
     left: AtomicUsize,
-    /// What this is a part of: it is charged too.
+    /// The budget that this one is a part of. It is charged too.
     whole: Option<MemoryBudget>,
     ceiling: LimitOwner,
 }
@@ -22,7 +22,7 @@ struct Pot {
 pub enum LimitOwner {
     /// The node has no memory left.
     Node,
-    /// One key or one wallet takes as much as it may.
+    /// One key or one wallet has taken all that it may.
     Caller,
 }
 
@@ -32,7 +32,7 @@ impl MemoryBudget {
         Self::of(bytes, None, LimitOwner::Node)
     }
 
-    /// A budget for one kind of work: what it takes is taken from this one too, and never more than `bytes`.
+    /// A part of this budget of at most `bytes`, for one kind of work. Its charges count against this budget too.
     pub(crate) fn part(&self, bytes: usize) -> Self {
         Self::of(bytes, Some(self.clone()), LimitOwner::Node)
     }
@@ -51,7 +51,7 @@ impl MemoryBudget {
         }))
     }
 
-    /// A share of nothing, which can grow.
+    /// An empty share, which can grow.
     pub fn share(&self) -> MemoryShare {
         MemoryShare {
             budget: self.clone(),
@@ -59,7 +59,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Tells whether `bytes` could be taken now, and takes nothing.
+    /// Checks whether `bytes` could be taken now, without taking them.
     pub fn has_room(&self, bytes: usize) -> Result<(), LimitOwner> {
         let Pot {
             left,
@@ -72,7 +72,7 @@ impl MemoryBudget {
         whole.as_ref().map_or(Ok(()), |whole| whole.has_room(bytes))
     }
 
-    /// Takes `bytes`, or nothing when there is not enough left.
+    /// Takes `bytes`, or nothing if there is not enough left.
     pub fn take(&self, bytes: usize) -> Option<MemoryShare> {
         let mut share = self.share();
         share.grow(bytes).then_some(share)
@@ -106,7 +106,7 @@ impl MemoryBudget {
     }
 }
 
-/// A part of the budget, given back when dropped.
+/// A charged part of the budget, given back when dropped.
 #[derive(Debug)]
 pub struct MemoryShare {
     budget: MemoryBudget,
@@ -114,19 +114,19 @@ pub struct MemoryShare {
 }
 
 impl MemoryShare {
-    /// Takes more; `false` leaves the share as it was.
+    /// Takes more. Returns `false` and changes nothing if that is not possible.
     pub fn grow(&mut self, bytes: usize) -> bool {
         self.try_grow(bytes).is_ok()
     }
 
-    /// Takes more, or tells whose limit forbids it and leaves the share as it was.
+    /// Takes more. If that is not possible, returns whose limit forbids it and changes nothing.
     pub fn try_grow(&mut self, bytes: usize) -> Result<(), LimitOwner> {
         self.budget.try_take(bytes)?;
         self.bytes += bytes;
         Ok(())
     }
 
-    /// Takes or gives back until the share is of this size; `false` leaves it as it was.
+    /// Grows or shrinks the share to this size. Returns `false` and changes nothing if that is not possible.
     pub fn resize(&mut self, bytes: usize) -> bool {
         if bytes > self.bytes {
             return self.grow(bytes - self.bytes);
@@ -135,7 +135,7 @@ impl MemoryShare {
         true
     }
 
-    /// Parts with so much of the share, or with all of it.
+    /// Splits off this much of the share, or all of it.
     pub(crate) fn split(&mut self, bytes: usize) -> Self {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -145,14 +145,14 @@ impl MemoryShare {
         }
     }
 
-    /// Ties the share to a body: it is given back when the last clone of the bytes is gone. What
-    /// the share has above the body's size goes back at once.
+    /// Ties the share to a body. It is given back when the last clone of the bytes is dropped. What exceeds the
+    /// body's size is given back at once.
     pub fn charge(mut self, body: Bytes) -> Bytes {
         self.give_back(self.bytes.saturating_sub(body.len()));
         Bytes::from_owner(Charged { body, _share: self })
     }
 
-    /// What is taken now.
+    /// The bytes that the share holds.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -228,7 +228,7 @@ mod tests {
         assert!(whole.take(5).is_none());
         let other = whole.take(4).unwrap();
         drop(share);
-        // What the whole cannot give is not lost to the part.
+        // A failed charge of the whole is given back to the part.
         let more = whole.take(1).unwrap();
         assert!(part.take(6).is_none());
         assert!(part.take(5).is_some());

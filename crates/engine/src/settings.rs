@@ -10,12 +10,12 @@ use crate::media::MediaLimits;
 use crate::session::SessionLimits;
 use crate::task::TaskSettings;
 
-/// When the answer may leave, measured against the hold's commit.
+/// When the answer may leave, relative to the commit of the hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commit {
     /// No byte of the answer leaves before the hold is on disk.
     BeforeAnswer,
-    /// The commit runs behind: a power cut may forget the last milliseconds.
+    /// The commit may come later. A power cut may lose the last milliseconds.
     Behind,
 }
 
@@ -23,37 +23,37 @@ pub enum Commit {
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub commit: Commit,
-    /// Output tokens that a hold covers at first, and by which a stream's hold grows.
+    /// Output tokens that the first hold of a stream covers, and by which it grows.
     pub output_reserve_tokens: u64,
-    /// Whether the journal keeps bodies, redacted.
+    /// Whether the journal keeps redacted bodies.
     pub journal_bodies: bool,
     /// Whether a request that offers a built-in tool without a price is refused.
     pub refuse_unpriced_tools: bool,
-    /// Whether realtime sessions are refused whose model has no price for text tokens.
+    /// Whether realtime sessions are refused if their model has no price for text tokens.
     pub refuse_unpriced_text: bool,
-    /// The largest buffered answer of an upstream.
+    /// The size limit of a buffered answer.
     pub answer_bytes_max: usize,
-    /// The largest answer with pictures or vectors.
+    /// The size limit of an answer with pictures or embeddings.
     pub media_bytes_max: usize,
-    /// Bodies in memory, whole node.
+    /// The memory for bodies of the whole node.
     pub bodies_bytes_max: usize,
     /// What one key and one wallet may take of the node.
     pub callers: CallerLimits,
-    /// What is fetched for upstreams that take no URLs of images.
+    /// Limits of images that are fetched for upstreams that take no image URLs.
     pub pictures: ImageFetchLimits,
-    /// How long sessions and their silences may be, and how large their messages.
+    /// Limits of sessions: their length, silence and message size.
     pub sockets: SessionLimits,
-    /// Which addresses we call for others.
+    /// Which addresses we call on behalf of others.
     pub outbound: AddressPolicy,
-    /// How long an upstream is heard out for its usage after the caller left.
+    /// How long an upstream is read for its usage after the client has left.
     pub client_gone_drain: Duration,
-    /// Silence on a stream after which the caller gets a sign of life.
+    /// After this silence on a stream the client gets a keep-alive.
     pub keep_alive: Duration,
     /// Calls in flight on this node.
     pub in_flight_max: usize,
-    /// How asynchronous work is followed.
+    /// How tasks are polled and their ends delivered.
     pub tasks: TaskSettings,
-    /// What is copied of an upstream's media.
+    /// Limits of media that we copy and serve.
     pub media: MediaLimits,
 }
 

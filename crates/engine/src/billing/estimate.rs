@@ -1,4 +1,4 @@
-//! What a call may use, as it is held before the call is made.
+//! What a call may use: the basis of its hold.
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey, Reservation, TextBound};
 use protocol::count::InputCount;
@@ -9,21 +9,21 @@ use protocol::{Profile, Tool, ToolCalls, Tools};
 use crate::billing::metering::{Metering, PictureMetering};
 use crate::catalog::Model;
 
-/// The bounds of one call, and what it is measured by.
+/// The bounds of one call, and how it is metered.
 #[derive(Debug, Default)]
 pub(crate) struct Estimate {
-    /// What is held for at first.
+    /// What the first hold covers.
     pub(crate) reserved: Meter,
-    /// The part of `reserved` that is held only because media may fill the model's context. It is
-    /// not taken from the tokens per minute, which would refuse such a request for ever.
+    /// The part of `reserved` that is held only because media may fill the model's context. It does not count
+    /// against the tokens per minute, because the limit would then refuse such a request for ever.
     pub(crate) context_fill: u64,
-    /// What the call may use at most, where that is more than is held for.
+    /// The most that the call may use, if that is more than the hold covers.
     pub(crate) worst: Option<WorstCase>,
-    /// Tokens that the model can use for such a call: no report is believed that is far beyond.
+    /// Tokens that the model can use for such a call. A report far beyond that is not believed.
     pub(crate) tokens_possible: u64,
-    /// Output tokens beyond which none can come, so that no hold needs to cover more.
+    /// The most output tokens that can come. No hold needs to cover more.
     pub(crate) output_bound: u64,
-    /// Calls of built-in tools that are held for, where they have a price.
+    /// Calls of built-in tools that the hold covers, if they have a price.
     pub(crate) tools: ToolCalls,
     pub(crate) metering: Metering,
 }
@@ -31,8 +31,8 @@ pub(crate) struct Estimate {
 impl Estimate {
     /// A text call: its input as counted, and output up to `reserve_tokens` at first.
     ///
-    /// At worst the input has a token for each byte, and the output is the longest that the model can
-    /// put out: an upstream may ignore the caller's limit, unless it is known to keep it.
+    /// In the worst case every byte of the input is a token, and the output is the longest that the model can
+    /// produce: an upstream may ignore the caller's limit, unless it is known to keep it.
     pub(crate) fn text(
         head: &Head,
         profile: &Profile,
@@ -44,7 +44,7 @@ impl Estimate {
         let output_possible = most_output(profile).map(|most| most.saturating_mul(choices));
         let bound = TextBound {
             input_tokens,
-            // A caller may ask for more than the model can give, never get it.
+            // A caller may ask for more than the model can produce, but never gets it.
             output_tokens_max: [head.output_tokens_max, most_output(profile)]
                 .into_iter()
                 .flatten()
@@ -61,7 +61,7 @@ impl Estimate {
         };
         let mut reserved = ledger::bound_meter(&bound, reserve_tokens);
         if head.long_cache {
-            // All of the input may be written to it, at the dearest price.
+            // All of the input may be written to the cache, at the highest price.
             reserved.cache_write_1h = std::mem::take(&mut reserved.input);
         }
         Self {
@@ -79,7 +79,7 @@ impl Estimate {
         }
     }
 
-    /// A call that costs its input alone.
+    /// A call that is billed by its input alone.
     pub(crate) fn input_only(input: &InputCount, profile: &Profile) -> Self {
         let input_tokens = held_input(input, profile);
         let most = input.tokens_max.unwrap_or(input_tokens).max(input_tokens);
@@ -89,7 +89,7 @@ impl Estimate {
                 ..Meter::default()
             },
             context_fill: input_tokens.saturating_sub(input.tokens),
-            // It may hold many inputs, each of which may fill the context.
+            // There may be many inputs, each of which may fill the context.
             worst: Some(WorstCase {
                 input_tokens: most,
                 output_tokens: 0,
@@ -103,7 +103,7 @@ impl Estimate {
         }
     }
 
-    /// The same call of a model that makes pictures beside text: each choice may hold one.
+    /// The same call to a model that makes pictures besides text: each choice may contain one.
     pub(crate) fn with_pictures(self, asked: Grade, choices: u32, model: &Model) -> Self {
         let profile = &model.profile;
         let metering = PictureMetering {
@@ -125,7 +125,7 @@ impl Estimate {
         }
     }
 
-    /// A call for pictures alone, whose prompt has `prompt_tokens_max` tokens at most.
+    /// A call for pictures alone, whose prompt has at most `prompt_tokens_max` tokens.
     pub(crate) fn pictures(
         metering: PictureMetering,
         prompt_tokens_max: u64,
@@ -149,7 +149,7 @@ impl Estimate {
         }
     }
 
-    /// A call that uses `meter` at most, measured by `metering`.
+    /// A call that uses at most `meter`.
     pub(crate) fn voice(meter: Meter, metering: impl FnOnce(Box<Meter>) -> Metering) -> Self {
         Self {
             reserved: meter.clone(),
@@ -158,7 +158,7 @@ impl Estimate {
         }
     }
 
-    /// A transcript of `most` seconds at most, of which `told` are billed where the answer tells none.
+    /// A transcript of at most `most` seconds. If the answer reports no duration, `told` seconds are billed.
     pub(crate) fn transcript(most: u64, told: u64) -> Self {
         let heard = |stt_seconds| Meter {
             stt_seconds,
@@ -170,19 +170,19 @@ impl Estimate {
         }
     }
 
-    /// What the call may cost at most beyond `hold`. Tools count in neither: how often a model
-    /// uses what it is offered, nobody knows.
+    /// The most that the call may cost beyond `hold`. Tools count in neither, because nobody knows how often a
+    /// model uses them.
     fn exposure(&self, price: &PriceCard, hold: Micro) -> Result<Micro, PriceError> {
         let Some(worst) = &self.worst else {
             return Ok(Micro::ZERO);
         };
         let mut most = self.reserved.clone();
-        // The whole input may be written to the long cache, where that is asked for.
+        // The whole input may be written to the long cache, if the request asks for that.
         let input = match most.cache_write_1h {
             0 => &mut most.input,
             _ => &mut most.cache_write_1h,
         };
-        // Of pictures that are billed one by one, text may have no price.
+        // If pictures are billed one by one, text may have no price.
         if price.unit_price(PriceKey::Input).is_some() {
             *input = (*input).max(worst.input_tokens);
         }
@@ -193,7 +193,7 @@ impl Estimate {
         Ok(most.checked_sub(hold).unwrap_or_default().max(Micro::ZERO))
     }
 
-    /// What the ledger is asked for.
+    /// What the ledger is asked to reserve.
     pub(crate) fn ask(&self, price: &PriceCard) -> Result<Reservation, PriceError> {
         let tokens = self.reserved.input_total();
         let tokens = tokens.saturating_sub(self.context_fill);
@@ -214,18 +214,18 @@ impl Estimate {
     }
 }
 
-/// The most that a call may use of what it is billed by.
+/// The most tokens that a call may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorstCase {
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
 }
 
-/// The context of a model whose profile does not tell it.
+/// The context of a model whose profile does not state it.
 const CONTEXT_TOKENS_UNKNOWN: u64 = 1_000_000;
 
-/// The input that is held for: as counted, or the model's whole context where media of unknown
-/// length may fill it. A call without a usage report is charged for the same.
+/// The input that the hold covers: as counted, or the model's whole context if media of unknown length may fill
+/// it. A call without a usage report is charged for the same.
 fn held_input(input: &InputCount, profile: &Profile) -> u64 {
     if !input.fills_context {
         return input.tokens;
@@ -237,7 +237,7 @@ fn context_of(profile: &Profile) -> u64 {
     profile.context_tokens.unwrap_or(CONTEXT_TOKENS_UNKNOWN)
 }
 
-/// The most input tokens of a text call: the request is one input, which the context bounds.
+/// The most input tokens of a text call. The request is one input, so the context limits it.
 fn most_input(input: &InputCount, profile: &Profile) -> u64 {
     match (input.tokens_max, profile.context_tokens) {
         (Some(most), Some(context)) => most.min(context),
@@ -251,14 +251,14 @@ fn possible_input(most: u64, profile: &Profile) -> u64 {
     most.max(profile.context_tokens.unwrap_or(0))
 }
 
-/// One call of each tool: how often a model uses what it is offered, nobody knows.
+/// One call of each tool, because nobody knows how often a model uses them.
 fn one_of_each(offered: Tools) -> ToolCalls {
     let mut calls = ToolCalls::default();
     offered.iter().for_each(|tool| calls.add(tool, 1));
     calls
 }
 
-/// Adds the tools that have a price to what is held for.
+/// Adds the tools that have a price to `meter`.
 pub(crate) fn reserve_tools(meter: &mut Meter, price: &PriceCard, tools: &ToolCalls) {
     if price.prices_tools() {
         let priced = |(tool, _): &(Tool, u32)| price.prices_tool(tool.as_str());
@@ -270,7 +270,7 @@ pub(crate) fn reserve_tools(meter: &mut Meter, price: &PriceCard, tools: &ToolCa
     }
 }
 
-/// The most a model can put out; its whole context where nothing closer is known.
+/// The longest output of a model; its whole context if the profile states nothing closer.
 fn most_output(profile: &Profile) -> Option<u64> {
     profile.max_output_tokens.or(profile.context_tokens)
 }

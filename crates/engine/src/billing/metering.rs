@@ -1,4 +1,4 @@
-//! How what a call used is told in the ledger's quantities.
+//! Converts what a call used into the quantities of the ledger.
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::images::{Grade, Pictures};
@@ -7,21 +7,20 @@ use protocol::{ToolCalls, Usage};
 
 use crate::billing::picture_tier;
 
-/// What the work of a call is measured by.
+/// How a call is measured.
 #[derive(Debug)]
 pub(crate) enum Metering {
-    /// Tokens: reported ones, else those counted on the way.
+    /// Tokens: as reported, otherwise as counted by us.
     Tokens {
         /// Input as counted at admission.
         input_tokens: u64,
-        /// Whether it is to be written to a cache that is kept for an hour.
+        /// Whether the input is to be written to a cache that is kept for an hour.
         long_cache: bool,
     },
-    /// Pictures.
     Pictures(Box<PictureMetering>),
-    /// Speech: the request itself tells what it costs.
+    /// Speech: the request itself determines the price.
     Speech(Box<Meter>),
-    /// A transcript: seconds as reported, else the bound.
+    /// A transcript: seconds as reported, otherwise the bound.
     Transcript(Box<Meter>),
     /// A session: what has been used so far.
     Session(Box<Meter>),
@@ -37,7 +36,7 @@ impl Default for Metering {
 }
 
 impl Metering {
-    /// What an answer's own report amounts to, if it has one that can be billed by.
+    /// The usage that an answer reports, if it can be billed.
     pub(crate) fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
         match self {
             Self::Tokens { .. } => Some(meter_of(&seen.report()?, &seen.tools)),
@@ -51,7 +50,7 @@ impl Metering {
         }
     }
 
-    /// Output tokens as far as they went by, which the hold must cover.
+    /// The output tokens so far, which the hold must cover.
     pub(crate) fn observed_output(&self, seen: &Seen) -> u64 {
         match self {
             Self::Pictures(metering) => metering.observed_output(seen),
@@ -59,7 +58,7 @@ impl Metering {
         }
     }
 
-    /// What went by, for answers without a report.
+    /// The usage as counted by us, for answers without a report.
     pub(crate) fn counted(&self, seen: &Seen, price: &PriceCard) -> Meter {
         match self {
             Self::Tokens {
@@ -81,27 +80,26 @@ impl Metering {
     }
 }
 
-/// Pictures are billed by the upstream's cost, by tokens, or one by one in tiers: by the first of
-/// these that the card prices and the answer tells.
+/// Pictures are billed by the upstream's cost, by tokens, or one by one in tiers: by the first of these that the
+/// price card prices and the answer reports.
 #[derive(Debug, Default)]
 pub(crate) struct PictureMetering {
     /// Tokens of the prompt.
     pub(crate) prompt_tokens: u64,
     /// Tokens of the source pictures.
     pub(crate) source_tokens: u64,
-    /// The most tokens that one picture costs; 0 where pictures are not billed by tokens.
+    /// The most tokens that one picture costs; 0 if pictures are not billed by tokens.
     pub(crate) image_tokens_max: u64,
     /// The grade that the upstream is asked for.
     pub(crate) asked: Grade,
-    /// Pictures that are held for.
+    /// The number of pictures that the hold covers.
     pub(crate) held: u64,
-    /// Whether text comes beside the pictures and is billed too: calls through a text endpoint.
+    /// Whether text comes with the pictures and is billed too, as on text endpoints.
     pub(crate) has_text: bool,
 }
 
 impl PictureMetering {
-    /// What the pictures cost at most, whichever way they are billed in the end. `text` is what is
-    /// held for beside them.
+    /// The most that the pictures may cost, whichever way they are billed in the end. `text` is held in addition.
     pub(crate) fn bound(&self, text: &Meter, price: &PriceCard) -> Meter {
         let images = self.held;
         let pieces = price.unit_price(PriceKey::Image).is_some().then(|| Meter {
@@ -115,7 +113,7 @@ impl PictureMetering {
         let held = |meter: Meter| match ledger::hold_of(price, &meter) {
             Ok(hold) => Some((hold, meter)),
             Err(PriceError::Overflow(_)) => Some((Micro::MAX, meter)),
-            // It cannot be billed in this way either.
+            // They cannot be billed in this way either.
             Err(_) => None,
         };
         let held = pieces.into_iter().chain(tokens).filter_map(held);
@@ -123,7 +121,7 @@ impl PictureMetering {
         dearest.map_or_else(|| text.clone(), |(_, meter)| meter)
     }
 
-    /// Output tokens beyond the pictures that were held for.
+    /// Output tokens, and those of pictures beyond the number that the hold covers.
     fn observed_output(&self, seen: &Seen) -> u64 {
         let delivered = seen.pictures.as_deref().map_or(0, |it| it.delivered);
         let further = delivered.saturating_sub(self.held);
@@ -131,14 +129,14 @@ impl PictureMetering {
         seen.output_tokens_counted.saturating_add(pictures)
     }
 
-    /// The most tokens of the pictures that are held for.
+    /// The most tokens of the pictures that the hold covers.
     pub(crate) fn tokens_max(&self) -> u64 {
         self.held.saturating_mul(self.image_tokens_max)
     }
 
     fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
         let pictures = seen.pictures.as_deref();
-        // A picture that cost nothing is one whose cost is not told.
+        // A cost of zero for a delivered picture means that the cost was not reported.
         let cost = |pictures: &Pictures| {
             let ticks = pictures.usd_ticks;
             ticks.filter(|ticks| *ticks > 0 || pictures.delivered == 0)
@@ -156,7 +154,8 @@ impl PictureMetering {
             let usage = whole_report(usage, pictures)?;
             return Some(meter_of(&usage, &seen.tools));
         }
-        // One by one they are what is seen: that is the report, unless text has a price too.
+        // Pictures that are billed one by one are counted by us. That count is the report, unless text has a
+        // price too.
         let is_text_priced = self.has_text && by_tokens;
         let one_by_one = price.unit_price(PriceKey::Image).is_some() && !is_text_priced;
         (one_by_one && pictures.is_some()).then(|| self.pieces(pictures, tools_of(seen), price))
@@ -165,7 +164,7 @@ impl PictureMetering {
     fn counted(&self, seen: &Seen, price: &PriceCard) -> Meter {
         let pictures = seen.pictures.as_deref();
         let text = if self.has_text {
-            // A report that leaves the pictures out still tells the rest.
+            // A report that omits the pictures still reports the rest.
             let counted = seen.counted(self.prompt_tokens);
             let told = seen.report().unwrap_or(counted);
             let output = told.output.max(seen.output_tokens_counted);
@@ -182,7 +181,7 @@ impl PictureMetering {
         self.tokens(pictures.map_or(0, |pictures| pictures.delivered), text)
     }
 
-    /// What the prompt costs where no text comes.
+    /// The prompt, for endpoints that return no text.
     pub(crate) fn prompt(&self) -> Meter {
         Meter {
             input: self.prompt_tokens,
@@ -191,8 +190,7 @@ impl PictureMetering {
         }
     }
 
-    /// Text beside pictures that are billed one by one: it is billed where it comes and has a
-    /// price.
+    /// The text beside pictures that are billed one by one. It is billed if it has a price.
     fn text_of(&self, text: Meter, price: &PriceCard) -> Meter {
         if self.has_text && price.prices_text() {
             text
@@ -222,8 +220,8 @@ impl PictureMetering {
     }
 }
 
-/// Input that nobody has told the classes of, and that may have been written to the long cache: as such
-/// where that is dearer.
+/// Input whose classes nobody reported and that may have been written to the long cache. It is billed as written
+/// if that is dearer.
 fn dearest_input(counted: Meter, price: &PriceCard) -> Meter {
     let written = Meter {
         input: 0,
@@ -236,8 +234,8 @@ fn dearest_input(counted: Meter, price: &PriceCard) -> Meter {
     }
 }
 
-/// A report of tokens that tells all of an answer, or nothing where it leaves its pictures out.
-/// Output that is not told by modality is pictures, but for thoughts: that is what was asked for.
+/// A token report that covers the whole answer; `None` if it omits the pictures. Output without a modality counts
+/// as pictures, except for reasoning, because pictures were asked for.
 fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
     let delivered = pictures.map_or(0, |pictures| pictures.delivered);
     if delivered == 0 || usage.image_output > 0 {
@@ -251,7 +249,7 @@ fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
     })
 }
 
-/// The built-in tools that a call used, and nothing else of it.
+/// The built-in tools that a call used, and nothing else.
 fn tools_of(seen: &Seen) -> Meter {
     let told = Usage {
         tools: seen.usage.map(|usage| usage.tools).unwrap_or_default(),
@@ -260,8 +258,8 @@ fn tools_of(seen: &Seen) -> Meter {
     meter_of(&told, &seen.tools)
 }
 
-/// What the protocol reads as usage, as the ledger's quantities. The tools that were seen count
-/// where the report does not count them.
+/// The protocol's usage in the quantities of the ledger. Tool calls that were seen count if the report does not
+/// include them.
 fn meter_of(usage: &Usage, seen: &ToolCalls) -> Meter {
     let tools = usage.tools.or(seen);
     Meter {

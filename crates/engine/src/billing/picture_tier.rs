@@ -1,15 +1,15 @@
-//! The price tier of pictures, by the grade that was asked for and the grade that came.
+//! The price tier of pictures, by the grade that was requested and the grade that was delivered.
 //!
-//! A card may have tiers by quality (`high`) and by size (`2k`, `1536x1024`). A request names a
-//! value in some of these dimensions, and so does an answer. A value without a price of its own
-//! counts as the default where the card prices other values of its dimension, and the dearest of
-//! all that were named is what a picture costs (`docs/decisions/026`).
+//! A price card may have tiers by quality (`high`) and by size (`2k`, `1536x1024`). A request names a value in
+//! some of these dimensions, and so does an answer. A value without a price of its own counts as the default if
+//! the card prices other values of its dimension. The dearest of all values that were named is what a picture
+//! costs (`docs/decisions/026`).
 
 use ledger::{Price, PriceCard, PriceKey};
 use protocol::images::{Grade, Size, is_open};
 
-/// The tier that pictures are billed by; none is the default. What the answer tells counts where
-/// it is dearer than what was asked for, or where nothing was asked for.
+/// The tier by which pictures are billed; `None` is the default. The grade in the answer counts if it is dearer
+/// than the requested one, or if none was requested.
 pub(crate) fn billed(card: &PriceCard, asked: &Grade, told: &Grade) -> Option<Box<str>> {
     let tiers = Tiers::of(card);
     let named = [tiers.named(asked), tiers.named(told)];
@@ -17,8 +17,7 @@ pub(crate) fn billed(card: &PriceCard, asked: &Grade, told: &Grade) -> Option<Bo
     tiers.name_of_dearest(named.flatten())
 }
 
-/// The tier that pictures of this grade are held for: a choice that is left to the upstream may
-/// fall on the dearest.
+/// The tier that the hold covers. A choice that is left to the upstream may fall on the dearest tier.
 pub(crate) fn bound(card: &PriceCard, asked: &Grade) -> Option<Box<str>> {
     let tiers = Tiers::of(card);
     let named = tiers.named(asked);
@@ -27,13 +26,13 @@ pub(crate) fn bound(card: &PriceCard, asked: &Grade) -> Option<Box<str>> {
     tiers.name_of_dearest([quality, size, named.word].into_iter().flatten())
 }
 
-/// A price and the tier that it stands under; none is the default.
+/// A price and its tier; `None` is the default.
 type Cost<'a> = (Price, Option<&'a str>);
 
 /// One priced value of a dimension.
 struct Value<'a> {
     name: &'a str,
-    /// Only of sizes.
+    /// Set for sizes only.
     size: Option<Size>,
     cost: Cost<'a>,
 }
@@ -45,12 +44,12 @@ struct Tiers<'a> {
     sizes: Vec<Value<'a>>,
 }
 
-/// What the dimensions of a grade cost, each where it is named and the card prices it.
+/// What the dimensions of a grade cost, if they are named and the card prices them.
 struct Named<'a> {
     quality: Option<Cost<'a>>,
-    /// The size, or the resolution where it looks like one.
+    /// The size, or the resolution if it looks like a size.
     size: Option<Cost<'a>>,
-    /// The resolution where it is a word, which stands among the qualities of a card.
+    /// The resolution if it is a word; price cards list such words among the qualities.
     word: Option<Cost<'a>>,
 }
 
@@ -92,8 +91,8 @@ impl<'a> Tiers<'a> {
         }
     }
 
-    /// A size costs what its own price says, or that of its tier. Without either it costs at least
-    /// as much as any smaller one that has a price.
+    /// A size costs the price of exactly this size, otherwise the price of its tier. Without either it costs at
+    /// least as much as any smaller size that has a price.
     fn size(&self, text: &str) -> Option<Cost<'a>> {
         let size = Size::parse(text).filter(|size| *size != Size::Open)?;
         if self.sizes.is_empty() {
@@ -112,7 +111,7 @@ impl<'a> Tiers<'a> {
         smaller.chain([self.default]).max()
     }
 
-    /// The dearest of a dimension, if the card prices any value of it.
+    /// The dearest value of a dimension, if the card prices any.
     fn dearest(&self, values: &[Value<'a>]) -> Option<Cost<'a>> {
         let dearest = values.iter().map(|value| value.cost).max()?;
         Some(dearest.max(self.default))

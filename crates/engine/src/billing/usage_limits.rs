@@ -1,18 +1,16 @@
-//! Which reports of usage are believed.
+//! Which usage reports are believed.
 //!
-//! A report beyond what a model can do is malformed (N6): the call is billed by our
-//! own count, and the operator is told. One absurd report would otherwise fill a wallet's books, so
-//! that no later charge fits in.
+//! A report beyond what a model can do counts as malformed (N6): the call is billed by our own count, and the
+//! operator is told. Otherwise one absurd report could fill a wallet's sums, so that no later charge fits.
 
 use ledger::{Meter, Micro};
 
-/// How often a report may exceed what a call can use at most. A true report may exceed the context:
-/// upstreams that run tools of their own read each result as further input.
+/// How many times a report may exceed the most that a call can use. A true report may exceed the context, because
+/// upstreams that run their own tools read each result as further input.
 const FACTOR: i64 = 4;
-/// The same for a cost in dollars. What is held for it is priced in another unit, so it is a weaker
-/// measure.
+/// The same for a cost in dollars. The hold is priced in another unit, so it is a weaker measure.
 const COST_FACTOR: i64 = 100;
-/// A hold below this says nothing about what is absurd.
+/// A hold smaller than this says nothing about what is absurd.
 const HOLD_LEAST: Micro = Micro::new(1_000_000);
 /// Calls of built-in tools that one answer may report.
 pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
@@ -21,14 +19,14 @@ pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageLimits {
     tokens: u64,
-    /// For seconds and for the tokens of films.
+    /// For seconds and for video tokens.
     charge: Micro,
     /// For a cost in dollars.
     cost: Micro,
 }
 
 impl UsageLimits {
-    /// The limits of a call that can use `tokens` at most, and that is held for with `hold`.
+    /// The limits of a call that can use at most `tokens` and has a hold of `hold`.
     pub(crate) fn new(tokens: u64, hold: Micro) -> Self {
         let times = |factor: i64| {
             let hold = hold.max(HOLD_LEAST).get();
@@ -41,8 +39,8 @@ impl UsageLimits {
         }
     }
 
-    /// Whether a report of `meter`, which costs `charge`, can be true. Pictures are not asked about:
-    /// those that are billed one by one were counted by us.
+    /// Whether a report of `meter`, which costs `charge`, is plausible. Pictures are not checked, because
+    /// pictures that are billed one by one were counted by us.
     pub(crate) fn allow(&self, meter: &Meter, charge: Micro) -> bool {
         let tokens = meter.input_total().saturating_add(meter.output_total());
         let measured = meter.stt_seconds > 0 || meter.video_seconds > 0 || meter.video_tokens > 0;

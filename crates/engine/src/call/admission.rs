@@ -1,8 +1,8 @@
-//! An admitted call: credits are frozen for it until it is closed, once.
+//! An admitted call: credits are frozen for it until it is closed, exactly once.
 //!
-//! `Admission` is the obligation. [`Admission::settle`] and [`Admission::release`] end it; one
-//! that is dropped on the way (its caller left, its future was cancelled, it panicked) closes
-//! itself by the formula for broken calls (B2), so that no path can leak a hold.
+//! `Admission` is a value that must be ended by [`Admission::settle`] or [`Admission::release`]. One that is
+//! dropped instead (its caller left, its future was cancelled, it panicked) closes itself by the rule for broken
+//! calls (B2), so no code path can leak a hold.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,31 +35,31 @@ use crate::settings::Commit;
 pub(crate) struct Admission {
     model: Arc<Model>,
     hold: HoldId,
-    /// What is held; of a session with what its steps have booked.
+    /// The reservation. For a session it includes what its steps have booked.
     held: Reservation,
     limits: UsageLimits,
-    /// What the hold has been asked to grow by, and may already have.
+    /// The growth that the ledger was asked for and may already have granted.
     growing: Option<PendingGrowth>,
     durable: Durable,
     pub(crate) rates: Rates,
     metering: Metering,
-    /// The input as counted at admission, in the classes that it is held for.
+    /// The input as counted at admission, in the classes that the hold covers.
     reserved_input: Meter,
     /// Output tokens that the hold covers.
     reserved_output: u64,
-    /// The output that request and profile allow. The hold grows early up to here. Beyond it grows
-    /// only by what is observed, since most upstreams keep to the limit.
+    /// The output that request and profile allow. The hold grows ahead of the output up to here. Beyond, it grows
+    /// only by what is observed, because most upstreams keep to the limit.
     output_bound: u64,
     /// Calls of built-in tools that the hold covers.
     reserved_tools: ToolCalls,
     progress: Arc<Progress>,
-    /// What the call was charged, once the ledger has been told.
+    /// What the call was charged, set when the ledger has been told.
     charged: Option<(Micro, MeterText)>,
-    /// Gone once the call is closed and journaled.
+    /// `None` once the call is closed and journaled.
     record: Option<Box<Record>>,
 }
 
-/// A refused admission gives the record back, so that the refusal is journaled too.
+/// A refused admission returns the record, so that the refusal is journaled too.
 #[derive(Debug)]
 pub(crate) struct RefusedAdmission {
     pub(crate) record: Box<Record>,
@@ -67,7 +67,7 @@ pub(crate) struct RefusedAdmission {
 }
 
 impl Admission {
-    /// Asks the ledger; a refusal has consumed nothing.
+    /// Asks the ledger for a hold. A refusal consumes nothing.
     pub(crate) async fn request(
         key: &KeyHead,
         model: &Arc<Model>,
@@ -124,7 +124,7 @@ impl Admission {
         }
     }
 
-    /// Waits until the hold is on disk, where the settings ask for it.
+    /// Waits until the hold is on disk, if the settings ask for that.
     pub(crate) async fn wait_until_durable(&self) -> Result<(), Failure> {
         if self.answers_before_commit() || self.durable.is_confirmed().await {
             return Ok(());
@@ -132,7 +132,7 @@ impl Admission {
         Err(unrecorded())
     }
 
-    /// Waits until it is certain whether the hold is on disk, where the settings ask for it.
+    /// Waits until it is known whether the hold is on disk, if the settings ask for that.
     async fn wait_until_certain(&self) -> Result<(), Failure> {
         if self.answers_before_commit() {
             return Ok(());
@@ -145,7 +145,7 @@ impl Admission {
         self.engine().settings.commit == Commit::Behind
     }
 
-    /// Whether the output has come so near to what the hold covers that it should grow.
+    /// Whether the output is so close to what the hold covers that the hold should grow.
     pub(crate) fn wants_more(&self, seen: &Seen) -> bool {
         let ahead = self
             .observed_output(seen)
@@ -155,16 +155,16 @@ impl Admission {
             || self.wants_more_tools(seen)
     }
 
-    /// Whether more output has gone by than the hold covers. Our own count may be a little too
-    /// high, and an answer that keeps to its limit must not need a larger hold for that.
+    /// Whether there has been more output than the hold covers. Our own count may be slightly too high, and an
+    /// answer that keeps to its limit must not need a larger hold because of that.
     pub(crate) fn is_uncovered(&self, seen: &Seen) -> bool {
         let slack = (self.reserved_output / 4).min(self.output_step() / 4);
         let covered = self.reserved_output.saturating_add(slack + SLACK_TOKENS);
         self.output_bound > 0 && self.observed_output(seen) > covered
     }
 
-    /// Output tokens that have gone by: as counted, or as the upstream tells on the way, which
-    /// knows of reasoning that it does not show. A report beyond the bound is not believed.
+    /// Output tokens so far: as counted by us, or as the upstream reports in between, which includes reasoning
+    /// that it does not show. A report beyond the bound is ignored.
     fn observed_output(&self, seen: &Seen) -> u64 {
         let told = seen.interim_usage.map_or(0, |usage| usage.output_total());
         let counted = self.metering.observed_output(seen);
@@ -174,13 +174,13 @@ impl Admission {
     /// Output tokens that the hold grows by at a time.
     fn output_step(&self) -> u64 {
         match self.engine().settings.output_reserve_tokens {
-            // The whole bound is held at first. What comes beyond it is covered in steps.
+            // The hold covers the whole bound from the start. Output beyond it is covered in steps.
             0 => OUTPUT_STEP_TOKENS,
             step => step,
         }
     }
 
-    /// Has the hold grow if the output asks for it. An error says that it has not.
+    /// Extends the hold if the output requires it. An error means that it was not extended.
     pub(crate) async fn grow(&mut self, seen: &Seen) -> Result<(), AdmitError> {
         if !self.wants_more(seen) {
             return Ok(());
@@ -196,8 +196,8 @@ impl Admission {
         grown.map(drop)
     }
 
-    /// Whether a complete answer that reports no usage has more output than the hold covers. The
-    /// charge of such an answer is capped at the hold, which must grow before it is settled.
+    /// Whether a complete answer without a usage report has more output than the hold covers. The charge of such
+    /// an answer is capped at the hold, so the hold must grow before the settlement.
     pub(crate) fn is_undercharged(&self, seen: &Seen) -> bool {
         seen.report().is_none() && self.is_uncovered(seen)
     }
@@ -207,8 +207,7 @@ impl Admission {
         self.model.price.prices_tools() && seen.tools.iter().any(uncovered)
     }
 
-    /// What the hold grows by next: one step of output and the tools that were used, priced as at
-    /// admission.
+    /// The next extension of the hold: one step of output and the tools that were used, priced as at admission.
     pub(crate) fn next_step(&mut self, seen: &Seen) -> Option<Extend> {
         let step = self.output_step();
         let observed = self.observed_output(seen);
@@ -227,11 +226,11 @@ impl Admission {
             reserve_tools(&mut meter, &self.model.price, tools);
             ledger::hold_of(&self.model.price, &meter).ok()
         };
-        // The difference of two prices: the input is paid for already, the rounding too.
+        // The difference of two prices, because input and rounding are already in the hold.
         let now = price(self.reserved_output, &self.reserved_tools)?;
         let output = self.reserved_output.checked_add(tokens)?;
         let hold = price(output, &tools)?.checked_sub(now)?;
-        // What the hold grows by was among what the call is exposed to, but for the tools.
+        // The output was part of the exposure before; the tools were not.
         let of_output = price(output, &self.reserved_tools)?.checked_sub(now)?;
         let more = Reservation {
             hold,
@@ -247,19 +246,19 @@ impl Admission {
         })
     }
 
-    /// What a session has used so far: it is settled by this, however it ends.
+    /// Sets what a session has used so far. It is settled by this, however it ends.
     pub(crate) fn set_session_usage(&mut self, meter: Meter) {
         self.metering = Metering::Session(Box::new(meter));
     }
 
-    /// Whether the hold covers this much.
+    /// Whether the hold covers this usage.
     pub(crate) fn covers(&self, meter: &Meter) -> bool {
         let price = self.model.price.price(meter);
         price.is_ok_and(|price| price <= self.held.hold)
     }
 
-    /// The next step of a session: books what was used and has the hold reach further, as far as is
-    /// wanted or at least a little. None when that is beyond all money.
+    /// The next step of a session: books what was used and extends the hold to `wanted`, or at least to `least`.
+    /// `None` if that is beyond the range of money.
     pub(crate) fn step(
         &mut self,
         used: &Meter,
@@ -293,13 +292,13 @@ impl Admission {
         })
     }
 
-    /// A session's hold reaches so far, from its beginning.
+    /// Sets how far a session's hold reaches, counted from the start of the session.
     pub(crate) fn session_hold_reaches(&mut self, reach: Micro) {
         self.growing = None;
         self.held.hold = reach;
     }
 
-    /// The hold has grown by what was asked for.
+    /// The ledger has granted the extension.
     pub(crate) fn growth_granted(&mut self) {
         if let Some(PendingGrowth { more, tools }) = self.growing.take() {
             self.reserved_output = self.reserved_output.saturating_add(more.tokens);
@@ -308,17 +307,17 @@ impl Admission {
         }
     }
 
-    /// The hold has not grown.
+    /// The ledger has not granted the extension.
     pub(crate) fn growth_refused(&mut self) {
         self.growing = None;
     }
 
-    /// The caller has gone: the call only drains, and no longer counts against concurrency.
+    /// The caller has left. The call only drains from here on, and no longer counts against concurrency.
     pub(crate) fn stop_counting(&self) {
         self.engine().store.stop_counting(self.hold);
     }
 
-    /// How long the call is still heard out after its caller has left.
+    /// How much longer the upstream is read after the caller has left.
     pub(crate) fn drain_time_left(&self) -> Duration {
         self.progress.drain_time_left()
     }
@@ -327,7 +326,7 @@ impl Admission {
         self.progress.engine()
     }
 
-    /// How a complete answer ended, as its caller saw it: who has left sees nothing of it.
+    /// The outcome of a complete answer as its caller saw it.
     pub(crate) fn outcome(&self) -> ClientOutcome {
         if self.progress.is_gone() {
             ClientOutcome::client_gone()
@@ -336,32 +335,32 @@ impl Admission {
         }
     }
 
-    /// Notes something for the journal.
+    /// Adds something to the journal row.
     pub(crate) fn note(&mut self, note: impl FnOnce(&mut Record)) {
         if let Some(record) = self.record.as_deref_mut() {
             note(record);
         }
     }
 
-    /// Ends the call on what was seen of its answer.
+    /// Ends the call with what was seen of its answer.
     pub(crate) fn settle(mut self: Box<Self>, seen: &Seen, outcome: &ClientOutcome) {
         self.charge(seen);
         self.journal(outcome);
     }
 
-    /// Ends a call whose answer is whole, and returns when the answer may leave.
+    /// Ends a call whose answer is complete, and returns when the answer may leave.
     ///
-    /// While the hold's batch is open, the ledger is told at once and waited for then: hold and charge
-    /// stand or fall together, and no hold is left behind. That takes as long as it takes: a charge that
-    /// may still be committed cannot be taken back, so the caller gets the answer late or learns that
-    /// there is no charge. Later it is the hold that is waited for: when that cannot be confirmed in
-    /// time, nothing is charged for an answer that nobody gets (`docs/decisions/025`).
+    /// While the hold's batch is open, the charge joins it, and we wait for the commit of both: they succeed or
+    /// fail together. This wait has no time limit. A charge that may still be committed cannot be taken back, so
+    /// the caller either gets the answer late or learns that there is no charge. Once the batch has closed, we
+    /// wait for the hold first. If it cannot be confirmed in time, nothing is charged for an answer that nobody
+    /// gets (`docs/decisions/025`).
     pub(crate) async fn settle_whole(
         mut self: Box<Self>,
         seen: &Seen,
         dropped: Option<&str>,
     ) -> Result<(), Failure> {
-        // A refusal leaves the charge at the hold: the answer is complete and has to be settled.
+        // If the ledger refuses, the charge is capped at the hold: the answer is complete and must be settled.
         if self.is_undercharged(seen) {
             let _ = self.grow(seen).await;
         }
@@ -387,7 +386,7 @@ impl Admission {
             Err(failure) => {
                 let outcome = ClientOutcome::failed(&failure);
                 if together {
-                    // Neither hold nor charge happened.
+                    // Neither the hold nor the charge was committed.
                     self.charged = None;
                     self.journal(&outcome);
                 } else {
@@ -398,12 +397,12 @@ impl Admission {
         }
     }
 
-    /// Ends the call without a charge: nothing was delivered.
+    /// Ends the call without a charge, because nothing was delivered.
     pub(crate) fn release(mut self: Box<Self>, failure: &Failure) {
         self.close_released(&ClientOutcome::failed(failure));
     }
 
-    /// Tells the ledger what the call costs, and that it has ended.
+    /// Tells the ledger that the call has ended and what it costs.
     fn charge(&mut self, seen: &Seen) {
         if let Some(words) = &seen.withheld {
             self.note(|record| record.note_withheld(words));
@@ -415,7 +414,7 @@ impl Admission {
             charge,
             is_malformed,
         } = self.bill(seen);
-        // A session is always counted by us.
+        // A session never has a usage report.
         if basis == Basis::Counted && !matches!(self.metering, Metering::Session(_)) {
             metrics.usage_missing.inc();
         }
@@ -428,7 +427,7 @@ impl Admission {
         }
         let tokens = meter.input_total().saturating_add(meter.output_total());
         let meter = MeterText::from(&meter);
-        // An answer that waits for its hold is not given when the hold is lost.
+        // An answer that waits for its hold is withheld if the hold is lost.
         let if_lost = if self.answers_before_commit() || self.durable.is_done() {
             IfLost::Charge
         } else {
@@ -459,8 +458,8 @@ impl Admission {
         self.journal(outcome);
     }
 
-    /// Writes a call down whose caller has left. A charge that falls with its hold is written down when the
-    /// fate of the hold is known.
+    /// Journals a call whose caller has left. If the charge stands or falls with the hold, the row waits until
+    /// the hold is durable or lost.
     fn journal_when_certain(&mut self, outcome: ClientOutcome) {
         let is_certain = self.answers_before_commit() || self.durable.is_done();
         if is_certain || Handle::try_current().is_err() {
@@ -481,7 +480,7 @@ impl Admission {
         });
     }
 
-    /// Writes the call down; it is over.
+    /// Journals the call, which is over.
     fn journal(&mut self, outcome: &ClientOutcome) {
         let Some(record) = self.record.take() else {
             return;
@@ -493,7 +492,7 @@ impl Admission {
         self.engine().journal(row);
     }
 
-    /// Reported usage where there is some, else our own count of what went by.
+    /// The reported usage if there is a plausible report, otherwise our own count.
     fn bill(&self, seen: &Seen) -> Bill {
         let mut is_malformed = false;
         if let Some(meter) = self.metering.reported(seen, &self.model.price) {
@@ -510,14 +509,15 @@ impl Admission {
                 Ok(_) => {
                     tracing::error!(model = %self.model.id, ?meter, "reported usage is beyond what the model can do");
                 }
-                // A report beyond all money is as good as none, and re-prices to nothing (V7).
+                // A price beyond the range of money counts as no report, so that pricing the entry again gives
+                // the same amount (V7).
                 Err(error) => {
                     tracing::error!(model = %self.model.id, %error, "reported usage cannot be priced");
                 }
             }
         }
         let meter = if is_malformed {
-            // Nothing of the report counts, not even beside what it leaves out.
+            // Nothing of a malformed report counts, not even the parts that look right.
             let seen = Seen {
                 usage: None,
                 ..seen.clone()
@@ -526,8 +526,8 @@ impl Admission {
         } else {
             self.metering.counted(seen, &self.model.price)
         };
-        // Our own count may be too high; what the caller agreed to is the hold. The store knows
-        // whether it has grown, and has the last word.
+        // Our own count may be too high, and the caller has agreed to the hold. The store knows whether the hold
+        // has grown and applies the final cap.
         let growing = self.growing.as_ref();
         let growing = growing.map_or(Micro::ZERO, |it| it.more.hold);
         let hold = self.held.hold.checked_add(growing);
@@ -542,25 +542,25 @@ impl Admission {
     }
 }
 
-/// Output that the count may be too high by, beside a share of the hold.
+/// Tokens by which our count may be too high, in addition to a share of the hold.
 const SLACK_TOKENS: u64 = 16;
-/// The step of a hold's growth where the settings name none.
+/// The step by which a hold grows if the settings do not say.
 const OUTPUT_STEP_TOKENS: u64 = 4_096;
 
-/// A hold that was asked to grow.
+/// An extension that the ledger was asked for.
 #[derive(Debug)]
 struct PendingGrowth {
     more: Reservation,
-    /// The calls of built-in tools that it covers then.
+    /// The tool calls that the hold covers with it.
     tools: ToolCalls,
 }
 
-/// What a call costs, and what that rests on.
+/// What a call costs, and on what basis.
 struct Bill {
     meter: Meter,
     basis: Basis,
     charge: Micro,
-    /// The answer's report was not believed.
+    /// The upstream's report was not plausible.
     is_malformed: bool,
 }
 
@@ -582,7 +582,7 @@ impl Drop for Admission {
     }
 }
 
-/// The hold of a call could not be written in time, or not at all.
+/// The hold could not be written in time, or not at all.
 fn unrecorded() -> Failure {
     try_again_soon("The call could not be recorded.")
 }

@@ -1,4 +1,4 @@
-//! What goes back to the caller: a head that is ours alone, and a body.
+//! What goes back to the client: headers that are ours alone, and a body.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -17,7 +17,7 @@ use crate::media::MediaStream;
 #[derive(Debug)]
 pub struct Answer {
     pub content_type: HeaderValue,
-    /// How the key's limits stand after this call.
+    /// The state of the key's rate limits after this call.
     pub rates: Rates,
     /// The value of `x-dropped-params`.
     pub dropped: Option<String>,
@@ -27,16 +27,16 @@ pub struct Answer {
 /// The bytes of an answer.
 #[derive(Debug)]
 pub enum AnswerBody {
-    /// All of it is there.
+    /// All of it is here.
     Whole(ByteQueue),
-    /// It comes as the upstream sends it; the hold lives in it.
+    /// The relay of a stream, which owns the hold.
     Stream(Box<StreamRelay>),
-    /// It is read from the media storage.
+    /// Read from the media storage.
     Media(Box<MediaStream>),
 }
 
 impl AnswerBody {
-    /// Whether nothing of the call is open: its money is settled, or it has cost none.
+    /// Whether nothing of the call is open: it is settled, or it was free.
     pub fn is_settled(&self) -> bool {
         match self {
             Self::Whole(_) | Self::Media(_) => true,

@@ -1,10 +1,10 @@
-//! One try of a channel, whose health must learn how it went.
+//! One attempt on a channel, whose breaker must learn how it went.
 
 use std::time::Instant;
 
 use upstream::{CallOutcome, Channel};
 
-/// A try under way. Dropped without an outcome it tells that nothing was learnt, so that a probe
+/// An attempt that has not ended. Dropped without a report, it reports that nothing was learnt, so that a probe
 /// whose caller left makes room for the next one.
 #[derive(Debug)]
 pub(crate) struct Attempt<'c> {
@@ -20,7 +20,7 @@ impl<'c> Attempt<'c> {
         }
     }
 
-    /// Tells the channel how the try went. The first word counts.
+    /// Reports to the channel how the attempt went. Only the first report counts.
     pub(crate) fn report(&mut self, outcome: CallOutcome) {
         if !std::mem::replace(&mut self.is_reported, true) {
             self.channel.report(outcome, Instant::now());
@@ -69,7 +69,7 @@ mod tests {
         let dialect = Dialect::Chat;
         let stream = false;
         let call = UpstreamRequest::json(Endpoint::Text { dialect, stream }, "any", Vec::new());
-        // The caller leaves: nobody ever answers here.
+        // The caller leaves, since nobody ever answers here.
         let left = tokio::time::timeout(Duration::ZERO, channel.send(&call)).await;
         assert!(left.is_err());
         assert_ne!(

@@ -1,11 +1,11 @@
-//! Gathers a whole answer, charged to the node's budget when it is large.
+//! Collects a whole answer, and charges it to the node's memory budget if it is large.
 
 use bytes::{Bytes, BytesMut};
 use upstream::{Body, CallError};
 
 use crate::memory_budget::MemoryBudget;
 
-/// Up to this size an answer or an event of a stream costs the budget nothing.
+/// An answer or an event of a stream up to this size is not charged to the memory budget.
 pub(crate) const FREE_BYTES: usize = 256 << 10;
 
 /// Why there is no whole answer.
@@ -13,7 +13,7 @@ pub(crate) const FREE_BYTES: usize = 256 << 10;
 pub(crate) enum CollectError {
     /// The upstream broke off.
     Lost(CallError),
-    /// It sent more than it may.
+    /// The body is larger than its limit.
     TooLarge,
     /// The node has no memory for it.
     NoMemory,
@@ -25,7 +25,7 @@ impl From<CallError> for CollectError {
     }
 }
 
-/// The whole body, if it is not larger than `bytes_max`.
+/// Collects the whole body if it is not larger than `bytes_max`.
 pub(crate) async fn collect_body(
     mut body: Body,
     bytes_max: usize,
@@ -55,7 +55,7 @@ pub(crate) async fn collect_body(
         if held > FREE_BYTES && !share.resize(held) {
             return Err(CollectError::NoMemory);
         }
-        // Most answers come in one read; those are not copied.
+        // Most answers arrive in one read and are not copied.
         if first.is_empty() && whole.is_empty() {
             first = piece;
         } else {

@@ -1,4 +1,4 @@
-//! Streams whose caller has left: the upstream is heard out for its usage.
+//! Streams whose client has left: the upstream is read a little longer to learn its usage.
 
 use protocol::ByteQueue;
 use protocol::native::Seen;
@@ -8,18 +8,18 @@ use crate::call::admission::Admission;
 use crate::call::record::ClientOutcome;
 use crate::call::stream_source::{Growth, StreamSource};
 
-/// How much of a stream is read for its usage after the caller left.
+/// How much of a stream is read after the client has left.
 const DRAIN_BYTES_MAX: usize = 256 << 10;
 
-/// What comes meanwhile is observed, so that the hold grows with it as before. When it cannot, the
-/// upstream is not heard any further.
+/// Reads the rest of a stream for its usage. The hold keeps growing with what is seen; if it cannot, reading
+/// stops.
 pub(crate) async fn drain(
     mut source: StreamSource,
     mut admission: Box<Admission>,
     growing: Option<Growth>,
 ) {
     let drain_time_left = admission.drain_time_left();
-    // What has arrived meanwhile is not read: the upstream is cancelled at once.
+    // Without a drain time the upstream is cancelled at once, even if it has sent more.
     if drain_time_left.is_zero() {
         return settle_gone(admission, growing, source.translator.seen()).await;
     }
@@ -39,7 +39,7 @@ pub(crate) async fn drain(
                     source.translator.push(chunk, &mut unread)
                 }
                 Some(Err(_)) => break,
-                // Where a stream has no end mark, only its end says which report was the last.
+                // In a stream without an end mark, only its end shows which usage report was the last.
                 None => {
                     let _ = source.translator.end(&mut unread);
                     break;
@@ -58,8 +58,8 @@ pub(crate) async fn drain(
     settle_gone(admission, None, source.translator.seen()).await;
 }
 
-/// Settles a call whose caller has left. Its hold grows first where it covers less than is charged by our
-/// own count, which is capped at the hold.
+/// Settles a call whose client has left. If our own count exceeds the hold, the hold grows first, because the
+/// charge is capped at it.
 pub(crate) async fn settle_gone(
     mut admission: Box<Admission>,
     growing: Option<Growth>,
@@ -72,7 +72,7 @@ pub(crate) async fn settle_gone(
         }
     }
     if admission.is_undercharged(seen) {
-        // A refusal leaves the charge at the hold.
+        // If the ledger refuses, the charge is capped at the hold.
         let _ = admission.grow(seen).await;
     }
     admission.settle(seen, &ClientOutcome::client_gone());

@@ -1,4 +1,4 @@
-//! What differs between the works that calls ask for; their life (`life.rs`) is one.
+//! What differs between kinds of calls. Their life (`run.rs`) is the same.
 
 use std::future::Future;
 
@@ -14,8 +14,8 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::settings::Settings;
 
-/// A request that was read and not refused: what it becomes for an upstream, and what the
-/// upstream's answer becomes for the caller.
+/// A request that was read and not refused: how it is encoded for an upstream, and how the upstream's answer is
+/// translated for the client.
 pub(crate) trait CallKind: Send + Sync + 'static {
     /// Whether the answer is a stream.
     fn is_streamed(&self) -> bool;
@@ -28,32 +28,32 @@ pub(crate) trait CallKind: Send + Sync + 'static {
         route: &Route,
     ) -> impl Future<Output = Result<Encoded, Failure>> + Send;
 
-    /// The caller's form of a whole answer of `spoken`.
+    /// Translates a whole answer of the endpoint that was called.
     fn translate_answer(&self, spoken: Endpoint, answer: Bytes) -> Result<native::Answer, Broken>;
 
-    /// What turns a stream of `spoken` into the caller's.
+    /// The translator for a stream of the endpoint that was called.
     fn stream_translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure>;
 
-    /// How the caller's protocol treats streams.
+    /// How clients of this protocol treat streams.
     fn stream_policy(&self) -> StreamPolicy;
 
-    /// Whether an answer of this type can be one.
+    /// Whether a response of this content type can be an answer.
     fn accepts(&self, _content_type: Option<&HeaderValue>) -> bool {
         true
     }
 
-    /// The type of the stream that the caller gets, when the upstream's has this one.
+    /// The content type of the client's stream, given the upstream's.
     fn content_type(&self, _upstream: Option<&HeaderValue>) -> HeaderValue {
         HeaderValue::from_static("text/event-stream")
     }
 
-    /// The largest whole answer.
+    /// The size limit of a whole answer.
     fn answer_bytes_max(&self, settings: &Settings) -> usize {
         settings.answer_bytes_max
     }
 }
 
-/// A request in the words of one route.
+/// A request as one route takes it.
 #[derive(Debug)]
 pub(crate) struct Encoded {
     pub(crate) call: UpstreamRequest,
@@ -61,16 +61,16 @@ pub(crate) struct Encoded {
     pub(crate) dropped: Option<String>,
 }
 
-/// How a protocol's clients take streams that are silent or fail.
+/// How a protocol's clients treat streams that are silent or fail.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamPolicy {
-    /// A sign of life that they survive; empty where there is none.
+    /// A keep-alive that its clients ignore; empty if there is none.
     pub(crate) keep_alive: &'static [u8],
-    /// Whether a clean close would mean success to them.
+    /// Whether its clients take a clean close for success, so that a failed stream must be aborted.
     pub(crate) aborts_on_failure: bool,
 }
 
-/// A call that may ask for money.
+/// A call that can be admitted.
 pub(crate) struct Prepared<W> {
     pub(crate) kind: W,
     pub(crate) plan: RoutePlan,

@@ -1,4 +1,4 @@
-//! How far a call has come, seen from outside its own future.
+//! How far a call has come, as others see it who do not own its future.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -16,18 +16,18 @@ use upstream::Channel;
 
 use crate::engine::Engine;
 
-/// What decides what a caller's leaving means.
+/// The state of a call that decides what it means when its caller leaves.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Where it runs. All that is done for a call finds the engine here, and holds it but once.
+    /// The engine. Everything that runs for a call reaches it through here, so that a call counts one reference.
     engine: Arc<Engine>,
-    /// A request byte may have left us: from here on the call costs.
+    /// A byte of the request may have left us. From here on the call costs money.
     sent: AtomicBool,
-    /// When the caller left: no further route is worth trying.
+    /// When the caller left. No further route is tried after that.
     gone: OnceLock<Instant>,
-    /// What is held for the call, once it is admitted.
+    /// The hold of the call, once it is admitted.
     hold: OnceLock<HoldId>,
-    /// How long the route that is tried is read for its usage after the caller has left.
+    /// How long the upstream of the current route is read for its usage after the caller has left.
     drain_ms: AtomicU64,
 }
 
@@ -50,7 +50,7 @@ impl Progress {
         self.sent.store(true, Ordering::Relaxed);
     }
 
-    /// Nothing left us after all: the connection was never made.
+    /// Nothing has left us after all: no connection was made.
     pub(crate) fn mark_unsent(&self) {
         self.sent.store(false, Ordering::Relaxed);
     }
@@ -67,7 +67,7 @@ impl Progress {
         self.gone.get().is_some()
     }
 
-    /// A route is tried whose channel may have its own value for the drain.
+    /// Another route is tried. Its channel may have a drain time of its own.
     pub(crate) fn mark_attempt(&self, channel: &Channel) {
         let own = channel.client_gone_drain();
         let drain = own.unwrap_or(self.engine.settings.client_gone_drain);
@@ -78,7 +78,7 @@ impl Progress {
         Duration::from_millis(self.drain_ms.load(Ordering::Relaxed))
     }
 
-    /// How much is left of the time for which a call is heard out, counted from its caller's leaving.
+    /// What is left of the drain time, counted from when the caller left.
     pub(crate) fn drain_time_left(&self) -> Duration {
         let drain = self.drain();
         let gone = self.gone.get().map_or(Duration::ZERO, Instant::elapsed);
@@ -90,10 +90,10 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A call that goes on for a while when its caller leaves.
+/// A call that runs on for a while when its caller leaves.
 ///
-/// The upstream works for us from the first request byte on, so hanging up just before a
-/// buffered answer must not make it free: the call runs on for `drain` to learn its usage.
+/// The upstream works for us from the first byte of the request, so hanging up just before a buffered answer must
+/// not make it free. The call runs on for the drain time to learn its usage.
 pub(crate) struct SpawnedCall<T: Send + 'static> {
     call: Option<JoinHandle<T>>,
     progress: Arc<Progress>,
@@ -124,12 +124,12 @@ impl<T: Send + 'static> Future for SpawnedCall<T> {
     }
 }
 
-/// What becomes of who waits for a call: a panic goes on here, where the request is shielded from it.
+/// Re-raises a panic of the call's task in the task that awaits it, which contains it.
 fn join_result<T>(ended: Result<T, JoinError>) -> Poll<T> {
     match ended.map_err(JoinError::try_into_panic) {
         Ok(answer) => Poll::Ready(answer),
         Err(Ok(panic)) => resume_unwind(panic),
-        // Only an ending runtime does that, and it ends who waits too.
+        // Tasks are cancelled only when the runtime ends, and that ends the waiting task too.
         Err(Err(_cancelled)) => Poll::Pending,
     }
 }
@@ -140,20 +140,20 @@ impl<T: Send + 'static> Drop for SpawnedCall<T> {
             return;
         };
         let _ = self.progress.gone.set(Instant::now());
-        // No runtime to learn anything on: it ends, and the call with it.
+        // Without a runtime nothing more can be learnt. The runtime ends, and the call with it.
         if Handle::try_current().is_err() {
             return;
         }
         let engine = self.progress.engine();
         if !self.progress.is_sent() {
-            // There is nothing to learn before the first byte; a call that is dropped closes its hold.
+            // Before the first byte there is nothing to learn. A call that is dropped closes its hold.
             call.abort();
         } else if let Some(hold) = self.progress.hold.get() {
-            // It only drains, and no longer counts against concurrency.
+            // The call only drains, and no longer counts against concurrency.
             engine.store.stop_counting(*hold);
         }
         let drain = self.progress.drain();
-        // The node waits for these before it ends.
+        // The node waits for these tasks before it stops.
         engine.tasks.spawn(async move {
             if timeout(drain, &mut call).await.is_err() {
                 call.abort();

@@ -1,4 +1,4 @@
-//! What the journal will say of a call, gathered while the call runs.
+//! Collects the journal row of a call while it runs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,10 +12,10 @@ use crate::call::arrival::Arrival;
 use crate::catalog::Route;
 use crate::clock;
 
-/// Behind notes of this length no more words of upstreams are kept.
+/// Once the notes are this long, no more messages of upstreams are added.
 const NOTES_BYTES_MAX: usize = 8 << 10;
 
-/// How a call ended, as the caller saw it.
+/// How a call ended, as the client saw it.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientOutcome {
     status: u16,
@@ -31,7 +31,7 @@ impl ClientOutcome {
         }
     }
 
-    /// The caller got an error, before the answer or in the stream.
+    /// The client got an error, before the answer or within the stream.
     pub(crate) fn failed(failure: &Failure) -> Self {
         Self {
             status: failure.status(),
@@ -39,7 +39,7 @@ impl ClientOutcome {
         }
     }
 
-    /// The caller left; 499 is what operators know it by.
+    /// The client left. Operators know 499 from other servers.
     pub(crate) fn client_gone() -> Self {
         Self {
             status: 499,
@@ -48,15 +48,15 @@ impl ClientOutcome {
     }
 }
 
-/// One call's journal row in the making.
+/// The journal row of one call, while it is being collected.
 #[derive(Debug)]
 pub(crate) struct Record {
     row: JournalRow,
     arrived: Instant,
     route_notes: String,
-    /// When the ledger was asked.
+    /// When the ledger was asked, counted from the arrival.
     asked_us: u64,
-    /// The beginning of the answer, where bodies are kept.
+    /// The beginning of the answer, if bodies are kept.
     answer: Option<Vec<u8>>,
 }
 
@@ -82,18 +82,18 @@ impl Record {
         self.row.request_id
     }
 
-    /// The request was understood.
+    /// The request names its model.
     pub(crate) fn set_model(&mut self, model: impl Into<Arc<str>>, stream: bool) {
         self.row.model = model.into();
         self.row.stream = stream;
     }
 
-    /// The ledger is asked.
+    /// The ledger is being asked for a hold.
     pub(crate) fn ask_ledger(&mut self) {
         self.asked_us = self.elapsed_us();
     }
 
-    /// The ledger said yes.
+    /// The ledger has admitted the call.
     pub(crate) fn admitted(&mut self, hold: HoldId) {
         let now_us = self.elapsed_us();
         self.row.hold = Some(hold);
@@ -101,18 +101,18 @@ impl Record {
         self.row.timings.queued_us = Some(now_us.saturating_sub(self.asked_us));
     }
 
-    /// Keeps the request's body, without its bulk; from here on the answer's is kept too.
+    /// Keeps the redacted body of the request. From here on the answer is kept too.
     pub(crate) fn keep_bodies(&mut self, request: &[u8]) {
         self.row.request_body = Some(redact(request, BODY_BYTES_MAX).into());
         self.answer = Some(Vec::new());
     }
 
-    /// Keeps the request's body, without its bulk; its answer is nothing to read.
+    /// Keeps the redacted body of the request alone; the answer is not readable text.
     pub(crate) fn keep_request(&mut self, request: &[u8]) {
         self.row.request_body = Some(redact(request, BODY_BYTES_MAX).into());
     }
 
-    /// Keeps what waits to go out behind the first `from` bytes, where bodies are kept.
+    /// Keeps the bytes of `out` behind the first `from`, if bodies are kept.
     pub(crate) fn keep_answer(&mut self, out: &ByteQueue, from: usize) {
         if let Some(answer) = &mut self.answer {
             out.peek(from, BODY_BYTES_MAX, answer);
@@ -125,7 +125,7 @@ impl Record {
         self.row.upstream_model = Some(Arc::clone(&route.model));
     }
 
-    /// The route that was tried last gave nothing.
+    /// The last attempt failed.
     pub(crate) fn attempt_failed(&mut self, failure: &Failure) {
         if !self.route_notes.is_empty() {
             self.route_notes.push_str("; ");
@@ -142,7 +142,7 @@ impl Record {
         }
     }
 
-    /// The upstream said something that the caller is not told.
+    /// Notes a message of the upstream that the client does not see.
     pub(crate) fn note_withheld(&mut self, words: &str) {
         if self.route_notes.len() > NOTES_BYTES_MAX {
             return;
@@ -154,23 +154,23 @@ impl Record {
         self.route_notes.push_str(&words.replace("; ", ", "));
     }
 
-    /// The upstream's head has come.
+    /// The head of the upstream's response has arrived.
     pub(crate) fn upstream_answered(&mut self) {
         self.row.timings.upstream_us = Some(self.elapsed_us());
     }
 
-    /// The answer begins to leave; its request had to leave out what `dropped` names.
+    /// The answer starts to leave. `dropped` names the members that its request had to leave out.
     pub(crate) fn start_answer(&mut self, dropped: Option<&str>) {
         self.row.dropped_params = dropped.map(Into::into);
         self.row.timings.first_byte_us = Some(self.elapsed_us());
     }
 
-    /// The call was refused before a hold.
+    /// The call was refused before it had a hold.
     pub(crate) fn refused(self, failure: &Failure) -> JournalRow {
         self.ended(&ClientOutcome::failed(failure), None)
     }
 
-    /// The call was answered, and costs nothing.
+    /// The call was answered and is free of charge.
     pub(crate) fn free(self) -> JournalRow {
         self.ended(&ClientOutcome::done(), None)
     }
@@ -192,12 +192,12 @@ impl Record {
         self.ended(outcome, Some("settled"))
     }
 
-    /// The call has opened a task, whose hold ends with it.
+    /// The call has opened a task, and the hold now belongs to the task.
     pub(crate) fn opened(self) -> JournalRow {
         self.ended(&ClientOutcome::done(), None)
     }
 
-    /// The call has opened a task that came to nothing; `end` is what became of the hold.
+    /// The call has opened a task that failed at once; `end` says how its hold was closed.
     pub(crate) fn ended_early(self, outcome: &ClientOutcome, end: &'static str) -> JournalRow {
         self.ended(outcome, Some(end))
     }

@@ -1,12 +1,12 @@
 //! How many upstream retries the node may still make.
 //!
-//! Retries multiply load exactly when upstreams suffer, so they come out of a budget that calls
-//! fill: one retry for every ten calls (R4).
+//! Retries multiply the load just when upstreams are in trouble. So they come out of a budget that calls fill:
+//! one retry for every ten calls (R4).
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 const PER_RETRY: i64 = 10;
-/// A quiet node may still fail over this often in a row.
+/// An idle node may still fail over this often in a row.
 const RETRIES_MAX: i64 = 100;
 
 /// The node's retry budget, in tenths of a retry.
@@ -20,7 +20,7 @@ impl RetryBudget {
 
     /// A call earns a tenth of a retry.
     pub(crate) fn earn(&self) {
-        // A read is cheaper than a write to a shared line, and the budget is nearly always full.
+        // A load is cheaper than a write to a shared cache line, and the budget is nearly always full.
         if self.0.load(Ordering::Relaxed) < RETRIES_MAX * PER_RETRY {
             self.0.fetch_add(1, Ordering::Relaxed);
         }

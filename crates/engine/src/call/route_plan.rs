@@ -11,7 +11,7 @@ use crate::call::progress::Progress;
 use crate::call::route_failure::RouteFailure;
 use crate::catalog::{Model, Route};
 
-/// The routes of one call in the order of tries.
+/// The routes of one call, in the order in which they are tried.
 #[derive(Debug)]
 pub(crate) struct RoutePlan {
     model: Arc<Model>,
@@ -21,7 +21,7 @@ pub(crate) struct RoutePlan {
 }
 
 impl RoutePlan {
-    /// The routes that can carry a call; a failure when there is none now.
+    /// Orders the routes that can carry a call. Fails if there is none now.
     pub(crate) fn new(
         model: &Arc<Model>,
         carries: impl Fn(&Route) -> bool,
@@ -65,7 +65,7 @@ impl RoutePlan {
         })
     }
 
-    /// The next route worth trying. The first is free; further ones come out of the budget.
+    /// The next route to try. The first is free; further ones take from the retry budget.
     pub(crate) fn next(&mut self, progress: &Progress) -> Option<Arc<Route>> {
         let engine = progress.engine();
         let route = Arc::clone(self.route(self.next)?);
@@ -81,7 +81,7 @@ impl RoutePlan {
         Some(route)
     }
 
-    /// Notes a miss; without `elsewhere` it was the last try.
+    /// Notes why a route failed. Unless the next route may be tried, it was the last one.
     pub(crate) fn record_failure(&mut self, failed: RouteFailure) {
         self.last_failure = Some(failed.failure);
         if !failed.may_try_next {
@@ -89,7 +89,7 @@ impl RoutePlan {
         }
     }
 
-    /// What the caller is told when all tries missed.
+    /// What the client is told when every attempt has failed.
     pub(crate) fn last_failure(&mut self) -> Failure {
         let last_failure = self.last_failure.take();
         last_failure.unwrap_or_else(Failure::upstream_error)

@@ -23,19 +23,19 @@ impl Shutdown {
         self.has_begun.load(Ordering::Acquire)
     }
 
-    /// Waits until it begins.
+    /// Waits until the shutdown begins.
     pub(crate) async fn wait(&self) {
         self.signal.cancelled().await;
     }
 }
 
-/// One stream's wait for the end. It takes the signal's lock once for each waker, not for each
-/// poll: a stream is polled for every piece, and its task hardly ever changes.
+/// Lets one stream wait for the shutdown. It takes the signal's lock once per waker and not per poll, because a
+/// stream is polled for every piece and its waker rarely changes.
 #[derive(Debug, Default)]
 pub(crate) struct ShutdownWatch(Option<(Waker, Pin<Box<WaitForCancellationFutureOwned>>)>);
 
 impl ShutdownWatch {
-    /// Whether the end has begun; if not, the task is woken when it does.
+    /// Whether the shutdown has begun. If not, the task is woken when it does.
     pub(crate) fn has_begun(&mut self, shutdown: &Shutdown, cx: &mut Context<'_>) -> bool {
         if shutdown.has_begun() {
             return true;

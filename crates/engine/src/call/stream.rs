@@ -1,7 +1,7 @@
-//! A stream on its way from the upstream to the caller.
+//! Relays a stream from the upstream to the client.
 //!
-//! The relay is the response body: the server polls it, it polls the upstream. Backpressure
-//! follows by itself, and a caller who leaves drops it, which is a normal end.
+//! The relay is the response body: the server polls it, and it polls the upstream. Backpressure follows from
+//! that. A client that leaves drops the body, which is a normal end.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,33 +26,33 @@ use crate::call::stream_source::{Growth, StreamSource};
 use crate::failures::{Aborted, no_memory_for};
 use crate::memory_budget::MemoryShare;
 
-/// What may wait for a slow reader before we stop reading from the upstream.
+/// How much may wait for a slow reader before we stop reading from the upstream.
 const OUT_BYTES_MAX: usize = 16 << 10;
-/// Between the last bytes and an abort. An abort discards what the connection has not sent yet,
-/// and the error event must arrive.
+/// The pause between the last bytes and an abort. An abort discards what the connection has not sent yet, and the
+/// error event must arrive.
 const ABORT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Between two tries to grow a hold while the ledger is busy.
+/// The pause between two requests to extend a hold while the ledger is busy.
 const GROWTH_PAUSE: Duration = Duration::from_secs(1);
 
-/// A stream being relayed, with the hold that pays for it.
+/// A stream that is being relayed, with the hold that pays for it.
 pub struct StreamRelay {
-    /// Gone when the upstream has ended, or we are done with it.
+    /// `None` when the upstream has ended, or when we need no more of it.
     source: Option<StreamSource>,
     out: ByteQueue,
-    /// What `out` takes of the node's memory when there is no source any more.
+    /// The memory that `out` takes once there is no source.
     share: Option<MemoryShare>,
-    /// Gone when the call is closed.
+    /// `None` when the call is closed.
     admission: Option<Box<Admission>>,
     policy: StreamPolicy,
     request_id: RequestId,
-    /// Whether the last wake-up brought something that has not been given a chance to be joined.
+    /// Whether the last wake-up brought bytes that later ones may still join.
     fresh: bool,
     end: End,
     growing: Option<Growth>,
-    /// A complete stream that is settled when its hold has grown.
+    /// What was seen of a complete stream that is settled once its hold has grown.
     closing: Option<Box<Seen>>,
-    /// Not before this: a busy ledger is not asked again with every piece.
+    /// The ledger was busy and is not asked again before this time.
     grow_after: Option<Instant>,
     keep_alive: Option<Pin<Box<Sleep>>>,
     shutdown: ShutdownWatch,
@@ -61,7 +61,7 @@ pub struct StreamRelay {
 /// How the stream ends when all bytes are handed over.
 enum End {
     Clean,
-    /// Not cleanly: a pause, begun when the last bytes are handed over, then an abort.
+    /// With an abort, after a pause that starts when the last bytes are handed over.
     Abort(Option<Pin<Box<Sleep>>>),
 }
 
@@ -110,37 +110,37 @@ impl StreamRelay {
             keep_alive: None,
             shutdown: ShutdownWatch::default(),
         };
-        // A short answer may be over with its first read, before anything is relayed.
+        // A short answer may end with its first read, before anything is relayed.
         if let Some(seen) = ended {
             relay.settle(&seen);
         }
         relay
     }
 
-    /// Ends the stream behind what it holds, with a failure that was seen before it began.
+    /// Ends the stream with a failure, behind the bytes that it still holds.
     pub(crate) fn break_off(&mut self, failure: &Failure) {
         if let Some(source) = self.source.take() {
             self.fail(source, failure);
         }
     }
 
-    /// Whether the call is closed; the last bytes may still be here.
+    /// Whether the call is closed. The last bytes may still be here.
     pub(crate) fn is_settled(&self) -> bool {
         self.admission.is_none()
     }
 
-    /// The next bytes for the caller.
+    /// The next bytes for the client.
     ///
-    /// What one wake-up brought leaves in one piece: hyper hands over one frame per HTTP chunk,
-    /// and a write for each would cost more than all else. So when the upstream has no more at
-    /// this instant, the relay lets the connection's task run once and looks again before it
-    /// answers. Nothing is ever held back for what has not arrived.
+    /// All bytes of one wake-up leave in one piece, because hyper writes one HTTP chunk per frame and many small
+    /// writes would cost more than everything else. So when the upstream has nothing more right now, the relay
+    /// lets the connection's task run once and polls again before it answers. It never waits for bytes that have
+    /// not arrived.
     pub(crate) fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Aborted>>> {
         self.poll_growth(cx);
-        // The caller sees its own charge (W13).
+        // The client must see its own charge (W13).
         if self.closing.is_some() {
             return Poll::Pending;
         }
@@ -166,7 +166,7 @@ impl StreamRelay {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                // The end mark has gone by: the caller need not wait for the upstream to hang up.
+                // The end mark was seen: the client need not wait until the upstream closes the connection.
                 Poll::Pending if source.translator.seen().ended => {
                     self.share = source.share.take();
                     self.source = None;
@@ -192,8 +192,8 @@ impl StreamRelay {
         }
     }
 
-    /// Whether more has gone by than the hold covers, and the ledger is asked for more: nothing is
-    /// read until it has answered.
+    /// Whether there has been more output than the hold covers while the ledger is being asked for more. Until it
+    /// answers, nothing is read.
     fn is_unpaid(&self) -> bool {
         let is_uncovered = |source: &StreamSource| {
             let admission = self.admission.as_ref();
@@ -202,7 +202,7 @@ impl StreamRelay {
         self.growing.is_some() && self.source.as_ref().is_some_and(is_uncovered)
     }
 
-    /// Takes what the upstream gave: bytes, its end, or its failure.
+    /// Handles what the upstream sent: bytes, its end, or an error.
     fn take(&mut self, next: Option<Result<Bytes, CallError>>) {
         let Some(mut source) = self.source.take() else {
             return;
@@ -252,7 +252,7 @@ impl StreamRelay {
         }
     }
 
-    /// Closes the call before the last bytes leave: the caller sees its own charge (W13).
+    /// Closes the call before the last bytes leave, so that the client sees its own charge (W13).
     fn settle(&mut self, seen: &Seen) {
         let Some(admission) = self.admission.as_ref() else {
             return;
@@ -269,7 +269,7 @@ impl StreamRelay {
         }
     }
 
-    /// Ends the stream with the error event of the called protocol; never with a clean finish.
+    /// Ends the stream with the error event of the client's protocol, never with a clean finish.
     fn fail(&mut self, source: StreamSource, failure: &Failure) {
         let StreamSource {
             mut translator,
@@ -277,7 +277,7 @@ impl StreamRelay {
             ..
         } = source;
         self.share = share;
-        // Once the end mark has gone by there is nothing left to fail.
+        // After the end mark there is nothing left to fail.
         let Some(mut admission) = self.admission.take() else {
             return;
         };
@@ -312,7 +312,7 @@ impl StreamRelay {
         }
     }
 
-    /// Sees whether the hold has grown. A refusal ends the stream: it is not paid any further.
+    /// Checks whether the hold has grown. A refusal ends the stream, because nobody pays for the rest.
     fn poll_growth(&mut self, cx: &mut Context<'_>) {
         let Some(growth) = self.growing.as_mut() else {
             return;
@@ -340,7 +340,7 @@ impl StreamRelay {
                     self.fail(source, &refusal(&error));
                 }
             }
-            // Our own trouble is not the caller's: the settlement books what the answer costs (W6).
+            // Our own trouble is not the caller's fault: the settlement books what the answer costs (W6).
             Err(error) => {
                 tracing::warn!(?error, "a stream's hold could not grow");
                 self.grow_after = Some(Instant::now() + GROWTH_PAUSE);
@@ -348,7 +348,7 @@ impl StreamRelay {
         }
     }
 
-    /// A node that stops has waited for its streams long enough (R3).
+    /// The node is stopping and has waited for its streams long enough (R3).
     fn end_with_node(&mut self) {
         let is_ending = |it: &Admission| it.engine().shutdown.has_begun();
         if self.admission.as_deref().is_some_and(is_ending) {
@@ -362,7 +362,7 @@ impl StreamRelay {
             .is_some_and(|it| self.shutdown.has_begun(&it.engine().shutdown, cx))
     }
 
-    /// Puts out a sign of life when the upstream has been silent for long.
+    /// Sends a keep-alive when the upstream has been silent for long.
     fn poll_keep_alive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(admission) = self.admission.as_ref() else {
             return Poll::Pending;
@@ -381,7 +381,7 @@ impl StreamRelay {
     }
 }
 
-/// The caller has left: the upstream is heard out for a while for its usage (S1).
+/// The client has left: the upstream is read a little longer to learn its usage (S1).
 impl Drop for StreamRelay {
     fn drop(&mut self) {
         let Some(admission) = self.admission.take() else {
@@ -392,13 +392,13 @@ impl Drop for StreamRelay {
             if !has_runtime {
                 return admission.settle(&seen, &ClientOutcome::client_gone());
             }
-            // Nobody may have asked the ledger yet.
+            // The request to the ledger may not have been polled yet.
             let (tasks, growing) = (admission.engine().tasks.clone(), self.growing.take());
             admission.stop_counting();
             tasks.spawn(async move { settle_gone(admission, growing, &seen).await });
             return;
         }
-        // Without a source the admission closes and counts itself.
+        // Without a source, dropping the admission closes and counts the call.
         let Some(source) = self.source.take() else {
             return;
         };
@@ -414,7 +414,7 @@ impl Drop for StreamRelay {
     }
 }
 
-/// What the caller is told of a call that broke.
+/// What the client is told about a call that broke.
 fn call_failure(error: &CallError) -> Failure {
     match error.kind {
         CallErrorKind::Timeout(_) => Failure::upstream_timeout(),

@@ -18,7 +18,7 @@ pub(crate) struct StreamSource {
     pub(crate) upstream: Body,
     pub(crate) translator: Translator,
     budget: MemoryBudget,
-    /// What large events take of the node's memory.
+    /// The node's memory that large events take.
     pub(super) share: Option<MemoryShare>,
 }
 
@@ -32,8 +32,8 @@ impl StreamSource {
         }
     }
 
-    /// Charges what waits for its end or for a slow reader, above what is free (S5). `false` when
-    /// the node has no memory for it.
+    /// Charges the bytes that wait for the end of their event or for a slow reader, if they exceed the free size
+    /// (S5). Returns `false` if the node has no memory for them.
     pub(crate) fn charge(&mut self, out: &ByteQueue) -> bool {
         let held = self.translator.held_bytes().saturating_add(out.len());
         if held <= FREE_BYTES {

@@ -1,14 +1,13 @@
-//! Calls that are as far go on together.
+//! Batches calls by stage, so that each stage's code stays in the instruction cache.
 //!
-//! On its way a call runs through much more code than the first cache of a core holds, and through each
-//! piece of it once; much of its time it would wait for instructions. So it gives way at the seams of its
-//! work: then all calls that are ready do one piece, one after the other, while its code is at hand.
+//! A call runs through more code than the first-level cache holds, and through each part once. If calls yield
+//! between stages, all calls that are ready run one stage after each other while its code is cached.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// Lets all that is ready on this thread go first. With nothing else to do it costs next to nothing: unlike
-/// [`tokio::task::yield_now`] it does not look for news from the sockets.
+/// Lets everything that is ready on this thread run first. If nothing is, it costs almost nothing: unlike
+/// [`tokio::task::yield_now`] it does not poll the sockets.
 pub(crate) async fn yield_to_ready() {
     let mut gave = false;
     poll_fn(|cx| {

@@ -1,4 +1,4 @@
-//! Who calls: a secret becomes a caller, and a caller has a wallet and a balance.
+//! Finds the caller of a secret, and reads its balance.
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,11 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::failures::try_again_soon;
 
-/// How long a wallet that was seen with credit is not looked at again.
+/// How long a wallet that had credit is not checked again.
 const FUNDS_TTL: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Who holds this secret.
+    /// Finds the caller who holds this secret.
     pub async fn recognise(&self, secret: &str, last: &LastKey) -> Result<Caller, Failure> {
         let look_up = async |digest| self.store.key_by_digest(&digest).await;
         let found = self.keyring.find(look_up, secret, last).await;
@@ -27,23 +27,23 @@ impl Engine {
         self.keyring.callers().enter(key, share)
     }
 
-    /// A caller's wallet and key at one instant, after all its charges so far.
+    /// The caller's wallet and key at one instant, after all charges so far.
     pub async fn balance(&self, key: &KeyHead) -> Result<(Wallet, Key), Failure> {
         let (wallet, key) = self.store.balance(&key.key).await.map_err(|error| {
             tracing::warn!(%error, "a balance could not be read");
             try_again_soon("The balance cannot be read now.")
         })?;
-        // The ledger knows better than the keyring, which remembers keys for a while.
+        // The ledger is newer than the key cache.
         if !key.enabled || key.is_expired(clock::now()) {
             return Err(Failure::invalid_api_key());
         }
         Ok((wallet, key))
     }
 
-    /// Refuses a caller whose wallet is disabled or has nothing available, before a large body of it is read.
+    /// Refuses a caller whose wallet is disabled or empty, before a large body is read.
     ///
-    /// The committed row answers for most wallets. It may lag behind a hold that was just released,
-    /// so that only the ledger writer is believed when there seems to be nothing.
+    /// The committed row is enough for most wallets. It may be older than a hold that was just released, so an
+    /// empty wallet is confirmed by the ledger writer.
     pub async fn check_funds(&self, caller: &Caller) -> Result<(), Failure> {
         let seen = &caller.share.wallet.funds_seen;
         if seen.lock().is_some_and(|at| at.elapsed() < FUNDS_TTL) {

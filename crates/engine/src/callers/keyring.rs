@@ -1,10 +1,10 @@
-//! Who is calling: API keys found by their digest, remembered for a few seconds.
+//! Finds API keys by their digest, and caches them for a few seconds.
 //!
-//! The memory only answers "whose key is this". Whether the key may still spend is decided by
-//! the ledger at each admission; reads see a revoked key at the latest when its memory ends (K2).
+//! The cache only answers whose key this is. Whether the key may still spend is decided by the ledger at each
+//! admission. Reads see a revoked key when its cache entry expires at the latest (K2).
 //!
-//! Anybody can send keys that do not exist, as many as the network carries. Few of these look-ups
-//! reach the store at one time, so that a key which has been seen before never waits behind them.
+//! Anybody can send keys that do not exist, as many as the network carries. Only a few of these lookups reach the
+//! store at a time, so a key that was found before never waits behind them.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -20,26 +20,26 @@ use crate::callers::limits::{Callers, KeyUsage};
 use crate::callers::shared_values::SharedValues;
 use crate::clock;
 
-/// How long a found key is believed.
+/// How long a key that was found is cached.
 const FOUND_TTL: Duration = Duration::from_secs(5);
-/// How long a key that was not found is refused without a look: a key that is created afterwards
-/// works when this is over.
+/// How long a key that was not found is refused without a lookup. A key that is created meanwhile works after
+/// this time.
 const UNKNOWN_TTL: Duration = Duration::from_secs(1);
-/// How long a caller waits to be recognised.
+/// How long a caller waits for the lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 const SHARDS: usize = 16;
 const SHARD_KEYS_MAX: usize = 4096;
 const SHARD_UNKNOWN_MAX: usize = 1024;
-/// Look-ups of keys that were never found here: at one time in the store, and waiting for it.
+/// Lookups of keys that were never found here: running at a time, and waiting for that.
 const UNSEEN_AT_ONCE: usize = 16;
 const UNSEEN_WAITING_MAX: usize = 4096;
 
-/// Why nobody is calling.
+/// Why a key was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyLookupError {
     /// Unknown, disabled or expired.
     NoSuchKey,
-    /// The store could not be asked; never told as a wrong key.
+    /// The store could not be asked. This is never reported as a wrong key.
     Unavailable,
 }
 
@@ -53,19 +53,19 @@ pub(crate) struct Keyring {
 
 #[derive(Debug, Default)]
 struct Shard {
-    /// Keys that the store has, also when they are no longer believed or not live.
+    /// Keys that the store has, including expired cache entries and disabled keys.
     known: HashMap<Digest, CachedKey>,
     /// Keys that the store does not have, and when it was asked.
     unknown: HashMap<Digest, Instant>,
     queries: SharedValues<Digest, Query>,
 }
 
-/// The key that came last on a connection, which is nearly always the next one too: who shows it again
-/// is known without a look into the memory that all share.
+/// The last key of a connection, which is nearly always the next one too. It is recognised without access to the
+/// shared cache.
 #[derive(Debug, Default)]
 pub struct LastKey(Mutex<Option<CachedKey>>);
 
-/// A key that was found, and when it was asked for.
+/// A key that was found, and when the store was asked.
 #[derive(Debug, Clone)]
 struct CachedKey {
     digest: Digest,
@@ -75,13 +75,13 @@ struct CachedKey {
 }
 
 impl CachedKey {
-    /// The key, if it is live and was asked for a moment ago.
+    /// The key, if it is live and the entry is fresh.
     fn if_fresh(&self) -> Option<Self> {
         (self.asked.elapsed() <= FOUND_TTL && is_live(&self.head)).then(|| self.clone())
     }
 }
 
-/// One key's look-up. Concurrent callers of one key share the query in flight.
+/// The lookup of one key. Concurrent callers with this key share it.
 #[derive(Debug)]
 struct Query {
     is_known: bool,
@@ -89,7 +89,7 @@ struct Query {
     found: OnceCell<Option<CachedKey>>,
 }
 
-/// What a connection's key is in the memory.
+/// What the cache knows about a key.
 enum CacheLookup {
     Live(CachedKey),
     Unknown,
@@ -110,7 +110,7 @@ impl Keyring {
         &self.callers
     }
 
-    /// The live key behind a secret, which `look_up` finds in the store.
+    /// The live key of a secret. `look_up` finds it in the store.
     pub(crate) async fn find<F>(
         &self,
         look_up: impl FnOnce(Digest) -> F,
@@ -132,14 +132,14 @@ impl Keyring {
         let known = match self.remembered(digest) {
             CacheLookup::Live(known) => known,
             CacheLookup::Unknown => return Err(KeyLookupError::NoSuchKey),
-            // Nothing believed, or a dead key: a key that was enabled again works at once.
+            // The entry is stale or the key is dead. A key that was enabled again works at once.
             CacheLookup::Asked(query) => self.ask(look_up, digest, &query).await?,
         };
         *last.0.lock() = Some(known.clone());
         Ok((known.head, known.share))
     }
 
-    /// What is known of a key, or the query that will tell.
+    /// The cache entry of a key, or the lookup that will tell.
     fn remembered(&self, digest: Digest) -> CacheLookup {
         let mut shard = self.shard(&digest).lock();
         let known = shard.known.get(&digest);
@@ -167,7 +167,7 @@ impl Keyring {
     where
         F: Future<Output = Result<Option<KeyHead>, StoreError>>,
     {
-        // Who joins a query that fails asks again, one after the other: the time is for all of it.
+        // Callers that share a failed lookup repeat it one after the other. The timeout covers all of that.
         let asking = query.found.get_or_try_init(async || {
             let _turn = if query.is_known {
                 None
@@ -188,7 +188,7 @@ impl Keyring {
         }
     }
 
-    /// Keeps what the store has answered. A look-up that failed comes not here: it says nothing of the key.
+    /// Caches the answer of the store. A failed lookup says nothing about the key and does not get here.
     fn learn(&self, digest: Digest, query: &Query, found: Option<KeyHead>) -> Option<CachedKey> {
         let asked = query.asked;
         let known = found.map(|head| CachedKey {
@@ -226,7 +226,7 @@ impl Keyring {
     }
 }
 
-/// Makes room for one more entry: what is stale goes first, then any one.
+/// Makes room for one more entry: removes stale entries, and any entry if there is none.
 fn make_room<V>(
     entries: &mut HashMap<Digest, V>,
     entries_max: usize,
@@ -243,7 +243,7 @@ fn make_room<V>(
     }
 }
 
-/// The way to the store for keys that were never found here.
+/// The queue to the store for keys that were never found here.
 #[derive(Debug)]
 struct UnseenKeyQueue {
     turns: Semaphore,
@@ -258,9 +258,9 @@ impl UnseenKeyQueue {
         }
     }
 
-    /// Waits for a turn, unless too many wait already.
+    /// Waits for a permit, unless too many are waiting.
     async fn enter(&self) -> Result<SemaphorePermit<'_>, StoreError> {
-        /// Also counts down when the one who waits has gone.
+        /// Counts down when the waiting future is dropped, too.
         struct Waiting<'a>(&'a AtomicUsize);
 
         impl Drop for Waiting<'_> {

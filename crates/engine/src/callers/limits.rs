@@ -1,7 +1,7 @@
-//! What one key and its wallet take of this node: requests in flight, and memory for large bodies.
+//! Limits how much of this node one key and its wallet may take: requests in flight, and memory for large bodies.
 //!
-//! The ledger limits what a key may spend. These limits keep one caller from taking the node from
-//! all others, whether it can pay or not.
+//! The ledger limits what a key may spend. These limits keep one caller from crowding out all others, whether it
+//! can pay or not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,8 +24,7 @@ pub struct CallerLimits {
     pub key_bodies_bytes_max: usize,
     /// Memory for large bodies of all keys of one wallet.
     pub wallet_bodies_bytes_max: usize,
-    /// Requests per minute of one key that are counted and not answered. A smaller limit of the key's own
-    /// holds for them, too.
+    /// Token counts per minute of one key. A smaller rate limit of the key itself applies to them too.
     pub token_counts_per_minute: u32,
 }
 
@@ -40,7 +39,7 @@ impl Default for CallerLimits {
     }
 }
 
-/// The keys and wallets that have something in flight, or were recognised a moment ago.
+/// The keys and wallets that have requests in flight or were recognised recently.
 #[derive(Debug)]
 pub(crate) struct Callers {
     limits: CallerLimits,
@@ -49,7 +48,7 @@ pub(crate) struct Callers {
     wallets: Mutex<SharedValues<WalletId, WalletUsage>>,
 }
 
-/// What one key takes of the node.
+/// How much of the node one key takes.
 #[derive(Debug)]
 pub(crate) struct KeyUsage {
     in_flight: AtomicUsize,
@@ -75,7 +74,7 @@ impl Callers {
         }
     }
 
-    /// The share of a key; the same one as long as anybody holds it.
+    /// The usage of a key. It is the same value as long as anybody holds it.
     pub(crate) fn share_of(&self, head: &KeyHead) -> Arc<KeyUsage> {
         self.keys.lock().get_or_insert(head.key, || {
             let wallet = self.wallet_share_of(head.wallet);
@@ -117,7 +116,7 @@ impl Callers {
 
     /// Counts one more request of a key, or refuses it.
     pub(crate) fn enter(&self, key: KeyHead, share: Arc<KeyUsage>) -> Result<Caller, Failure> {
-        // Counted first, so that a refusal gives back what it took by being dropped.
+        // Counted first, so that dropping the caller takes it back on a refusal.
         let before = share.in_flight.fetch_add(1, Ordering::Relaxed);
         let caller = Caller { key, share };
         if before >= self.limits.key_in_flight_max {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
-/// Entries beyond which those that nobody uses are removed.
+/// From this number of entries on, unused ones are removed.
 const ENTRIES_SWEPT_FROM: usize = 64;
 
-/// Values that are shared by their users and forgotten with the last of them.
+/// Values that their users share. A value is forgotten with its last user.
 #[derive(Debug)]
 pub(crate) struct SharedValues<K, V> {
     entries: HashMap<K, Weak<V>>,

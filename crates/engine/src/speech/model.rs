@@ -1,4 +1,4 @@
-//! Which models speak and listen.
+//! Finds the models that speak and listen.
 
 use ledger::PriceKey;
 use protocol::{Failure, Kind};
@@ -7,7 +7,7 @@ use upstream::Protocol;
 use crate::call::route_plan::RoutePlan;
 use crate::engine::Engine;
 
-/// An audio model that has a price for what is asked of it, and the routes to it.
+/// An audio model that has the required price, and the routes to it.
 pub(crate) fn find(
     engine: &Engine,
     id: &str,
@@ -20,7 +20,7 @@ pub(crate) fn find(
             "The model `{id}` neither speaks nor listens."
         )));
     }
-    // What has no price is not offered.
+    // Anything without a price is not offered.
     if price.is_some_and(|key| model.price.unit_price(key).is_none()) {
         return Err(model.unreachable());
     }

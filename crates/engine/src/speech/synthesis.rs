@@ -22,15 +22,15 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::settings::Settings;
 
-/// The most audio of one answer.
+/// The most bytes of audio in one answer.
 const AUDIO_BYTES_MAX: usize = 256 << 20;
 
-/// The names under which a caller asks.
+/// Which names the request uses for its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VoiceForm {
-    /// Those of the contract.
+    /// The names of our own endpoints.
     Own,
-    /// Those that common SDKs know.
+    /// The names that common SDKs use.
     Renamed,
 }
 
@@ -106,7 +106,7 @@ impl CallKind for Spoken {
         Ok(Translator::Audio(Box::new(Passing::new(AUDIO_BYTES_MAX))))
     }
 
-    /// A page of some proxy is no audio.
+    /// A proxy's error page is not audio.
     fn accepts(&self, content_type: Option<&HeaderValue>) -> bool {
         content_type.is_none_or(|it| {
             let it = it.as_bytes();
@@ -119,7 +119,7 @@ impl CallKind for Spoken {
         upstream.cloned().unwrap_or(unknown)
     }
 
-    /// Audio has no sign of life, and what ends cleanly counts as complete.
+    /// Audio has no keep-alive, and clients take a clean end for a complete file.
     fn stream_policy(&self) -> StreamPolicy {
         StreamPolicy {
             keep_alive: b"",

@@ -30,11 +30,11 @@ pub struct TranscriptCall {
     pub arrival: Arrival,
     pub form: VoiceForm,
     pub fields: Form,
-    /// The largest file.
+    /// The size limit of the file.
     pub file_bytes_max: u64,
-    /// The file, where it is too large for the memory.
+    /// The file, if it is too large for memory.
     pub spool: Option<SpoolFile>,
-    /// What the form takes of the node's memory.
+    /// The node's memory that the form takes.
     pub share: MemoryShare,
 }
 

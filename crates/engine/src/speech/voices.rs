@@ -1,4 +1,4 @@
-//! The voices of a model: asked of its upstream, and free.
+//! Lists the voices of a model, as its upstream reports them. It is free.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::failures::no_memory_for;
 
-/// The largest list of voices.
+/// The size limit of a list of voices.
 const VOICES_BYTES_MAX: usize = 4 << 20;
 
 /// A request for the voices of a model, or for one of them.
@@ -31,7 +31,7 @@ pub struct VoicesCall {
 }
 
 impl Engine {
-    /// Lists voices as the upstream does. Nothing is held or charged.
+    /// Lists voices. Nothing is held or charged.
     pub async fn voices(self: &Arc<Self>, call: VoicesCall) -> Result<Bytes, Failure> {
         let mut record = Box::new(Record::begin(&call.arrival));
         record.set_model(call.model.as_str(), false);

@@ -1,4 +1,4 @@
-//! Whether a model can serve a text call at all, before money moves.
+//! Whether a model can serve a text call, decided before money moves.
 
 use protocol::native::Head;
 use protocol::{Base, Dialect, Failure, Kind, Tool, Tools};
@@ -25,7 +25,7 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
             model.id
         )));
     }
-    // Elsewhere sampling is left out and listed; Messages callers are told (`docs/api/messages.md`).
+    // Other dialects drop the sampling parameters and list them; Messages refuses them (`docs/api/messages.md`).
     if model.profile.fixed_sampling == Some(true)
         && dialect == Dialect::Messages
         && let Some(member) = head.sampling.first().copied()
@@ -38,7 +38,7 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
     Ok(())
 }
 
-/// Refuses to write to a one-hour cache at the price of a shorter one, which is lower.
+/// Refuses writes to the one-hour cache if only the cheaper short cache has a price.
 pub(crate) fn refuse_unpriced_long_cache(model: &Model) -> Result<(), Failure> {
     if model.price.underprices_long_cache_writes() {
         return Err(Failure::unsupported_parameter(
@@ -57,13 +57,13 @@ pub(crate) fn makes_pictures(model: &Model) -> bool {
     model.kind == Kind::Image || model.profile.image_output == Some(true)
 }
 
-/// Whether an image model is called through Generate Content; those of other families have endpoints of their
-/// own, whatever else their channels speak.
+/// Whether an image model is called through Generate Content. Models of other families have their own endpoints,
+/// whatever else their channels speak.
 fn is_native(model: &Model) -> bool {
     matches!(model.profile.base, None | Some(Base::NativeImage))
 }
 
-/// Refuses built-in tools that the model has no price for; other dialects leave them out anyway.
+/// Refuses built-in tools that the model has no price for. Converted requests drop them anyway.
 pub(crate) fn refuse_unpriced_tools(model: &Model, offered: Tools) -> Result<(), Failure> {
     let unpriced = |tool: &Tool| !model.price.prices_tool(tool.as_str());
     match offered.iter().find(unpriced) {

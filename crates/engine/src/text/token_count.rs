@@ -1,4 +1,4 @@
-//! How many tokens a text request has: asked of an upstream that counts, else counted here. It is free.
+//! Counts the tokens of a text request: by an upstream that can, otherwise here. It is free.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::text::capability_check;
 
-/// An upstream that takes longer is not waited for: our own count is there at once.
+/// How long the upstream may take. Our own count is available at once.
 const COUNTED_WITHIN: Duration = Duration::from_secs(10);
 /// The largest answer of a counting endpoint.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
@@ -28,7 +28,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 pub struct TokenCountCall {
     pub arrival: Arrival,
     pub dialect: Dialect,
-    /// The model, where the path names it.
+    /// The model, if the path names it.
     pub named: Option<String>,
     pub body: Bytes,
     /// Headers for an upstream that speaks the caller's own dialect.
@@ -42,8 +42,7 @@ impl Engine {
         taken.inspect_err(|failure| self.journal(Record::begin(arrival).refused(failure)))
     }
 
-    /// Counts the tokens of a request. Nothing is held or charged, so that the state of the wallet does not
-    /// matter.
+    /// Counts the tokens of a request. Nothing is held or charged, so the state of the wallet does not matter.
     pub async fn count_tokens(self: &Arc<Self>, call: TokenCountCall) -> Result<Vec<u8>, Failure> {
         let mut record = Box::new(Record::begin(&call.arrival));
         let counted = count(self, &call, &mut record).await;
@@ -70,7 +69,7 @@ async fn count(
     let model = catalog.find(name)?;
     capability_check::check(model, call.dialect, &counted.head)?;
     let spoken = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
-    // Whoever could not be answered is not given a count.
+    // A request that no route could answer gets no count either.
     RoutePlan::new(model, |route| spoken(route).is_some())?;
     let counts = |route: &Route| {
         spoken(route) == Some(call.dialect)
@@ -96,8 +95,8 @@ async fn count(
     Ok(own.write(call.dialect))
 }
 
-/// Asks the upstream. Whether it counts says nothing of how it answers, so that the channel's health is not told.
-/// Why it did not count stands in the journal: callers can provoke it, so that the log would be theirs to fill.
+/// Asks the upstream. Its answer is not reported to the breaker, because counting says nothing about how it
+/// generates. Failures go to the journal and not to the log, which callers could otherwise flood.
 async fn ask(
     call: &TokenCountCall,
     counted: &Counted,

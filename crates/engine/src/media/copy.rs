@@ -1,6 +1,6 @@
-//! The copy of one medium: fetched or decoded into a file, checked by its headers, and then kept.
+//! Copies one medium: fetched or decoded into a file, checked by its headers, and then kept.
 //!
-//! The name is given, so a copy that is made again takes the place of the one before.
+//! The caller chooses the name, so a repeated copy replaces the first one.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use upstream::Channel;
 use super::copy_error::CopyError;
 use crate::engine::Engine;
 
-/// What is decoded of base64 between two writes.
+/// How much base64 text is decoded between two writes.
 const DECODED_TEXT_BYTES: usize = 256 << 10;
-/// What the writing of a file may take beyond its fetching.
+/// The time that writing a file may take beyond fetching it.
 const WRITING_MAX: Duration = Duration::from_secs(60);
 
-/// What a checked file is.
+/// The result of checking a file.
 struct Checked {
     kind: MediaKind,
     seconds: Option<u64>,
 }
 
 impl Engine {
-    /// Copies a medium to our storage under `id`. What stands on the origin of `home` is fetched with
-    /// its credential.
+    /// Copies a medium to our storage under `id`. A URL on the origin of `home` is fetched with that channel's
+    /// credential.
     pub(crate) async fn copy_medium(
         &self,
         medium: &Medium,
@@ -36,7 +36,7 @@ impl Engine {
     ) -> Result<Hosted, CopyError> {
         let counts = &self.metrics().media;
         let copied = match self.copies.try_acquire() {
-            // A copy takes minutes; another node makes it anew.
+            // A copy takes minutes; another node can repeat it.
             Ok(_permit) => self
                 .stopping
                 .run_until_cancelled(Box::pin(self.copy_in_permit(medium, home, id)))
@@ -104,7 +104,7 @@ async fn decode(text: &[u8], spool: &mut Spool) -> Result<(), CopyError> {
     Ok(spool.write(&bytes).await?)
 }
 
-/// Looks at the file's headers, on a thread that may wait for the disk.
+/// Checks the file's headers, on a thread that may block on the disk.
 async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked), CopyError> {
     let checking = tokio::task::spawn_blocking(move || {
         let mut file = spooled
@@ -121,7 +121,7 @@ async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked)
             MediaKind::Mp4 | MediaKind::Mov => {
                 let video = check_video(&mut file)?;
                 let kind = match (wanted, video.container) {
-                    // Players of those who did not ask for it may not know it.
+                    // Players of clients that did not ask for MOV may not support it.
                     (MediaKind::Mp4, Container::Mov) => return Err(Bad::Brand.into()),
                     (_, Container::Mov) => MediaKind::Mov,
                     (_, Container::Mp4) => MediaKind::Mp4,
@@ -140,7 +140,7 @@ async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked)
     }
 }
 
-/// To the nearest second: encoders add a frame or two to the length that was asked for.
+/// Rounded to the nearest second, because encoders add a frame or two to the requested length.
 fn seconds(duration_ms: u64) -> u64 {
     duration_ms.saturating_add(500) / 1000
 }

@@ -1,25 +1,25 @@
-//! Why a medium was not copied, and what may help.
+//! Why a medium was not copied, and whether a retry can help.
 
 use protocol::media::{Bad, Fault};
 use store::MediaError;
 use upstream::FetchError;
 
-/// A copy that did not come about. Nothing of it is left.
+/// A copy that failed. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CopyError {
-    /// It could not be had or stored now.
+    /// It could not be fetched or stored at the moment.
     #[error("{0}")]
     Retryable(String),
-    /// It is no longer, or not yet, where the upstream said; the upstream may name another place.
+    /// It is no longer, or not yet, at this URL. The upstream may name another one.
     #[error("{0}")]
     StaleUrl(String),
-    /// It is not what it should be, and will not be.
+    /// It is not a valid file of its kind, and a retry does not help.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl CopyError {
-    /// The word of the counter.
+    /// The label of the counter.
     pub(super) fn label(&self) -> &'static str {
         match self {
             Self::Retryable(_) => "later",
@@ -34,7 +34,7 @@ impl From<FetchError> for CopyError {
         let text = error.to_string();
         match error {
             FetchError::Refused(_) | FetchError::TooLarge(_) => Self::Invalid(text),
-            // A server that is overloaded or asks for patience, or none at all.
+            // The server is overloaded, asks us to wait, or cannot be reached.
             FetchError::Status(408 | 425 | 429 | 500..)
             | FetchError::Unresolved
             | FetchError::Call(_) => Self::Retryable(text),

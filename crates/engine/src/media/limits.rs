@@ -1,15 +1,15 @@
-//! How much one medium may be, how long its copy may take, and how it may be read.
+//! Limits of media: their size, the time of a copy, and how they may be read.
 
 use std::time::Duration;
 
 use protocol::video::MediaKind;
 use upstream::{FetchLimits, Timeouts};
 
-/// Copies at once. One more waits for its turn outside, so that it takes no place from polls.
+/// Copies at the same time. Further ones are retried later, so that they take no slot from polls.
 pub(crate) const COPIES_MAX: usize = 64;
-/// Until connected, the look at the name included.
+/// The time to connect, with the DNS lookup.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// Silence before and within an answer.
+/// The longest silence before and within a response.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// What operators can set about media.
@@ -17,13 +17,13 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 pub struct MediaLimits {
     pub video_bytes_max: u64,
     pub picture_bytes_max: u64,
-    /// From the first look at a name to the last byte.
+    /// From the DNS lookup to the last byte.
     pub within: Duration,
     /// The pause between two sweeps.
     pub sweep_every: Duration,
-    /// Who may read media at once.
+    /// Readers of media at the same time.
     pub reads_max: usize,
-    /// From a reader's request to its last byte. Whoever is slower asks for the rest as a range.
+    /// From a reader's request to its last byte. A slower reader can request the rest as a range.
     pub read_within: Duration,
 }
 
@@ -41,7 +41,7 @@ impl Default for MediaLimits {
 }
 
 impl MediaLimits {
-    /// The largest file of a kind.
+    /// The size limit of a kind of file.
     pub(super) fn bytes_max(self, kind: MediaKind) -> u64 {
         match kind {
             MediaKind::Mp4 | MediaKind::Mov => self.video_bytes_max,
@@ -49,7 +49,7 @@ impl MediaLimits {
         }
     }
 
-    /// The bounds of a fetch.
+    /// The limits of a fetch.
     pub(super) fn of_fetch(self, kind: MediaKind) -> FetchLimits {
         FetchLimits {
             times: Timeouts {

@@ -1,4 +1,4 @@
-//! Media that are kept here: copied from where an upstream has them, served, and swept.
+//! Generated media that we keep: copied from the upstream, served, and swept.
 
 mod copy;
 mod copy_error;

@@ -1,7 +1,7 @@
-//! How many may read media at once, and for how long.
+//! Limits how many readers of media there are, and how long each may take.
 //!
-//! Nobody needs a key to read a medium, so nothing else bounds it: every reader holds a file or a
-//! connection to the bucket, and a piece of the medium in memory.
+//! Reading a medium needs no key, so nothing else limits it. Every reader holds a file or a connection to the
+//! bucket, and a piece of the medium in memory.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use protocol::Failure;
 
 use crate::failures::{soon, try_again_soon};
 
-/// One address gets one place in so many, and one at least.
+/// One address may take one in this many reader slots, and at least one.
 const ADDRESS_SHARE: usize = 4;
 
 /// The readers of this node.
@@ -26,7 +26,7 @@ struct Readers {
     by_address: HashMap<IpAddr, usize>,
 }
 
-/// One reader's place, given back when dropped.
+/// One reader's slot, given back when dropped.
 #[derive(Debug)]
 pub struct MediaRead {
     reads: Arc<MediaReads>,
@@ -64,7 +64,7 @@ impl MediaReads {
 }
 
 impl MediaRead {
-    /// Whether the reader has had all the time it gets.
+    /// Whether the reader's time is up.
     pub(super) fn is_over(&self) -> bool {
         Instant::now() >= self.until
     }

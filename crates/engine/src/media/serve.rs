@@ -1,4 +1,4 @@
-//! Reading kept media: a place among the readers, then the body of an answer.
+//! Serves media: a reader takes a slot, then gets the bytes.
 
 use std::net::IpAddr;
 
@@ -10,8 +10,7 @@ use super::stream::MediaStream;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Takes a place among the readers of media. `from` is unknown behind a proxy, which stands for
-    /// many callers.
+    /// Takes a reader slot. `from` is `None` behind a proxy, which stands for many callers.
     pub fn read_media(&self, from: Option<IpAddr>) -> Result<MediaRead, Failure> {
         let bounds = self.settings.media;
         MediaReads::enter(
@@ -22,7 +21,7 @@ impl Engine {
         )
     }
 
-    /// The bytes as the body of an answer to the reader who has this place.
+    /// The bytes as a response body for the reader that has this slot.
     pub fn stream_of(&self, body: MediaBody, read: MediaRead) -> MediaStream {
         let served_bytes = self.metrics().media.served_bytes.clone();
         MediaStream {

@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How the media storage answered when it was asked last.
+/// How the media storage answered the last probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StorageState {
-    /// Not asked yet.
+    /// Not probed yet.
     Unknown,
     Ok,
     Failing,
 }
 
 impl StorageState {
-    /// The word in readiness details.
+    /// The word in the readiness report.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -22,7 +22,7 @@ impl StorageState {
     }
 }
 
-/// The last state, for readers on any thread.
+/// The last state, readable from any thread.
 #[derive(Debug, Default)]
 pub(crate) struct StorageWatch(AtomicU8);
 
@@ -35,7 +35,7 @@ impl StorageWatch {
         }
     }
 
-    /// Notes a state and tells the one before.
+    /// Stores a state and returns the previous one.
     pub(super) fn set(&self, state: StorageState) -> StorageState {
         let before = self.get();
         self.0.store(state as u8, Ordering::Relaxed);

@@ -9,12 +9,12 @@ use crate::engine::Engine;
 const PROBE_EVERY: Duration = Duration::from_secs(15);
 
 impl Engine {
-    /// Whether the media storage answered when it was asked last.
+    /// Whether the media storage answered the last probe.
     pub fn storage_state(&self) -> StorageState {
         self.storage_watch.get()
     }
 
-    /// Asks the media storage at once and then again and again, for as long as the future is polled.
+    /// Probes the media storage at once and then at intervals, for as long as the future is polled.
     pub async fn watch_storage(&self) {
         loop {
             self.probe_storage().await;

@@ -1,4 +1,4 @@
-//! A medium on its way to whoever asked for it.
+//! The body of a response that serves a medium.
 
 use std::task::{Context, Poll, ready};
 
@@ -10,7 +10,7 @@ use crate::failures::Aborted;
 
 use super::reads::MediaRead;
 
-/// The bytes of a medium, read as fast as they are taken.
+/// The bytes of a medium, read as fast as the client takes them.
 #[derive(Debug)]
 pub struct MediaStream {
     pub(super) body: MediaBody,
@@ -27,8 +27,7 @@ impl MediaStream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Aborted>>> {
-        // A reader that takes nothing at all is ended by its connection; this is for one that takes
-        // little.
+        // The connection ends readers that take nothing. This ends readers that are too slow.
         if self.read.is_over() {
             return Poll::Ready(Some(Err(Aborted)));
         }

@@ -1,10 +1,10 @@
-//! Sweeps: media go when their time is over.
+//! Deletes media after their retention time.
 
 use crate::clock;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Sweeps now and then for as long as the future is polled. Other nodes may do the same.
+    /// Sweeps at intervals for as long as the future is polled. Other nodes may do the same.
     pub async fn sweep_media(&self) {
         loop {
             let counts = &self.metrics().media;

@@ -1,4 +1,4 @@
-//! What the node counts about media.
+//! Counters and gauges of media.
 
 use std::sync::atomic::AtomicU64;
 
@@ -14,7 +14,7 @@ struct ByOutcome {
     outcome: &'static str,
 }
 
-/// Copies in, bytes out, and what lies there.
+/// Copies, bytes served, and what the storage holds.
 #[derive(Debug)]
 pub(crate) struct MediaCounts {
     copies: Family<ByOutcome, Counter>,

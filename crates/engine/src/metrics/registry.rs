@@ -1,7 +1,7 @@
-//! What the node counts about itself, in Prometheus' text form.
+//! The node's metrics in the Prometheus text format.
 //!
-//! Labels are bounded by the configuration: endpoints, model ids and channel names, never
-//! anything a caller chose.
+//! The configuration bounds the labels: endpoints, model ids and channel names, never anything that a caller
+//! chose.
 
 use std::fmt;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ struct ByChannel {
     state: &'static str,
 }
 
-/// The node's counters. Recording never blocks on a scrape for long.
+/// The node's counters. A scrape never blocks them for long.
 pub struct Metrics {
     registry: Registry,
     tallies: Arc<RequestTallies>,
@@ -51,13 +51,13 @@ pub struct Metrics {
     unpriced_tool_calls: Family<ToolOfModel, Counter>,
     /// Answers that ended cleanly without a usage report.
     pub usage_missing: Counter,
-    /// Usage reports that were negative, no number or beyond all bounds.
+    /// Usage reports that were negative, not numbers, or implausible.
     pub usage_malformed: Counter,
-    /// Tries on a further route after the first failed.
+    /// Attempts on a further route after the first one failed.
     pub failovers: Counter,
-    /// Panics that a request was shielded from.
+    /// Panics that were contained to their request.
     pub panics: Counter,
-    /// Calls whose caller left before the answer was complete.
+    /// Calls whose client left before the answer was complete.
     pub clients_gone: Counter,
     pub(crate) media: MediaCounts,
     store: StoreGauges,
@@ -77,7 +77,7 @@ impl Default for Metrics {
     }
 }
 
-/// What a scrape reads off other parts at that moment.
+/// Values of other parts at the moment of a scrape.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScrapeValues {
     pub(crate) stats: Stats,
@@ -89,7 +89,7 @@ pub(crate) struct ScrapeValues {
 }
 
 impl Metrics {
-    /// All metrics at zero.
+    /// All metrics, at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("tollgate");
         let mut counter = |name: &str, help: &str| {
@@ -149,7 +149,7 @@ impl Metrics {
         }
     }
 
-    /// A tally for who answers requests; a thread has its own.
+    /// A new tally of requests. Each thread has its own.
     pub fn tally(&self) -> Arc<Tally> {
         self.tallies.tally()
     }
@@ -165,7 +165,7 @@ impl Metrics {
             .inc_by(calls);
     }
 
-    /// Shows what the ledger has committed: what was rolled back was never settled.
+    /// Shows what the ledger has committed. Charges that were rolled back do not count.
     fn set_settled(&self, settled: &Settled) {
         let Settled {
             model,
@@ -189,7 +189,7 @@ impl Metrics {
         counter.inner().store(*charge_micro, Ordering::Relaxed);
     }
 
-    /// The text a scraper reads.
+    /// The text that a scraper reads.
     pub(crate) fn render(&self, values: &ScrapeValues) -> String {
         self.store.set(&values.stats);
         for settled in &values.settled {
@@ -212,7 +212,7 @@ impl Metrics {
     }
 }
 
-/// One gauge for each counter of the store, read when a scraper asks.
+/// One gauge for each counter of the store, set at each scrape.
 #[derive(Debug)]
 struct StoreGauges([StoreGauge; 18]);
 

@@ -1,7 +1,6 @@
-//! What is counted of requests: by each thread for itself, and added up when a scraper asks.
+//! Counts requests per thread, and adds the counts up at each scrape.
 //!
-//! A counter that all threads share is a line of memory that goes from core to core with every request,
-//! and there were a dozen of them.
+//! A counter that all threads share is a cache line that moves between cores with every request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +22,7 @@ const LATENCY_BOUNDS: [f64; 16] = [
     600.0,
 ];
 
-/// The requests of one thread, or of whoever else counts.
+/// The requests of one thread.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Tally(Mutex<Counts>);
@@ -34,7 +33,7 @@ impl Tally {
         self.0.lock().in_flight += 1;
     }
 
-    /// The head of an answer is on its way.
+    /// The head of an answer is being sent.
     pub fn answered(&self, endpoint: &'static str, status: u16, after: Duration) {
         let mut counts = self.0.lock();
         let endpoint = counts.of(endpoint);
@@ -42,7 +41,7 @@ impl Tally {
         endpoint.first_byte.observe(after);
     }
 
-    /// An answer has ended, with its body.
+    /// An answer has ended, including its body.
     pub fn ended(&self, endpoint: &'static str, after: Duration) {
         let mut counts = self.0.lock();
         counts.in_flight -= 1;
@@ -53,7 +52,7 @@ impl Tally {
 #[derive(Debug, Default)]
 struct Counts {
     in_flight: i64,
-    /// Few of all that there are come to one thread.
+    /// One thread sees few of all endpoints.
     endpoints: Vec<(&'static str, EndpointCounts)>,
 }
 
@@ -63,7 +62,7 @@ impl Counts {
     }
 }
 
-/// The value of a name in a short list.
+/// The entry of a key in a short list.
 fn entry<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, name: K) -> &mut V {
     let place = list.iter().position(|(it, _)| *it == name);
     let place = place.unwrap_or_else(|| {
@@ -90,7 +89,7 @@ impl EndpointCounts {
     }
 }
 
-/// How long something took, counted by bounds; the last count is of what is above all of them.
+/// A histogram. The last count is of values above all bounds.
 #[derive(Debug, Default)]
 struct Latencies {
     counts: [u64; LATENCY_BOUNDS.len() + 1],
@@ -133,12 +132,12 @@ struct ByEndpoint {
     endpoint: &'static str,
 }
 
-/// The tallies of a node.
+/// All tallies of a node.
 #[derive(Debug, Default)]
 pub(crate) struct RequestTallies(Mutex<Vec<Arc<Tally>>>);
 
 impl RequestTallies {
-    /// A tally that counts from now on.
+    /// Adds a new tally.
     pub(crate) fn tally(&self) -> Arc<Tally> {
         let tally = Arc::new(Tally::default());
         self.0.lock().push(Arc::clone(&tally));

@@ -1,4 +1,4 @@
-//! What a scraper and the operators' listener read off the engine.
+//! What scrapers and the operators' listener read from the engine.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ impl Engine {
         self.metrics.render(&values)
     }
 
-    /// Name and health of each channel.
+    /// The name and the breaker state of each channel.
     pub fn channel_states(&self) -> Vec<(String, &'static str)> {
         let spell = |state: BreakerState| match state {
             BreakerState::Closed => "closed",

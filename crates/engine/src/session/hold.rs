@@ -1,7 +1,7 @@
-//! The money of a session: a hold that goes ahead of what is used, step by step.
+//! The hold of a session, which grows step by step ahead of the usage.
 //!
-//! Each step books what was used so far (S11), so that a node that dies loses one step
-//! at most. What cannot be held is not used: frames wait for it, and a refusal ends the session.
+//! Each step books what was used so far (S11), so a node that dies loses one step at most. Usage must be covered:
+//! frames wait for the next step, and a refusal ends the session.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -18,23 +18,23 @@ use crate::call::admission::Admission;
 use crate::call::failed_call::refusal;
 use crate::call::record::{ClientOutcome, Record};
 
-/// Between two steps that were not granted.
+/// The pause after a step that was not granted.
 const STEP_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct SessionHold {
     admission: Box<Admission>,
     pricing: SessionPricing,
-    /// The last reading that was paid for.
+    /// The last reading that the hold covered.
     paid: Reading,
     step: Option<Step>,
-    /// The last step was not granted: the next one is asked for then.
+    /// When the next step may be requested, after one was not granted.
     again: Option<Instant>,
-    /// The ledger does not answer, which is not the caller's fault: the session goes on, and the
-    /// next step books it.
+    /// The ledger does not answer, which is not the caller's fault. The session goes on, and the next step books
+    /// the usage.
     lenient: bool,
 }
 
-/// A step that was asked for.
+/// A step that was requested.
 struct Step {
     urgency: Urgency,
     answer: Pin<Box<dyn Future<Output = Result<Micro, AdmitError>> + Send>>,
@@ -42,9 +42,9 @@ struct Step {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Urgency {
-    /// More has been used than is held.
+    /// More has been used than the hold covers.
     Now,
-    /// It will be, before long.
+    /// The hold will be used up soon.
     Soon,
 }
 
@@ -60,7 +60,7 @@ impl SessionHold {
         }
     }
 
-    /// Whether this much is paid for; has the hold grow where it is not, or will not be for long.
+    /// Whether the hold covers this reading. Requests a step if it does not, or will not for long.
     pub(super) fn covers(&mut self, reading: Reading, now: Instant) -> Result<bool, Failure> {
         let is_idle = self.step.is_none();
         let has_rested = self.again.is_none_or(|then| now >= then);
@@ -95,7 +95,7 @@ impl SessionHold {
         let used = self.pricing.meter(reading, Reach::Used);
         let [least, wanted] =
             [least, Reach::FullStep].map(|more| self.pricing.reach(reading, more));
-        // Beyond all money.
+        // The price is beyond the range of money.
         let unpaid = Failure::insufficient_quota;
         let step = self.admission.step(&used, &least, &wanted);
         let step = step.ok_or_else(unpaid)?;
@@ -108,8 +108,8 @@ impl SessionHold {
         Ok(())
     }
 
-    /// Returns when a step was answered, with why the session is not paid any further if so. Never
-    /// returns when none was asked for.
+    /// Waits for the answer to a requested step. Fails if the session may not continue. Never returns if no step
+    /// was requested.
     pub(super) async fn answered(&mut self) -> Result<(), Failure> {
         let Some(step) = &mut self.step else {
             return pending().await;
@@ -142,14 +142,14 @@ impl SessionHold {
         }
     }
 
-    /// Ends it on all that was used.
+    /// Settles everything that was used.
     pub(super) fn settle(mut self, reading: Reading, outcome: &ClientOutcome) {
         let used = self.pricing.meter(reading.ended(), Reach::Used);
         self.admission.set_session_usage(used);
         self.close(outcome);
     }
 
-    /// Ends it on what was paid for: what came after was not relayed.
+    /// Settles what the hold covered. Later frames were not relayed.
     pub(super) fn settle_paid(self, outcome: &ClientOutcome) {
         self.close(outcome);
     }
@@ -163,14 +163,14 @@ impl SessionHold {
         &self.admission
     }
 
-    /// Adds to what the journal will say.
+    /// Adds something to the journal row.
     pub(super) fn note(&mut self, note: impl FnOnce(&mut Record)) {
         self.admission.note(note);
     }
 }
 
-/// A key or a wallet that may not be used any more ends a session at its next step; a lack of money
-/// ends it when the hold is used up.
+/// A key or wallet that was disabled ends a session at its next step. A lack of money ends it when the hold is
+/// used up.
 fn is_about_money(why: Refusal) -> bool {
     matches!(
         why,

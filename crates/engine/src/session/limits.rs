@@ -1,16 +1,16 @@
-//! The bounds of sessions.
+//! Limits of sessions.
 
 use std::time::Duration;
 
-/// How long sessions and their silences may be, and how large their messages.
+/// How long sessions and their silences may last, and how large messages may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
     /// Both sides are pinged this often, so that a dead one is noticed.
     pub ping: Duration,
-    /// Who says nothing, or takes nothing, for so long is gone.
+    /// A side that sends nothing, or takes nothing, for this long counts as gone.
     pub dead: Duration,
     pub session: Duration,
-    /// One message, which is one frame as a rule.
+    /// One message, which is usually one frame.
     pub message_bytes_max: usize,
 }
 

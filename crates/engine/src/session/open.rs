@@ -1,4 +1,4 @@
-//! Sessions: admitted, opened with an upstream, then relayed (`session.rs`).
+//! Opens sessions: admits the caller, then connects to an upstream. `run.rs` relays.
 
 use std::sync::Arc;
 
@@ -31,17 +31,17 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::speech::model;
 
-/// A wish for a session of a known caller.
+/// A request for a session by a known caller.
 #[derive(Debug)]
 pub struct SessionCall {
     pub arrival: Arrival,
     pub kind: SessionKind,
     pub model: String,
-    /// The rest of the query, as it was written.
+    /// The rest of the query, unchanged.
     pub query: String,
 }
 
-/// A session whose upstream waits; nothing of it has reached the caller yet.
+/// A session whose upstream is connected. The client has not seen anything of it yet.
 #[derive(Debug)]
 #[must_use = "the hold is settled by running the session, or by dropping it"]
 pub struct OpenSession {
@@ -54,7 +54,7 @@ pub struct OpenSession {
 }
 
 impl OpenSession {
-    /// Relays until one side ends it.
+    /// Relays until one side ends the session.
     pub async fn run<S>(self: Box<Self>, client: S)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
@@ -82,7 +82,7 @@ impl OpenSession {
 }
 
 impl Engine {
-    /// Admits a session and opens it with an upstream.
+    /// Admits a session and connects it to an upstream.
     pub async fn open_session(
         self: &Arc<Self>,
         call: SessionCall,
@@ -110,7 +110,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Refuses realtime sessions whose text would cost nothing, where the settings ask for it.
+    /// Refuses realtime sessions whose text has no price, if the settings ask for that.
     fn refuse_unpriced_text(
         &self,
         kind: SessionKind,
@@ -129,7 +129,7 @@ impl Engine {
     }
 }
 
-/// Holds a step, or what is affordable of it.
+/// Holds one step, or one unit if the wallet cannot pay for a step.
 async fn admit(
     engine: &Arc<Engine>,
     call: &SessionCall,
@@ -214,7 +214,7 @@ async fn handshake(
     let message_bytes_max = engine.settings.sockets.message_bytes_max;
     let mut attempt = Attempt::on(&route.channel);
     let query = match call.kind {
-        // It only selects the route.
+        // Here the model only selects the route.
         SessionKind::Speech => call.query.clone(),
         SessionKind::Realtime | SessionKind::Transcript(_) => {
             let mut query = String::from("model=");
@@ -245,7 +245,7 @@ async fn handshake(
                 incoming.status,
                 incoming.retry_after,
             ));
-            // The sockets refuse in the words of the endpoints beside them.
+            // Failed handshakes have the error format of the HTTP voice endpoints.
             let endpoint = Endpoint::Speech;
             Err(RouteFailure::refused(route, &model.id, endpoint, &[], incoming).await)
         }
@@ -253,14 +253,14 @@ async fn handshake(
     }
 }
 
-/// A value in a query.
+/// Percent-encodes a value of the query.
 fn encode(value: &str, out: &mut String) {
     use std::fmt::Write as _;
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            // Writing to memory cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(out, "%{byte:02X}");
         }
     }

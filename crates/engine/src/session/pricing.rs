@@ -1,4 +1,4 @@
-//! What a session's reading is in the ledger's quantities, and how far ahead a hold goes.
+//! Converts the reading of a session into the quantities of the ledger, and decides how far ahead a hold reaches.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use protocol::voice::Reading;
 use super::kind::SessionKind;
 use crate::catalog::Model;
 
-/// What a hold grows by: so much of a session or of its audio, or so many characters.
+/// How much a hold grows at a time: seconds of the session or its audio, or characters.
 const STEP_SECONDS: u64 = 30;
 const STEP_CHARACTERS: u64 = 2_000;
 
-/// How much further a hold should reach.
+/// How far a hold should reach beyond the usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// As far as has been used.
+    /// Not beyond the usage.
     Used,
-    /// The least that can be used next.
+    /// The smallest further unit.
     OneUnit,
-    /// Half a step: where growing begins.
+    /// Half a step. A hold that reaches less far is extended.
     HalfStep,
     FullStep,
 }
@@ -28,13 +28,13 @@ pub(super) enum Reach {
 pub(super) struct SessionPricing {
     kind: SessionKind,
     has_text_inputs: bool,
-    /// Whether text tokens of realtime sessions have a price, input and output.
+    /// Whether input and output text tokens of realtime sessions have a price.
     text_tokens: (bool, bool),
 }
 
 impl SessionPricing {
     pub(super) fn new(kind: SessionKind, model: &Arc<Model>) -> Self {
-        // Where they have no price they are part of the session.
+        // Without a price they are included in the session.
         let has = |key| model.price.unit_price(key).is_some();
         Self {
             kind,
@@ -43,12 +43,12 @@ impl SessionPricing {
         }
     }
 
-    /// What has been used, the response under way included, and so much more.
+    /// The usage, with the response that is being generated, and `more` beyond it.
     pub(super) fn reach(&self, reading: Reading, more: Reach) -> Meter {
         self.meter(reading.ended(), more)
     }
 
-    /// What has been used and can be booked, and so much more.
+    /// The usage that can be booked now, and `more` beyond it.
     pub(super) fn meter(&self, reading: Reading, more: Reach) -> Meter {
         let (has_input, has_output) = self.text_tokens;
         let priced = |is_priced: bool, tokens: u64| if is_priced { tokens } else { 0 };

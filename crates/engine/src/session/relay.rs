@@ -1,6 +1,7 @@
-//! Two sockets and the one message that may wait in each direction.
+//! Relays messages between two sockets.
 //!
-//! Backpressure: the next message of a side is read when the last one has left on the other side.
+//! One message may wait in each direction. The next message of a side is read when the last one has left on the
+//! other side, which gives backpressure.
 
 use std::task::{Context, Poll};
 
@@ -13,25 +14,25 @@ use upstream::SocketStream;
 
 use super::limits::SessionLimits;
 
-/// Which of the two.
+/// One of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
     Upstream,
 }
 
-/// What a side did.
+/// Something that happened on one side.
 #[derive(Debug)]
 pub(super) enum SocketEvent {
     Message(Side, Message),
-    /// It is gone; `None` when it closed as it should.
+    /// The side is gone; `None` if it closed properly.
     Ended(Side, Option<Error>),
 }
 
 pub(super) struct SocketRelay<C> {
     pub(super) client: Peer<C>,
     pub(super) upstream: Peer<SocketStream>,
-    /// A message that is not paid yet, and where it goes; nothing more is read meanwhile.
+    /// A message that is not covered yet, and its destination. Nothing more is read meanwhile.
     parked: Option<(Side, Message)>,
 }
 
@@ -44,7 +45,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         }
     }
 
-    /// Keeps a message until it is paid; there is none waiting, or it would not have been read.
+    /// Keeps a message until the hold covers it. No other message waits, since it would not have been read.
     pub(super) fn park(&mut self, to: Side, message: Message) {
         self.parked = Some((to, message));
     }
@@ -53,7 +54,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         self.parked.is_some()
     }
 
-    /// The parked message is paid: it goes on.
+    /// Sends the parked message on, which is now covered.
     pub(super) fn release(&mut self) {
         match self.parked.take() {
             Some((Side::Client, message)) => self.client.next = Some(message),
@@ -62,13 +63,13 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         }
     }
 
-    /// A message of our own to the caller, which goes before what waits.
+    /// Sends a message of our own to the client, before the message that waits.
     pub(super) fn reply(&mut self, message: Message) {
         self.client.reply = Some(message);
     }
 
     fn reads_client(&self) -> bool {
-        // A reply has to have left, since the next frame may want one too.
+        // The last reply must have left, because the next frame may need one too.
         self.parked.is_none() && !self.upstream.is_blocked() && self.client.reply.is_none()
     }
 
@@ -76,9 +77,9 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         self.parked.is_none() && !self.client.is_blocked()
     }
 
-    /// The side that is gone without a word, if one is; the others are given a sign of life.
+    /// Returns a side that no longer answers, and pings the others.
     pub(super) fn check_liveness(&mut self, now: Instant, bounds: &SessionLimits) -> Option<Side> {
-        // Both before the signs of life, which are in the way of reading for a moment.
+        // Both are read before the pings, which block reading for a moment.
         let (reads_client, reads_upstream) = (self.reads_client(), self.reads_upstream());
         if self.client.is_dead(now, reads_client, bounds) {
             return Some(Side::Client);
@@ -108,16 +109,16 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
     }
 }
 
-/// One side.
+/// One side of the session.
 pub(super) struct Peer<S> {
     pub(super) socket: WebSocketStream<S>,
-    /// What we say ourselves, before what waits.
+    /// Our own message, sent before the one that waits.
     reply: Option<Message>,
     next: Option<Message>,
-    /// Bytes may not have left yet.
+    /// Whether bytes may still have to be flushed.
     dirty: bool,
     heard: Instant,
-    /// Since when it has not taken what waits for it.
+    /// Since when the side has not taken what waits for it.
     blocked: Option<Instant>,
     pinged: Instant,
 }
@@ -141,7 +142,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
     }
 
     fn is_dead(&mut self, now: Instant, reads: bool, bounds: &SessionLimits) -> bool {
-        // Who is not listened to cannot be blamed for silence.
+        // A side that we do not read cannot be blamed for silence.
         if !reads {
             self.heard = now;
         }
@@ -164,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.heard = Instant::now();
         Poll::Ready(match next {
             Some(Ok(message)) => {
-                // Its answer waits inside the socket.
+                // The socket holds the pong until it is flushed.
                 self.dirty |= message.is_ping();
                 SocketEvent::Message(side, message)
             }
@@ -173,7 +174,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         })
     }
 
-    /// Hands over what waits, in its order, and sees it off.
+    /// Sends the waiting messages in order, and flushes.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         for place in [&mut self.reply, &mut self.next] {
             if place.is_none() {

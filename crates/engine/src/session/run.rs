@@ -1,4 +1,4 @@
-//! A session under way: two sockets, the meter beside them, and the hold it is paid from.
+//! Runs a session: two sockets, the meter beside them, and the hold that pays.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -25,22 +25,22 @@ use crate::call::record::ClientOutcome;
 use crate::call::shutdown::ShutdownWatch;
 use crate::ids;
 
-/// How long the last words may take.
+/// How long closing a socket may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest reason of a close.
+/// The longest reason of a close frame.
 const REASON_BYTES_MAX: usize = 123;
 
 /// Why a session ends.
 #[derive(Debug)]
 enum SessionEnd {
-    /// The caller closed it, with these words for the upstream.
+    /// The client closed it, with this frame for the upstream.
     ByClient(Option<CloseFrame>),
     ByUpstream(Option<CloseFrame>),
     ClientGone,
-    /// The caller sent what it may not.
+    /// The client broke the protocol or a limit.
     Misused(CloseCode),
     UpstreamGone,
-    /// It is not paid any further.
+    /// The ledger does not cover it any further.
     Unpaid(Failure),
     Draining,
     TooLong,
@@ -51,13 +51,13 @@ pub(super) struct Session<C> {
     pub(super) watch: Watch,
     pub(super) hold: SessionHold,
     pub(super) bounds: SessionLimits,
-    /// The upstream's name of the model, and ours.
+    /// The upstream's name of the model, and the public id.
     pub(super) names: (Arc<str>, Arc<str>),
     pub(super) channel: Channel,
     pub(super) began: Instant,
 }
 
-/// It is boxed: a future keeps what it was given twice, as it was given and as it is used.
+/// Boxed, because a future stores its arguments twice.
 impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
     pub(super) async fn run(mut self: Box<Self>) {
         let ended = match self.relay().await {
@@ -67,7 +67,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         self.finish(ended).await;
     }
 
-    /// Relays until something ends it; a failure is why it is not paid any further.
+    /// Relays until something ends the session. A failure means that the ledger does not cover it any further.
     async fn relay(&mut self) -> Result<SessionEnd, Failure> {
         let engine = Arc::clone(self.hold.admission().engine());
         let mut ending = ShutdownWatch::default();
@@ -104,7 +104,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         }
     }
 
-    /// Rounded up, as everything is that time is billed by.
+    /// Rounded up, like all billed time.
     fn now_ms(&self) -> u64 {
         let ms = self.began.elapsed().as_micros().div_ceil(1000);
         u64::try_from(ms).unwrap_or(u64::MAX)
@@ -114,7 +114,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         self.watch.reading(self.now_ms())
     }
 
-    /// Just behind the next whole second, when time that is billed has grown by one.
+    /// Just after the next whole second, when the billed time has grown.
     fn next_second(&self) -> Instant {
         let seconds = self.began.elapsed().as_secs() + 1;
         self.began + Duration::from_secs(seconds) + Duration::from_millis(1)
@@ -131,7 +131,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         }
     }
 
-    /// Takes what one of the sides did.
+    /// Handles an event of one side.
     fn take(&mut self, event: SocketEvent) -> Option<SessionEnd> {
         match event {
             SocketEvent::Message(Side::Client, message) => self.on_client_message(message),
@@ -190,7 +190,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         None
     }
 
-    /// Closes the books, then both sockets.
+    /// Settles the session, then closes both sockets.
     async fn finish(mut self: Box<Self>, ended: SessionEnd) {
         let outcome = match &ended {
             SessionEnd::ByClient(_) | SessionEnd::ByUpstream(_) | SessionEnd::TooLong => {
@@ -204,7 +204,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
             }
         };
         let reading = self.reading();
-        // What was not relayed is not billed.
+        // Messages that were not relayed are not billed.
         if self.relay.is_parked() || matches!(ended, SessionEnd::Unpaid(_)) {
             self.hold.settle_paid(&outcome);
         } else {
@@ -224,7 +224,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
             }
             close_socket(client, to_client).await;
         };
-        // Neither waits for the other, and who does not listen any more need not.
+        // Neither side waits for the other.
         let _ = tokio::join!(
             timeout(CLOSE_TIMEOUT, closing),
             timeout(CLOSE_TIMEOUT, close_socket(upstream, to_upstream)),
@@ -232,7 +232,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
     }
 }
 
-/// What is known about both ends when a text of the upstream is read.
+/// The names that must be replaced or hidden in texts of the upstream.
 fn names<'a>((upstream, public): &'a (Arc<str>, Arc<str>), channel: &'a Channel) -> Names<'a> {
     Names {
         hidden: channel.identity(),
@@ -240,17 +240,17 @@ fn names<'a>((upstream, public): &'a (Arc<str>, Arc<str>), channel: &'a Channel)
     }
 }
 
-/// Closes a side and hears it out, so that what was sent last arrives.
+/// Closes a side and reads until it ends, so that the last message arrives.
 async fn close_socket<S: AsyncRead + AsyncWrite + Unpin>(
     socket: &mut WebSocketStream<S>,
     frame: CloseFrame,
 ) {
-    // A side that has closed already takes no close; its answer leaves with the next read.
+    // A side that has closed already rejects the close frame. Its own close is answered by the next read.
     let _ = socket.close(Some(frame)).await;
     while let Some(Ok(_)) = socket.next().await {}
 }
 
-/// What the caller and the upstream are told at the end.
+/// The close frames for the client and the upstream.
 fn close_frames(
     ended: SessionEnd,
     names: &(Arc<str>, Arc<str>),
@@ -291,7 +291,7 @@ fn close_frames(
     }
 }
 
-/// Codes that must not be sent, or that nobody knows, become 1011.
+/// Close codes that must not be sent, or that are unknown, become 1011.
 fn legal(frame: CloseFrame) -> CloseFrame {
     match u16::from(frame.code) {
         1000..=1003 | 1007..=1014 | 3000..=4999 => frame,

@@ -7,11 +7,11 @@ use store::{Basis, End, TaskRow};
 use crate::billing::usage_limits::{TOOL_CALLS_MAX, UsageLimits};
 use crate::engine::Engine;
 
-/// The tool whose calls upstreams report beside a film.
+/// The tool whose calls upstreams report with a video.
 const SEARCH: &str = "web_search";
 
-/// What a task may use at most, and what is frozen for it: films are billed by the second or by the token,
-/// and where both have a price the dearer of the two is held.
+/// The most that a task may use, and its hold. Videos are billed by the second or by the token. If both have a
+/// price, the dearer one is held.
 pub(super) fn held_for(card: &PriceCard, bound: &Bound) -> Result<(Meter, Micro), PriceError> {
     let mut dearest: Option<(Meter, Micro)> = None;
     for key in [PriceKey::VideoSecond, PriceKey::VideoTokens] {
@@ -61,7 +61,7 @@ pub(super) fn end_of(card: &PriceCard, row: &TaskRow, outcome: &Outcome) -> End 
     }
 }
 
-/// What the upstream reports, the seconds of a result whose cost it does not report, else nothing.
+/// The charge: what the upstream reports, otherwise the seconds of a successful result, otherwise nothing.
 fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
     let used = outcome.used;
     let tier = || bound.video_tier.clone();
@@ -79,11 +79,11 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
             is_missing = true;
             continue;
         };
-        // A failed task that reports no cost was not delivered.
+        // A failed task with a cost of zero was not delivered.
         if quantity == 0 && !outcome.is_success {
             return Cost::Nothing;
         }
-        // There is no film of no tokens.
+        // A video always has tokens, so zero means that they were not reported.
         if quantity == 0 && key == PriceKey::VideoTokens {
             is_missing = true;
             continue;
@@ -135,7 +135,7 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
     }
 }
 
-/// The tokens of a film that tells none: its share of those that were held for.
+/// The tokens of a video that reports none: its share of the tokens that the hold covers.
 fn tokens_of(bound: &Meter, seconds: Option<u64>) -> u64 {
     let made = seconds.filter(|seconds| *seconds < bound.video_seconds);
     let Some(made) = made else {
@@ -146,7 +146,7 @@ fn tokens_of(bound: &Meter, seconds: Option<u64>) -> u64 {
     u64::try_from(tokens).unwrap_or(bound.video_tokens)
 }
 
-/// What a report of a task may amount to: it is held for with the dearer way of billing it.
+/// The limits of a plausible report. The hold covers the dearer way of billing.
 fn limits_of(card: &PriceCard, bound: &Meter) -> UsageLimits {
     let ways = [
         (PriceKey::VideoSecond, bound.video_seconds),
@@ -179,7 +179,7 @@ fn film(key: PriceKey, quantity: u64, tier: Option<Box<str>>) -> Meter {
     }
 }
 
-/// Searches that have no price are not billed, nor are more of them than can be true.
+/// Adds the searches that were reported, if they have a price and the number is plausible.
 fn with_searches(mut meter: Meter, card: &PriceCard, used: Used) -> Meter {
     let searches = used
         .searches
@@ -191,7 +191,7 @@ fn with_searches(mut meter: Meter, card: &PriceCard, used: Used) -> Meter {
 }
 
 impl Engine {
-    /// The prices a task was admitted at, also when the configuration has others by now.
+    /// The price card that the task was admitted with, even if the configuration has changed since.
     pub(super) async fn card_of(&self, row: &TaskRow) -> Option<PriceCard> {
         let catalog = self.catalog();
         let model = catalog.get(&row.model);
@@ -205,7 +205,7 @@ impl Engine {
         serde_json::from_str(&version.card).ok()
     }
 
-    /// Counts a settlement for the operators; what it charges is counted by the store.
+    /// Counts a settlement in the metrics. The store counts its charge.
     pub(super) fn count_settled(&self, end: &End) {
         if matches!(
             end,

@@ -1,4 +1,4 @@
-//! Callbacks: the end of a task, told to whoever asked for it.
+//! Delivers callbacks, which report the end of a task.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use super::backoff;
 use crate::clock;
 use crate::engine::Engine;
 
-/// From the look at the name to the head of the answer (C2).
+/// From the DNS lookup to the head of the response (C2).
 const ATTEMPT_WITHIN: Duration = Duration::from_secs(10);
-/// A claim outlasts an attempt and its note.
+/// The lease of a callback. It is longer than an attempt and its note.
 const LEASE: Duration = Duration::from_secs(60);
-/// A slow receiver delays nobody else (C3).
+/// Limits on deliveries at the same time, so that a slow receiver delays nobody else (C3).
 const WORKERS: usize = 64;
 const WORKERS_PER_HOST: usize = 4;
 const WORKERS_PER_WALLET: usize = 16;
-/// When one that found its host or wallet busy is looked at again.
+/// The pause before a callback whose host or wallet was busy is claimed again.
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Who is being called now.
+/// The deliveries that are running now.
 #[derive(Debug, Default)]
 struct ActiveDeliveries {
     hosts: HashMap<String, usize>,
@@ -35,7 +35,7 @@ struct ActiveDeliveries {
     all: usize,
 }
 
-/// One attempt's place among them, given back when dropped.
+/// One delivery's slot, given back when dropped.
 struct DeliverySlot {
     busy: Arc<Mutex<ActiveDeliveries>>,
     host: String,
@@ -83,8 +83,7 @@ fn leave<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, who: &K) {
 }
 
 impl Engine {
-    /// Delivers callbacks for as long as the future is polled; attempts under way are the engine's to
-    /// wait for.
+    /// Delivers callbacks for as long as the future is polled. The engine waits for running attempts at shutdown.
     pub async fn deliver_callbacks(self: Arc<Self>) {
         let busy = Arc::new(Mutex::new(ActiveDeliveries::default()));
         let look_every = backoff::look_every(self.settings.tasks.poll_first);
@@ -135,7 +134,7 @@ impl Engine {
             body: Bytes::copy_from_slice(&row.body),
             within: ATTEMPT_WITHIN,
         };
-        // The deadline is of the whole attempt, whatever part of it hangs.
+        // The deadline covers the whole attempt, whichever part of it hangs.
         let answered = tokio::time::timeout(ATTEMPT_WITHIN, self.guarded.post(&post)).await;
         let attempt = row.claim.fence;
         match answered {

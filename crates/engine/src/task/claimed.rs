@@ -1,4 +1,4 @@
-//! What is written about a task by the node that has claimed it: notes, renewals and the end.
+//! What the node that has claimed a task writes about it: notes, renewals and the end.
 
 use std::future::Future;
 use std::pin::pin;
@@ -11,18 +11,18 @@ use super::{backoff, billing};
 use crate::clock;
 use crate::engine::Engine;
 
-/// What is noted of a task that goes on.
+/// What is noted about a task that continues.
 #[derive(Default)]
 pub(super) struct PollNote {
     pub(super) standing: Option<Standing>,
     pub(super) retry_after: Option<Duration>,
     pub(super) is_missing: bool,
-    /// Whether the next poll should not wait.
+    /// Whether the next poll is due at once.
     pub(super) is_urgent: bool,
 }
 
 impl PollNote {
-    /// Nothing new, and a poll as soon as can be.
+    /// Nothing new, and the next poll at once.
     pub(super) fn soon() -> Self {
         Self {
             is_urgent: true,
@@ -32,8 +32,8 @@ impl PollNote {
 }
 
 impl Engine {
-    /// Does work that takes longer than a claim, and renews it meanwhile. Nothing when the node ends, or
-    /// somebody else may have the task by now: what was done must not be written.
+    /// Runs work that may take longer than a lease, and renews the lease meanwhile. Returns `None` if the node is
+    /// stopping or another node may have the task; then nothing may be written.
     pub(super) async fn while_claimed<T>(
         &self,
         claim: Claim,
@@ -64,7 +64,7 @@ impl Engine {
         }
     }
 
-    /// Notes a task that goes on, and gives the claim back.
+    /// Notes a task that continues, and returns the claim.
     pub(super) async fn note(&self, row: &TaskRow, seen: PollNote) {
         let settings = &self.settings.tasks;
         let polls = row.polls.saturating_add(1);
@@ -90,14 +90,14 @@ impl Engine {
         }
     }
 
-    /// Ends a task at what its upstream reports.
+    /// Ends a task with the charge that follows from its upstream's report.
     pub(super) async fn end_as_reported(&self, row: &TaskRow, outcome: Outcome) {
         match self.card_of(row).await {
             Some(card) => {
                 let end = billing::end_of(&card, row, &outcome);
                 self.end(row, outcome, end).await;
             }
-            // Its price is in the store, which does not answer now.
+            // The price card is in the store, which does not answer now.
             None => self.note(row, PollNote::default()).await,
         }
     }
@@ -113,7 +113,7 @@ impl Engine {
         };
         match self.store.end_task(ended).await {
             Ok(true) => self.count_settled(&end),
-            // Somebody else has ended it.
+            // Another node has ended it.
             Ok(false) => {}
             Err(error) => {
                 tracing::warn!(%error, task = %row.claim.task, "a task could not be ended; its claim ends by itself");
@@ -122,12 +122,12 @@ impl Engine {
     }
 }
 
-/// Whether the task's time is over.
+/// Whether the lifetime of the task is over.
 pub(super) fn is_over(row: &TaskRow) -> bool {
     row.claimed_at >= row.expires_at
 }
 
-/// How a task stands, as it is stored.
+/// The state of a task, as it is stored.
 pub(super) fn standing(standing: Standing) -> TaskStanding {
     TaskStanding {
         status: standing.status.into(),

@@ -1,9 +1,8 @@
-//! Re-hosting: the step between an upstream's finished work and the task's end, in which its media become
-//! ours.
+//! Copies the result of a task to our storage, between the upstream's delivery and the end of the task.
 //!
-//! Names are given and kept in the row before anything is copied, so that a second copy overwrites the first
-//! (T9). A copy that fails for the time being is made again while the task's lifetime lasts; one
-//! that is no film ends the task (T10).
+//! The row stores the names of the media before anything is copied, so that a second copy overwrites the first
+//! (T9). A copy that fails is repeated during the lifetime of the task. A result that is not a valid file ends
+//! the task (T10).
 
 use protocol::video::{Cause, Delivery, Hosted, MediaKind, Medium, Source};
 use serde::{Deserialize, Serialize};
@@ -15,7 +14,7 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::media::CopyError;
 
-/// A delivery as the task's row keeps it.
+/// A delivery as the task's row stores it.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredDelivery {
     facts: String,
@@ -24,11 +23,11 @@ struct StoredDelivery {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredMedium {
-    /// What it is called here.
+    /// Its id in our storage.
     name: String,
-    /// Its kind, by its file name's ending.
+    /// Its kind, as a file extension.
     kind: String,
-    /// Absent when the answer itself was the medium: then it must be asked for again.
+    /// `None` if the medium was part of the answer. Then the upstream must be polled again.
     url: Option<String>,
     is_optional: bool,
 }
@@ -37,7 +36,7 @@ struct StoredMedium {
 enum CopyOutcome {
     All(Vec<Option<Hosted>>),
     Later,
-    /// The upstream must be asked again where its media are.
+    /// The upstream must be asked again for the URLs.
     Stale,
     Unfit,
 }
@@ -53,7 +52,7 @@ impl Engine {
         let kept = keep(row, &delivery);
         let lease = self.settings.tasks.lease;
         if !delivery.media.is_empty() {
-            // Always JSON: a struct of texts.
+            // Serialising a struct of strings cannot fail.
             row.delivery = serde_json::to_string(&kept).ok().map(Into::into);
             let keeping = TaskKept {
                 upstream: row.upstream.clone(),
@@ -96,7 +95,7 @@ impl Engine {
         }
     }
 
-    /// Copies each medium. One that only this process has is tried until the task's time is over.
+    /// Copies each medium. A medium that only this process has is retried until the lifetime of the task is over.
     async fn copy_all(
         &self,
         row: &TaskRow,
@@ -129,7 +128,7 @@ impl Engine {
         CopyOutcome::All(hosted)
     }
 
-    /// Copies one medium to our storage under the name it was given.
+    /// Copies one medium to our storage under its stored name.
     async fn copy(&self, row: &TaskRow, medium: &Medium, name: &str) -> Result<Hosted, CopyError> {
         let Some(id) = MediaId::parse(name) else {
             return Err(CopyError::Invalid(
@@ -146,8 +145,8 @@ impl Engine {
         copied
     }
 
-    /// Keeps the names of the media, but no longer where they were: they are asked for again then. False when
-    /// somebody else may have the task.
+    /// Keeps the names of the media and drops their URLs, so that the upstream is asked for them again. Returns
+    /// `false` if another node may have the task.
     async fn forget_places(&self, row: &mut TaskRow, mut kept: StoredDelivery) -> bool {
         for medium in &mut kept.media {
             medium.url = None;
@@ -158,12 +157,12 @@ impl Engine {
             delivery: row.delivery.clone(),
             ..TaskKept::claim(row.claim, self.settings.tasks.lease, clock::steady())
         };
-        // What is not noted is tried at the same place again.
+        // If this is not stored, the old URL is tried again.
         self.store.keep_task(keeping).await.unwrap_or(true)
     }
 }
 
-/// The delivery that a row keeps, when all of it can still be had without asking the upstream again.
+/// The delivery that a row stores, if all of it can still be fetched without asking the upstream again.
 pub(super) fn kept(row: &TaskRow) -> Option<Delivery> {
     let kept: StoredDelivery = serde_json::from_str(row.delivery.as_deref()?).ok()?;
     let media = kept.media.into_iter().map(|kept| {
@@ -179,7 +178,7 @@ pub(super) fn kept(row: &TaskRow) -> Option<Delivery> {
     })
 }
 
-/// A delivery with a name for each medium: the one it had before, or a fresh one.
+/// A delivery with a name for each medium: the stored one, or a new one.
 fn keep(row: &TaskRow, delivery: &Delivery) -> StoredDelivery {
     let before = row.delivery.as_deref();
     let before: Option<StoredDelivery> = before.and_then(|text| serde_json::from_str(text).ok());

@@ -1,4 +1,4 @@
-//! Creation: a request is read and checked, its row and hold are made, and then it is sent.
+//! Creates tasks: reads and checks the request, writes row and hold, then sends it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
 
-/// How long a task may take, where its request does not say (T11).
+/// The lifetime of a task whose request does not set one (T11).
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
 /// A video request of a known caller, its body read.
@@ -37,8 +37,8 @@ pub struct VideoCall {
 }
 
 impl Engine {
-    /// Creates a task. What was begun is brought to its end also when the caller leaves: a task that the
-    /// upstream has accepted must be known here.
+    /// Creates a task. The creation runs to its end even if the caller leaves, because a task that the upstream
+    /// has accepted must be known here.
     pub async fn create_video(self: &Arc<Self>, call: VideoCall) -> Result<Answer, FailedCall> {
         let engine = Arc::clone(self);
         let created = self.tasks.spawn(create(engine, call)).await;
@@ -46,14 +46,14 @@ impl Engine {
     }
 }
 
-/// A request that may ask for money.
+/// A request that can be admitted.
 struct Prepared {
     wire_protocol: Protocol,
     protocol: TaskProtocol,
     request: Box<dyn Creation>,
     model: Arc<Model>,
     plan: RoutePlan,
-    /// The upstream's name for the task it goes on from.
+    /// The upstream's id of the draft task that this one continues.
     draft: Option<Box<str>>,
     bound: Meter,
     ask: Reservation,
@@ -98,7 +98,7 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
         row,
     };
     if is_blocking {
-        // Its clients try again when they hear of trouble, so they hear of it from the task alone.
+        // Clients retry when a creation fails, so they learn of failures from the task alone.
         record.start_answer(None);
         engine.journal(record.opened());
         engine
@@ -119,7 +119,7 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
     }
 }
 
-/// Everything that can be refused before money moves.
+/// Refuses everything that can be refused before money moves.
 async fn prepare(
     engine: &Engine,
     call: &VideoCall,
@@ -155,10 +155,10 @@ async fn prepare(
     let bound = request.bound(&model.profile);
     let (bound, hold) =
         billing::held_for(&model.price, &bound).map_err(|error| unpriceable(model, &error))?;
-    // A task's hold is the task's, and counts for no key's concurrency.
+    // The hold belongs to the task and does not count against the key's concurrency.
     let ask = Reservation {
         hold,
-        // A task is billed within what it is held for.
+        // A task is billed within its hold.
         exposure: Micro::ZERO,
         tokens: 0,
         counts: false,
@@ -176,7 +176,7 @@ async fn prepare(
 }
 
 impl Engine {
-    /// Where a task of the caller's runs that another one goes on from.
+    /// Where the draft task runs that this request continues.
     async fn draft(
         &self,
         call: &VideoCall,
@@ -199,7 +199,7 @@ impl Engine {
         task.upstream.ok_or_else(no_such)
     }
 
-    /// A task as its protocol sees it.
+    /// A task as its protocol needs it.
     pub(super) fn task_of<'a>(&'a self, row: &'a TaskRow, name: &'a str) -> Task<'a> {
         Task {
             id: name,
@@ -247,7 +247,7 @@ fn new_task(engine: &Engine, id: TaskId, call: &VideoCall, prepared: &Prepared) 
     }
 }
 
-/// The row as its creator has it.
+/// The row as its creator holds it.
 fn row(new: NewTask, opened: &OpenedTask) -> TaskRow {
     let lifetime_ms = i64::try_from(new.lifetime.as_millis()).unwrap_or(i64::MAX);
     TaskRow {

@@ -1,4 +1,4 @@
-//! Deletion: a task that waits is called off, one that has ended is taken out of view (T12).
+//! Deletes tasks: a waiting task is cancelled, an ended one is hidden (T12).
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use super::protocols::TaskProtocol;
 use crate::clock;
 use crate::engine::Engine;
 
-/// A task that changes under the hand is looked at again this often.
+/// How often a task that changes meanwhile is read again.
 const LOOKS_MAX: u32 = 3;
 
-/// How calling a task off went.
+/// The outcome of a cancellation.
 enum CancelOutcome {
     Cancelled,
-    /// It has begun.
+    /// The task has started.
     Running,
-    /// It has another state by now.
+    /// The task has another state by now.
     Changed,
 }
 
 impl Engine {
-    /// Deletes a task of the caller's. What was begun is brought to its end also when the caller leaves.
+    /// Deletes a task of the caller. The deletion runs to its end even if the caller leaves.
     pub async fn delete_task(self: &Arc<Self>, key: &KeyHead, id: &str) -> Result<(), Failure> {
         let id = TaskId::parse(id).map_err(|_| Failure::task_not_found())?;
         let (engine, wallet) = (Arc::clone(self), key.wallet);
@@ -45,12 +45,12 @@ impl Engine {
             let protocol =
                 TaskProtocol::find(&task.protocol).ok_or_else(Failure::task_not_found)?;
             match protocol.video.deletion(&task.status) {
-                // Of a protocol that knows no deletion there is nothing under this path.
+                // A protocol without deletion has nothing at this path.
                 Deletion::Unknown => return Err(Failure::task_not_found()),
                 Deletion::Running => return Err(refused(Failure::task_running())),
                 Deletion::Cancelled => return Err(refused(Failure::task_cancelled())),
                 Deletion::Remove => return self.remove(wallet, id, &task, protocol).await,
-                // Its creation is under way: what the upstream answers must be noted.
+                // The creation is still running, and its answer must be noted.
                 Deletion::CallOff if task.upstream.is_none() => {
                     return Err(refused(Failure::task_running()));
                 }
@@ -64,8 +64,8 @@ impl Engine {
         Err(refused(Failure::task_running()))
     }
 
-    /// Takes an ended task out of the upstream's records and out of view. Money, history, media and a callback
-    /// on its way stay.
+    /// Deletes the upstream's record of an ended task and hides the task. Ledger, journal, media and an open
+    /// callback stay.
     async fn remove(
         &self,
         wallet: WalletId,
@@ -74,19 +74,19 @@ impl Engine {
         protocol: TaskProtocol,
     ) -> Result<(), Failure> {
         if let Some(upstream) = &task.upstream {
-            // What the upstream no longer has, or will not part with, does not keep ours in view.
+            // The task is hidden even if the upstream no longer has it or refuses to delete it.
             self.delete_upstream(upstream, protocol).await?;
         }
         let hidden = self.store.hide_task(wallet, id, clock::steady()).await;
         if hidden.map_err(|error| unavailable(&error))? {
             return Ok(());
         }
-        // Somebody else was faster.
+        // Another request has hidden it.
         Err(Failure::task_not_found())
     }
 
-    /// Calls off a task that was last seen waiting. It is looked at first: a task that has ended meanwhile
-    /// would be deleted by the same request, and its result lost.
+    /// Cancels a task that was last seen waiting. It is polled first: if it has ended meanwhile, the same request
+    /// would delete its result.
     async fn cancel_waiting(
         self: &Arc<Self>,
         wallet: WalletId,
@@ -123,7 +123,7 @@ impl Engine {
                 self.react(&mut row, protocol, report).await;
                 return Ok(CancelOutcome::Changed);
             }
-            // Taking over its media takes its time.
+            // Copying the media takes time.
             Polled::Delivered(_) => {
                 self.go_on(row, protocol, report);
                 return Ok(CancelOutcome::Running);
@@ -150,7 +150,7 @@ impl Engine {
                 self.end(row, outcome, End::Released).await;
                 Ok(CancelOutcome::Cancelled)
             }
-            // The upstream says that it has begun: the next poll shows it.
+            // The upstream says that the task has started. The next poll will show it.
             (Ok(_), _) => {
                 self.note(row, PollNote::soon()).await;
                 Ok(CancelOutcome::Running)
@@ -162,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// Deletes the upstream's record: `false` when it says no to that.
+    /// Deletes the upstream's record. Returns `false` if the upstream refuses.
     async fn delete_upstream(
         &self,
         upstream: &TaskUpstream,
@@ -184,7 +184,7 @@ impl Engine {
         }
     }
 
-    /// Goes on with a claimed task behind the caller's back.
+    /// Continues a claimed task in the background.
     fn go_on(self: &Arc<Self>, mut row: TaskRow, protocol: TaskProtocol, report: PollReport) {
         let engine = Arc::clone(self);
         self.tasks.spawn(async move {
@@ -196,7 +196,7 @@ impl Engine {
     }
 }
 
-/// Clients try a 409 again by themselves, and would get it again.
+/// Clients retry a 409 by themselves, and would only get it again.
 fn refused(failure: Failure) -> Failure {
     failure.should_retry(false)
 }

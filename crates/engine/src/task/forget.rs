@@ -1,4 +1,4 @@
-//! Forgetting: tasks that ended long ago go; what they cost stays in the ledger.
+//! Forgets tasks that ended long ago. What they cost stays in the ledger.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::clock;
 use crate::engine::Engine;
 
-/// How often old tasks are looked for.
+/// How often old tasks are searched for.
 const LOOK_EVERY: Duration = Duration::from_secs(600);
-/// Tasks of one step, so that none holds up the ledger.
+/// Tasks per transaction, so that none delays the ledger.
 const STEP_MAX: u32 = 500;
 
 impl Engine {

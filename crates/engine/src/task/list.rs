@@ -1,4 +1,4 @@
-//! Lists: the caller's own content tasks.
+//! Lists the caller's own content tasks.
 
 use protocol::Failure;
 use protocol::video::content_task;
@@ -8,20 +8,20 @@ use upstream::Protocol;
 use super::lookup::unavailable;
 use crate::engine::Engine;
 
-/// The most tasks on one page, and how many there are where none is said.
+/// The largest page, and the page size if none is requested.
 const PAGE_SIZE_MAX: u32 = 500;
 const PAGE_SIZE: u32 = 10;
-/// The last page that can be asked for.
+/// The last page that can be requested.
 const PAGE_MAX: u32 = 500;
 
-/// Which tasks a caller wants to see, as the protocol's clients say it.
+/// Which tasks a caller wants to see, in the protocol's own parameters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListQuery {
     pub page: Option<String>,
     pub page_size: Option<String>,
     pub status: Option<String>,
     pub model: Option<String>,
-    /// Any of these, where some are named.
+    /// If not empty, only these tasks.
     pub ids: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl Engine {
             wallet: Some(key.wallet),
             ..asked(query)?
         };
-        // What is no task id names no task, and no names at all are all tasks.
+        // An invalid id matches nothing. An empty filter matches every task.
         if !is_any && query.ids.is_empty() {
             return Ok(content_task::write_list([], 0));
         }

@@ -1,4 +1,4 @@
-//! Look-ups: a task as its owner sees it.
+//! Looks up tasks for their owners.
 
 use bytes::Bytes;
 use protocol::Failure;
@@ -8,8 +8,8 @@ use crate::engine::Engine;
 use crate::failures::try_again_soon;
 
 impl Engine {
-    /// The latest snapshot of a task. A task of another wallet is as missing as one that never was, and
-    /// trouble of the store is not a missing task (T13).
+    /// The latest snapshot of a task. A task of another wallet and a missing task look the same. A failure of the
+    /// store is not reported as a missing task (T13).
     pub async fn task(&self, key: &KeyHead, id: &str) -> Result<Bytes, Failure> {
         let id = TaskId::parse(id).map_err(|_| Failure::task_not_found())?;
         let found = self.store.find_task(key.wallet, id).await;
@@ -19,7 +19,7 @@ impl Engine {
     }
 }
 
-/// What is told when the store does not answer: that is no missing task.
+/// What the client is told when the store does not answer.
 pub(super) fn unavailable(error: &StoreError) -> Failure {
     tracing::warn!(%error, "tasks could not be looked up");
     try_again_soon("Tasks cannot be looked up now.")

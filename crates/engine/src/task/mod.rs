@@ -1,10 +1,11 @@
-//! Tasks: asynchronous video, from the row before the upstream hears of it to the callback behind its end.
+//! Tasks: asynchronous video, from the row that is written before the upstream is called to the callback after
+//! the end.
 //!
-//! `create` opens and `send` sends, once; `poll` claims what is due and polls it; `copy_media` makes what it
-//! brings ours; `billing` says what an end costs; `callback` delivers; `lookup`, `list` and `delete` are its
-//! owner's. `poll_answer` is an upstream's answer within the node's memory. `protocols` is the one file that knows
-//! the protocols by name. Each step is a verb of the store, so that a node that dies leaves nothing but rows
-//! from which any other goes on (T2).
+//! `create` writes the row and `send` sends the creation, once. `poll` claims due tasks and polls them, and
+//! `claimed` writes what came of it. `copy_media` copies results, `billing` prices the end, and `callback`
+//! delivers it. `lookup`, `list` and `delete` serve the owner. `poll_answer` keeps an upstream's answer within
+//! the node's memory. `protocols` is the only file that names the protocols. Each step is one operation of the
+//! store, so a node that dies leaves rows from which any other node continues (T2).
 
 mod backoff;
 mod billing;

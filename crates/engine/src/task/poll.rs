@@ -1,4 +1,4 @@
-//! Following: tasks whose time has come are claimed, polled and noted, or ended.
+//! Polls tasks: claims those that are due, asks their upstream, and notes or ends them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,31 +19,30 @@ use crate::call::collect_body::CollectError;
 use crate::clock;
 use crate::engine::Engine;
 
-/// Polls under way at once.
+/// Polls at the same time.
 const POLLS_MAX: usize = 256;
-/// Tasks claimed at once: the ledger's writer does nothing else meanwhile.
+/// Tasks claimed at a time. The ledger's writer does nothing else meanwhile.
 const CLAIMS_MAX: u32 = 64;
-/// How long further places may become free when there was none, so that claims come in batches.
+/// When no slot was free, waits this long for more of them, so that claims come in batches.
 const PLACES_PAUSE: Duration = Duration::from_millis(10);
-/// A poll takes so much of its claim at most: a claim outlasts the longest poll and its note
-/// (T7).
+/// A poll may take at most this fraction of its lease, so that the lease outlasts the poll and its note (T7).
 const POLL_SHARE: u32 = 3;
-/// A poll may bring the film itself.
+/// The size limit of a poll's answer, which may contain the video itself.
 const POLL_BYTES_MAX: usize = 64 << 20;
-/// "No such task" is believed when it is said so often, over so long (T11).
+/// "No such task" is believed after this many answers over this time (T11).
 const MISSING_MIN: u32 = 3;
 const MISSING_MS_MIN: i64 = 5 * 60 * 1000;
 /// The pause after the store has failed.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a poll has brought, and how long the upstream wants to be left alone.
+/// The result of a poll, and the pause that the upstream asks for.
 pub(super) struct PollReport {
     pub(super) polled: Polled,
     pub(super) retry_after: Option<Duration>,
 }
 
 impl PollReport {
-    /// Nothing that says anything of the task.
+    /// An answer that says nothing about the task.
     pub(super) fn unclear() -> Self {
         Self {
             polled: Polled::Unclear,
@@ -53,7 +52,7 @@ impl PollReport {
 }
 
 impl Engine {
-    /// Follows tasks for as long as the future is polled; polls under way are the engine's to wait for.
+    /// Polls tasks for as long as the future is polled. The engine waits for running polls at shutdown.
     pub async fn follow_tasks(self: Arc<Self>) {
         let places = Arc::new(Semaphore::new(POLLS_MAX));
         let look_every = backoff::look_every(self.settings.tasks.poll_first);
@@ -61,7 +60,7 @@ impl Engine {
         loop {
             let free = u32::try_from(places.available_permits()).unwrap_or(0);
             if free == 0 {
-                // One is enough to go on: upstreams may keep the others busy for long.
+                // One free slot is enough to go on, because upstreams may block the others for long.
                 if places.acquire().await.is_err() {
                     return;
                 }
@@ -103,7 +102,7 @@ impl Engine {
         let name = row.claim.task.to_string();
         let task = self.task_of(&row, &name);
         let (Some(upstream), Some(endpoint)) = (&row.upstream, protocol.poll) else {
-            // Its creator died before it could note an answer; it is not sent again (T3).
+            // Its creator died before it could note an answer. The creation is not sent again (T3).
             let outcome = protocol
                 .video
                 .write_failed(&task, Cause::Ambiguous, UNKNOWN);
@@ -113,7 +112,7 @@ impl Engine {
         self.react(&mut row, protocol, report).await;
     }
 
-    /// What a poll's report makes of a claimed task.
+    /// Applies the result of a poll to a claimed task.
     pub(super) async fn react(
         &self,
         row: &mut TaskRow,
@@ -185,7 +184,7 @@ impl Engine {
         }
     }
 
-    /// Asks the task's own channel about it, and gives status, wish to be left alone, and body.
+    /// Asks the task's own channel about it. Returns status, retry pause and body.
     pub(super) async fn ask(
         &self,
         endpoint: Endpoint,
@@ -213,7 +212,7 @@ impl Engine {
         };
         match tokio::time::timeout(self.settings.tasks.lease / POLL_SHARE, exchange).await {
             Ok(Ok((status, retry_after, answer))) => {
-                // A task that is not known says nothing of the channel's health.
+                // An unknown task says nothing about the channel's health.
                 let told = if status == 404 { 200 } else { status };
                 attempt.report(upstream::CallOutcome::of_status(told, retry_after));
                 Some((status, retry_after, answer))
@@ -236,7 +235,7 @@ impl Engine {
         }
     }
 
-    /// Calls a task off upstream, as well as that can be done.
+    /// Tries to cancel a task upstream.
     async fn cancel_upstream(&self, row: &TaskRow, protocol: TaskProtocol) {
         if let (Some(upstream), Some(endpoint)) = (&row.upstream, protocol.cancel) {
             let answered = self.ask(endpoint, upstream).await;
@@ -246,7 +245,7 @@ impl Engine {
     }
 }
 
-/// Whether the upstream has said often and long enough that there is no such task.
+/// Whether the upstream has reported often and long enough that there is no such task.
 fn is_gone(row: &TaskRow) -> bool {
     let since = row.missing_since.unwrap_or(row.claimed_at);
     let for_ms = row.claimed_at.get().saturating_sub(since.get());

@@ -1,4 +1,4 @@
-//! An upstream's answer about a task, within the node's memory: it may hold the film itself.
+//! An upstream's answer about a task, charged to the node's memory: it may contain the video itself.
 
 use bytes::Bytes;
 use protocol::video::{Delivery, Source};
@@ -7,8 +7,7 @@ use upstream::Body;
 use crate::call::collect_body::{CollectError, FREE_BYTES, collect_body};
 use crate::memory_budget::{MemoryBudget, MemoryShare};
 
-/// A whole answer. Reading one copies its texts, a film in base64 too, so it is charged twice where
-/// it is large.
+/// A whole answer. Reading it copies its strings, including a video in base64, so a large one is charged twice.
 #[derive(Debug)]
 pub(super) struct PollAnswer {
     body: Bytes,
@@ -16,7 +15,7 @@ pub(super) struct PollAnswer {
 }
 
 impl PollAnswer {
-    /// The whole body, if it is not larger than `bytes_max`.
+    /// Collects the whole body if it is not larger than `bytes_max`.
     pub(super) async fn collect_body(
         body: Body,
         bytes_max: usize,
@@ -39,7 +38,7 @@ impl PollAnswer {
         &self.body
     }
 
-    /// Lets go of the answer. Films that a delivery took out of it stay charged for as long as they live.
+    /// Drops the answer. Videos that a delivery took from it stay charged as long as they live.
     pub(super) fn deliver(mut self, delivery: &mut Delivery) {
         for medium in &mut delivery.media {
             if let Source::Base64(text) = &mut medium.source {

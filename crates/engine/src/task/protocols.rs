@@ -1,4 +1,4 @@
-//! The protocols that tasks are asked for in: the one place that knows them by name.
+//! The protocols of tasks. No other file names them.
 
 use bytes::Bytes;
 use protocol::video::{self, Creation, content_task, omni, predict, video_a};
@@ -7,7 +7,7 @@ use upstream::{Endpoint, Protocol};
 
 use crate::engine::Engine;
 
-/// What a caller asks for, by the endpoint that was called.
+/// The endpoint at which a video is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VideoEndpoint {
     /// `POST /v1/videos/…`
@@ -31,7 +31,7 @@ impl VideoEndpoint {
         }
     }
 
-    /// Whether models of this base are asked in this protocol.
+    /// Whether models of this base are called in this protocol.
     pub(super) fn suits(&self, base: Option<Base>) -> bool {
         video_protocols(base).contains(&self.protocol())
     }
@@ -46,7 +46,7 @@ impl VideoEndpoint {
         })
     }
 
-    /// What of an upstream is called.
+    /// The endpoint of the upstream.
     pub(super) fn endpoint(&self) -> Endpoint {
         match self {
             Self::VideoA(video_a::Operation::Generation) => Endpoint::VideoGenerations,
@@ -62,8 +62,8 @@ impl VideoEndpoint {
     }
 }
 
-/// The protocols in which video models of this base are asked: a channel may speak several, and a profile has
-/// the words of one. A model without a base is its channel's to judge.
+/// The protocols in which video models of this base are called. A channel may speak several, but a profile
+/// describes one. For a model without a base the channel decides.
 pub fn video_protocols(base: Option<Base>) -> &'static [Protocol] {
     use Protocol::{ContentTask, Omni, Predict, VideoA};
     match base {
@@ -77,18 +77,18 @@ pub fn video_protocols(base: Option<Base>) -> &'static [Protocol] {
     }
 }
 
-/// A protocol as following its tasks needs it.
+/// What polling and deleting tasks of a protocol needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaskProtocol {
     pub(super) video: &'static dyn video::Protocol,
-    /// How a task is asked about; nothing where upstreams answer a creation with the result.
+    /// The endpoint for polls; `None` if upstreams answer a creation with the result.
     pub(super) poll: Option<Endpoint>,
-    /// How a task is called off upstream, or taken out of its list, where that can be.
+    /// The endpoint that cancels a task or deletes its record, if there is one.
     pub(super) cancel: Option<Endpoint>,
 }
 
 impl TaskProtocol {
-    /// The protocol of this name, which a task's row keeps.
+    /// The protocol of this name, which the row of a task stores.
     pub(super) fn find(name: &str) -> Option<Self> {
         match name.parse().ok()? {
             Protocol::VideoA => Some(Self {
@@ -117,8 +117,8 @@ impl TaskProtocol {
 }
 
 impl Engine {
-    /// Whether a request to the Interactions endpoint means a video: by its model, or by what it says
-    /// itself (`docs/api/omni.md`).
+    /// Whether a request to the Interactions endpoint is for a video, by its model or by its own members
+    /// (`docs/api/omni.md`).
     pub fn is_video_interaction(&self, body: &[u8]) -> bool {
         let asked = omni::read_asked(body);
         let catalog = self.catalog();

@@ -1,4 +1,4 @@
-//! Sending: one request to the upstream, never a second.
+//! Sends the creation of a task to the upstream, once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,20 +23,20 @@ use crate::failures::no_memory_for;
 
 /// How long an upstream may take to accept a task.
 const ACCEPT_WITHIN: Duration = Duration::from_secs(120);
-/// How long an upstream may take that answers with the result.
+/// How long an upstream may take if it answers with the result.
 const BLOCK_WITHIN: Duration = Duration::from_secs(30 * 60);
-/// After this nobody waits for the creator any more; it outlasts a creation and its note.
+/// The lease of the creator. It is longer than a creation and its note.
 pub(super) const CREATION_LEASE: Duration = Duration::from_secs(180);
-/// The answer to a creation, and one that holds the result.
+/// The size limits of the answer to a creation, without and with the result.
 const ACCEPTED_BYTES_MAX: usize = 1 << 20;
 const RESULT_BYTES_MAX: usize = 64 << 20;
-/// How often an accepted task is noted when the store does not answer.
+/// How often we try to note an accepted task when the store does not answer.
 const NOTE_TRIES: u32 = 5;
 const NOTE_PAUSE: Duration = Duration::from_millis(200);
-/// What is told of a task whose creation was never answered.
+/// The message of a task whose creation was never answered.
 pub(super) const UNKNOWN: &str = "The upstream did not say whether it accepted the task.";
 
-/// A task whose row is durable, on its way to an upstream.
+/// A task whose row is durable and that is being sent to an upstream.
 pub(super) struct Sender {
     pub(super) engine: Arc<Engine>,
     pub(super) protocol: TaskProtocol,
@@ -48,25 +48,25 @@ pub(super) struct Sender {
     pub(super) row: TaskRow,
 }
 
-/// Why there is no task, and the word for how its hold has ended.
+/// Why there is no task, and how its hold was closed.
 pub(super) struct CreationFailure {
     pub(super) failure: Failure,
     pub(super) end: &'static str,
 }
 
-/// What became of a creation that was sent.
+/// What became of a creation.
 enum CreationOutcome {
     Accepted(Accepted, TaskUpstream),
-    /// The upstream has said no: there is no task.
+    /// The upstream refused it. There is no task.
     Refused(Failure),
     /// No byte has left us.
     Unsent(Failure),
-    /// Nobody knows whether there is a task.
+    /// It is unknown whether there is a task.
     Unknown(Failure),
 }
 
 impl Sender {
-    /// Sends the creation while its caller waits: a refusal is the caller's answer, and leaves no task.
+    /// Sends the creation while its caller waits. A refusal is the caller's answer and leaves no task.
     pub(super) async fn send(&mut self, record: &mut Record) -> Result<(), CreationFailure> {
         match self.try_routes(Some(record), ACCEPT_WITHIN).await {
             CreationOutcome::Accepted(accepted, upstream) => self.go_on(accepted, upstream).await,
@@ -77,7 +77,7 @@ impl Sender {
             }
             CreationOutcome::Unknown(failure) => {
                 self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
-                // The caller must not try again by itself.
+                // The client must not retry by itself.
                 Err(CreationFailure {
                     failure: failure.should_retry(false),
                     end: "abandoned",
@@ -86,18 +86,18 @@ impl Sender {
         }
     }
 
-    /// Sends the creation behind the caller's answer: whatever becomes of it shows in the task.
+    /// Sends the creation after the caller has its answer. The task shows what becomes of it.
     pub(super) async fn send_behind(mut self) {
         let engine = Arc::clone(&self.engine);
         let claim = self.row.claim;
         let sending = self.try_routes(None, BLOCK_WITHIN);
         let Some(sending) = engine.while_claimed(claim, CREATION_LEASE, sending).await else {
-            // Nobody will hear the answer. When somebody else has the task by now, this changes nothing.
+            // Nobody will read the answer. If another node has the task by now, this changes nothing.
             return self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
         };
         match sending {
             CreationOutcome::Accepted(accepted, upstream) => {
-                // What cannot be noted ends with its lease.
+                // If the result cannot be noted, the task ends with its lease.
                 let _ = self.go_on(accepted, upstream).await;
             }
             CreationOutcome::Refused(failure) => {
@@ -114,7 +114,7 @@ impl Sender {
         }
     }
 
-    /// Another channel is tried only when no byte has left us (T3).
+    /// Another channel is tried only if no byte has left us (T3).
     async fn try_routes(
         &mut self,
         mut record: Option<&mut Record>,
@@ -209,7 +209,7 @@ impl Sender {
                     incoming,
                 )
                 .await;
-                // A time-out is no answer to the request.
+                // A timeout does not answer the request.
                 if (400..500).contains(&status) && status != 408 {
                     CreationOutcome::Refused(failed.failure)
                 } else {
@@ -244,7 +244,7 @@ impl Sender {
         }
     }
 
-    /// The upstream has the task, or has done it already.
+    /// The upstream has accepted the task, or has finished it already.
     async fn go_on(
         &mut self,
         accepted: Accepted,
@@ -268,7 +268,7 @@ impl Sender {
         }
     }
 
-    /// Notes the upstream's id; the caller hears of the task when it is durable.
+    /// Notes the upstream's id. The caller learns of the task when this is durable.
     async fn note(&self, upstream: TaskUpstream) -> Result<(), CreationFailure> {
         let accepted = TaskAccepted {
             claim: self.row.claim,
@@ -295,11 +295,11 @@ impl Sender {
         })
     }
 
-    /// There is no task upstream: the row goes, the hold is released.
+    /// There is no task upstream: removes the row and releases the hold.
     async fn take_back(&self) {
         let claim = self.row.claim;
         if let Err(error) = self.engine.store.refuse_task(claim, clock::steady()).await {
-            // It ends with its lease, as one that was never heard of again.
+            // The task ends with its lease instead, like one that was never answered.
             tracing::warn!(%error, task = %claim.task, "a refused task could not be taken back");
         }
     }
@@ -312,7 +312,7 @@ impl Sender {
     }
 }
 
-/// Whose fault a refusal is.
+/// The cause of a refusal, as the task reports it.
 fn cause_of(code: Code) -> Cause {
     match code {
         Code::UpstreamOverloaded => Cause::Overloaded,

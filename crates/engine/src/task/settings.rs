@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-/// How tasks are followed and their ends told.
+/// How tasks are polled and their ends delivered.
 #[derive(Debug, Clone)]
 pub struct TaskSettings {
-    /// The pause before the first poll; it grows with each.
+    /// The pause before the first poll. It grows with each poll.
     pub poll_first: Duration,
     pub poll_max: Duration,
-    /// The pauses before further deliveries of a callback.
+    /// The pauses before further attempts at a callback.
     pub callback_retry: Vec<Duration>,
     /// How long a claim on a task lasts.
     pub lease: Duration,
     /// How long ended tasks are kept.
     pub retention: Duration,
-    /// Where media that we keep are served.
+    /// The base URL of media that we serve.
     pub public_url: String,
 }
 

@@ -207,7 +207,7 @@ impl Failure {
         )
     }
 
-    /// 426 `websocket_not_supported`. Clients that prefer WebSockets switch to plain HTTP after
+    /// 426 `websocket_not_supported`. Clients that prefer a WebSocket switch to plain HTTP after
     /// this status. After a 404 they would retry the WebSocket.
     pub fn websocket_not_supported() -> Self {
         Self::new(

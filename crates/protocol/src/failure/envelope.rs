@@ -117,7 +117,7 @@ fn message_with<'f>(failure: &'f Failure, overflow: &Overflow) -> Cow<'f, str> {
     Cow::Owned(format!("{}{message}", overflow.lead))
 }
 
-/// `error.type` of the OpenAI envelope.
+/// `error.type` of the `OpenAI` envelope.
 const fn openai_type(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",

@@ -246,10 +246,10 @@ fn read_item<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Item<'a>, Failur
                 item.encrypted = walk::string(cursor, "input[].encrypted_content")?;
             }
             "content" => {
-                item.content = read_parts::read(cursor, path, "content", &mut item.others)?
+                item.content = read_parts::read(cursor, path, "content", &mut item.others)?;
             }
             "summary" => {
-                item.summary = read_parts::read(cursor, path, "summary", &mut item.others)?
+                item.summary = read_parts::read(cursor, path, "summary", &mut item.others)?;
             }
             "output" => item.output = read_parts::read(cursor, path, "output", &mut item.others)?,
             // Members that clients copy from an answer.

@@ -1,0 +1,185 @@
+//! How a hold grows with the output of a call, or with the steps of a session.
+
+use ledger::{Meter, Micro, Reservation, Step};
+use protocol::ToolCalls;
+use protocol::native::Seen;
+use store::{AdmitError, Extend, SessionStep};
+
+use super::{Admission, PendingGrowth};
+use crate::billing::estimate::reserve_tools;
+use crate::billing::metering::Metering;
+use crate::clock;
+
+/// Tokens by which our count may be too high, in addition to a share of the hold.
+const SLACK_TOKENS: u64 = 16;
+/// The step by which a hold grows if the settings do not say.
+const OUTPUT_STEP_TOKENS: u64 = 4_096;
+
+impl Admission {
+    /// Whether the output is so close to what the hold covers that the hold should grow.
+    pub(crate) fn wants_more(&self, seen: &Seen) -> bool {
+        let ahead = self
+            .observed_output(seen)
+            .saturating_add(self.output_step() / 4);
+        self.reserved_output < self.output_bound && ahead >= self.reserved_output
+            || self.is_uncovered(seen)
+            || self.wants_more_tools(seen)
+    }
+
+    /// Whether there has been more output than the hold covers. Our own count may be slightly too high, and an
+    /// answer that keeps to its limit must not need a larger hold because of that.
+    pub(crate) fn is_uncovered(&self, seen: &Seen) -> bool {
+        let slack = (self.reserved_output / 4).min(self.output_step() / 4);
+        let covered = self.reserved_output.saturating_add(slack + SLACK_TOKENS);
+        self.output_bound > 0 && self.observed_output(seen) > covered
+    }
+
+    /// Output tokens so far: as counted by us, or as the upstream reports in between, which includes reasoning
+    /// that it does not show. A report beyond the bound is ignored.
+    fn observed_output(&self, seen: &Seen) -> u64 {
+        let told = seen.interim_usage.map_or(0, |usage| usage.output_total());
+        let counted = self.metering.observed_output(seen);
+        counted.max(told.min(self.output_bound))
+    }
+
+    /// Output tokens that the hold grows by at a time.
+    fn output_step(&self) -> u64 {
+        match self.engine().settings.output_reserve_tokens {
+            // The hold covers the whole bound from the start. Output beyond it is covered in steps.
+            0 => OUTPUT_STEP_TOKENS,
+            step => step,
+        }
+    }
+
+    /// Extends the hold if the output requires it. An error means that it was not extended.
+    pub(crate) async fn grow(&mut self, seen: &Seen) -> Result<(), AdmitError> {
+        if !self.wants_more(seen) {
+            return Ok(());
+        }
+        let Some(step) = self.next_step(seen) else {
+            return Ok(());
+        };
+        let grown = self.engine().store.clone().extend(step).await;
+        match grown {
+            Ok(_) => self.growth_granted(),
+            Err(_) => self.growth_refused(),
+        }
+        grown.map(drop)
+    }
+
+    /// Whether a complete answer without a usage report has more output than the hold covers. The charge of such
+    /// an answer is capped at the hold, so the hold must grow before the settlement.
+    pub(crate) fn is_undercharged(&self, seen: &Seen) -> bool {
+        seen.report().is_none() && self.is_uncovered(seen)
+    }
+
+    fn wants_more_tools(&self, seen: &Seen) -> bool {
+        let uncovered = |(tool, calls)| calls > self.reserved_tools.get(tool);
+        self.model.price.prices_tools() && seen.tools.iter().any(uncovered)
+    }
+
+    /// The next extension of the hold: one step of output and the tools that were used, priced as at admission.
+    pub(crate) fn next_step(&mut self, seen: &Seen) -> Option<Extend> {
+        let step = self.output_step();
+        let observed = self.observed_output(seen);
+        let mut reach = self.reserved_output.max(observed).checked_add(step)?;
+        if observed <= self.output_bound {
+            reach = reach.min(self.output_bound).max(self.reserved_output);
+        }
+        let tokens = reach - self.reserved_output;
+        let mut tools = self.reserved_tools;
+        tools.raise(&seen.tools);
+        let price = |output: u64, tools: &ToolCalls| {
+            let mut meter = Meter {
+                output,
+                ..self.reserved_input.clone()
+            };
+            reserve_tools(&mut meter, &self.model.price, tools);
+            ledger::hold_of(&self.model.price, &meter).ok()
+        };
+        // The difference of two prices, because input and rounding are already in the hold.
+        let now = price(self.reserved_output, &self.reserved_tools)?;
+        let output = self.reserved_output.checked_add(tokens)?;
+        let hold = price(output, &tools)?.checked_sub(now)?;
+        // The output was part of the exposure before; the tools were not.
+        let of_output = price(output, &self.reserved_tools)?.checked_sub(now)?;
+        let more = Reservation {
+            hold,
+            exposure: hold.checked_sub(of_output)?,
+            tokens,
+            counts: self.held.counts,
+        };
+        self.growing = Some(PendingGrowth { more, tools });
+        Some(Extend {
+            hold: self.hold,
+            more,
+            now: clock::now(),
+        })
+    }
+
+    /// Sets what a session has used so far. It is settled by this, however it ends.
+    pub(crate) fn set_session_usage(&mut self, meter: Meter) {
+        self.metering = Metering::Session(Box::new(meter));
+    }
+
+    /// Whether the hold covers this usage.
+    pub(crate) fn covers(&self, meter: &Meter) -> bool {
+        let price = self.model.price.price(meter);
+        price.is_ok_and(|price| price <= self.held.hold)
+    }
+
+    /// The next step of a session: books what was used and extends the hold to `wanted`, or at least to `least`.
+    /// `None` if that is beyond the range of money.
+    pub(crate) fn step(
+        &mut self,
+        used: &Meter,
+        least: &Meter,
+        wanted: &Meter,
+    ) -> Option<SessionStep> {
+        let price = |meter: &Meter| self.model.price.price(meter).ok();
+        let further = self.held.hold.checked_add(Micro::new(1))?;
+        let least = price(least)?.max(further);
+        let step = Step {
+            used: price(used)?,
+            wanted: price(wanted)?.max(least),
+            least,
+        };
+        let more = Reservation {
+            hold: step.wanted.checked_sub(self.held.hold)?,
+            exposure: Micro::ZERO,
+            tokens: 0,
+            counts: self.held.counts,
+        };
+        self.growing = Some(PendingGrowth {
+            more,
+            tools: self.reserved_tools,
+        });
+        Some(SessionStep {
+            hold: self.hold,
+            step,
+            meter: used.into(),
+            price_version: self.model.price_version,
+            now: clock::now(),
+        })
+    }
+
+    /// Sets how far a session's hold reaches, counted from the start of the session.
+    pub(crate) fn session_hold_reaches(&mut self, reach: Micro) {
+        self.growing = None;
+        self.held.hold = reach;
+    }
+
+    /// The ledger has granted the extension.
+    pub(crate) fn growth_granted(&mut self) {
+        if let Some(PendingGrowth { more, tools }) = self.growing.take() {
+            self.reserved_output = self.reserved_output.saturating_add(more.tokens);
+            self.reserved_tools = tools;
+            self.held = self.held.extended(&more).unwrap_or(self.held);
+        }
+    }
+
+    /// The ledger has not granted the extension.
+    pub(crate) fn growth_refused(&mut self) {
+        self.growing = None;
+    }
+}

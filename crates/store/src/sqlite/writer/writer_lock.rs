@@ -1,8 +1,7 @@
-//! Who writes has the turn: a lock on a file beside the database.
+//! The writer lock: a lock on a file beside the database.
 //!
-//! A writer keeps it from one transaction to the next, where the database's own lock is free for a
-//! moment: what it decides meanwhile stays true. Programs that do not know of it are noticed when they
-//! have written.
+//! A writer keeps it from one transaction to the next, while the database's own lock is free for a moment, so
+//! that what it decides meanwhile stays valid. A program that ignores this lock is noticed after it has written.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -13,18 +12,18 @@ use crate::sqlite::connection::connect::{BusyWait, LOCK_STEP};
 use crate::sqlite::connection::server_lock::open_beside;
 use crate::sync::{Instant, sleep};
 
-/// The lock; dropping it, or the end of the process, gives it back.
+/// The lock. Released when dropped, or when the process ends.
 #[derive(Debug)]
 pub(crate) struct WriterLock {
     file: File,
     held: bool,
     wait: Duration,
-    /// Of the connection that writes, for the database's own lock.
+    /// Whether the writing connection waits for the database's own lock.
     pub(crate) busy_wait: BusyWait,
 }
 
 impl WriterLock {
-    /// The turn at a database; each time it is waited for so long.
+    /// The writer lock of a database. `wait` is how long each attempt to acquire it waits.
     pub(crate) fn open(database: &Path, wait: Duration) -> Result<Self, OpenError> {
         let file = open_beside(database, "-turn")?;
         Ok(Self {
@@ -35,7 +34,7 @@ impl WriterLock {
         })
     }
 
-    /// Waits for the turn, unless it is held already.
+    /// Waits for the lock, unless it is already held.
     pub(crate) fn acquire(&mut self) -> rusqlite::Result<()> {
         let begun = Instant::now();
         while !self.held {
@@ -47,7 +46,7 @@ impl WriterLock {
                 Err(TryLockError::WouldBlock) => {
                     return Err(lock_error(
                         rusqlite::ffi::SQLITE_BUSY,
-                        "another process has the turn",
+                        "another process holds the writer lock",
                     ));
                 }
                 Err(TryLockError::Error(error)) => {
@@ -65,7 +64,7 @@ impl WriterLock {
         if self.held
             && let Err(error) = self.file.unlock()
         {
-            tracing::error!(%error, "the turn to write could not be given back");
+            tracing::error!(%error, "the writer lock could not be released");
             return;
         }
         self.held = false;

@@ -5,9 +5,10 @@ use bytes::Bytes;
 use super::broken::Broken;
 use super::changes;
 use super::identity::{Identity, Written};
-use super::places::{self, Output, Places};
+use super::places::{Output, Places};
 use super::sighting::{Form, Sighting};
 use super::stream::Seen;
+use super::table::places_of;
 use crate::byte_queue::ByteQueue;
 use crate::count::Counter;
 use crate::dialect::Dialect;
@@ -68,7 +69,7 @@ pub fn rewrite_answer(
     body: Bytes,
     identity: &Identity,
 ) -> Result<Answer, Broken> {
-    let places = places::of(dialect);
+    let places = places_of(dialect);
     let text = utf8(&body)?;
     let (sighting, output) = look(places, text, Counter::idle())?;
     if output.failed || sighting.error.is_some() {

@@ -41,9 +41,9 @@ pub(super) fn edits(
         edits.push(Edit::replace(span, value.into_owned()));
     }
     if let Some(start) = sighting.answer_start
-        && sighting.lacks_identity(places, output, NameSet::default())
+        && sighting.lacks_identity(output, places.required_identity(), NameSet::default())
     {
-        let missing = written.missing(places, sighting.found);
+        let missing = written.missing(places.identity_members(), sighting.found);
         edits.push(Edit::insert(start, missing));
     }
     if sighting.names_server {

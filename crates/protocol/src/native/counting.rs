@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::request::{Head, read_head, read_named_head, write_request};
+use super::head::Head;
+use super::request::{read_head, read_named_head, write_request};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;

@@ -65,7 +65,7 @@ impl Gap<'_> {
 
     /// The members of our identity that are not in `found`, each followed by a comma.
     pub(crate) fn identity_but(&self, found: NameSet) -> Vec<u8> {
-        self.written.missing(self.places, found)
+        self.written.missing(self.places.identity_members(), found)
     }
 }
 

@@ -1,21 +1,22 @@
 //! What the convert path asks of the table, too.
 
-use super::places::{self, Output};
+use super::places::Output;
 use super::sighting::{Form, Sighting};
+use super::table::places_of;
 use crate::dialect::Dialect;
 use crate::json::{Cursor, utf8};
 use crate::tool::ToolCalls;
 
 /// Whether data is the one that ends a stream.
 pub(crate) fn is_end_mark(dialect: Dialect, data: &[u8]) -> bool {
-    let done = places::of(dialect).done;
+    let done = places_of(dialect).done;
     done.is_some_and(|done| data.trim_ascii() == done.data.as_bytes())
 }
 
 /// Whether an answer or an event reports usage that cannot be billed by, which is worth an alarm.
 /// Cheap for those that report none.
 pub(crate) fn reports_unbillable_usage(dialect: Dialect, data: &[u8]) -> bool {
-    let places = places::of(dialect);
+    let places = places_of(dialect);
     let Some(value) = mentioned(data, places.usage) else {
         return false;
     };
@@ -41,7 +42,7 @@ pub(crate) struct ToolWatch(Output);
 impl ToolWatch {
     /// Looks at an answer or an event. Cheap for those that tell of no tool.
     pub(crate) fn look(&mut self, dialect: Dialect, data: &[u8]) {
-        let places = places::of(dialect);
+        let places = places_of(dialect);
         if !places.tool_needles.iter().any(|word| word.is_in(data)) {
             return;
         }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::places::Places;
 use crate::json::write_string;
 
 /// What we say about an answer: our id, the model's public id, and the time.
@@ -37,18 +36,6 @@ pub(crate) enum Name {
 pub(crate) struct NameSet(u8);
 
 impl NameSet {
-    /// Everything that an answer of the dialect should have.
-    pub(crate) const fn of(places: &Places) -> Self {
-        let mut all = Self(0).with(Name::Id).with(Name::Model);
-        if places.created.is_some() {
-            all = all.with(Name::Created);
-        }
-        if places.shown.is_some() {
-            all = all.with(Name::Shown);
-        }
-        all
-    }
-
     pub(crate) const fn with(self, name: Name) -> Self {
         Self(self.0 | 1 << name as u8)
     }
@@ -100,16 +87,9 @@ impl Written {
         })
     }
 
-    /// The members that are not in `found`, each followed by a comma.
+    /// Those of the `members` that are not in `found`, each followed by a comma.
     #[cold]
-    pub(crate) fn missing(&self, places: &Places, found: NameSet) -> Vec<u8> {
-        let shown = places.shown.map(|(name, _)| name);
-        let members = [
-            (Name::Id, Some(places.id)),
-            (Name::Created, places.created),
-            (Name::Model, Some(places.model)),
-            (Name::Shown, shown),
-        ];
+    pub(crate) fn missing(&self, members: [(Name, Option<&str>); 4], found: NameSet) -> Vec<u8> {
         let mut out = Vec::new();
         for (name, member) in members {
             if let Some(member) = member.filter(|_| !found.has(name)) {

@@ -2,7 +2,7 @@
 //!
 //! A request is read by [`read_head`], sent on by [`write_request`]; the answer comes back through
 //! [`rewrite_answer`] or, as a stream, through a [`Rewriter`]. No tree is built on the way. Where
-//! a dialect keeps what must be found or changed is a row of the table in `places`.
+//! a dialect keeps what must be found or changed is a row of the `table`.
 
 mod answer;
 mod broken;
@@ -11,6 +11,7 @@ mod counting;
 mod failure;
 pub(crate) mod gap;
 mod glance;
+mod head;
 pub(crate) mod identity;
 mod links;
 pub(crate) mod passing;
@@ -21,6 +22,7 @@ mod server;
 mod sighting;
 mod stored;
 mod stream;
+mod table;
 pub(crate) mod written;
 
 pub use answer::{Answer, rewrite_answer};
@@ -28,8 +30,9 @@ pub use broken::Broken;
 pub use counting::{Counted, TokenCount, read_counted, write_counted};
 pub use failure::{read_failure, terminal_failure};
 pub(crate) use glance::{ToolWatch, is_end_mark, reports_unbillable_usage};
+pub use head::Head;
 pub use identity::Identity;
 pub use links::links;
-pub use request::{Head, read_head, read_named_head, write_request, write_request_to};
+pub use request::{read_head, read_named_head, write_request, write_request_to};
 pub(crate) use stream::KEEP_ALIVE;
 pub use stream::{Rewriter, Seen};

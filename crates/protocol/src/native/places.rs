@@ -1,17 +1,11 @@
 //! Where each dialect keeps what the native path must find or change in an answer.
 
 use super::gap::{Fill, Marks};
-use super::identity::{Name, Shown};
-use crate::chat;
+use super::identity::{Name, NameSet, Shown};
 use crate::count::Counter;
-use crate::dialect::Dialect;
-use crate::generate;
-use crate::interactions;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, SyntaxError, Text};
-use crate::messages;
 use crate::needle::Needle;
-use crate::responses;
 use crate::scrub::{Names, Words};
 use crate::tool::ToolCalls;
 use crate::usage::Usage;
@@ -56,6 +50,23 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// The members of an answer's identity, with the names that the dialect has for them.
+    pub(super) fn identity_members(&self) -> [(Name, Option<&'static str>); 4] {
+        [
+            (Name::Id, Some(self.id)),
+            (Name::Created, self.created),
+            (Name::Model, Some(self.model)),
+            (Name::Shown, self.shown.map(|(name, _)| name)),
+        ]
+    }
+
+    /// What an answer has to say about its identity.
+    pub(super) fn required_identity(&self) -> NameSet {
+        let members = self.identity_members().into_iter();
+        let required = members.filter(|(_, member)| member.is_some());
+        required.fold(NameSet::default(), |all, (name, _)| all.with(name))
+    }
+
     /// Which part of the answer's identity the member of this name is.
     pub(crate) fn identity(&self, name: Text<'_>) -> Option<Name> {
         if name.is(self.id) || self.id_again.is_some_and(|again| name.is(again)) {
@@ -182,16 +193,5 @@ impl Output {
     /// The words that were not shown so far.
     pub(crate) fn withheld(&self) -> Option<&str> {
         self.words.as_ref()?.withheld()
-    }
-}
-
-/// The row of a dialect.
-pub(crate) fn of(dialect: Dialect) -> &'static Places {
-    match dialect {
-        Dialect::Chat => &chat::PLACES,
-        Dialect::Responses => &responses::PLACES,
-        Dialect::Messages => &messages::PLACES,
-        Dialect::Generate => &generate::PLACES,
-        Dialect::Interactions => &interactions::PLACES,
     }
 }

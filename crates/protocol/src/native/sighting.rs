@@ -103,11 +103,16 @@ impl<'a> Sighting<'a> {
         (plain && !self.nested).then_some(*end)
     }
 
-    /// Whether the text is an answer that lacks a part of its identity, beyond what is `known` to be
+    /// Whether the text is an answer that lacks a part of the `required` identity, beyond what is `known` to be
     /// in it. An object without output and usage is not known to be an answer.
-    pub(super) fn lacks_identity(&self, places: &Places, output: &Output, known: NameSet) -> bool {
+    pub(super) fn lacks_identity(
+        &self,
+        output: &Output,
+        required: NameSet,
+        known: NameSet,
+    ) -> bool {
         let is_answer = self.nested || output.has_items || self.has_usage();
-        is_answer && !self.found.and(known).has_all(NameSet::of(places))
+        is_answer && !self.found.and(known).has_all(required)
     }
 
     /// Whether usage was reported, readable or not.

@@ -9,8 +9,9 @@ use super::changes;
 use super::failure::terminal_failure;
 use super::gap::{Gap, Items};
 use super::identity::{Identity, NameSet, Written};
-use super::places::{self, End, Output, Places};
+use super::places::{End, Output, Places};
 use super::sighting::{Form, Sighting};
+use super::table::places_of;
 use crate::byte_queue::ByteQueue;
 use crate::count::Counter;
 use crate::dialect::Dialect;
@@ -65,7 +66,9 @@ impl Seen {
     /// Whether a report says 0 for the input or the output of an answer with text. Every request
     /// has input, so the upstream does not know that part.
     fn is_partial(&self, usage: Usage) -> bool {
-        self.output_tokens_counted > 0 && !usage.has_both_parts() && usage.total() > 0
+        let is_partial = usage.total() > 0 && !usage.has_both_parts();
+        // An absurd number is not half a report: it is refused as a whole.
+        is_partial && usage.is_believable() && self.output_tokens_counted > 0
     }
 
     /// Whether output went by that cannot have been free.
@@ -102,6 +105,7 @@ pub struct Rewriter {
     splitter: Splitter,
     output: Output,
     start: KnownStart,
+    required_identity: NameSet,
     /// Whether an event came without the marks of its place in the stream.
     has_gaps: bool,
     items: Items,
@@ -111,7 +115,7 @@ pub struct Rewriter {
 impl Rewriter {
     /// A rewriter for one stream.
     pub fn new(dialect: Dialect, identity: Identity, include_usage: bool) -> Self {
-        let places = places::of(dialect);
+        let places = places_of(dialect);
         Self {
             dialect,
             places,
@@ -123,6 +127,7 @@ impl Rewriter {
                 ..Output::default()
             },
             start: KnownStart::default(),
+            required_identity: places.required_identity(),
             has_gaps: false,
             items: Items::default(),
             seen: Seen::default(),
@@ -376,7 +381,7 @@ impl Rewriter {
     fn is_changed(&self, frame: &Frame, sighting: &Sighting<'_>, known: NameSet) -> bool {
         sighting.names_server
             || !self.output.word_edits().is_empty()
-            || sighting.lacks_identity(self.places, &self.output, known)
+            || sighting.lacks_identity(&self.output, self.required_identity, known)
             || self.has_gaps
             || !self.output.present.has(self.output.required)
             || self.places.event_name.is_some() && !frame.has_name()

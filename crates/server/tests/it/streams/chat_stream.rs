@@ -132,9 +132,9 @@ async fn only_the_id_and_the_model_of_a_frame_change() {
     let upstream = concat!(
         ": opening\n\n",
         "data: {\"id\":\"up-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"hidden-name-1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}],\"x\":{\"id\":\"in\"}}\n\n",
-        "data:{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\u00fc model \\\"id\\\"\",\"x_extra\":[1.0,2e5]}}] , \"model\" : \"hidden-name-1\",\"id\" :\"up-1\"}\r\n\r\n",
-        "id: 7\ndata: {\"id\":\"up-1\",\"model\":\"hidden-name-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":null}\n\n",
-        "data: {\"id\":\"up-1\",\"model\":\"hidden-name-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2,\"total_tokens\":6,\"x\":1}}\n\n",
+        "data:{\"created\":1,\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\u00fc model \\\"id\\\"\",\"x_extra\":[1.0,2e5]}}] , \"model\" : \"hidden-name-1\",\"id\" :\"up-1\"}\r\n\r\n",
+        "id: 7\ndata: {\"id\":\"up-1\",\"created\":1,\"model\":\"hidden-name-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":null}\n\n",
+        "data: {\"id\":\"up-1\",\"created\":1,\"model\":\"hidden-name-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2,\"total_tokens\":6,\"x\":1}}\n\n",
         "data: [DONE]\n\n",
     );
     let canned = Canned::stream(upstream).await;

@@ -1,4 +1,4 @@
-//! What can be asked on the command line.
+//! The commands and their arguments.
 
 use clap::{Parser, Subcommand};
 
@@ -25,7 +25,7 @@ pub(super) enum Command {
     Demo(demo::Demo),
     /// Run the gateway.
     Serve,
-    /// Check a configuration and show the catalog it makes.
+    /// Check a configuration and show its catalog.
     Check,
     /// Create, fund and show wallets.
     #[command(subcommand)]
@@ -33,12 +33,12 @@ pub(super) enum Command {
     /// Create, limit and show API keys.
     #[command(subcommand)]
     Key(key::Key),
-    /// Prove that the books are right.
+    /// Verify, report and reprice the ledger.
     #[command(subcommand)]
     Ledger(ledger::Ledger),
     /// Show the journal of calls.
     Logs(logs::Logs),
-    /// Show asynchronous work.
+    /// Show video tasks.
     #[command(subcommand)]
     Tasks(tasks::Tasks),
     /// Run the simulated upstreams alone.

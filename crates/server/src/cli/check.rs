@@ -1,30 +1,30 @@
-//! `tollgate check`: what a configuration comes to.
+//! `tollgate check`: the problems of a configuration, or its catalog.
 
 use ledger::PriceKey;
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::terminal::{Side, Stop, Table};
+use super::terminal::{CommandError, Side, Table};
 use crate::config::{self, Config, Plan};
 
-pub(super) fn run(context: &mut Context) -> Result<(), Stop> {
+pub(super) fn run(context: &mut Context) -> Result<(), CommandError> {
     let checked = context
         .config()
         .and_then(|config| Ok((config::resolve(&config)?, config)));
     match checked {
         Ok((plan, config)) if context.json => context.out.json(&plan_json(&plan, &config)),
         Ok((plan, config)) => show(&plan, &config, context),
-        Err(Stop::Problems(problems)) if context.json => {
+        Err(CommandError::Problems(problems)) if context.json => {
             context
                 .out
                 .json(&json!({ "ok": false, "problems": problems }))?;
-            Err(Stop::Told)
+            Err(CommandError::Reported)
         }
         Err(stop) => Err(stop),
     }
 }
 
-fn show(plan: &Plan, config: &Config, context: &mut Context) -> Result<(), Stop> {
+fn show(plan: &Plan, config: &Config, context: &mut Context) -> Result<(), CommandError> {
     let out = &mut context.out;
     out.line(format!("store   {}", config.store.url.shown()))?;
     out.line(format!("listen  {}", config.server.listen))?;
@@ -58,7 +58,7 @@ fn show(plan: &Plan, config: &Config, context: &mut Context) -> Result<(), Stop>
     out.line(format!("ok: callable {listed}, not callable {unlisted}"))
 }
 
-/// What an operator should know of models that are callable all the same.
+/// What an operator should know about callable models.
 fn notes(plan: &Plan) -> Vec<(&str, &'static str)> {
     const TEXT: &str = "text tokens of its realtime sessions have no price (`input`, `output`)";
     const LONG_CACHE: &str =
@@ -142,7 +142,7 @@ fn price_text(card: &Value) -> String {
     }
 }
 
-/// Bounds and defaults first, then the keys in the order of the ledger, then what is left.
+/// The order of price keys: bounds and defaults, then the keys in the order of the ledger, then the rest.
 fn price_rank(name: &str) -> usize {
     let known = PriceKey::ALL.iter().position(|key| key.as_str() == name);
     match name {

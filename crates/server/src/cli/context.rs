@@ -1,20 +1,20 @@
-//! What a command works on: the configuration and the store it names.
+//! What a command works on: the configuration, and the store that it names.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use store::Store;
 
-use super::terminal::{Output, Stop};
+use super::terminal::{CommandError, Output};
 use crate::config::{self, Config};
 
 /// The file that is read when none is named.
 const CONFIG_FILE: &str = "tollgate.toml";
 
-/// What every command takes.
+/// The arguments of every command.
 #[derive(Debug, Args)]
 pub(super) struct Global {
-    /// The configuration file; ./tollgate.toml when not named.
+    /// The configuration file; ./tollgate.toml if left out.
     #[arg(
         long,
         global = true,
@@ -23,12 +23,12 @@ pub(super) struct Global {
         hide_env_values = true
     )]
     pub(super) config: Option<PathBuf>,
-    /// Answer in JSON instead of tables.
+    /// Print JSON instead of tables.
     #[arg(long, global = true)]
     pub(super) json: bool,
 }
 
-/// The common arguments of a command, and where its answer goes.
+/// The common arguments of a command, and its output.
 #[derive(Debug)]
 pub(super) struct Context {
     config: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(global: Global, out: Output) -> Self {
         Self {
-            // An empty variable names nothing.
+            // An empty variable counts as unset.
             config: global.config.filter(|file| !file.as_os_str().is_empty()),
             json: global.json,
             out,
@@ -47,10 +47,10 @@ impl Context {
     }
 
     /// The configuration, which must exist.
-    pub(super) fn config(&self) -> Result<Config, Stop> {
+    pub(super) fn config(&self) -> Result<Config, CommandError> {
         let file = self.config_file();
         if self.config.is_none() && !file.exists() {
-            return Err(Stop::message(format!(
+            return Err(CommandError::message(format!(
                 "there is no ./{CONFIG_FILE}. Name a configuration with --config FILE or \
                  TOLLGATE_CONFIG, begin with a copy of config/example.toml, or run `tollgate demo`, \
                  which needs none"
@@ -60,8 +60,8 @@ impl Context {
     }
 
     /// The store, beside a running server or alone. Without a configuration it is the embedded
-    /// default one. Faults elsewhere in the file do not keep anyone from, say, disabling a key.
-    pub(super) fn store(&self) -> Result<Store, Stop> {
+    /// default one. Problems elsewhere in the file do not prevent commands such as `key disable`.
+    pub(super) fn store(&self) -> Result<Store, CommandError> {
         let file = self.config_file();
         let settings = if self.config.is_none() && !file.exists() {
             Config::default().store_settings()

@@ -1,4 +1,4 @@
-//! Reads the command line and runs what it asks for.
+//! Reads the command line and runs the command.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,24 +11,24 @@ use super::args::{Cli, Command};
 use super::context::Context;
 #[cfg(feature = "sim")]
 use super::simulation::{demo, sim};
-use super::terminal::{Output, Stop};
+use super::terminal::{CommandError, Output};
 use super::{check, ledger, logs, serve, tasks};
 
-/// Runs the program. Answers go to standard output, complaints to standard error.
+/// Runs the program. Results go to standard output, errors to standard error.
 pub fn main() -> ExitCode {
     // A wrong command line ends here, with exit code 2.
     let cli = Cli::parse();
     match run(cli, Output::to(std::io::stdout().lock())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(stop) => {
-            // Nobody is left to tell when standard error is closed too.
+            // If standard error is closed too, there is nowhere left to report to.
             let _ = write!(std::io::stderr(), "{stop}");
             stop.exit_code()
         }
     }
 }
 
-pub(super) fn run(cli: Cli, out: Output) -> Result<(), Stop> {
+pub(super) fn run(cli: Cli, out: Output) -> Result<(), CommandError> {
     let mut context = Context::new(cli.global, out);
     match cli.command {
         #[cfg(feature = "sim")]
@@ -43,19 +43,19 @@ pub(super) fn run(cli: Cli, out: Output) -> Result<(), Stop> {
         #[cfg(feature = "sim")]
         Command::Sim(command) => on_all_cores()?.block_on(sim::run(command, &mut context)),
         #[cfg(not(feature = "sim"))]
-        Command::NoSimulator { .. } => Err(Stop::message(
+        Command::NoSimulator { .. } => Err(CommandError::message(
             "this build has no simulator; `demo` and `sim` need a build with the cargo feature `sim`",
         )),
     }
 }
 
-fn on_this_thread() -> Result<runtime::Runtime, Stop> {
+fn on_this_thread() -> Result<runtime::Runtime, CommandError> {
     Ok(runtime::Builder::new_current_thread()
         .enable_all()
         .build()?)
 }
 
-fn on_all_cores() -> Result<runtime::Runtime, Stop> {
+fn on_all_cores() -> Result<runtime::Runtime, CommandError> {
     Ok(runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 

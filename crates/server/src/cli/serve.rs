@@ -1,9 +1,9 @@
 //! `tollgate serve`: the gateway.
 
 use super::context::Context;
-use super::terminal::Stop;
+use super::terminal::CommandError;
 
-pub(super) async fn run(context: &Context) -> Result<(), Stop> {
+pub(super) async fn run(context: &Context) -> Result<(), CommandError> {
     let config = context.config()?;
     Ok(crate::serve::run(&config).await?)
 }

@@ -1,4 +1,4 @@
-//! `tollgate tasks`: asynchronous work, as operators see it.
+//! `tollgate tasks`: video tasks, as operators see them.
 
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
@@ -10,9 +10,9 @@ use store::{Store, TaskId, TaskListed, TaskQuery};
 
 use super::accounts::wallet;
 use super::context::Context;
-use super::terminal::{Patience, Side, Stop, Table, when};
+use super::terminal::{CommandError, Side, StoreRetry, Table, time};
 
-/// How often followed tasks are looked at.
+/// The pause between two lookups of followed tasks.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
 /// Cells of a full bar.
 const BAR_CELLS: usize = 20;
@@ -28,11 +28,11 @@ pub(super) enum Tasks {
         #[arg(value_name = "ID")]
         id: TaskId,
     },
-    /// Stay and show how tasks go on.
+    /// Stay and show the progress of tasks.
     Follow {
         #[command(flatten)]
         filter: Filter,
-        /// Leave when no task is open any more.
+        /// End when no task is open any more.
         #[arg(long)]
         drain: bool,
     },
@@ -49,18 +49,18 @@ pub(super) struct Filter {
     /// Only tasks of this protocol: video-a, omni, predict or content-task.
     #[arg(long)]
     protocol: Option<String>,
-    /// Only tasks that stand so, in their protocol's own word.
+    /// Only tasks with this status, as their protocol names it.
     #[arg(long)]
     status: Option<String>,
-    /// Only tasks that go on.
+    /// Only tasks that have not ended.
     #[arg(long)]
     open: bool,
-    /// At most so many, the newest.
+    /// At most this many, the newest.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }
 
-pub(super) async fn run(command: Tasks, context: &mut Context) -> Result<(), Stop> {
+pub(super) async fn run(command: Tasks, context: &mut Context) -> Result<(), CommandError> {
     let store = context.store()?;
     match command {
         Tasks::List(filter) => {
@@ -76,7 +76,7 @@ pub(super) async fn run(command: Tasks, context: &mut Context) -> Result<(), Sto
     }
 }
 
-async fn query(store: &Store, filter: &Filter) -> Result<TaskQuery, Stop> {
+async fn query(store: &Store, filter: &Filter) -> Result<TaskQuery, CommandError> {
     let wallet = match &filter.wallet {
         Some(name_or_id) => Some(wallet::find(store, name_or_id).await?.id),
         None => None,
@@ -93,29 +93,29 @@ async fn query(store: &Store, filter: &Filter) -> Result<TaskQuery, Stop> {
     })
 }
 
-/// Shows tasks again and again: the whole table on a terminal, elsewhere what has changed. An outage of the
-/// database is waited for.
+/// Shows tasks repeatedly: the whole table on a terminal, otherwise only changes. Waits while the database is
+/// away.
 async fn follow(
     store: &Store,
     query: &TaskQuery,
     drain: bool,
     context: &mut Context,
-) -> Result<(), Stop> {
+) -> Result<(), CommandError> {
     let is_live = !context.json && std::io::stdout().is_terminal();
     let open = TaskQuery {
         only_open: true,
         limit: 1,
         ..query.clone()
     };
-    let mut patience = Patience::default();
+    let mut retry = StoreRetry::default();
     let mut seen: HashMap<TaskId, (Box<str>, Option<u8>)> = HashMap::new();
     loop {
         let look = async || {
-            // First, so that the last look shows what was open at it.
+            // Looked up first, so that the last table shows the tasks that were open at that time.
             let is_drained = drain && store.tasks(open.clone()).await?.total == 0;
             Ok((is_drained, store.tasks(query.clone()).await?.tasks))
         };
-        let (is_drained, tasks) = patience.ask(look).await?;
+        let (is_drained, tasks) = retry.ask(look).await?;
         if is_live {
             context.out.line(FRESH_SCREEN)?;
             print(&tasks, context)?;
@@ -136,7 +136,7 @@ async fn follow(
     }
 }
 
-async fn show(store: &Store, id: TaskId, context: &mut Context) -> Result<(), Stop> {
+async fn show(store: &Store, id: TaskId, context: &mut Context) -> Result<(), CommandError> {
     let query = TaskQuery {
         ids: vec![id],
         with_hidden: true,
@@ -144,7 +144,7 @@ async fn show(store: &Store, id: TaskId, context: &mut Context) -> Result<(), St
         ..TaskQuery::default()
     };
     let task = store.tasks(query).await?.tasks.into_iter().next();
-    let task = task.ok_or_else(|| Stop::message(format!("no task `{id}`")))?;
+    let task = task.ok_or_else(|| CommandError::message(format!("no task `{id}`")))?;
     let snapshot = String::from_utf8_lossy(&task.snapshot).into_owned();
     if context.json {
         let mut whole: Value = members(&task)
@@ -158,9 +158,9 @@ async fn show(store: &Store, id: TaskId, context: &mut Context) -> Result<(), St
     for (name, value) in members(&task) {
         let shown = match (name, value) {
             (_, Value::Null) => continue,
-            ("created_at", _) => when::show(task.created_at),
-            ("next_at", _) => task.next_at.map(when::show).unwrap_or_default(),
-            ("ended_at", _) => task.ended_at.map(when::show).unwrap_or_default(),
+            ("created_at", _) => time::show(task.created_at),
+            ("next_at", _) => task.next_at.map(time::show).unwrap_or_default(),
+            ("ended_at", _) => task.ended_at.map(time::show).unwrap_or_default(),
             (_, Value::String(text)) => text,
             (_, other) => other.to_string(),
         };
@@ -170,7 +170,7 @@ async fn show(store: &Store, id: TaskId, context: &mut Context) -> Result<(), St
     context.out.table(&table)
 }
 
-fn print(tasks: &[TaskListed], context: &mut Context) -> Result<(), Stop> {
+fn print(tasks: &[TaskListed], context: &mut Context) -> Result<(), CommandError> {
     if context.json {
         let row = |task: &TaskListed| -> Value {
             let members = members(task).into_iter();
@@ -195,7 +195,7 @@ fn print(tasks: &[TaskListed], context: &mut Context) -> Result<(), Stop> {
     ]);
     for task in tasks {
         table.row([
-            when::show(task.created_at),
+            time::show(task.created_at),
             task.id.to_string(),
             task.protocol.to_string(),
             task.model.to_string(),

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::args::Cli;
 use super::run::run;
-use super::terminal::{Output, Stop};
+use super::terminal::{CommandError, Output};
 
 /// An operator in a folder with a configuration.
 struct Operator {
@@ -43,7 +43,7 @@ impl Operator {
     }
 
     /// What the command writes, and how it ends.
-    fn asks(&self, line: &str) -> (String, Result<(), Stop>) {
+    fn asks(&self, line: &str) -> (String, Result<(), CommandError>) {
         let config = self.config().join("t.toml");
         let words = ["tollgate", "--config", config.to_str().unwrap()];
         let cli = Cli::try_parse_from(words.into_iter().chain(line.split(' '))).unwrap();
@@ -206,7 +206,7 @@ fn a_check_tells_the_catalog_or_every_problem() {
         "{told}"
     );
     let (text, end) = operator.asks("check --json");
-    assert!(matches!(end, Err(Stop::Told)));
+    assert!(matches!(end, Err(CommandError::Reported)));
     let answer: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(answer["problems"][1]["key"], "server.node");
     // A key can be disabled while the file is being mended.
@@ -253,7 +253,7 @@ fn heads_are_written_once_compared_and_replaced_when_asked() {
     std::fs::write(&file, &other).unwrap();
     for update in ["", " --update"] {
         let (text, end) = operator.asks(&format!("{verify}{update} --json"));
-        assert!(matches!(end, Err(Stop::Told)), "{end:?}");
+        assert!(matches!(end, Err(CommandError::Reported)), "{end:?}");
         let report: Value = serde_json::from_str(&text).unwrap();
         let difference = &report["differences"][0];
         assert_eq!(difference["wallet"], first);

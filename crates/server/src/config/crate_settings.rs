@@ -1,4 +1,4 @@
-//! The settings of the parts below, taken from a configuration.
+//! Turns a configuration into the settings of the lower crates.
 
 use super::document::SecretSource;
 use super::load::Config;
@@ -23,7 +23,7 @@ impl Config {
         match &self.store.url {
             StoreUrl::File(path) => store::Location::File(path.clone()),
             StoreUrl::Server(url) => store::Location::Server(store::Server {
-                // One that is named and not there was reported when secrets were looked up.
+                // A missing password was reported when secrets were looked up.
                 password: self.store.password.as_ref().and_then(SecretSource::text),
                 ca_file: self.store.ca_file.clone(),
                 node: self.server.node.clone(),
@@ -36,7 +36,7 @@ impl Config {
     /// How the media storage is to be opened.
     pub fn media_settings(&self) -> store::MediaSettings {
         let media = &self.media;
-        // Those that are named and not there were reported when secrets were looked up.
+        // Missing credentials were reported when secrets were looked up.
         let text = |source: &Option<SecretSource>| {
             let text = source.as_ref().and_then(SecretSource::text);
             text.unwrap_or_default()
@@ -129,7 +129,7 @@ impl Config {
         }
     }
 
-    /// Whether both say the same, channels and models aside: only those are reloaded.
+    /// Whether two configurations differ only in what is reloaded: channels and models.
     pub fn differs_only_in_catalog(&self, other: &Self) -> bool {
         let without_catalog = |config: &Self| Self {
             channels: Vec::new(),
@@ -151,7 +151,7 @@ impl Config {
     }
 }
 
-/// The host of an address: nobody may reach our own parts through us.
+/// The host of an address. Callers must not reach our own services through us.
 fn host(address: &str) -> Option<String> {
     let uri: http::Uri = address.parse().ok()?;
     let bare = uri.host()?.trim_start_matches('[').trim_end_matches(']');

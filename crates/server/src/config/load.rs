@@ -1,4 +1,4 @@
-//! Reads a configuration file, reporting everything that is wrong with it at once.
+//! Reads a configuration file and reports all its problems at once.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ impl Config {
     }
 }
 
-/// How the store of this file is to be opened, whatever else is wrong with the file.
+/// The settings of the store, whatever other problems the file has.
 pub fn load_store_settings(file: &Path) -> Result<store::Settings, Vec<Problem>> {
     let text = read_text(file)?;
     let mut log = Log::new(file, &text);
@@ -72,13 +72,13 @@ pub(super) fn parse_in(
     for fault in &faults {
         log.report(fault.span(), "", fault.message());
     }
-    // A text that is no TOML has been repaired by guesses; what they would lead to only confuses.
+    // The parser recovers from a syntax error by guessing. Problems that result from a guess would confuse.
     if !faults.is_empty() {
         return Err(sorted(log.problems));
     }
     let mut config = read(document.get_ref(), &mut log);
     config.file = Some(file.to_owned());
-    // Secrets are looked up here too, so that their problems are told along with the others.
+    // Secrets are looked up here too, so that their problems are reported with the others.
     if let Err(problems) = plan::secrets(&config, environment) {
         log.problems.extend(problems);
     }

@@ -8,7 +8,7 @@ use store::{Digest, KeyChange, KeyId, KeyLimits, KeyRow, NewKey, Store};
 use super::view::{key_json, key_table};
 use super::{secret, wallet};
 use crate::cli::context::Context;
-use crate::cli::terminal::{Stop, When, when};
+use crate::cli::terminal::{CommandError, TimeArg, time};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Key {
@@ -17,7 +17,7 @@ pub(crate) enum Key {
         /// The wallet that pays, by name or id.
         #[arg(long, value_name = "NAME_OR_ID")]
         wallet: String,
-        /// What people call the key.
+        /// A name for people.
         #[arg(long)]
         name: Option<String>,
         /// What the key may spend in all.
@@ -32,9 +32,9 @@ pub(crate) enum Key {
         /// Requests in flight.
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
         concurrency: Option<u32>,
-        /// When it ends: 30d, 12h, 2s, or a time such as 2026-12-31T00:00:00Z.
-        #[arg(long, value_name = "WHEN", value_parser = when::parse)]
-        expires: Option<When>,
+        /// When the key expires: 30d, 12h, 2s, or a time such as 2026-12-31T00:00:00Z.
+        #[arg(long, value_name = "WHEN", value_parser = time::parse)]
+        expires: Option<TimeArg>,
     },
     /// List keys.
     List {
@@ -44,7 +44,7 @@ pub(crate) enum Key {
     },
     /// Show one key.
     Show { id: KeyId },
-    /// Change the limits of a key; `none` lifts one.
+    /// Change the limits of a key; `none` removes a limit.
     Update {
         id: KeyId,
         #[command(flatten)]
@@ -56,38 +56,38 @@ pub(crate) enum Key {
     Enable { id: KeyId },
 }
 
-/// At least one of these is wished.
+/// At least one of these is required.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct Changes {
-    /// What people call the key.
+    /// A name for people.
     #[arg(long)]
     name: Option<String>,
     /// What the key may spend in all, or `none`.
-    #[arg(long, value_name = "CREDITS", value_parser = wish_for_credits)]
-    limit: Option<Wish<Micro>>,
+    #[arg(long, value_name = "CREDITS", value_parser = credits_or_none)]
+    limit: Option<LimitChange<Micro>>,
     /// Requests per minute, or `none`.
-    #[arg(long, value_parser = wish_for_count)]
-    rpm: Option<Wish<u32>>,
+    #[arg(long, value_parser = count_or_none)]
+    rpm: Option<LimitChange<u32>>,
     /// Tokens per minute, or `none`.
-    #[arg(long, value_parser = wish_for_count)]
-    tpm: Option<Wish<u32>>,
+    #[arg(long, value_parser = count_or_none)]
+    tpm: Option<LimitChange<u32>>,
     /// Requests in flight, or `none`.
-    #[arg(long, value_parser = wish_for_count)]
-    concurrency: Option<Wish<u32>>,
-    /// When it ends: 30d, 2s, a time such as 2026-12-31T00:00:00Z, or `none`.
-    #[arg(long, value_name = "WHEN", value_parser = wish_for_time)]
-    expires: Option<Wish<When>>,
+    #[arg(long, value_parser = count_or_none)]
+    concurrency: Option<LimitChange<u32>>,
+    /// When the key expires: 30d, 2s, a time such as 2026-12-31T00:00:00Z, or `none`.
+    #[arg(long, value_name = "WHEN", value_parser = time_or_none)]
+    expires: Option<LimitChange<TimeArg>>,
 }
 
-/// A limit that is set, or lifted by the word `none`.
+/// A new value for a limit; the word `none` removes the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish<T> {
+pub(crate) enum LimitChange<T> {
     Set(T),
     Lift,
 }
 
-impl<T> Wish<T> {
+impl<T> LimitChange<T> {
     fn read(text: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result<Self, String> {
         match text {
             "none" => Ok(Self::Lift),
@@ -103,7 +103,7 @@ impl<T> Wish<T> {
     }
 }
 
-pub(crate) async fn run(command: Key, context: &mut Context) -> Result<(), Stop> {
+pub(crate) async fn run(command: Key, context: &mut Context) -> Result<(), CommandError> {
     let store = context.store()?;
     let row = match command {
         Key::Create {
@@ -123,7 +123,7 @@ pub(crate) async fn run(command: Key, context: &mut Context) -> Result<(), Stop>
                 expires_at: expires.map(expiry).transpose()?,
             };
             let (row, secret) = create(&store, &wallet, name, limits).await?;
-            return told_once(&row, &secret, context);
+            return show_secret_once(&row, &secret, context);
         }
         Key::List { wallet } => return list(&store, wallet.as_deref(), context).await,
         Key::Show { id } => find(&store, &id).await?,
@@ -138,13 +138,13 @@ pub(crate) async fn run(command: Key, context: &mut Context) -> Result<(), Stop>
     }
 }
 
-/// Makes a key; the secret leaves here and is stored nowhere.
+/// Creates a key. The secret is returned and stored nowhere.
 pub(crate) async fn create(
     store: &Store,
     wallet: &str,
     name: Option<String>,
     limits: KeyLimits,
-) -> Result<(KeyRow, String), Stop> {
+) -> Result<(KeyRow, String), CommandError> {
     let wallet = wallet::find(store, wallet).await?.id;
     let (secret, shown_prefix) = secret::fresh();
     let key = NewKey {
@@ -157,7 +157,7 @@ pub(crate) async fn create(
     Ok((store.create_key(key).await?, secret))
 }
 
-fn told_once(row: &KeyRow, secret: &str, context: &mut Context) -> Result<(), Stop> {
+fn show_secret_once(row: &KeyRow, secret: &str, context: &mut Context) -> Result<(), CommandError> {
     if context.json {
         let mut answer = key_json(row);
         answer["secret"] = json!(secret);
@@ -171,7 +171,11 @@ fn told_once(row: &KeyRow, secret: &str, context: &mut Context) -> Result<(), St
         .line("It is not stored and will not be shown again.")
 }
 
-async fn list(store: &Store, wallet: Option<&str>, context: &mut Context) -> Result<(), Stop> {
+async fn list(
+    store: &Store,
+    wallet: Option<&str>,
+    context: &mut Context,
+) -> Result<(), CommandError> {
     let wallet = match wallet {
         Some(name_or_id) => Some(wallet::find(store, name_or_id).await?.id),
         None => None,
@@ -185,48 +189,48 @@ async fn list(store: &Store, wallet: Option<&str>, context: &mut Context) -> Res
     }
 }
 
-async fn find(store: &Store, id: &KeyId) -> Result<KeyRow, Stop> {
+async fn find(store: &Store, id: &KeyId) -> Result<KeyRow, CommandError> {
     let found = store.find_key(id).await?;
-    found.ok_or_else(|| Stop::message(format!("no key `{id}`")))
+    found.ok_or_else(|| CommandError::message(format!("no key `{id}`")))
 }
 
 impl Changes {
-    fn read(self) -> Result<KeyChange, Stop> {
+    fn read(self) -> Result<KeyChange, CommandError> {
         let expires_at = match self.expires {
-            Some(Wish::Set(when)) => Some(Some(expiry(when)?)),
-            Some(Wish::Lift) => Some(None),
+            Some(LimitChange::Set(when)) => Some(Some(expiry(when)?)),
+            Some(LimitChange::Lift) => Some(None),
             None => None,
         };
         Ok(KeyChange {
             name: self.name.map(Some),
-            limit: self.limit.map(Wish::into_option),
-            rpm: self.rpm.map(Wish::into_option),
-            tpm: self.tpm.map(Wish::into_option),
-            concurrency: self.concurrency.map(Wish::into_option),
+            limit: self.limit.map(LimitChange::into_option),
+            rpm: self.rpm.map(LimitChange::into_option),
+            tpm: self.tpm.map(LimitChange::into_option),
+            concurrency: self.concurrency.map(LimitChange::into_option),
             expires_at,
         })
     }
 }
 
-fn expiry(when: When) -> Result<UnixMs, Stop> {
-    when.after(when::now())
-        .ok_or_else(|| Stop::message("that time lies beyond the calendar"))
+fn expiry(when: TimeArg) -> Result<UnixMs, CommandError> {
+    when.after(time::now())
+        .ok_or_else(|| CommandError::message("that time lies beyond the calendar"))
 }
 
-fn wish_for_credits(text: &str) -> Result<Wish<Micro>, String> {
-    Wish::read(text, wallet::credits)
+fn credits_or_none(text: &str) -> Result<LimitChange<Micro>, String> {
+    LimitChange::read(text, wallet::credits)
 }
 
-fn wish_for_count(text: &str) -> Result<Wish<u32>, String> {
-    Wish::read(text, |text| match text.parse::<u32>() {
+fn count_or_none(text: &str) -> Result<LimitChange<u32>, String> {
+    LimitChange::read(text, |text| match text.parse::<u32>() {
         Ok(0) => Err("must be above 0, or `none`".to_owned()),
         Ok(count) => Ok(count),
         Err(error) => Err(error.to_string()),
     })
 }
 
-fn wish_for_time(text: &str) -> Result<Wish<When>, String> {
-    Wish::read(text, when::parse)
+fn time_or_none(text: &str) -> Result<LimitChange<TimeArg>, String> {
+    LimitChange::read(text, time::parse)
 }
 
 #[cfg(test)]
@@ -235,13 +239,13 @@ mod tests {
 
     #[test]
     fn the_word_none_lifts_a_limit() {
-        assert_eq!(wish_for_count("none"), Ok(Wish::Lift));
-        assert_eq!(wish_for_count("7"), Ok(Wish::Set(7)));
-        assert_eq!(wish_for_credits("none"), Ok(Wish::Lift));
-        assert_eq!(wish_for_credits("0"), Ok(Wish::Set(Micro::ZERO)));
-        assert_eq!(wish_for_time("none"), Ok(Wish::Lift));
+        assert_eq!(count_or_none("none"), Ok(LimitChange::Lift));
+        assert_eq!(count_or_none("7"), Ok(LimitChange::Set(7)));
+        assert_eq!(credits_or_none("none"), Ok(LimitChange::Lift));
+        assert_eq!(credits_or_none("0"), Ok(LimitChange::Set(Micro::ZERO)));
+        assert_eq!(time_or_none("none"), Ok(LimitChange::Lift));
         for text in ["0", "-1", "many", ""] {
-            assert!(wish_for_count(text).is_err(), "{text}");
+            assert!(count_or_none(text).is_err(), "{text}");
         }
     }
 }

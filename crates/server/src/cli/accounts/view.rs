@@ -1,13 +1,13 @@
-//! Wallets and keys as answers: JSON with every amount in both spellings, as in the contract's
-//! balance, and rows of tables.
+//! Wallets and keys as JSON, with every amount in credits and in micro-credits like `GET /v1/balance`,
+//! and as rows of tables.
 
 use ledger::Balance;
 use serde_json::{Map, Value, json};
 use store::{KeyRow, WalletRow};
 
-use crate::cli::terminal::{Side, Table, when};
+use crate::cli::terminal::{Side, Table, time};
 
-/// A wallet with the members of the contract's balance, and what its open calls are exposed to.
+/// A wallet with the members of `GET /v1/balance`, and the exposure of its open calls.
 pub(crate) fn wallet_json(row: &WalletRow) -> Value {
     let mut members = Map::new();
     members.insert("id".to_owned(), json!(row.id));
@@ -20,7 +20,7 @@ pub(crate) fn wallet_json(row: &WalletRow) -> Value {
     Value::Object(members)
 }
 
-/// A key with the members of the contract's balance.
+/// A key with the members of `GET /v1/balance`.
 pub(crate) fn key_json(row: &KeyRow) -> Value {
     let mut members = Map::new();
     members.insert("id".to_owned(), json!(row.id));
@@ -60,7 +60,7 @@ pub(crate) fn wallet_table<'a>(rows: impl IntoIterator<Item = &'a WalletRow>) ->
             wallet.credit_used.to_string(),
             wallet.credit_limit.to_string(),
             wallet.total_available().to_string(),
-            when::show(row.created_at),
+            time::show(row.created_at),
         ]);
     }
     table
@@ -80,7 +80,7 @@ pub(crate) fn key_table<'a>(rows: impl IntoIterator<Item = &'a KeyRow>) -> Table
         ("CONCURRENCY", Side::Right),
         ("EXPIRES", Side::Left),
     ]);
-    let now = when::now();
+    let now = time::now();
     for row in rows {
         let key = &row.key;
         let status = match (key.enabled, key.is_expired(now)) {
@@ -99,13 +99,13 @@ pub(crate) fn key_table<'a>(rows: impl IntoIterator<Item = &'a KeyRow>) -> Table
             or_dash(key.rpm_limit),
             or_dash(key.tpm_limit),
             or_dash(key.concurrency_limit),
-            key.expires_at.map_or_else(|| "-".to_owned(), when::show),
+            key.expires_at.map_or_else(|| "-".to_owned(), time::show),
         ]);
     }
     table
 }
 
-/// The wallet's or the key's part of the contract's balance.
+/// The wallet's or the key's part of `GET /v1/balance`.
 fn part(wallet: &ledger::Wallet, key: &ledger::Key, name: &str) -> Map<String, Value> {
     let mut balance = json!(Balance::view(wallet, key));
     match balance.get_mut(name).map(Value::take) {

@@ -6,21 +6,21 @@ use store::{NewWallet, Store, WalletRow};
 
 use super::view::{wallet_json, wallet_table};
 use crate::cli::context::Context;
-use crate::cli::terminal::Stop;
+use crate::cli::terminal::CommandError;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Wallet {
     /// Create a wallet.
     Create {
-        /// A name that no other wallet has.
+        /// A unique name.
         name: String,
-        /// Paid credits to begin with.
+        /// The initial paid credits.
         #[arg(long, value_name = "CREDITS", default_value = "0", value_parser = credits)]
         balance: Micro,
-        /// Gift credits to begin with; they are spent first.
+        /// The initial gift credits; they are spent first.
         #[arg(long, value_name = "CREDITS", default_value = "0", value_parser = credits)]
         gift: Micro,
-        /// How many credits may be used beyond those.
+        /// How many credits may be used beyond these.
         #[arg(long, value_name = "CREDITS", default_value = "0", value_parser = credits)]
         credit_limit: Micro,
     },
@@ -35,9 +35,9 @@ pub(crate) enum Wallet {
     Topup {
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
-        #[arg(value_parser = some_credits)]
+        #[arg(value_parser = positive_credits)]
         amount: Micro,
-        /// Kept with the entry.
+        /// A note that is stored with the entry.
         #[arg(long, default_value = "")]
         note: String,
     },
@@ -45,20 +45,20 @@ pub(crate) enum Wallet {
     Gift {
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
-        #[arg(value_parser = some_credits)]
+        #[arg(value_parser = positive_credits)]
         amount: Micro,
-        /// Kept with the entry.
+        /// A note that is stored with the entry.
         #[arg(long, default_value = "")]
         note: String,
     },
-    /// Set how far the credit line goes.
+    /// Set the credit limit.
     CreditLimit {
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
         #[arg(value_parser = credits)]
         amount: Micro,
     },
-    /// Admit no more calls; what was admitted is finished and settled.
+    /// Admit no more calls; open calls are finished and settled.
     Disable {
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
@@ -70,7 +70,7 @@ pub(crate) enum Wallet {
     },
 }
 
-pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), Stop> {
+pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), CommandError> {
     let store = context.store()?;
     let row = match command {
         Wallet::List => return list(&store, context).await,
@@ -125,7 +125,7 @@ pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), St
     }
 }
 
-async fn list(store: &Store, context: &mut Context) -> Result<(), Stop> {
+async fn list(store: &Store, context: &mut Context) -> Result<(), CommandError> {
     let rows = store.wallets().await?;
     if context.json {
         let rows: Vec<_> = rows.iter().map(wallet_json).collect();
@@ -136,9 +136,9 @@ async fn list(store: &Store, context: &mut Context) -> Result<(), Stop> {
 }
 
 /// The wallet of that name or id.
-pub(crate) async fn find(store: &Store, name_or_id: &str) -> Result<WalletRow, Stop> {
+pub(crate) async fn find(store: &Store, name_or_id: &str) -> Result<WalletRow, CommandError> {
     let found = store.find_wallet(name_or_id).await?;
-    found.ok_or_else(|| Stop::message(format!("no wallet `{name_or_id}`")))
+    found.ok_or_else(|| CommandError::message(format!("no wallet `{name_or_id}`")))
 }
 
 /// An amount of credits, 0 included.
@@ -153,7 +153,7 @@ pub(crate) fn credits(text: &str) -> Result<Micro, String> {
 }
 
 /// An amount of credits above 0.
-fn some_credits(text: &str) -> Result<Micro, String> {
+fn positive_credits(text: &str) -> Result<Micro, String> {
     match credits(text)? {
         Micro::ZERO => Err("must be above 0".to_owned()),
         amount => Ok(amount),
@@ -172,7 +172,7 @@ mod tests {
         for text in ["", "-1", "0.0000001", "1e3", "ten", "99999999999999999"] {
             assert!(credits(text).is_err(), "{text}");
         }
-        assert!(some_credits("0").is_err());
-        assert!(some_credits("0.000001").is_ok());
+        assert!(positive_credits("0").is_err());
+        assert!(positive_credits("0.000001").is_ok());
     }
 }

@@ -4,7 +4,7 @@ use clap::Subcommand;
 
 use super::{report, reprice, verify};
 use crate::cli::context::Context;
-use crate::cli::terminal::Stop;
+use crate::cli::terminal::CommandError;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ledger {
@@ -16,7 +16,7 @@ pub(crate) enum Ledger {
     Reprice(reprice::Reprice),
 }
 
-pub(crate) async fn run(command: Ledger, context: &mut Context) -> Result<(), Stop> {
+pub(crate) async fn run(command: Ledger, context: &mut Context) -> Result<(), CommandError> {
     match command {
         Ledger::Verify(command) => verify::run(command, context).await,
         Ledger::Report(command) => report::run(command, context).await,

@@ -11,13 +11,13 @@ use std::path::Path;
 use store::{WalletHead, WalletId};
 use tempfile::NamedTempFile;
 
-use crate::cli::terminal::Stop;
+use crate::cli::terminal::CommandError;
 
 /// The first line.
 const TITLE: &str = "tollgate ledger heads 1";
 
-/// The heads in a file; nothing when there is no such file.
-pub(crate) fn read(file: &Path) -> Result<Option<Vec<WalletHead>>, Stop> {
+/// The heads in a file; `None` if the file does not exist.
+pub(crate) fn read(file: &Path) -> Result<Option<Vec<WalletHead>>, CommandError> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -28,14 +28,14 @@ pub(crate) fn read(file: &Path) -> Result<Option<Vec<WalletHead>>, Stop> {
 }
 
 /// Writes a file that does not exist.
-pub(crate) fn create(file: &Path, heads: &[WalletHead]) -> Result<(), Stop> {
+pub(crate) fn create(file: &Path, heads: &[WalletHead]) -> Result<(), CommandError> {
     let written = prepare(file, heads).map_err(|error| refused(file, &error))?;
     let kept = written.persist_noclobber(file);
     kept.map(drop).map_err(|error| refused(file, &error.error))
 }
 
 /// Replaces a file; it is never seen half-written.
-pub(crate) fn replace(file: &Path, heads: &[WalletHead]) -> Result<(), Stop> {
+pub(crate) fn replace(file: &Path, heads: &[WalletHead]) -> Result<(), CommandError> {
     let written = prepare(file, heads).map_err(|error| refused(file, &error))?;
     let kept = written.persist(file);
     kept.map(drop).map_err(|error| refused(file, &error.error))
@@ -92,8 +92,8 @@ fn parse_line(line: &str) -> Option<WalletHead> {
     words.next().is_none().then_some(head)
 }
 
-fn refused(file: &Path, reason: &impl std::fmt::Display) -> Stop {
-    Stop::message(format!("{}: {reason}", file.display()))
+fn refused(file: &Path, reason: &impl std::fmt::Display) -> CommandError {
+    CommandError::message(format!("{}: {reason}", file.display()))
 }
 
 #[cfg(test)]

@@ -7,15 +7,15 @@ use ledger::Micro;
 use serde_json::{Map, Value, json};
 use store::{EntryKind, EntryRow, PriceNumber, PriceRow};
 
-use super::span::{Span, day_of};
+use super::entry_range::{EntryRange, day_of};
 use crate::cli::context::Context;
-use crate::cli::terminal::{Side, Stop, Table};
+use crate::cli::terminal::{CommandError, Side, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct Report {
     #[command(flatten)]
-    span: Span,
-    /// What makes a line, in this order.
+    range: EntryRange,
+    /// What each line is about; also the order of the lines.
     #[arg(
         long,
         value_enum,
@@ -23,7 +23,7 @@ pub(crate) struct Report {
         default_value = "day,wallet,model"
     )]
     by: Vec<By>,
-    /// How it is written; --json is --format json.
+    /// The output format; --json is --format json.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
@@ -43,10 +43,10 @@ enum Format {
     Json,
 }
 
-pub(crate) async fn run(command: Report, context: &mut Context) -> Result<(), Stop> {
+pub(crate) async fn run(command: Report, context: &mut Context) -> Result<(), CommandError> {
     let store = context.store()?;
     let mut lines = Lines::new(command.by, &store.prices().await?);
-    command.span.each(&store, |entry| lines.add(entry)).await?;
+    command.range.each(&store, |entry| lines.add(entry)).await?;
     match command.format {
         _ if context.json => lines
             .rows()
@@ -83,7 +83,7 @@ struct Sums {
     output: u128,
     tool_calls: u128,
     charge: i128,
-    /// What abandoned calls had frozen: the house carries them.
+    /// What abandoned calls had frozen. Nobody is charged for them.
     abandoned_held: i128,
 }
 
@@ -279,7 +279,7 @@ impl Row<'_> {
         cells
     }
 
-    /// Counts as numbers; amounts as texts, like everywhere.
+    /// Counts as numbers, amounts as strings.
     fn json(&self) -> Value {
         let mut members = Map::new();
         for (by, name) in self.by.iter().zip(self.names) {
@@ -305,7 +305,7 @@ pub(crate) fn credits(micro: i128) -> String {
     )
 }
 
-/// A line of CSV; what needs quotes gets them.
+/// A line of CSV, with quotes around the cells that need them.
 fn csv(cells: &[String]) -> String {
     let quoted = cells.iter().map(|cell| {
         if cell.contains([',', '"', '\n', '\r']) {

@@ -7,21 +7,21 @@ use ledger::{Micro, PriceCard};
 use serde_json::json;
 use store::{EntryRow, PriceNumber, PriceRow, SettledUsage};
 
+use super::entry_range::{EntryRange, day_of};
 use super::report::credits;
-use super::span::{Span, day_of};
 use crate::cli::context::Context;
-use crate::cli::terminal::{Side, Stop, Table};
+use crate::cli::terminal::{CommandError, Side, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct Reprice {
     #[command(flatten)]
-    span: Span,
+    range: EntryRange,
 }
 
-pub(crate) async fn run(command: Reprice, context: &mut Context) -> Result<(), Stop> {
+pub(crate) async fn run(command: Reprice, context: &mut Context) -> Result<(), CommandError> {
     let store = context.store()?;
     let mut proof = Proof::new(&store.prices().await?);
-    command.span.each(&store, |entry| proof.add(entry)).await?;
+    command.range.each(&store, |entry| proof.add(entry)).await?;
     if context.json {
         context.out.json(&proof.json())?;
     } else {
@@ -36,7 +36,7 @@ pub(crate) async fn run(command: Reprice, context: &mut Context) -> Result<(), S
     if proof.differences.is_empty() {
         Ok(())
     } else {
-        Err(Stop::Told)
+        Err(CommandError::Reported)
     }
 }
 

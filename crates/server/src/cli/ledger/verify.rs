@@ -8,21 +8,21 @@ use store::VerifyReport;
 
 use super::heads;
 use crate::cli::context::Context;
-use crate::cli::terminal::{Side, Stop, Table};
+use crate::cli::terminal::{CommandError, Side, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Keep the heads of all wallets in this file, outside of the database. When the file does not exist, a clean
-    /// verification writes it. When it exists, each head in it must still be a hash of its wallet's chain, and
-    /// the file stays as it is.
+    /// Keep the heads of all wallets in this file, outside of the database. If the file does not exist, a
+    /// verification without differences writes it. If it exists, each head in it must still be a hash of its
+    /// wallet's chain, and the file is not changed.
     #[arg(long, value_name = "FILE")]
     heads: Option<PathBuf>,
-    /// Replace an existing file of heads by the present ones, when the verification is clean.
+    /// Replace the heads in an existing file by the current ones if there are no differences.
     #[arg(long, requires = "heads")]
     update: bool,
 }
 
-pub(crate) async fn run(command: Verify, context: &mut Context) -> Result<(), Stop> {
+pub(crate) async fn run(command: Verify, context: &mut Context) -> Result<(), CommandError> {
     let noted = match &command.heads {
         Some(file) => heads::read(file)?,
         None => None,
@@ -61,7 +61,7 @@ pub(crate) async fn run(command: Verify, context: &mut Context) -> Result<(), St
     if report.is_clean() {
         Ok(())
     } else {
-        Err(Stop::Told)
+        Err(CommandError::Reported)
     }
 }
 

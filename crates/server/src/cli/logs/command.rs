@@ -13,16 +13,16 @@ use store::{
 use super::explain::Explanation;
 use crate::cli::accounts::wallet;
 use crate::cli::context::Context;
-use crate::cli::terminal::{Patience, Side, Stop, Table, When, when};
+use crate::cli::terminal::{CommandError, Side, StoreRetry, Table, TimeArg, time};
 
-/// How often a followed journal is looked at.
+/// The pause between two lookups of a followed journal.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
-/// How much later than its neighbours' another node's row may come and still be shown.
+/// How late a row of another node may be written, after later rows, and still be shown.
 const LATE_MAX: Duration = Duration::from_secs(10);
-/// Rows of one look; the store gives no more.
+/// Rows of one lookup; the store returns no more.
 const PAGE_ROWS: u32 = 1_000;
 
-/// What the columns usually need, so that rows that come later stand below the first ones.
+/// The usual widths of the columns, so that later rows are aligned with the first ones.
 const ROW_WIDTHS: [usize; 8] = [20, 26, 20, 24, 6, 14, 9, 10];
 
 #[derive(Debug, Args)]
@@ -39,19 +39,19 @@ pub(crate) struct Logs {
     /// Only calls of this model.
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// Only calls that ended so: 429, or 4xx.
+    /// Only calls with this status: 429, or 4xx.
     #[arg(long, value_parser = statuses)]
     status: Option<StatusRange>,
-    /// Only calls that ended since: 15m, 2d, or a time such as 2026-12-31T00:00:00Z.
-    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
-    since: Option<When>,
-    /// Only calls that ended before.
-    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
-    until: Option<When>,
+    /// Only calls that ended after this time: 15m, 2d, or a time such as 2026-12-31T00:00:00Z.
+    #[arg(long, value_name = "WHEN", value_parser = time::parse)]
+    since: Option<TimeArg>,
+    /// Only calls that ended before this time.
+    #[arg(long, value_name = "WHEN", value_parser = time::parse)]
+    until: Option<TimeArg>,
     /// Only the call with this request id.
     #[arg(long, value_name = "REQUEST_ID")]
     request: Option<String>,
-    /// At most so many, the newest.
+    /// At most this many, the newest.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Stay and show calls as they end.
@@ -68,7 +68,7 @@ enum One {
     },
 }
 
-pub(crate) async fn run(command: Logs, context: &mut Context) -> Result<(), Stop> {
+pub(crate) async fn run(command: Logs, context: &mut Context) -> Result<(), CommandError> {
     let store = context.store()?;
     if let Some(One::Show { request }) = command.command {
         return show(&store, &request, context).await;
@@ -82,20 +82,20 @@ pub(crate) async fn run(command: Logs, context: &mut Context) -> Result<(), Stop
     Ok(())
 }
 
-/// Shows what comes, until the program is interrupted. An outage of the database is waited for; what was written
-/// behind it is shown then.
+/// Shows new rows until the program is interrupted. Waits while the database is away, and then shows the rows
+/// that were written meanwhile.
 async fn follow(
     store: &Store,
     mut query: JournalQuery,
     rows: &[JournalEntry],
     context: &mut Context,
-) -> Result<(), Stop> {
+) -> Result<(), CommandError> {
     let mut shown = Shown::default();
-    let mut patience = Patience::default();
+    let mut retry = StoreRetry::default();
     if let Some(last) = rows.last().map(|entry| entry.place) {
-        // What stood before it was not asked for.
+        // Earlier rows were not asked for, so they count as shown.
         query.after = Some(last.earlier(LATE_MAX));
-        let mut before = patience
+        let mut before = retry
             .ask(async || newest(store, &query, u32::MAX).await)
             .await?;
         before.retain(|entry| entry.place <= last);
@@ -104,24 +104,25 @@ async fn follow(
     loop {
         tokio::time::sleep(FOLLOW_PAUSE).await;
         query.after = shown.look_after();
-        let rows = patience
+        let rows = retry
             .ask(async || newest(store, &query, u32::MAX).await)
             .await?;
         print(&shown.keep_new(rows), Heading::Hidden, context)?;
     }
 }
 
-/// What a follower has seen lately: a row of another node may come late and stand before it.
+/// The places of the rows that were shown lately. A row of another node may be written late, at an earlier
+/// place.
 #[derive(Debug, Default)]
 struct Shown(BTreeSet<JournalPlace>);
 
 impl Shown {
-    /// From where on rows may still come.
+    /// The place after which new rows may still appear.
     fn look_after(&self) -> Option<JournalPlace> {
         self.0.last().map(|place| place.earlier(LATE_MAX))
     }
 
-    /// The rows that were not seen before.
+    /// The rows that were not shown before.
     fn keep_new(&mut self, mut rows: Vec<JournalEntry>) -> Vec<JournalEntry> {
         rows.retain(|entry| self.0.insert(entry.place));
         if let Some(place) = self.look_after() {
@@ -131,15 +132,15 @@ impl Shown {
     }
 }
 
-async fn query(store: &Store, command: &Logs) -> Result<JournalQuery, Stop> {
+async fn query(store: &Store, command: &Logs) -> Result<JournalQuery, CommandError> {
     let wallet = match &command.wallet {
         Some(name_or_id) => Some(wallet::find(store, name_or_id).await?.id),
         None => None,
     };
-    let time = |when: Option<When>| {
+    let time = |when: Option<TimeArg>| {
         let time = when.map(|when| {
-            when.before(when::now())
-                .ok_or_else(|| Stop::message("that time lies before the calendar"))
+            when.before(time::now())
+                .ok_or_else(|| CommandError::message("that time lies before the calendar"))
         });
         time.transpose()
     };
@@ -181,14 +182,14 @@ async fn newest(
     Ok(rows)
 }
 
-async fn show(store: &Store, request: &str, context: &mut Context) -> Result<(), Stop> {
+async fn show(store: &Store, request: &str, context: &mut Context) -> Result<(), CommandError> {
     let query = JournalQuery {
         request_id: Some(request.to_owned()),
         ..JournalQuery::default()
     };
     let entry = store.journal(query).await?.into_iter().next();
-    let entry =
-        entry.ok_or_else(|| Stop::message(format!("no call `{request}` in the journal")))?;
+    let entry = entry
+        .ok_or_else(|| CommandError::message(format!("no call `{request}` in the journal")))?;
     let explanation = Explanation::of(store, &entry.row).await?;
     if context.json {
         let mut whole = row_json(&entry.row);
@@ -201,7 +202,7 @@ async fn show(store: &Store, request: &str, context: &mut Context) -> Result<(),
     for (name, value) in members(&entry.row) {
         let shown = match (name, value) {
             (_, Value::Null) => continue,
-            ("at", _) => when::show(entry.row.at),
+            ("at", _) => time::show(entry.row.at),
             (_, Value::String(text)) => text,
             (_, other) => other.to_string(),
         };
@@ -217,7 +218,11 @@ enum Heading {
     Hidden,
 }
 
-fn print(rows: &[JournalEntry], heading: Heading, context: &mut Context) -> Result<(), Stop> {
+fn print(
+    rows: &[JournalEntry],
+    heading: Heading,
+    context: &mut Context,
+) -> Result<(), CommandError> {
     if context.json {
         let mut rows = rows.iter();
         return rows.try_for_each(|entry| context.out.json(&row_json(&entry.row)));
@@ -239,7 +244,7 @@ fn row_json(row: &JournalRow) -> Value {
         .collect()
 }
 
-/// One call with all its members, the ones asked for most first; amounts in both spellings.
+/// All members of a call, the most important first. Amounts are in credits and in micro-credits.
 fn members(row: &JournalRow) -> Vec<(&'static str, Value)> {
     let timings = &row.timings;
     vec![
@@ -290,7 +295,7 @@ fn row_table<'a>(rows: impl Iterator<Item = &'a JournalRow>) -> Table {
     for row in rows {
         let ended = row.code.as_deref().or(row.outcome.as_deref());
         table.row([
-            when::show(row.at),
+            time::show(row.at),
             row.request_id.to_string(),
             row.key
                 .map_or_else(|| "-".to_owned(), |key| key.to_string()),

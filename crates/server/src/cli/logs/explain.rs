@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use store::{Basis, CallRow, EntryQuery, EntryRow, JournalRow, PriceRow, Store};
 
 use crate::cli::context::Context;
-use crate::cli::terminal::{Side, Stop, Table, when};
+use crate::cli::terminal::{CommandError, Side, Table, time};
 
-/// A call with what the ledger knows of it.
+/// What the ledger knows about a call.
 pub(crate) struct Explanation {
-    /// The entry that ended its hold; none while the hold is open, or when there was none.
+    /// The entry that closed its hold; `None` while the hold is open, or if there was none.
     entry: Option<EntryRow>,
     price: Option<Priced>,
 }
 
-/// How a charge came about.
+/// How a charge was computed.
 struct Priced {
     version: PriceRow,
     lines: Vec<Line>,
@@ -25,7 +25,7 @@ struct Priced {
 }
 
 impl Explanation {
-    pub(crate) async fn of(store: &Store, row: &JournalRow) -> Result<Self, Stop> {
+    pub(crate) async fn of(store: &Store, row: &JournalRow) -> Result<Self, CommandError> {
         let Some(hold) = row.hold else {
             return Ok(Self {
                 entry: None,
@@ -44,7 +44,7 @@ impl Explanation {
         Ok(Self { entry, price })
     }
 
-    /// The members that stand beside those of the journal's row.
+    /// The members beside those of the journal row.
     pub(crate) fn members(&self) -> [(&'static str, Value); 2] {
         [
             (
@@ -58,7 +58,11 @@ impl Explanation {
         ]
     }
 
-    pub(crate) fn print(&self, row: &JournalRow, context: &mut Context) -> Result<(), Stop> {
+    pub(crate) fn print(
+        &self,
+        row: &JournalRow,
+        context: &mut Context,
+    ) -> Result<(), CommandError> {
         let out = &mut context.out;
         out.line("")?;
         out.table(&self.steps(row))?;
@@ -92,7 +96,7 @@ impl Explanation {
         table.row(["admission".to_owned(), admission]);
         if let Some(notes) = &row.route_notes {
             for note in notes.split("; ") {
-                // Words that the caller was not told are the upstream's; the others are misses.
+                // A note is a text of the upstream that the caller did not see, or a route that failed.
                 table.row(match note.strip_prefix("said: ") {
                     Some(words) => ["upstream".to_owned(), format!("said: {words}")],
                     None => ["route".to_owned(), format!("left {note}")],
@@ -117,7 +121,7 @@ impl Explanation {
                         "{} held by {} at {}",
                         call.held,
                         call.hold,
-                        when::show(call.opened_at)
+                        time::show(call.opened_at)
                     );
                     table.row(["hold".to_owned(), held]);
                 }
@@ -132,7 +136,7 @@ impl Explanation {
     }
 }
 
-async fn priced(store: &Store, call: &CallRow) -> Result<Option<Priced>, Stop> {
+async fn priced(store: &Store, call: &CallRow) -> Result<Option<Priced>, CommandError> {
     let Some(usage) = &call.usage else {
         return Ok(None);
     };

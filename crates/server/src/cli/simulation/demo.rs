@@ -17,7 +17,7 @@ use tracing_subscriber::filter::LevelFilter;
 use super::fetch;
 use crate::cli::accounts::key;
 use crate::cli::context::Context;
-use crate::cli::terminal::{Stop, with_sources};
+use crate::cli::terminal::{CommandError, with_sources};
 use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
 use crate::logging;
@@ -29,7 +29,7 @@ const MODEL: &str = "sim/chat";
 /// What the demo's wallet begins with.
 const BALANCE: Micro = Micro::new(100_000_000);
 const GIFT: Micro = Micro::new(5_000_000);
-/// Between the pieces of a stream, so that one can watch it.
+/// The pause between the pieces of a stream, so that one can watch it.
 const PACE: Duration = Duration::from_millis(25);
 
 #[derive(Debug, Args)]
@@ -40,12 +40,12 @@ pub(crate) struct Demo {
     /// Where health and metrics listen; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
     admin_listen: SocketAddr,
-    /// Where the data lies; a second start goes on with it.
+    /// The folder of the data; a second start continues with it.
     #[arg(long, value_name = "FOLDER", default_value = "tollgate-data")]
     data: PathBuf,
 }
 
-pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop> {
+pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), CommandError> {
     let stopped = until_stopped();
     logging::start(LevelFilter::WARN);
     let settings = sim::Settings {
@@ -66,7 +66,7 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop
     };
     let sample = Sample::take(&shown).await.map_err(|fault| {
         let why = with_sources(fault.as_ref());
-        Stop::message(format!("the sample call failed: {why}"))
+        CommandError::message(format!("the sample call failed: {why}"))
     })?;
     if context.json {
         context.out.json(&shown.json(&sample))?;
@@ -80,18 +80,18 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop
 }
 
 /// The same configuration that a file would make.
-fn config(upstream: SocketAddr, command: &Demo) -> Result<Config, Stop> {
+fn config(upstream: SocketAddr, command: &Demo) -> Result<Config, CommandError> {
     let text = include_str!("demo.toml").replace("SIM_ADDRESS", &upstream.to_string());
     let mut config = Config::parse(&text, &command.data.join("demo.toml"))?;
-    // It was read from no file, so there is none to watch for changes.
+    // There is no file to watch for changes.
     config.file = None;
     config.server.listen = command.listen;
     config.admin.listen = command.admin_listen;
     Ok(config)
 }
 
-/// Keys are shown once, so each start makes a new one and ends the last.
-async fn fresh_key(store: &Store) -> Result<String, Stop> {
+/// A key is shown once, so each start creates a new one and disables the last.
+async fn fresh_key(store: &Store) -> Result<String, CommandError> {
     let wallet = if let Some(wallet) = store.find_wallet(NAME).await? {
         wallet
     } else {
@@ -240,8 +240,8 @@ The key works until the demo is started again. Ctrl-C stops it; the data stays."
     }
 }
 
-/// The common troubles of a first start, with the way out.
-fn explained(error: StartError, command: &Demo) -> Stop {
+/// The common problems of a first start, with their solutions.
+fn explained(error: StartError, command: &Demo) -> CommandError {
     match error {
         StartError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
             let option = if address == command.listen {
@@ -249,13 +249,13 @@ fn explained(error: StartError, command: &Demo) -> Stop {
             } else {
                 "--admin-listen"
             };
-            Stop::message(format!(
+            CommandError::message(format!(
                 "{address} is in use by another program. Stop it, or take another port: \
                  tollgate demo {option} {}:0",
                 address.ip()
             ))
         }
-        StartError::Store(OpenError::Locked { .. }) => Stop::message(format!(
+        StartError::Store(OpenError::Locked { .. }) => CommandError::message(format!(
             "a gateway already runs on the data in {}. Stop it, or use another folder: \
              tollgate demo --data FOLDER",
             folder(&command.data)

@@ -7,7 +7,7 @@ use serde_json::json;
 use sim::Sim as Upstream;
 
 use crate::cli::context::Context;
-use crate::cli::terminal::Stop;
+use crate::cli::terminal::CommandError;
 use crate::serve::until_stopped;
 
 #[derive(Debug, Args)]
@@ -17,11 +17,12 @@ pub(crate) struct Sim {
     listen: SocketAddr,
 }
 
-pub(crate) async fn run(command: Sim, context: &mut Context) -> Result<(), Stop> {
+pub(crate) async fn run(command: Sim, context: &mut Context) -> Result<(), CommandError> {
     let stopped = until_stopped();
     let started = Upstream::start(command.listen).await;
-    let upstream = started
-        .map_err(|error| Stop::message(format!("cannot listen on {}: {error}", command.listen)))?;
+    let upstream = started.map_err(|error| {
+        CommandError::message(format!("cannot listen on {}: {error}", command.listen))
+    })?;
     let base_url = format!("{}/v1", upstream.url());
     if context.json {
         let answer = json!({ "address": upstream.address(), "base_url": base_url });

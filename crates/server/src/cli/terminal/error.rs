@@ -1,4 +1,4 @@
-//! Why a command ends without success.
+//! Why a command failed.
 
 use std::fmt;
 use std::io;
@@ -9,31 +9,31 @@ use store::{OpenError, StoreError};
 use crate::config::Problem;
 use crate::gateway::StartError;
 
-/// The end of a command that failed; each is told on standard error.
+/// Why a command failed. `main` prints it to standard error.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum CommandError {
     Message(String),
     Problems(Vec<Problem>),
-    /// The answer itself, already written, says what is wrong.
-    Told,
-    /// Whoever read our output has seen enough.
-    Unread,
+    /// The output that was already written says what is wrong.
+    Reported,
+    /// The reader of our output, such as `head`, has closed it. That is a success.
+    OutputClosed,
 }
 
-impl Stop {
+impl CommandError {
     pub(crate) fn message(text: impl Into<String>) -> Self {
         Self::Message(text.into())
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Message(_) | Self::Problems(_) | Self::Told => ExitCode::FAILURE,
-            Self::Unread => ExitCode::SUCCESS,
+            Self::Message(_) | Self::Problems(_) | Self::Reported => ExitCode::FAILURE,
+            Self::OutputClosed => ExitCode::SUCCESS,
         }
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Message(text) => writeln!(f, "tollgate: {text}"),
@@ -45,33 +45,33 @@ impl fmt::Display for Stop {
                 let noun = if count == 1 { "problem" } else { "problems" };
                 writeln!(f, "tollgate: {count} {noun} in the configuration")
             }
-            Self::Told | Self::Unread => Ok(()),
+            Self::Reported | Self::OutputClosed => Ok(()),
         }
     }
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::Unread;
+            return Self::OutputClosed;
         }
         Self::Message(error.to_string())
     }
 }
 
-impl From<OpenError> for Stop {
+impl From<OpenError> for CommandError {
     fn from(error: OpenError) -> Self {
         Self::Message(with_sources(&error))
     }
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         Self::Message(with_sources(&error))
     }
 }
 
-impl From<StartError> for Stop {
+impl From<StartError> for CommandError {
     fn from(error: StartError) -> Self {
         match error {
             StartError::Config(problems) => Self::Problems(problems),
@@ -80,13 +80,13 @@ impl From<StartError> for Stop {
     }
 }
 
-impl From<Vec<Problem>> for Stop {
+impl From<Vec<Problem>> for CommandError {
     fn from(problems: Vec<Problem>) -> Self {
         Self::Problems(problems)
     }
 }
 
-/// An error and what caused it, without saying the same twice.
+/// The text of an error and of its causes, without repetitions.
 pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

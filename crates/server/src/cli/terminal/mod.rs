@@ -2,14 +2,14 @@
 
 mod error;
 mod output;
-mod patience;
+mod store_retry;
 mod table;
-pub(super) mod when;
+pub(super) mod time;
 
-pub(super) use error::Stop;
+pub(super) use error::CommandError;
 #[cfg(feature = "sim")]
 pub(super) use error::with_sources;
 pub(super) use output::Output;
-pub(super) use patience::Patience;
+pub(super) use store_retry::StoreRetry;
 pub(super) use table::{Side, Table};
-pub(super) use when::When;
+pub(super) use time::TimeArg;

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 
-use super::error::Stop;
+use super::error::CommandError;
 use super::table::Table;
 
 /// Where answers go.
@@ -21,24 +21,24 @@ impl Output {
     }
 
     /// One JSON value on one line.
-    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Stop> {
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
         serde_json::to_writer(&mut self.out, value).map_err(io::Error::from)?;
         self.out.write_all(b"\n")?;
         Ok(self.out.flush()?)
     }
 
-    pub(crate) fn table(&mut self, table: &Table) -> Result<(), Stop> {
+    pub(crate) fn table(&mut self, table: &Table) -> Result<(), CommandError> {
         table.write(&mut self.out)?;
         Ok(self.out.flush()?)
     }
 
-    /// The rows alone, below a table that has been written before.
-    pub(crate) fn rows(&mut self, table: &Table) -> Result<(), Stop> {
+    /// The rows without a heading, to continue a table that was written before.
+    pub(crate) fn rows(&mut self, table: &Table) -> Result<(), CommandError> {
         table.write_rows(&mut self.out)?;
         Ok(self.out.flush()?)
     }
 
-    pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), Stop> {
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), CommandError> {
         writeln!(self.out, "{}", text.as_ref())?;
         Ok(self.out.flush()?)
     }

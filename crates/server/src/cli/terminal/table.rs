@@ -1,4 +1,4 @@
-//! Lines up columns for people.
+//! Tables with aligned columns.
 
 use std::io::{self, Write};
 
@@ -28,7 +28,7 @@ impl Table {
         Self::of(columns)
     }
 
-    /// A table whose columns depend on what was asked.
+    /// A table whose columns depend on the arguments of the command.
     pub(crate) fn of(columns: impl IntoIterator<Item = (&'static str, Side)>) -> Self {
         let columns = columns.into_iter().map(|(title, side)| Column {
             title,
@@ -41,7 +41,7 @@ impl Table {
         }
     }
 
-    /// Keeps columns at least so wide, for tables that go on.
+    /// Sets minimum widths, for tables that are continued later.
     pub(crate) fn at_least<const N: usize>(mut self, widths: [usize; N]) -> Self {
         for (column, width) in self.columns.iter_mut().zip(widths) {
             column.width_min = column.width_min.max(width);
@@ -98,7 +98,8 @@ impl Table {
     }
 }
 
-/// A name may hold anything; a line end or an escape sequence must not reach the terminal.
+/// Replaces control characters: a name may contain line ends and escape sequences, which must not reach the
+/// terminal.
 fn one_line(cell: String) -> String {
     if cell.chars().any(char::is_control) {
         cell.chars()

@@ -1,10 +1,10 @@
-//! Whether the most a call may cost can be known beforehand (N2).
+//! Whether the highest cost of a call can be known beforehand (N2).
 
 use ledger::{PriceCard, PriceKey};
 use protocol::{Base, Kind, Profile};
 use upstream::Protocol;
 
-/// `Err` says what the entry lacks, so that a call could neither be held nor billed.
+/// `Err` says what the entry lacks. Without it a call could be neither held nor billed.
 pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<(), String> {
     if let Err(missing) = price.billable_as(kind.as_str()) {
         return Err(missing.join("; "));
@@ -33,12 +33,12 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
             Err("a model of the base native-image needs `input` and `output`".to_owned())
         }
         Kind::Video => check_video(price, profile),
-        // What is read is counted before the call; voice is held step by step.
+        // Input is counted before the call; voice is held step by step.
         Kind::Text | Kind::Embedding | Kind::Image | Kind::Audio => Ok(()),
     }
 }
 
-/// Each video protocol bounds and tells its films in one measure, but for Omni, which has both.
+/// Each video protocol limits and reports its videos in one unit, except Omni, which has both.
 fn check_video(price: &PriceCard, profile: &Profile) -> Result<(), String> {
     // The built-in profiles bound the length of a video.
     if profile.base.is_none() && profile.durations.is_none() {

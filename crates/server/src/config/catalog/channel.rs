@@ -31,7 +31,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Where it is.
+    /// The configured address, or the preset's.
     pub fn base_url(&self) -> &str {
         let named = self.base_url.as_deref();
         named.or(self.preset.base_url()).unwrap_or_default()
@@ -48,7 +48,7 @@ impl Channel {
         self.counts_tokens.unwrap_or(self.preset.counts_tokens())
     }
 
-    /// What it speaks.
+    /// The configured protocols, or the preset's.
     pub fn protocols(&self) -> &[Protocol] {
         self.protocols
             .as_deref()
@@ -56,15 +56,15 @@ impl Channel {
     }
 }
 
-/// An entry as far as it could be read. One with a name and faults is still a name that a
-/// route may use: its faults are reported once, where they are.
+/// An entry, as far as it could be read. Routes may name an entry that has problems; these are reported
+/// once, at the entry.
 #[derive(Debug)]
 pub(crate) struct Draft {
     name: Option<At<String>>,
     channel: Option<Channel>,
 }
 
-/// All channel names of the file; `None` for an entry with faults of its own.
+/// The channels of the file by name; `None` for an entry with problems.
 pub(crate) type Named<'c> = BTreeMap<&'c str, Option<&'c Channel>>;
 
 pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> Draft {
@@ -125,7 +125,7 @@ pub(crate) fn by_name<'c>(drafts: &'c [Draft], log: &mut Log<'_>) -> Named<'c> {
     named
 }
 
-/// The entries without faults.
+/// The entries without problems.
 pub(crate) fn sound(drafts: Vec<Draft>) -> Vec<Channel> {
     drafts
         .into_iter()

@@ -27,12 +27,12 @@ pub struct Model {
     /// Unix seconds.
     pub created: i64,
     pub routes: Vec<RouteSpec>,
-    /// A model without a price is kept, and not listed.
+    /// A model without a price is not listed.
     pub price: Option<PriceCard>,
     pub profile: Profile,
 }
 
-/// An entry as far as it could be read.
+/// An entry, as far as it could be read.
 #[derive(Debug)]
 pub(crate) struct Draft {
     id: Option<At<String>>,
@@ -62,7 +62,7 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>, channels: &Named<'_>) -> D
     Draft { id, model }
 }
 
-/// The entries without faults; a second one of the same id is reported.
+/// The entries without problems; a second one of the same id is reported.
 pub(crate) fn sound(drafts: Vec<Draft>, log: &mut Log<'_>) -> Vec<Model> {
     let mut seen = std::collections::BTreeSet::new();
     for id in drafts.iter().filter_map(|draft| draft.id.as_ref()) {
@@ -113,7 +113,7 @@ fn check_channel(
     }
     let channel = match channels.get(name.value.as_str()) {
         Some(Some(channel)) => channel,
-        // Its own faults are reported where it stands.
+        // Its problems are reported at its own entry.
         Some(None) => return,
         None => {
             let message = match nearest(&name.value, channels.keys().copied()) {
@@ -152,7 +152,7 @@ fn names(protocols: &[Protocol], between: &str) -> String {
     names.join(between)
 }
 
-/// Ids stand in URLs, headers and metrics: plain characters, no empty part, no way upward.
+/// Ids are used in URLs, headers and metrics: plain characters, no empty part, no `..`.
 fn model_id(raw: &DeValue<'_>) -> Result<String, String> {
     let id = value::text(raw)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@+~/".contains(c);

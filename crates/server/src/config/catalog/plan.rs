@@ -1,4 +1,4 @@
-//! From settings to a running gateway's parts: live channels, callable models.
+//! The catalog of a configuration: live channels and callable models.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,7 @@ use crate::config::admin_token::AdminToken;
 use crate::config::document::{Environment, Found, Place, Problem, process_environment};
 use crate::config::load::Config;
 
-/// What a configuration comes to at this moment: secrets are looked up, models without a live
-/// channel are set aside.
+/// The channels and models that can be used now, with their secrets.
 #[derive(Debug)]
 pub struct Plan {
     /// The live channels only.
@@ -29,7 +28,7 @@ pub struct Plan {
     pub admin_token: Option<AdminToken>,
 }
 
-/// Looks up the secrets and puts the catalog together.
+/// Looks up the secrets and builds the catalog.
 pub fn resolve(config: &Config) -> Result<Plan, Vec<Problem>> {
     resolve_in(config, &process_environment)
 }
@@ -76,7 +75,7 @@ pub(crate) struct Secrets<'c> {
     credentials: BTreeMap<&'c str, Result<Option<Secret>, String>>,
 }
 
-/// Looks up every secret; what is there and cannot be one is a problem, what is absent is not.
+/// Looks up every secret. A secret that cannot be used is a problem; an absent one is not.
 pub(crate) fn secrets<'c>(
     config: &'c Config,
     environment: Environment<'_>,
@@ -96,8 +95,7 @@ pub(crate) fn secrets<'c>(
         credentials: BTreeMap::new(),
     };
     if let Some(token) = &config.admin.token {
-        // An absent token turns the admin API off, which is safe; an empty one looks like a
-        // token and is none (K8).
+        // An absent token turns the admin API off, which is safe. An empty one is a mistake (K8).
         match token.look(environment) {
             Ok(Found::Text(text)) => secrets.admin_token = Some(AdminToken::new(&text)),
             Ok(Found::Absent(_)) => {}
@@ -106,7 +104,7 @@ pub(crate) fn secrets<'c>(
             }
         }
     }
-    // Without these what they open cannot be used at all.
+    // The database and the bucket cannot be used without these.
     for (key, source) in [
         ("store.password", &config.store.password),
         ("media.access_key_id", &config.media.access_key_id),
@@ -123,7 +121,7 @@ pub(crate) fn secrets<'c>(
     for channel in &config.channels {
         let credential = match &channel.credential {
             None if channel.preset.needs_credential() => Err("no credential is named".to_owned()),
-            // Simulated upstreams ask for a key like the real ones, and take any.
+            // Simulated upstreams require a key like real ones, and accept any.
             None if channel.preset == Preset::Sim => Ok(Some(Secret::new("sim"))),
             None => Ok(None),
             Some(named) => match named.look(environment) {

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 
 use crate::config::document::{Section, kind_of, nearest};
 
-/// Reads a price card; each fault is told where it stands.
+/// Reads a price card and reports each problem at its place.
 pub(crate) fn read_price(
     section: &mut Section<'_, '_, '_>,
     key: &'static str,
@@ -42,8 +42,8 @@ pub(crate) fn read_price(
     }
 }
 
-/// Puts the names that tools are metered under in the place of their vendors' names; what is no
-/// tool would never be charged, so it is a fault.
+/// Replaces vendors' names of tools by the names that are metered. An unknown tool is a problem, because it
+/// would never be charged.
 fn name_tools(tools: &mut BTreeMap<String, PriceValue>) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     for (name, value) in std::mem::take(tools) {
@@ -67,7 +67,7 @@ fn name_tools(tools: &mut BTreeMap<String, PriceValue>) -> Vec<(String, String)>
     faults
 }
 
-/// The place, the full path and the sentence of a fault.
+/// The place, the full path and the message of a problem.
 fn told(
     card: &Spanned<DeValue<'_>>,
     path: &str,
@@ -91,7 +91,7 @@ fn told(
     (span_of(card, key), format!("{path}.{key}"), message)
 }
 
-/// Where a member such as `long_context[1].output` stands; of what is missing, where it should.
+/// The place of a member such as `long_context[1].output`, or of its parent if it is missing.
 fn span_of(card: &Spanned<DeValue<'_>>, path: &str) -> Range<usize> {
     let mut at = card;
     for step in path.split(['.', '[']) {

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use super::protocols;
 use crate::config::document::{Section, kind_of, nearest};
 
-/// Reads a profile member by member, so that each fault is told where it stands.
+/// Reads a profile member by member, to report each problem at its place.
 pub(crate) fn read_profile(
     section: &mut Section<'_, '_, '_>,
     key: &'static str,
@@ -65,7 +65,7 @@ fn fault(name: &str, error: &serde_json::Error) -> String {
     }
 }
 
-/// The same value as JSON, which is what the lower floors read.
+/// The same value as JSON, which `Profile` is read from.
 pub(crate) fn json_of(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => Value::from(text.as_ref()),
@@ -83,7 +83,7 @@ pub(crate) fn json_of(value: &DeValue<'_>) -> Value {
     }
 }
 
-/// The member names of a struct, as its `Deserialize` tells them.
+/// The member names of a struct, taken from its `Deserialize`.
 fn fields_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     struct Ask<'a>(&'a mut &'static [&'static str]);
 
@@ -111,7 +111,7 @@ fn fields_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     }
 
     let mut fields: &'static [&'static str] = &[];
-    // The answer is always the error above; the names are what it was for.
+    // This always fails, after it has stored the names.
     let _ = T::deserialize(Ask(&mut fields));
     fields
 }

@@ -1,12 +1,12 @@
-//! Finds the name someone probably meant.
+//! Suggests the name that was probably meant.
 
-/// The candidate most like `given`, if any is close enough to be a slip of the hand.
+/// The candidate nearest to `given`, if it is close enough to be a typing error.
 pub(crate) fn nearest<'a>(
     given: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A third of the letters may differ; a distance of 1 is always a slip, unless the name is
-    // so short that everything would be near.
+    // A third of the letters may differ. A distance of 1 is always a typing error, except for names so
+    // short that everything would be near.
     let distance_max = (given.chars().count() / 3).max(1);
     candidates
         .into_iter()

@@ -1,4 +1,4 @@
-//! Where a secret lies: in the environment or in a file, never in the configuration itself.
+//! Where a secret is kept: in the environment or in a file, never in the configuration itself.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -24,12 +24,12 @@ enum Home {
     File(PathBuf),
 }
 
-/// What a look at the source gave. Not `Debug`: it holds the secret.
+/// The result of a lookup. Not `Debug`, because it contains the secret.
 pub(crate) enum Found {
     Text(String),
-    /// Nothing is there; the sentence says what is missing.
+    /// There is no secret; the text says what is missing.
     Absent(String),
-    /// Something is there, and it is empty.
+    /// The secret is empty.
     Empty(String),
 }
 
@@ -42,7 +42,7 @@ impl SecretSource {
         }
     }
 
-    /// Looks the secret up. `Err` says why what is there cannot be a secret.
+    /// Looks up the secret. `Err` says why the text that was found cannot be a secret.
     pub(crate) fn look(&self, environment: Environment<'_>) -> Result<Found, String> {
         let text = match &self.home {
             Home::Env(name) => match environment(name) {
@@ -61,7 +61,7 @@ impl SecretSource {
         if text.is_empty() {
             return Ok(Found::Empty(format!("{self} is empty")));
         }
-        // A secret travels in a header, which carries no line ends.
+        // A secret is sent in a header, which cannot contain line ends.
         if !text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
             return Err(format!("{self} holds more than one line of plain text"));
         }
@@ -78,10 +78,10 @@ impl std::fmt::Display for SecretSource {
     }
 }
 
-/// How the environment is asked: by name, so that tests need not change the real one.
+/// Looks up an environment variable. Tests pass their own function.
 pub(crate) type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
 
-/// The environment of this process. A value that is no Unicode reads as empty, which every
+/// The environment of this process. A value that is not Unicode reads as empty, which every
 /// reader of secrets reports.
 pub(crate) fn process_environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.into_string().unwrap_or_default())

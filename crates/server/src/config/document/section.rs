@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 use super::nearest::nearest;
 use super::problem::{Lines, Place, Problem};
 
-/// Everything found out while one file is read.
+/// The problems of a file, collected while it is read.
 #[derive(Debug)]
 pub(crate) struct Log<'t> {
     file: &'t Path,
@@ -57,7 +57,7 @@ impl<'t> Log<'t> {
     }
 }
 
-/// A value and where it stands, for problems that show only later.
+/// A value and its place, for problems that are found later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
@@ -185,7 +185,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
             return self.take(key, read);
         }
         self.learn(key);
-        // A value that is no table at all has been reported already.
+        // A value that is not a table was reported already.
         if self.table.is_some() {
             let path = self.path_of(key);
             self.log.report(self.span.clone(), path, "is missing");
@@ -230,7 +230,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         Some(out)
     }
 
-    /// The value as it stands, for what another file knows how to read.
+    /// The unread value, for members that another file reads.
     pub(crate) fn raw(&mut self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
         self.learn(key);
         self.table.and_then(|table| table.get(key))
@@ -274,7 +274,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
             .report(self.span.clone(), self.path.as_str(), message);
     }
 
-    /// Reports the names that mean nothing here.
+    /// Reports unknown settings.
     pub(crate) fn end(self) {
         let Some(table) = self.table else { return };
         for (key, _) in table {
@@ -298,7 +298,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
     }
 }
 
-/// What stands there, without showing it: it may be a secret.
+/// The kind of a value. The value itself is not shown: it may be a secret.
 pub(crate) fn kind_of(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",

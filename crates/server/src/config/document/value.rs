@@ -1,7 +1,7 @@
 //! Reads single values: numbers, times, sizes, addresses.
 //!
-//! Each reader answers in a sentence that fits behind the name of a setting. A sentence never
-//! repeats a string from the file, for it may be a secret that was put in the wrong place.
+//! An error is a phrase that follows the name of a setting. It never repeats a string of the file, which
+//! may be a secret in the wrong place.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use upstream::Network;
 
 use super::section::kind_of;
 
-/// No wait is longer than 30 days: beyond it, sums of clock readings could overflow.
+/// 30 days. With longer times, sums of clock readings could overflow.
 const MILLIS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
 
 const LABEL_BYTES_MAX: usize = 64;
@@ -152,7 +152,7 @@ pub(crate) fn network(value: &DeValue<'_>) -> Result<Network, String> {
     text(value)?.parse()
 }
 
-/// One of a few words, named in the sentence when another stands there.
+/// One of a few words. The error names them.
 pub(crate) fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String> {
     let given = text(value)?;
     words

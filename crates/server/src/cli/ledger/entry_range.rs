@@ -1,38 +1,38 @@
-//! A stretch of the ledger: a day, or from one time to another.
+//! Which entries of the ledger a command reads: a day, or from one time to another.
 
 use clap::Args;
 use ledger::UnixMs;
 use store::{EntryQuery, EntryRow, Store};
 
 use crate::cli::accounts::wallet;
-use crate::cli::terminal::{Stop, When, when};
+use crate::cli::terminal::{CommandError, TimeArg, time};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Which entries a command looks at.
+/// Which entries a command reads.
 #[derive(Debug, Args)]
-pub(crate) struct Span {
+pub(crate) struct EntryRange {
     /// One day, in UTC: 2026-12-31.
     #[arg(long, value_name = "DATE", value_parser = day, conflicts_with_all = ["since", "until"])]
     day: Option<UnixMs>,
     /// From this time on: 30d, or a time such as 2026-12-31T00:00:00Z.
-    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
-    since: Option<When>,
+    #[arg(long, value_name = "WHEN", value_parser = time::parse)]
+    since: Option<TimeArg>,
     /// Before this time.
-    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
-    until: Option<When>,
+    #[arg(long, value_name = "WHEN", value_parser = time::parse)]
+    until: Option<TimeArg>,
     /// Only this wallet.
     #[arg(long, value_name = "NAME_OR_ID")]
     wallet: Option<String>,
 }
 
-impl Span {
+impl EntryRange {
     /// Visits the entries in the order of their posting, a page at a time.
     pub(crate) async fn each(
         &self,
         store: &Store,
         mut visit: impl FnMut(&EntryRow),
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let mut query = self.query(store).await?;
         loop {
             let page = store.entries(query.clone()).await?;
@@ -44,10 +44,10 @@ impl Span {
         }
     }
 
-    async fn query(&self, store: &Store) -> Result<EntryQuery, Stop> {
-        let before_the_calendar = || Stop::message("that time lies before the calendar");
-        let now = when::now();
-        let time = |when: Option<When>| {
+    async fn query(&self, store: &Store) -> Result<EntryQuery, CommandError> {
+        let before_the_calendar = || CommandError::message("that time lies before the calendar");
+        let now = time::now();
+        let time = |when: Option<TimeArg>| {
             when.map(|when| when.before(now).ok_or_else(before_the_calendar))
                 .transpose()
         };
@@ -70,12 +70,12 @@ impl Span {
 
 /// The day of a time, in UTC.
 pub(crate) fn day_of(at: UnixMs) -> String {
-    when::show(at).chars().take(10).collect()
+    time::show(at).chars().take(10).collect()
 }
 
 fn day(text: &str) -> Result<UnixMs, String> {
-    match when::parse(text) {
-        Ok(When::At(at)) if text.len() == 10 && at.get() % DAY_MS == 0 => Ok(at),
+    match time::parse(text) {
+        Ok(TimeArg::At(at)) if text.len() == 10 && at.get() % DAY_MS == 0 => Ok(at),
         _ => Err("write a day such as 2026-12-31".to_owned()),
     }
 }

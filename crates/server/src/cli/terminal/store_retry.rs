@@ -1,37 +1,37 @@
-//! For commands that follow something: they outlive an outage of the database.
+//! Repeats lookups while the database is away, for commands that follow something.
 
 use std::io::Write as _;
 use std::time::Duration;
 
 use store::StoreError;
 
-use super::error::Stop;
+use super::error::CommandError;
 
-/// The pause before a store that did not answer is asked again.
-const AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// The pause between two attempts.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Asks a store until it answers, and says so on standard error while it does not.
+/// Repeats a lookup until the store answers. Reports the start and the end of an outage on standard error.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct StoreRetry {
     is_away: bool,
-    again_after: Duration,
+    retry_delay: Duration,
 }
 
-impl Default for Patience {
+impl Default for StoreRetry {
     fn default() -> Self {
         Self {
             is_away: false,
-            again_after: AGAIN_AFTER,
+            retry_delay: RETRY_DELAY,
         }
     }
 }
 
-impl Patience {
-    /// What the store answers. Only what would fail again is an error.
+impl StoreRetry {
+    /// The answer of the store. Temporary errors are retried, others are returned.
     pub(crate) async fn ask<T>(
         &mut self,
         mut look: impl AsyncFnMut() -> Result<T, StoreError>,
-    ) -> Result<T, Stop> {
+    ) -> Result<T, CommandError> {
         loop {
             match look().await {
                 Ok(found) => {
@@ -44,7 +44,7 @@ impl Patience {
                     if !std::mem::replace(&mut self.is_away, true) {
                         say(&format!("waiting for the database: {error}"));
                     }
-                    tokio::time::sleep(self.again_after).await;
+                    tokio::time::sleep(self.retry_delay).await;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -53,7 +53,7 @@ impl Patience {
 }
 
 fn say(text: &str) {
-    // Nobody is left to tell when standard error is closed.
+    // If standard error is closed too, there is nowhere left to report to.
     let _ = writeln!(std::io::stderr(), "tollgate: {text}");
 }
 
@@ -63,12 +63,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_passes_is_waited_for_and_what_stays_is_an_error() {
-        let mut patience = Patience {
-            again_after: Duration::ZERO,
-            ..Patience::default()
+        let mut retry = StoreRetry {
+            retry_delay: Duration::ZERO,
+            ..StoreRetry::default()
         };
         let mut asked = 0;
-        let found = patience
+        let found = retry
             .ask(async || {
                 asked += 1;
                 match asked {
@@ -78,10 +78,8 @@ mod tests {
             })
             .await;
         assert!(matches!(found, Ok(4)));
-        assert!(!patience.is_away);
-        let refused = patience
-            .ask(async || Err::<(), _>(StoreError::Overflow))
-            .await;
-        assert!(matches!(refused, Err(Stop::Message(_))));
+        assert!(!retry.is_away);
+        let refused = retry.ask(async || Err::<(), _>(StoreError::Overflow)).await;
+        assert!(matches!(refused, Err(CommandError::Message(_))));
     }
 }

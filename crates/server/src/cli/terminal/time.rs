@@ -1,40 +1,40 @@
-//! Points in time as people write them: `30d` from now, or a date.
+//! Times as people write them: `30d` from now, or a date.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use ledger::UnixMs;
 
-/// A time given on the command line, before the clock is known.
+/// A time of the command line, not yet related to the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum TimeArg {
     At(UnixMs),
     /// Milliseconds from now: ahead for an expiry, back for `--since`.
-    Span(i64),
+    FromNow(i64),
 }
 
-impl When {
+impl TimeArg {
     pub(crate) fn after(self, now: UnixMs) -> Option<UnixMs> {
         match self {
             Self::At(time) => Some(time),
-            Self::Span(millis) => now.get().checked_add(millis).map(UnixMs::new),
+            Self::FromNow(millis) => now.get().checked_add(millis).map(UnixMs::new),
         }
     }
 
     pub(crate) fn before(self, now: UnixMs) -> Option<UnixMs> {
         match self {
             Self::At(time) => Some(time),
-            Self::Span(millis) => now.get().checked_sub(millis).map(UnixMs::new),
+            Self::FromNow(millis) => now.get().checked_sub(millis).map(UnixMs::new),
         }
     }
 }
 
-/// Reads `30d`, `12h`, `15m`, `2s`, `2w`, `2026-12-31`, `2026-12-31T10:00:00Z`; without a zone
-/// it is UTC.
-pub(crate) fn parse(text: &str) -> Result<When, String> {
+/// Reads `30d`, `12h`, `15m`, `2s`, `2w`, `2026-12-31`, `2026-12-31T10:00:00Z`. A time without a
+/// zone is UTC.
+pub(crate) fn parse(text: &str) -> Result<TimeArg, String> {
     let text = text.trim();
     if let Some(millis) = span(text) {
-        return Ok(When::Span(millis));
+        return Ok(TimeArg::FromNow(millis));
     }
     let time = text
         .parse::<Timestamp>()
@@ -45,7 +45,7 @@ pub(crate) fn parse(text: &str) -> Result<When, String> {
         .map_err(
             |_| "write a span such as 30d, 12h or 2s, or a time such as 2026-12-31T10:00:00Z",
         )?;
-    Ok(When::At(UnixMs::new(time.as_millisecond())))
+    Ok(TimeArg::At(UnixMs::new(time.as_millisecond())))
 }
 
 /// A time for people, in UTC.
@@ -56,7 +56,7 @@ pub(crate) fn show(time: UnixMs) -> String {
     )
 }
 
-/// The clock on the wall, for what people see and for expiry.
+/// The wall clock, for output and for expiry times.
 pub(crate) fn now() -> UnixMs {
     engine::clock::now()
 }
@@ -87,19 +87,19 @@ mod tests {
     fn spans_and_times_are_read() {
         let day = 24 * 3600 * 1000;
         for (text, expected) in [
-            ("2s", When::Span(2000)),
-            ("15m", When::Span(900_000)),
-            ("12h", When::Span(day / 2)),
-            ("30d", When::Span(30 * day)),
-            ("2w", When::Span(14 * day)),
-            ("0s", When::Span(0)),
-            ("1970-01-02", When::At(UnixMs::new(day))),
-            ("1970-01-02T00:00:01Z", When::At(UnixMs::new(day + 1000))),
+            ("2s", TimeArg::FromNow(2000)),
+            ("15m", TimeArg::FromNow(900_000)),
+            ("12h", TimeArg::FromNow(day / 2)),
+            ("30d", TimeArg::FromNow(30 * day)),
+            ("2w", TimeArg::FromNow(14 * day)),
+            ("0s", TimeArg::FromNow(0)),
+            ("1970-01-02", TimeArg::At(UnixMs::new(day))),
+            ("1970-01-02T00:00:01Z", TimeArg::At(UnixMs::new(day + 1000))),
             (
                 "1970-01-02T01:00:01+01:00",
-                When::At(UnixMs::new(day + 1000)),
+                TimeArg::At(UnixMs::new(day + 1000)),
             ),
-            ("1970-01-02 00:00:01", When::At(UnixMs::new(day + 1000))),
+            ("1970-01-02 00:00:01", TimeArg::At(UnixMs::new(day + 1000))),
         ] {
             assert_eq!(parse(text), Ok(expected), "{text}");
         }
@@ -125,9 +125,9 @@ mod tests {
     #[test]
     fn a_span_counts_from_now_in_both_directions() {
         let now = UnixMs::new(10_000);
-        assert_eq!(When::Span(2000).after(now), Some(UnixMs::new(12_000)));
-        assert_eq!(When::Span(2000).before(now), Some(UnixMs::new(8_000)));
-        assert_eq!(When::Span(i64::MAX).after(now), None);
+        assert_eq!(TimeArg::FromNow(2000).after(now), Some(UnixMs::new(12_000)));
+        assert_eq!(TimeArg::FromNow(2000).before(now), Some(UnixMs::new(8_000)));
+        assert_eq!(TimeArg::FromNow(i64::MAX).after(now), None);
         assert_eq!(show(UnixMs::new(0)), "1970-01-01 00:00:00Z");
     }
 }

@@ -207,11 +207,11 @@ fn decisions(body: &Bytes) -> Vec<String> {
         let request = embeddings::read_named_request(body, PUBLIC, batch);
         all.push(told(request, |it| it.model));
     }
-    for asked in [images::Asked::Generation, images::Asked::Edit] {
+    for asked in [images::Operation::Generation, images::Operation::Edit] {
         all.push(told(images::read_json(asked, body), |it| {
             format!(
                 "{} {} {} {:?}",
-                it.model, it.stream, it.prompt_tokens, it.wants
+                it.model, it.stream, it.prompt_tokens, it.options
             )
         }));
     }

@@ -43,7 +43,7 @@ fn counted<T: PartialEq + std::fmt::Debug>(
         };
         let found = match check(&mut file) {
             Ok(found) => Some(found),
-            Err(Fault::Bad(_)) => None,
+            Err(Fault::Invalid(_)) => None,
             Err(Fault::Unreadable(error)) => panic!("{error} from a reader that never fails"),
         };
         (found, file.read)

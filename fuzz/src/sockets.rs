@@ -1,7 +1,7 @@
 //! Properties of the metering of WebSocket sessions.
 
 use protocol::scrub::Names;
-use protocol::voice::{Frame, Listened, Reading, Verdict, Watch};
+use protocol::voice::{AudioEncoding, Frame, Reading, Verdict, Watch};
 use serde_json::Value;
 
 const PUBLIC: &str = "maker/public";
@@ -13,7 +13,7 @@ const PUBLIC: &str = "maker/public";
 /// client, `u` and `d` those of the upstream, and `t` advances the time by a quarter of a second
 /// for each letter.
 pub fn socket_watch(data: &[u8]) {
-    let listened = Listened::read(None, None, None, None).expect("all of them have defaults");
+    let listened = AudioEncoding::read(None, None, None, None).expect("all of them have defaults");
     for mut watch in [
         Watch::realtime(PUBLIC),
         Watch::speech(),

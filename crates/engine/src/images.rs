@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderValue;
 use protocol::count::IMAGE_TOKENS;
-use protocol::images::{self, Asked, Family, Grade, Request, Rewriter};
+use protocol::images::{self, Family, Grade, Operation, Request, Rewriter};
 use protocol::multipart::Form;
 use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
@@ -31,7 +31,7 @@ use crate::text::capability_check::refuse_unpriced_tools;
 #[derive(Debug)]
 pub struct ImagesCall {
     pub arrival: Arrival,
-    pub asked: Asked,
+    pub asked: Operation,
     pub body: ImagesBody,
 }
 
@@ -60,7 +60,7 @@ impl Engine {
 
 fn prepare(
     engine: &Engine,
-    asked: Asked,
+    asked: Operation,
     body: ImagesBody,
     record: &mut Record,
 ) -> Result<Prepared<Images>, Failure> {
@@ -86,10 +86,10 @@ fn prepare(
     let (prompt_tokens_max, tools) = (request.prompt_tokens_max, request.tools);
     let metering = PictureMetering {
         prompt_tokens: request.prompt_tokens,
-        source_tokens: request.wants.sources.saturating_mul(IMAGE_TOKENS),
+        source_tokens: request.options.sources.saturating_mul(IMAGE_TOKENS),
         // The configuration requires this value for a model that is billed by tokens.
         image_tokens_max: model.profile.image_tokens_max.unwrap_or(0),
-        asked: Grade::asked(&request.wants, family),
+        asked: Grade::requested(&request.options, family),
         held: request.images_max(family),
         has_text: false,
     };
@@ -141,9 +141,9 @@ impl CallKind for Images {
         // Random, so that no file contains it.
         let boundary: String = ids::fresh("form-");
         let encoded = self.request.write(self.family, &route.model, &boundary)?;
-        let endpoint = match encoded.asked {
-            Asked::Generation => Endpoint::ImageGenerations,
-            Asked::Edit => Endpoint::ImageEdits,
+        let endpoint = match encoded.operation {
+            Operation::Generation => Endpoint::ImageGenerations,
+            Operation::Edit => Endpoint::ImageEdits,
         };
         let mut call = UpstreamRequest::json(endpoint, Arc::clone(&route.model), encoded.pieces);
         if let Some(content_type) = encoded.content_type {

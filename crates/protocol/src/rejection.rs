@@ -88,52 +88,52 @@ const LOG_CHARS_MAX: usize = 2_000;
 
 /// Reads the error response of an upstream.
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
-    let complaint = Complaint::read(body);
+    let error_body = ErrorBody::read(body);
     let fault = match status {
-        _ if complaint.is_ours() => Fault::Ours,
+        _ if error_body.is_ours() => Fault::Ours,
         // Some upstreams reject content with the status of a bad credential.
-        401..=404 if complaint.says_policy() => Fault::Request(400),
+        401..=404 if error_body.says_policy() => Fault::Request(400),
         401..=404 | 407 | 421 => Fault::Ours,
         408 => Fault::Silence,
         429 | 529 => Fault::Overload,
-        400..=498 if complaint.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(status),
+        400..=498 if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(status),
         400..=498 => Fault::Request(status),
         // Some servers report this as an internal error.
-        500 if complaint.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
-        _ if complaint.says(&OVERLOAD) => Fault::Overload,
+        500 if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
+        _ if error_body.says(&OVERLOAD) => Fault::Overload,
         _ => Fault::Upstream,
     };
-    let cause = format!("status {status}: {}", complaint.for_log());
-    complaint.into_failure(fault, names).because(cause)
+    let cause = format!("status {status}: {}", error_body.for_log());
+    error_body.into_failure(fault, names).because(cause)
 }
 
 /// Whether an error body says that the upstream rejected the gateway and not the client.
 pub(crate) fn is_ours(body: &[u8]) -> bool {
-    Complaint::read(body).is_ours()
+    ErrorBody::read(body).is_ours()
 }
 
 /// Reads an error that was sent in place of an answer with status 200. `error` is the error object.
 /// The upstream's name for the model is not known here, so its message is only logged.
 pub fn read_event(error: &[u8], public_model: &str) -> Failure {
     let names = Names::of_model("", public_model);
-    let complaint = Complaint::read(error);
-    let fault = match complaint.status() {
-        _ if complaint.is_ours() => Fault::Ours,
-        _ if complaint.says_policy() => Fault::Request(400),
+    let error_body = ErrorBody::read(error);
+    let fault = match error_body.status() {
+        _ if error_body.is_ours() => Fault::Ours,
+        _ if error_body.says_policy() => Fault::Request(400),
         Some(401..=404) => Fault::Ours,
         Some(429 | 503 | 529) => Fault::Overload,
-        _ if complaint.says(&OVERLOAD) => Fault::Overload,
+        _ if error_body.says(&OVERLOAD) => Fault::Overload,
         Some(408 | 504) => Fault::Silence,
-        _ if complaint.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
+        _ if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
         Some(status @ (400 | 409..=498)) => Fault::Request(status),
-        None if complaint.blames_request() => Fault::Request(400),
+        None if error_body.blames_request() => Fault::Request(400),
         _ => Fault::Upstream,
     };
-    let cause = format!("error in a 200: {}", complaint.for_log());
+    let cause = format!("error in a 200: {}", error_body.for_log());
     // The client sees the kind of error, but not the upstream's message.
     let failure = match fault {
-        Fault::Request(status) => Failure::upstream_rejected(status, complaint.in_our_words()),
-        other => Complaint::default().into_failure(other, names),
+        Fault::Request(status) => Failure::upstream_rejected(status, error_body.generic_message()),
+        other => ErrorBody::default().into_failure(other, names),
     };
     failure.because(cause)
 }
@@ -163,14 +163,14 @@ enum Fault {
 
 /// An error body, as far as it could be read.
 #[derive(Default)]
-struct Complaint {
+struct ErrorBody {
     message: Option<String>,
     param: Option<String>,
     /// The words that classify the error: type, code, status, reason. In lower case.
     words: Vec<String>,
 }
 
-impl Complaint {
+impl ErrorBody {
     fn read(body: &[u8]) -> Self {
         let Some(value) = parse(body) else {
             return Self::default();
@@ -250,7 +250,7 @@ impl Complaint {
     }
 
     /// The message for the client if the upstream's own text cannot be shown.
-    fn in_our_words(&self) -> &'static str {
+    fn generic_message(&self) -> &'static str {
         let lower = self.lower_message();
         let says = |words: &[&str], phrases: &[&str]| {
             self.says(words) || phrases.iter().any(|phrase| lower.contains(phrase))
@@ -280,7 +280,7 @@ impl Complaint {
                         Failure::context_length_exceeded(status, explained)
                     }
                     (_, Some(explained)) => Failure::upstream_rejected(status, explained),
-                    (_, None) => Failure::upstream_rejected(status, self.in_our_words()),
+                    (_, None) => Failure::upstream_rejected(status, self.generic_message()),
                 };
                 let param = self.param.as_deref();
                 match param.and_then(|path| explain_path(path, names)) {

@@ -240,7 +240,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
 
 /// The state of the splitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum At {
+enum State {
     #[default]
     LineStart,
     InLine,
@@ -258,7 +258,7 @@ pub struct Splitter {
     chunk: Bytes,
     /// How far `chunk` was searched.
     scanned: usize,
-    at: At,
+    at: State,
     lines: Lines,
     event_bytes_max: usize,
 }
@@ -276,7 +276,7 @@ impl Splitter {
             carry: BytesMut::new(),
             chunk: Bytes::new(),
             scanned: 0,
-            at: At::LineStart,
+            at: State::LineStart,
             lines: Lines::default(),
             event_bytes_max,
         }
@@ -300,7 +300,7 @@ impl Splitter {
             let whole = self.carry.is_empty();
             let part = self.chunk.split_to(self.scanned);
             self.scanned = 0;
-            self.at = At::LineStart;
+            self.at = State::LineStart;
             let bytes = if whole {
                 part
             } else {
@@ -342,10 +342,10 @@ impl Splitter {
         if lines.count == 0 {
             lines.first = self.carry.len();
         }
-        if self.at == At::InLine {
+        if self.at == State::InLine {
             lines.count += 1;
         }
-        self.at = At::LineStart;
+        self.at = State::LineStart;
         let bytes = std::mem::take(&mut self.carry).freeze();
         (!bytes.is_empty()).then_some(Frame { bytes, lines })
     }
@@ -354,16 +354,16 @@ impl Splitter {
     fn scan(&mut self) -> bool {
         while let Some(&byte) = self.chunk.get(self.scanned) {
             match (self.at, byte) {
-                (At::LineStart, b'\n') => {
+                (State::LineStart, b'\n') => {
                     self.scanned += 1;
                     return true;
                 }
-                (At::LineStart, b'\r') => {
+                (State::LineStart, b'\r') => {
                     self.scanned += 1;
-                    self.at = At::FrameReturn;
+                    self.at = State::FrameReturn;
                 }
-                (At::LineStart, _) => self.at = At::InLine,
-                (At::InLine, _) => {
+                (State::LineStart, _) => self.at = State::InLine,
+                (State::InLine, _) => {
                     let rest = self.chunk.get(self.scanned..).unwrap_or_default();
                     let Some(length) = memchr::memchr2(b'\n', b'\r', rest) else {
                         self.scanned = self.chunk.len();
@@ -375,14 +375,18 @@ impl Splitter {
                     }
                     self.lines.count += 1;
                     let feed = self.chunk.get(end) == Some(&b'\n');
-                    self.at = if feed { At::LineStart } else { At::LineReturn };
+                    self.at = if feed {
+                        State::LineStart
+                    } else {
+                        State::LineReturn
+                    };
                     self.scanned = end + 1;
                 }
-                (At::LineReturn, _) => {
+                (State::LineReturn, _) => {
                     self.scanned += usize::from(byte == b'\n');
-                    self.at = At::LineStart;
+                    self.at = State::LineStart;
                 }
-                (At::FrameReturn, _) => {
+                (State::FrameReturn, _) => {
                     self.scanned += usize::from(byte == b'\n');
                     return true;
                 }

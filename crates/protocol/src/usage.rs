@@ -69,7 +69,7 @@ impl Usage {
 
     /// Whether the report tells something. Some upstreams put zeros where they do not know, so zeros
     /// beside output are no report.
-    pub(crate) fn tells(&self, has_output: bool) -> bool {
+    pub(crate) fn is_report(&self, has_output: bool) -> bool {
         self.total() > 0 || !has_output
     }
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use protocol::canon::base64::Decoder;
-use protocol::media::{Bad, Container, check_png, check_video};
+use protocol::media::{Container, Invalid, check_png, check_video};
 use protocol::video::{Hosted, MediaKind, Medium, Source};
 use store::{MediaId, MediaName, MediaType, Spool, Spooled};
 use tokio::time::timeout;
@@ -122,7 +122,7 @@ async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked)
                 let video = check_video(&mut file)?;
                 let kind = match (wanted, video.container) {
                     // Players of clients that did not ask for MOV may not support it.
-                    (MediaKind::Mp4, Container::Mov) => return Err(Bad::Brand.into()),
+                    (MediaKind::Mp4, Container::Mov) => return Err(Invalid::Brand.into()),
                     (_, Container::Mov) => MediaKind::Mov,
                     (_, Container::Mp4) => MediaKind::Mp4,
                 };

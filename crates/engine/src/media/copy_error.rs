@@ -1,6 +1,6 @@
 //! Why a medium was not copied, and whether a retry can help.
 
-use protocol::media::{Bad, Fault};
+use protocol::media::{Fault, Invalid};
 use store::MediaError;
 use upstream::FetchError;
 
@@ -56,13 +56,13 @@ impl From<Fault> for CopyError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Unreadable(error) => Self::Retryable(error.to_string()),
-            Fault::Bad(bad) => bad.into(),
+            Fault::Invalid(bad) => bad.into(),
         }
     }
 }
 
-impl From<Bad> for CopyError {
-    fn from(bad: Bad) -> Self {
+impl From<Invalid> for CopyError {
+    fn from(bad: Invalid) -> Self {
         Self::Invalid(bad.to_string())
     }
 }

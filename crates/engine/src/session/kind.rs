@@ -1,14 +1,14 @@
 //! The kinds of sessions.
 
 use ledger::PriceKey;
-use protocol::voice::Listened;
+use protocol::voice::AudioEncoding;
 
 /// What a session is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionKind {
     Realtime,
     Speech,
-    Transcript(Listened),
+    Transcript(AudioEncoding),
 }
 
 impl SessionKind {

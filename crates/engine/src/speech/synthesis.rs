@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use ledger::{Meter, PriceKey};
 use protocol::native::{self, Broken};
-use protocol::voice::{self, Passing, Speech};
+use protocol::voice::{self, AudioRelay, Speech};
 use protocol::{Failure, Translator};
 use upstream::{Endpoint, UpstreamRequest};
 
@@ -103,7 +103,9 @@ impl CallKind for Spoken {
     }
 
     fn stream_translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
-        Ok(Translator::Audio(Box::new(Passing::new(AUDIO_BYTES_MAX))))
+        Ok(Translator::Audio(Box::new(AudioRelay::new(
+            AUDIO_BYTES_MAX,
+        ))))
     }
 
     /// A proxy's error page is not audio.

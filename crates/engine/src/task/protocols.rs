@@ -120,7 +120,7 @@ impl Engine {
     /// Whether a request to the Interactions endpoint is for a video, by its model or by its own members
     /// (`docs/api/omni.md`).
     pub fn is_video_interaction(&self, body: &[u8]) -> bool {
-        let asked = omni::read_asked(body);
+        let asked = omni::read_route_hints(body);
         let catalog = self.catalog();
         let model = asked.model.and_then(|model| catalog.get(&model));
         asked.video || model.is_some_and(|model| model.kind == Kind::Video)

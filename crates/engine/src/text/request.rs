@@ -56,7 +56,7 @@ impl TextCall {
     /// The grade of the pictures that are asked for. Only Generate Content can ask for them.
     pub(super) fn picture_grade(&self) -> Result<Grade, Failure> {
         match self.dialect {
-            Dialect::Generate => generate::asked_grade(&self.body),
+            Dialect::Generate => generate::requested_grade(&self.body),
             _ => Ok(Grade::default()),
         }
     }

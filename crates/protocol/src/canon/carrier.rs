@@ -72,7 +72,7 @@ impl From<WireOpaque<'_>> for Opaque {
 
 /// Appends data to an id. Thoughts without an opaque value are left out, because no model accepts
 /// them.
-pub fn load(id: &str, carried: &Carried) -> String {
+pub fn encode(id: &str, carried: &Carried) -> String {
     let wire = Wire {
         t: carried
             .thoughts
@@ -95,7 +95,7 @@ pub fn load(id: &str, carried: &Carried) -> String {
 }
 
 /// Splits an id into the original id and the data. An id without data is returned unchanged.
-pub fn unload(id: &str) -> (&str, Carried) {
+pub fn decode(id: &str) -> (&str, Carried) {
     let nothing = || (id, Carried::default());
     let Some((bare, load)) = id.rsplit_once(MARK) else {
         return nothing();
@@ -126,7 +126,7 @@ pub fn unload(id: &str) -> (&str, Carried) {
 const NAMES: [&str; 4] = ["id", "call_id", "tool_call_id", "tool_use_id"];
 
 /// Whether the member may hold an id that carries data.
-pub(crate) fn is_loaded(name: &str, text: &str) -> bool {
+pub(crate) fn may_carry(name: &str, text: &str) -> bool {
     NAMES.contains(&name) && text.contains(MARK)
 }
 
@@ -138,9 +138,9 @@ mod tests {
     #[test]
     fn an_id_of_others_is_left_alone() {
         for id in ["", "call_1", "call_gw1_x", "call__gw1_", "a_gw1_!!"] {
-            assert_eq!(unload(id), (id, Carried::default()), "{id}");
+            assert_eq!(decode(id), (id, Carried::default()), "{id}");
         }
-        assert_eq!(load("call_1", &Carried::default()), "call_1");
+        assert_eq!(encode("call_1", &Carried::default()), "call_1");
     }
 
     proptest! {
@@ -151,9 +151,9 @@ mod tests {
                 thoughts: vec![Thought { text, opaque: Some(opaque.clone()), redacted: false }],
                 opaque: signed.then_some(opaque),
             };
-            let id = load("call_7", &carried);
+            let id = encode("call_7", &carried);
             prop_assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)));
-            prop_assert_eq!(unload(&id), ("call_7", carried));
+            prop_assert_eq!(decode(&id), ("call_7", carried));
         }
     }
 }

@@ -24,7 +24,7 @@ mod path;
 mod request;
 mod response;
 mod target;
-mod tidy;
+mod tool_results;
 mod unread;
 
 pub use arrange::{Arranged, Side, arrange};
@@ -43,5 +43,5 @@ pub use request::{
 };
 pub use response::{Fold, Folded, Response};
 pub use target::{Echo, Target};
-pub use tidy::pair_results;
+pub use tool_results::pair_results;
 pub(crate) use unread::{note, unread};

@@ -9,7 +9,7 @@ use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::images;
 use crate::native::{Broken, Rewriter, Seen};
-use crate::voice::Passing;
+use crate::voice::AudioRelay;
 
 /// Turns an upstream's stream into the client's.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub enum Translator {
     /// Pictures.
     Images(Box<images::Rewriter>),
     /// Audio, which is passed on unchanged.
-    Audio(Box<Passing>),
+    Audio(Box<AudioRelay>),
 }
 
 impl Translator {

@@ -16,7 +16,7 @@ use crate::tool::ToolCalls;
 use crate::usage::{self, Usage};
 
 /// The form that the client expects.
-pub(super) struct Wanted<'a> {
+pub(super) struct Expected<'a> {
     pub(super) encoding: Encoding,
     /// The public model id.
     pub(super) model: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Wanted<'a> {
 
 /// The members of an answer in the list form.
 #[derive(Default)]
-struct Seen<'a> {
+struct ListAnswer<'a> {
     /// Edits that remove the upstream's identity.
     edits: Vec<Edit>,
     model: Option<Raw<'a>>,
@@ -37,7 +37,7 @@ struct Seen<'a> {
     inside: usize,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ListAnswer<'a> {
     fn look(text: &'a str, model: &[u8]) -> Result<Self, Broken> {
         let mut seen = Self::default();
         let mut cursor = Cursor::new(text);
@@ -124,11 +124,11 @@ fn told_input(usage: Usage) -> Option<Usage> {
 
 /// Rewrites a list answer for a list client. Only the model, vectors in the other encoding, and
 /// missing usage change.
-pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
+pub(super) fn rewrite_list(body: &Bytes, wanted: &Expected<'_>) -> Result<Answer, Broken> {
     let text = utf8(body)?;
     let mut model = Vec::new();
     write_string(&mut model, wanted.model);
-    let mut seen = Seen::look(text, &model)?;
+    let mut seen = ListAnswer::look(text, &model)?;
     let data = seen.vectors(wanted.model)?;
     let mut edits = std::mem::take(&mut seen.edits);
     let mut missing = Vec::new();
@@ -175,9 +175,9 @@ pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, 
 }
 
 /// Converts a contents answer for a list client.
-pub(super) fn list_of_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
+pub(super) fn list_of_contents(body: &Bytes, wanted: &Expected<'_>) -> Result<Answer, Broken> {
     let text = utf8(body)?;
-    let found = Found::look(text, wanted.model)?;
+    let found = ContentsAnswer::look(text, wanted.model)?;
     let usage = found
         .usage
         .and_then(generate::read_usage)
@@ -208,10 +208,10 @@ pub(super) fn list_of_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answ
 pub(super) fn contents_of_list(
     body: &Bytes,
     form: Form,
-    wanted: &Wanted<'_>,
+    wanted: &Expected<'_>,
 ) -> Result<Answer, Broken> {
     let text = utf8(body)?;
-    let seen = Seen::look(text, &[])?;
+    let seen = ListAnswer::look(text, &[])?;
     let data = seen.vectors(wanted.model)?;
     let mut vectors = Vec::new();
     each_vector(data, &[], &mut Vec::new(), |vector| {
@@ -249,8 +249,8 @@ pub(super) fn contents_of_list(
 }
 
 /// Passes a contents answer on to a contents client, without the upstream's identity.
-pub(super) fn pass_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
-    let found = Found::look(utf8(body)?, wanted.model)?;
+pub(super) fn pass_contents(body: &Bytes, wanted: &Expected<'_>) -> Result<Answer, Broken> {
+    let found = ContentsAnswer::look(utf8(body)?, wanted.model)?;
     let usage = found
         .usage
         .and_then(generate::read_usage)
@@ -261,14 +261,14 @@ pub(super) fn pass_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer,
 }
 
 /// The members of an answer in the contents form.
-struct Found<'a> {
+struct ContentsAnswer<'a> {
     vectors: Vec<Raw<'a>>,
     usage: Option<Raw<'a>>,
     /// Edits that remove the upstream's identity.
     edits: Vec<Edit>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> ContentsAnswer<'a> {
     fn look(text: &'a str, model: &str) -> Result<Self, Broken> {
         let mut found = Self {
             vectors: Vec::new(),
@@ -380,7 +380,7 @@ fn answer(pieces: ByteQueue, usage: Option<Usage>, usage_malformed: bool) -> Ans
 mod tests {
     use super::*;
 
-    const WANTED: Wanted<'_> = Wanted {
+    const WANTED: Expected<'_> = Expected {
         encoding: Encoding::Float,
         model: "maker/m",
         input_tokens: 9,
@@ -388,7 +388,7 @@ mod tests {
 
     fn rewritten(body: &str, encoding: Encoding) -> (String, Option<u64>) {
         let body = Bytes::copy_from_slice(body.as_bytes());
-        let wanted = Wanted { encoding, ..WANTED };
+        let wanted = Expected { encoding, ..WANTED };
         let answer = rewrite_list(&body, &wanted).unwrap();
         let text = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
         (text, answer.usage.map(|usage| usage.input))

@@ -10,4 +10,4 @@ mod listed;
 mod request;
 mod vector;
 
-pub use request::{Encoding, Form, Request, Worded, read_named_request, read_request};
+pub use request::{Encoded, Encoding, Form, Request, read_named_request, read_request};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::answer::{self, Wanted};
+use super::answer::{self, Expected};
 use super::{content, listed};
 use crate::byte_queue::ByteQueue;
 use crate::canon::Dropped;
@@ -51,7 +51,7 @@ pub struct Request {
 
 /// A request as it is sent to an upstream.
 #[derive(Debug)]
-pub struct Worded {
+pub struct Encoded {
     /// The form it has.
     pub form: Form,
     /// Its bytes.
@@ -73,7 +73,7 @@ pub fn read_named_request(body: &Bytes, model: &str, batch: bool) -> Result<Requ
 
 impl Request {
     /// The request for an upstream of the list form.
-    pub fn write_list(&self, upstream_model: &str) -> Result<Worded, Failure> {
+    pub fn write_list(&self, upstream_model: &str) -> Result<Encoded, Failure> {
         if self.form == Form::List {
             let mut name = Vec::new();
             write_string(&mut name, upstream_model);
@@ -81,7 +81,7 @@ impl Request {
         }
         let mut dropped = Dropped::new(Dialect::Generate);
         let contents = content::contents(self, &mut dropped)?;
-        Ok(Worded {
+        Ok(Encoded {
             form: Form::List,
             pieces: vec![listed::write(&contents, upstream_model).into()],
             dropped: dropped.header(),
@@ -89,7 +89,7 @@ impl Request {
     }
 
     /// The request for an upstream of the contents form.
-    pub fn write_contents(&self, upstream_model: &str) -> Result<Worded, Failure> {
+    pub fn write_contents(&self, upstream_model: &str) -> Result<Encoded, Failure> {
         if self.form != Form::List {
             let mut name = Vec::new();
             write_string(&mut name, &format!("models/{upstream_model}"));
@@ -98,19 +98,19 @@ impl Request {
         let mut dropped = Dropped::new(Dialect::Chat);
         let contents = listed::contents(self, &mut dropped)?;
         let (form, body) = content::write(&contents, upstream_model);
-        Ok(Worded {
+        Ok(Encoded {
             form,
             pieces: vec![body.into()],
             dropped: dropped.header(),
         })
     }
 
-    fn patched(&self, name: &[u8]) -> Worded {
+    fn patched(&self, name: &[u8]) -> Encoded {
         let spans = self.model_spans.iter();
         let edits = spans.map(|span| Edit::replace(span.clone(), name.to_vec()));
         let mut out = ByteQueue::new();
         patch::apply_to(&self.body, edits.collect(), &mut out);
-        Worded {
+        Encoded {
             form: self.form,
             pieces: out.into_pieces(),
             dropped: None,
@@ -124,7 +124,7 @@ impl Request {
         body: &Bytes,
         public_model: &str,
     ) -> Result<Answer, Broken> {
-        let wanted = Wanted {
+        let wanted = Expected {
             encoding: self.encoding,
             model: public_model,
             input_tokens: self.input.tokens,

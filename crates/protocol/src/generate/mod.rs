@@ -17,7 +17,7 @@ mod usage;
 
 pub use error::{read_failure, write_failure, write_failure_event};
 pub(crate) use head::read_head;
-pub use pictures::asked_grade;
+pub use pictures::requested_grade;
 pub(crate) use places::PLACES;
 pub use request::{read_request, write_request};
 pub use response::{read_response, write_response};

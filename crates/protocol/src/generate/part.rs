@@ -5,15 +5,15 @@ use crate::json::write::{Object, object};
 
 /// Whether a text is part of the answer or a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Voice {
-    Aloud,
+pub(super) enum TextKind {
+    Answer,
     Thought,
 }
 
-pub(super) fn text(out: &mut Vec<u8>, text: &str, voice: Voice, signature: Option<&str>) {
+pub(super) fn text(out: &mut Vec<u8>, text: &str, voice: TextKind, signature: Option<&str>) {
     object(out, |part| {
         part.text("text", text);
-        if voice == Voice::Thought {
+        if voice == TextKind::Thought {
             part.boolean("thought", true);
         }
         sign(part, signature);

@@ -15,7 +15,7 @@ pub(super) fn is_smallest(size: &Raw<'_>) -> bool {
 }
 
 /// The price grade of the requested images. Unknown sizes are left to the upstream to refuse.
-pub fn asked_grade(body: &[u8]) -> Result<Grade, Failure> {
+pub fn requested_grade(body: &[u8]) -> Result<Grade, Failure> {
     let members = Members::read(body, Spelling::SnakeOrCamel)?;
     let mut grade = Grade::default();
     if let Some(config) = members.object("generation_config")? {
@@ -81,15 +81,15 @@ mod tests {
             r#"{"generationConfig":{"imageConfig":{"imageSize":"4K"}}}"#,
             r#"{"generation_config":{"image_config":{"image_size":"4\u004b"}}}"#,
         ] {
-            let grade = asked_grade(body.as_bytes()).unwrap();
+            let grade = requested_grade(body.as_bytes()).unwrap();
             assert_eq!(grade.size.as_deref(), Some("4K"));
         }
         for alias in ["512", r#""512""#] {
             let body =
                 format!(r#"{{"generationConfig":{{"imageConfig":{{"imageSize":{alias}}}}}}}"#);
-            let grade = asked_grade(body.as_bytes()).unwrap();
+            let grade = requested_grade(body.as_bytes()).unwrap();
             assert_eq!(grade.size.as_deref(), Some("0.5K"));
         }
-        assert_eq!(asked_grade(b"{}"), Ok(Grade::default()));
+        assert_eq!(requested_grade(b"{}"), Ok(Grade::default()));
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::delivery::{Given, Wanted};
+use super::delivery::{DeliveryForm, SentImage};
 use super::family::Family;
 use super::grade::Grade;
 use super::picture::Pictures;
@@ -26,8 +26,8 @@ impl Request {
         created: i64,
     ) -> Result<Answer, Broken> {
         let text = utf8(body)?;
-        let wanted = Wanted::of(&self.wants, family);
-        let seen = Seen::look(text, public_model, wanted)?;
+        let wanted = DeliveryForm::of(&self.options, family);
+        let seen = AnswerFields::look(text, public_model, wanted)?;
         let mut edits = seen.edits;
         if let Some(model) = seen.model {
             let mut name = Vec::new();
@@ -60,11 +60,11 @@ impl Request {
             })
         };
         complete("created", seen.created, Some(created.to_string().into()));
-        let asked = Grade::asked(&self.wants, family);
+        let asked = Grade::requested(&self.options, family);
         complete(
             "output_format",
             seen.output_format,
-            quoted(self.wants.output_format.as_deref()),
+            quoted(self.options.output_format.as_deref()),
         );
         complete("quality", seen.quality, quoted(asked.quality.as_deref()));
         complete("size", seen.size, quoted(asked.size.as_deref()));
@@ -83,7 +83,7 @@ impl Request {
         let mut pieces = ByteQueue::new();
         patch::apply_to(body, edits, &mut pieces);
         let mut grade = seen.item_grade;
-        grade.merge(told_grade(seen.quality, seen.resolution, seen.size));
+        grade.merge(reported_grade(seen.quality, seen.resolution, seen.size));
         Ok(Answer {
             pieces,
             usage: told.and_then(|told| told.tokens),
@@ -103,7 +103,7 @@ impl Request {
 
 /// The members of an answer.
 #[derive(Default)]
-struct Seen<'a> {
+struct AnswerFields<'a> {
     model: Option<Raw<'a>>,
     created: Option<Raw<'a>>,
     output_format: Option<Raw<'a>>,
@@ -119,8 +119,8 @@ struct Seen<'a> {
     inside: usize,
 }
 
-impl<'a> Seen<'a> {
-    fn look(text: &'a str, public_model: &str, wanted: Wanted) -> Result<Self, Broken> {
+impl<'a> AnswerFields<'a> {
+    fn look(text: &'a str, public_model: &str, wanted: DeliveryForm) -> Result<Self, Broken> {
         let mut seen = Self::default();
         let mut error = None;
         let mut data = None;
@@ -174,9 +174,9 @@ impl<'a> Seen<'a> {
         cursor: &mut Cursor<'a>,
         offset: usize,
         model: &[u8],
-        wanted: Wanted,
+        wanted: DeliveryForm,
     ) -> Result<(), SyntaxError> {
-        let mut given = Given::default();
+        let mut given = SentImage::default();
         let mut ids = Ids::new(model, offset);
         let mut failed = false;
         let [mut quality, mut resolution, mut size] = [None; 3];
@@ -208,14 +208,15 @@ impl<'a> Seen<'a> {
         }
         if picture.is_some() && !failed {
             self.delivered += 1;
-            self.item_grade.merge(told_grade(quality, resolution, size));
+            self.item_grade
+                .merge(reported_grade(quality, resolution, size));
         }
         Ok(())
     }
 }
 
 /// The grade that an answer or an event reports.
-pub(super) fn told_grade(
+pub(super) fn reported_grade(
     quality: Option<Raw<'_>>,
     resolution: Option<Raw<'_>>,
     size: Option<Raw<'_>>,
@@ -260,11 +261,11 @@ fn is_first_digit(sign: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::images::{Asked, read_json};
+    use crate::images::{Operation, read_json};
 
     fn request(more: &str) -> Request {
         let body = format!(r#"{{"model":"maker/m","prompt":"x"{more}}}"#);
-        read_json(Asked::Generation, &Bytes::from(body)).unwrap()
+        read_json(Operation::Generation, &Bytes::from(body)).unwrap()
     }
 
     #[test]

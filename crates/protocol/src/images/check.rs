@@ -11,17 +11,17 @@ const PARTIALS_MAX: u64 = 3;
 /// Refuses what the profile does not allow, before money moves. Sizes are left to the upstream
 /// (`docs/api/images.md`).
 pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure> {
-    let wants = &request.wants;
+    let options = &request.options;
     for (name, asked, allowed) in [
-        ("quality", &wants.quality, &profile.qualities),
-        ("resolution", &wants.resolution, &profile.resolutions),
-        ("aspect_ratio", &wants.aspect_ratio, &profile.ratios),
+        ("quality", &options.quality, &profile.qualities),
+        ("resolution", &options.resolution, &profile.resolutions),
+        ("aspect_ratio", &options.aspect_ratio, &profile.ratios),
         (
             "output_format",
-            &wants.output_format,
+            &options.output_format,
             &profile.output_formats,
         ),
-        ("background", &wants.background, &profile.backgrounds),
+        ("background", &options.background, &profile.backgrounds),
     ] {
         if let (Some(asked), Some(allowed)) = (asked, allowed) {
             word(name, asked, allowed)?;
@@ -30,23 +30,25 @@ pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure>
     // An upstream that ignores this member would make a more expensive image than the one that is
     // billed.
     let family = Family::of(profile);
-    if family == Some(Family::Plain) && wants.resolution.is_some() && profile.resolutions.is_none()
+    if family == Some(Family::Plain)
+        && options.resolution.is_some()
+        && profile.resolutions.is_none()
     {
         let message = "This model does not take `resolution`.";
         return Err(Failure::unsupported_parameter("resolution", message));
     }
-    let format = wants.output_format.as_deref();
-    if wants.background.as_deref() == Some("transparent") && format == Some("jpeg") {
+    let format = options.output_format.as_deref();
+    if options.background.as_deref() == Some("transparent") && format == Some("jpeg") {
         let message = "A transparent background needs `output_format` png or webp.";
         return Err(Failure::invalid(message).param("background"));
     }
     for (name, asked, most) in [
         (
             "output_compression",
-            wants.output_compression,
+            options.output_compression,
             COMPRESSION_MAX,
         ),
-        ("partial_images", wants.partial_images, PARTIALS_MAX),
+        ("partial_images", options.partial_images, PARTIALS_MAX),
     ] {
         if asked.is_some_and(|asked| asked > most) {
             let message = format!("`{name}` must be from 0 to {most}.");
@@ -54,7 +56,7 @@ pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure>
         }
     }
     if format == Some("png")
-        && wants
+        && options
             .output_compression
             .is_some_and(|kept| kept < COMPRESSION_MAX)
     {
@@ -65,7 +67,7 @@ pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure>
         let message = "This model does not stream pictures.";
         return Err(Failure::unsupported_parameter("stream", message));
     }
-    if wants.layers && matches!(family, Some(Family::Gpt | Family::VideoA)) {
+    if options.layers && matches!(family, Some(Family::Gpt | Family::VideoA)) {
         let message = "This model does not take pictures apart.";
         return Err(Failure::unsupported_parameter(
             "layer_decomposition",
@@ -73,7 +75,7 @@ pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure>
         ));
     }
     if let Some(References::All(most)) = &profile.references_max
-        && wants.sources > u64::from(*most)
+        && options.sources > u64::from(*most)
     {
         let message = format!("This model takes at most {most} source images.");
         return Err(Failure::unsupported_parameter("image", message));

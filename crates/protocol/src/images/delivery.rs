@@ -1,7 +1,7 @@
 //! Delivers images in the form that the client asked for: a URL or base64.
 
 use super::family::Family;
-use super::request::Wants;
+use super::request::Options;
 use crate::canon::data_uri;
 use crate::json::patch::Edit;
 use crate::json::{Raw, Text};
@@ -14,7 +14,7 @@ const HEAD_BYTES_MAX: usize = 80;
 
 /// The form that the client asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum DeliveryForm {
     /// Base64 only.
     Base64,
     /// A URL or a data URI.
@@ -23,10 +23,10 @@ pub(super) enum Wanted {
     Either,
 }
 
-impl Wanted {
+impl DeliveryForm {
     /// The form that a request to this family asks for.
-    pub(super) fn of(wants: &Wants, family: Family) -> Self {
-        match (family, wants.response_format.as_deref()) {
+    pub(super) fn of(options: &Options, family: Family) -> Self {
+        match (family, options.response_format.as_deref()) {
             // This family always answers with base64 (`docs/api/images.md`).
             (Family::Gpt, _) | (_, Some(BASE64)) => Self::Base64,
             (_, Some(URL)) => Self::Url,
@@ -37,7 +37,7 @@ impl Wanted {
 
 /// The image in an item of an answer or in an event, as the upstream sent it.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Given<'a> {
+pub(super) struct SentImage<'a> {
     base64: Option<Member<'a>>,
     url: Option<Member<'a>>,
 }
@@ -49,7 +49,7 @@ struct Member<'a> {
     text: Option<Text<'a>>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> SentImage<'a> {
     /// Notes a member that can hold an image. Returns whether it is one.
     pub(super) fn note(&mut self, name: Text<'a>, value: Raw<'a>) -> bool {
         let place = if name.is(BASE64) {
@@ -65,12 +65,12 @@ impl<'a> Given<'a> {
     }
 
     /// The image in the form for the client. `None` if there is no image.
-    pub(super) fn picture(&self, wanted: Wanted) -> Option<Picture<'a>> {
+    pub(super) fn picture(&self, wanted: DeliveryForm) -> Option<ClientImage<'a>> {
         let text = |member: Option<Member<'a>>| member.and_then(|member| member.text);
         let name = |member: Option<Member<'a>>| member.map(|member| member.name);
         let (base64, url) = (name(self.base64), name(self.url));
         let (in_base64, in_url) = (text(self.base64), text(self.url));
-        let as_it_is = |name, text| Picture {
+        let as_it_is = |name, text| ClientImage {
             name,
             text,
             cut: 0,
@@ -79,13 +79,13 @@ impl<'a> Given<'a> {
         };
         if let Some(text) = in_base64 {
             let head = head_length(text.raw());
-            if wanted != Wanted::Url || in_url.is_some() {
-                return Some(Picture {
+            if wanted != DeliveryForm::Url || in_url.is_some() {
+                return Some(ClientImage {
                     cut: head,
                     ..as_it_is(BASE64, text)
                 });
             }
-            return Some(Picture {
+            return Some(ClientImage {
                 put: if head == 0 {
                     head_of(text.raw())
                 } else {
@@ -97,10 +97,10 @@ impl<'a> Given<'a> {
         }
         let text = in_url?;
         let head = head_length(text.raw());
-        if head == 0 || wanted != Wanted::Base64 {
+        if head == 0 || wanted != DeliveryForm::Base64 {
             return Some(as_it_is(URL, text));
         }
-        Some(Picture {
+        Some(ClientImage {
             cut: head,
             swapped: Some((base64, url)),
             ..as_it_is(BASE64, text)
@@ -110,7 +110,7 @@ impl<'a> Given<'a> {
 
 /// An image in the form for the client.
 #[derive(Debug)]
-pub(super) struct Picture<'a> {
+pub(super) struct ClientImage<'a> {
     /// The member that holds it.
     name: &'static str,
     text: Text<'a>,
@@ -122,7 +122,7 @@ pub(super) struct Picture<'a> {
     swapped: Option<(Option<Text<'a>>, Option<Text<'a>>)>,
 }
 
-impl Picture<'_> {
+impl ClientImage<'_> {
     /// The edits, in a text in which the object starts at `offset`.
     pub(super) fn edits(&self, offset: usize) -> Vec<Edit> {
         let mut edits = Vec::new();
@@ -179,8 +179,8 @@ mod tests {
     use crate::json::patch;
     use crate::json::{Cursor, SyntaxError};
 
-    fn delivered(item: &str, wanted: Wanted) -> String {
-        let mut given = Given::default();
+    fn delivered(item: &str, wanted: DeliveryForm) -> String {
+        let mut given = SentImage::default();
         Cursor::new(item)
             .object(|cursor, name| {
                 given.note(name, cursor.value()?);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_picture_comes_in_the_form_that_was_asked_for() {
-        use Wanted::{Base64, Either, Url};
+        use DeliveryForm::{Base64, Either, Url};
         let bare = r#"{"b64_json":"iVBORw0K","n":1}"#;
         let headed = r#"{"b64_json":"data:image/png;base64,iVBORw0K","n":1}"#;
         let uri = r#"{"url":"data:image/png;base64,iVBORw0K","n":1}"#;

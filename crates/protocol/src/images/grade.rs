@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::family::Family;
-use super::request::Wants;
+use super::request::Options;
 
 /// Values by which a request leaves the choice to the upstream.
 const OPEN: [&str; 2] = ["auto", "adaptive"];
@@ -25,16 +25,16 @@ pub struct Grade {
 impl Grade {
     /// The grade that an upstream of this family is asked for. Members that the family does not
     /// receive are left out.
-    pub fn asked(wants: &Wants, family: Family) -> Self {
+    pub fn requested(options: &Options, family: Family) -> Self {
         let text = |text: &Option<String>| text.as_deref().map(Box::from);
-        let (size, resolution) = (text(&wants.size), text(&wants.resolution));
+        let (size, resolution) = (text(&options.size), text(&options.resolution));
         let (size, resolution) = match family {
             Family::VideoA => (None, resolution),
             Family::Content => (size.or(resolution), None),
             Family::Gpt | Family::Plain => (size, resolution),
         };
         Self {
-            quality: text(&wants.quality),
+            quality: text(&options.quality),
             resolution,
             size,
         }
@@ -209,11 +209,11 @@ mod tests {
 
     #[test]
     fn members_that_a_family_is_not_sent_have_no_part_in_its_grade() {
-        let wants = Wants {
+        let options = Options {
             quality: Some("high".to_owned()),
             resolution: Some("2k".to_owned()),
             size: Some("64x48".to_owned()),
-            ..Wants::default()
+            ..Options::default()
         };
         for (family, resolution, size) in [
             (Family::Gpt, Some("2k"), Some("64x48")),
@@ -221,7 +221,7 @@ mod tests {
             (Family::VideoA, Some("2k"), None),
             (Family::Content, None, Some("64x48")),
         ] {
-            let grade = Grade::asked(&wants, family);
+            let grade = Grade::requested(&options, family);
             assert_eq!(grade.quality.as_deref(), Some("high"));
             let found = (grade.resolution.as_deref(), grade.size.as_deref());
             assert_eq!(found, (resolution, size), "{family:?}");

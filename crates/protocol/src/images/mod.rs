@@ -23,6 +23,6 @@ mod write;
 pub use family::Family;
 pub use grade::{Grade, Size, is_open};
 pub use picture::Pictures;
-pub use request::{Asked, Request, Wants, read_form, read_json};
+pub use request::{Operation, Options, Request, read_form, read_json};
 pub use stream::Rewriter;
-pub use write::Worded;
+pub use write::Encoded;

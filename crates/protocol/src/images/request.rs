@@ -23,7 +23,7 @@ const CLOSED: [(&str, [&str; 2]); 2] = [
 
 /// The endpoint that was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum Operation {
     /// New pictures.
     Generation,
     /// Pictures made from pictures.
@@ -32,7 +32,7 @@ pub enum Asked {
 
 /// The members that are checked, billed or repeated in the answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wants {
+pub struct Options {
     /// The number of images.
     pub n: Option<u64>,
     /// The quality.
@@ -65,7 +65,7 @@ pub struct Wants {
 #[derive(Debug)]
 pub struct Request {
     /// Which endpoint was called.
-    pub asked: Asked,
+    pub operation: Operation,
     /// The public model id.
     pub model: String,
     /// Whether the answer is a stream.
@@ -75,7 +75,7 @@ pub struct Request {
     /// Upper bound for the tokens of the prompt.
     pub prompt_tokens_max: u64,
     /// What is asked for.
-    pub wants: Wants,
+    pub options: Options,
     /// Built-in tools that the request offers.
     pub tools: Tools,
     pub(super) body: Body,
@@ -89,23 +89,23 @@ pub(super) enum Body {
 }
 
 /// Reads a request in JSON.
-pub fn read_json(asked: Asked, body: &Bytes) -> Result<Request, Failure> {
+pub fn read_json(operation: Operation, body: &Bytes) -> Result<Request, Failure> {
     if body.trim_ascii().is_empty() {
         return Err(Failure::invalid(
             "The body is empty; it must be a JSON object.",
         ));
     }
     let members = Members::read(body, Spelling::One)?;
-    if asked == Asked::Edit {
+    if operation == Operation::Edit {
         check_list(&members)?;
     }
-    let sources = match (asked, members.get("layer_decomposition")?) {
+    let sources = match (operation, members.get("layer_decomposition")?) {
         // Otherwise the form of `image` depends on the model.
-        (Asked::Generation, None) => loose_sources(&members)?,
+        (Operation::Generation, None) => loose_sources(&members)?,
         _ => sources::read(&members)?.len() as u64,
     };
     let fields = Fields::Json(members);
-    read(asked, &fields, sources, Body::Json(body.clone()))
+    read(operation, &fields, sources, Body::Json(body.clone()))
 }
 
 /// Checks that the source images of an edit are one `image` or a list of `images`
@@ -123,14 +123,19 @@ fn check_list(members: &Members<'_>) -> Result<(), Failure> {
 pub fn read_form(form: Form) -> Result<Request, Failure> {
     let sources = form::sources(&form).count() as u64;
     let fields = Fields::Form(&form);
-    let request = read(Asked::Edit, &fields, sources, Body::Json(Bytes::new()))?;
+    let request = read(Operation::Edit, &fields, sources, Body::Json(Bytes::new()))?;
     Ok(Request {
         body: Body::Form(form),
         ..request
     })
 }
 
-fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<Request, Failure> {
+fn read(
+    operation: Operation,
+    fields: &Fields<'_>,
+    sources: u64,
+    body: Body,
+) -> Result<Request, Failure> {
     let Some(model) = fields.text("model")? else {
         return Err(Failure::invalid("`model` is required.").param("model"));
     };
@@ -161,7 +166,7 @@ fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<R
         let message = "`layer_decomposition` needs exactly one image.";
         return Err(Failure::invalid(message).param("image"));
     }
-    if asked == Asked::Edit && sources == 0 {
+    if operation == Operation::Edit && sources == 0 {
         let message = "An edit needs `image`, or `images` with at least one item.";
         return Err(Failure::invalid(message).param("image"));
     }
@@ -177,7 +182,7 @@ fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<R
         let message = "`size` must be `auto`, a size such as `1024x1024`, or a tier such as `2K`.";
         return Err(Failure::invalid(message).param("size"));
     }
-    let wants = Wants {
+    let options = Options {
         n: count_of(fields, "n", 1)?,
         quality: text("quality")?,
         resolution: text("resolution")?,
@@ -193,12 +198,12 @@ fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<R
         sources,
     };
     Ok(Request {
-        asked,
+        operation,
         model: model.into_owned(),
         stream: fields.boolean("stream")?.unwrap_or(false),
         prompt_tokens_max: prompt.as_ref().map_or(0, |prompt| prompt.len() as u64),
         prompt_tokens: prompt.map_or(0, |prompt| count::tokens(prompt.as_bytes())),
-        wants,
+        options,
         tools: fields.tools()?,
         body,
     })
@@ -245,12 +250,12 @@ impl Request {
 
     /// Upper bound for the number of images in the answer.
     pub fn images_max(&self, family: Family) -> u64 {
-        let sequence = self.wants.layers.then_some(SEQUENCE_MAX);
-        let sequence = sequence.or(self.wants.sequence);
+        let sequence = self.options.layers.then_some(SEQUENCE_MAX);
+        let sequence = sequence.or(self.options.sequence);
         match family {
             // This family has no other way to request several images.
             Family::Content => sequence.unwrap_or(1),
-            _ => self.wants.n.unwrap_or(1).max(sequence.unwrap_or(1)),
+            _ => self.options.n.unwrap_or(1).max(sequence.unwrap_or(1)),
         }
     }
 }

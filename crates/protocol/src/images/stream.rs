@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::answer::{told_grade, without_message};
-use super::delivery::{Given, Picture, Wanted};
+use super::answer::{reported_grade, without_message};
+use super::delivery::{ClientImage, DeliveryForm, SentImage};
 use super::family::Family;
-use super::request::{Asked, Request};
+use super::request::{Operation, Request};
 use super::usage;
 use crate::byte_queue::ByteQueue;
 use crate::failure::{Failure, Family as Envelope};
@@ -33,8 +33,8 @@ const EDIT: &str = "image_edit.";
 pub struct Rewriter {
     family: Family,
     /// The endpoint that was called. Events are named after it.
-    asked: Asked,
-    wanted: Wanted,
+    operation: Operation,
+    wanted: DeliveryForm,
     /// The public model id, as JSON.
     model: Vec<u8>,
     public_model: Box<str>,
@@ -57,7 +57,7 @@ struct Event<'a> {
     quality: Option<Raw<'a>>,
     resolution: Option<Raw<'a>>,
     size: Option<Raw<'a>>,
-    given: Given<'a>,
+    given: SentImage<'a>,
     /// Edits that remove the upstream's identity.
     edits: Vec<Edit>,
     inside: usize,
@@ -71,8 +71,8 @@ impl Rewriter {
         let images = request.images_max(family);
         Self {
             family,
-            asked: request.asked,
-            wanted: Wanted::of(&request.wants, family),
+            operation: request.operation,
+            wanted: DeliveryForm::of(&request.options, family),
             model,
             public_model: public_model.into(),
             expected: (family == Family::Gpt).then_some(images),
@@ -206,9 +206,9 @@ impl Rewriter {
         at: usize,
         edits: &mut Vec<Edit>,
     ) {
-        let (own, other) = match self.asked {
-            Asked::Generation => (GENERATION, EDIT),
-            Asked::Edit => (EDIT, GENERATION),
+        let (own, other) = match self.operation {
+            Operation::Generation => (GENERATION, EDIT),
+            Operation::Edit => (EDIT, GENERATION),
         };
         if let (Some(rest), Some(value)) = (kind.strip_prefix(other), event.kind) {
             let mut name = Vec::new();
@@ -262,14 +262,14 @@ impl Rewriter {
     }
 
     /// Notes the content of an event.
-    fn note(&mut self, event: &Event<'_>, kind: &str, picture: Option<&Picture<'_>>) {
+    fn note(&mut self, event: &Event<'_>, kind: &str, picture: Option<&ClientImage<'_>>) {
         let completed = kind.ends_with(".completed");
         let is_result = completed || kind.ends_with(".partial_succeeded");
         if let Some(picture) = picture {
             self.seen.content = true;
             if is_result && let Some(pictures) = self.seen.pictures.as_deref_mut() {
                 pictures.delivered += 1;
-                let told = told_grade(event.quality, event.resolution, event.size);
+                let told = reported_grade(event.quality, event.resolution, event.size);
                 pictures.told.merge(told);
             }
             if self.family == Family::Content && !completed {

@@ -7,7 +7,7 @@ use crate::usage::{Inclusive, Usage, count};
 
 /// The content of a usage object.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct UsageReport {
     /// Tokens, if they are reported.
     pub(super) tokens: Option<Usage>,
     /// The upstream's cost.
@@ -20,11 +20,11 @@ pub(super) struct Told {
 const TOTALS: [&str; 3] = ["input_tokens", "output_tokens", "total_tokens"];
 
 /// Reads a usage object. `None` if it cannot be used for billing.
-pub(super) fn read(usage: Raw<'_>) -> Option<Told> {
+pub(super) fn read(usage: Raw<'_>) -> Option<UsageReport> {
     if usage.shape() != Shape::Object {
         return None;
     }
-    let mut told = Told::default();
+    let mut told = UsageReport::default();
     let mut counts = Inclusive::default();
     let (mut input, mut output) = (None, None);
     let mut output_images = None;

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::family::Family;
 use super::form;
 use super::member::Rebuilt;
-use super::request::{Asked, Body, Request};
+use super::request::{Body, Operation, Request};
 use super::sources::{self, Form as Written, Kind, Source};
 use crate::byte_queue::ByteQueue;
 use crate::canon::Dropped;
@@ -16,9 +16,9 @@ use crate::json::{Members, Shape, Spelling, write_string};
 
 /// A request as it is sent to an upstream.
 #[derive(Debug)]
-pub struct Worded {
+pub struct Encoded {
     /// The endpoint it goes to.
-    pub asked: Asked,
+    pub operation: Operation,
     /// The content type of its body, if it is not JSON.
     pub content_type: Option<String>,
     /// Its bytes.
@@ -34,7 +34,7 @@ impl Request {
         family: Family,
         upstream_model: &str,
         boundary: &str,
-    ) -> Result<Worded, Failure> {
+    ) -> Result<Encoded, Failure> {
         let mut dropped = Dropped::new(Dialect::Chat);
         let mut content_type = None;
         let pieces = match (&self.body, family) {
@@ -51,10 +51,10 @@ impl Request {
                 form::rewrite(form, family, upstream_model, &mut dropped).write(boundary)
             }
         };
-        Ok(Worded {
-            asked: match family {
-                Family::Content => Asked::Generation,
-                _ => self.asked,
+        Ok(Encoded {
+            operation: match family {
+                Family::Content => Operation::Generation,
+                _ => self.operation,
             },
             content_type,
             pieces,
@@ -126,8 +126,8 @@ impl Changes {
 
     fn of(request: &Request, members: &Members<'_>, family: Family) -> Result<Self, Failure> {
         let mut changes = Self::default();
-        let wants = &request.wants;
-        let is_edit = request.asked == Asked::Edit;
+        let options = &request.options;
+        let is_edit = request.operation == Operation::Edit;
         match family {
             Family::Plain => return Ok(changes),
             // Common SDKs add this member, and the upstream refuses it.
@@ -139,12 +139,12 @@ impl Changes {
             Family::Content => {
                 changes.leave_out(members, "mask")?;
                 // Several images are requested as a sequence. One image is the default.
-                if wants.n == Some(1) {
+                if options.n == Some(1) {
                     changes.replaced.push("n");
                 } else {
                     changes.leave_out(members, "n")?;
                 }
-                match (&wants.resolution, &wants.size) {
+                match (&options.resolution, &options.size) {
                     (Some(tier), None) => {
                         changes.replaced.extend(["resolution", "size"]);
                         changes.size = Some(tier.to_ascii_uppercase());

@@ -3,9 +3,9 @@
 use crate::json::Raw;
 use crate::json::write::object;
 use crate::usage::Usage;
-use crate::usage::separate::{self, Names};
+use crate::usage::separate::{self, CountNames};
 
-const NAMES: Names = Names {
+const NAMES: CountNames = CountNames {
     prompt: "total_input_tokens",
     tool_use: "total_tool_use_tokens",
     cached: "total_cached_tokens",

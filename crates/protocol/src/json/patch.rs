@@ -108,8 +108,8 @@ pub fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
     let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
     let mut out = BytesMut::with_capacity(body.len().saturating_add(added));
     each_piece(body.len(), edits, |piece| match piece {
-        Piece::Old(span) => out.extend_from_slice(body.get(span).unwrap_or_default()),
-        Piece::New(text) => out.extend_from_slice(&text),
+        Segment::Old(span) => out.extend_from_slice(body.get(span).unwrap_or_default()),
+        Segment::New(text) => out.extend_from_slice(&text),
     });
     out.freeze()
 }
@@ -117,19 +117,19 @@ pub fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
 /// The changed text as several buffers. Large unchanged runs share the memory of `body`.
 pub fn apply_to(body: &Bytes, edits: Vec<Edit>, out: &mut ByteQueue) {
     each_piece(body.len(), edits, |piece| match piece {
-        Piece::Old(span) => out.share(body, span),
-        Piece::New(text) => out.copy(&text),
+        Segment::Old(span) => out.share(body, span),
+        Segment::New(text) => out.copy(&text),
     });
 }
 
-enum Piece {
+enum Segment {
     Old(Range<usize>),
     New(Cow<'static, [u8]>),
 }
 
 /// Edits that overlap or are outside the text would be a bug. The later one is skipped, so that the
 /// text stays valid.
-fn each_piece(length: usize, mut edits: Vec<Edit>, mut piece: impl FnMut(Piece)) {
+fn each_piece(length: usize, mut edits: Vec<Edit>, mut piece: impl FnMut(Segment)) {
     edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
     let mut done = 0;
     for edit in edits {
@@ -137,12 +137,12 @@ fn each_piece(length: usize, mut edits: Vec<Edit>, mut piece: impl FnMut(Piece))
         let fits = done <= start && start <= end && end <= length;
         debug_assert!(fits, "edits are apart from one another and inside the text");
         if fits {
-            piece(Piece::Old(done..start));
-            piece(Piece::New(edit.text));
+            piece(Segment::Old(done..start));
+            piece(Segment::New(edit.text));
             done = end;
         }
     }
-    piece(Piece::Old(done..length));
+    piece(Segment::Old(done..length));
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The boxes of an ISO base media file.
 
-use super::fault::Bad;
+use super::fault::Invalid;
 
 /// The longest header: size, type, and the size again in 64 bits.
 pub(super) const HEADER_BYTES_MAX: usize = 16;
@@ -17,20 +17,20 @@ pub(super) struct BoxHead {
 impl BoxHead {
     /// Reads the header at the start of `bytes`, for a box with `room` bytes up to the end of its
     /// parent.
-    pub(super) fn read(bytes: &[u8], room: u64) -> Result<Self, Bad> {
-        let size = be32(bytes, 0).ok_or(Bad::Truncated)?;
-        let kind = four(bytes, 4).ok_or(Bad::Truncated)?;
+    pub(super) fn read(bytes: &[u8], room: u64) -> Result<Self, Invalid> {
+        let size = be32(bytes, 0).ok_or(Invalid::Truncated)?;
+        let kind = four(bytes, 4).ok_or(Invalid::Truncated)?;
         let (header_bytes, bytes) = match size {
             // To the end of the parent.
             0 => (8, room),
-            1 => (16, be64(bytes, 8).ok_or(Bad::Truncated)?),
+            1 => (16, be64(bytes, 8).ok_or(Invalid::Truncated)?),
             size => (8, u64::from(size)),
         };
         if bytes < header_bytes {
-            return Err(Bad::Size);
+            return Err(Invalid::Size);
         }
         if bytes > room {
-            return Err(Bad::Truncated);
+            return Err(Invalid::Truncated);
         }
         Ok(Self {
             kind,
@@ -56,21 +56,24 @@ impl<'b> Boxes<'b> {
         }
     }
 
-    fn take(&mut self) -> Result<([u8; 4], &'b [u8]), Bad> {
-        self.left = self.left.checked_sub(1).ok_or(Bad::TooMany)?;
+    fn take(&mut self) -> Result<([u8; 4], &'b [u8]), Invalid> {
+        self.left = self.left.checked_sub(1).ok_or(Invalid::TooMany)?;
         let room = u64::try_from(self.rest.len()).unwrap_or(u64::MAX);
         let head = BoxHead::read(self.rest, room)?;
-        let header_bytes = usize::try_from(head.header_bytes).map_err(|_| Bad::Size)?;
-        let bytes = usize::try_from(head.bytes).map_err(|_| Bad::Size)?;
-        let (whole, rest) = self.rest.split_at_checked(bytes).ok_or(Bad::Truncated)?;
+        let header_bytes = usize::try_from(head.header_bytes).map_err(|_| Invalid::Size)?;
+        let bytes = usize::try_from(head.bytes).map_err(|_| Invalid::Size)?;
+        let (whole, rest) = self
+            .rest
+            .split_at_checked(bytes)
+            .ok_or(Invalid::Truncated)?;
         self.rest = rest;
-        let payload = whole.get(header_bytes..).ok_or(Bad::Size)?;
+        let payload = whole.get(header_bytes..).ok_or(Invalid::Size)?;
         Ok((head.kind, payload))
     }
 }
 
 impl<'b> Iterator for Boxes<'b> {
-    type Item = Result<([u8; 4], &'b [u8]), Bad>;
+    type Item = Result<([u8; 4], &'b [u8]), Invalid>;
 
     /// The type and payload of the next box. Nothing follows an error.
     fn next(&mut self) -> Option<Self::Item> {
@@ -119,12 +122,12 @@ mod tests {
             (b"\0\0\0\x08mdat", 16, head(8, 8)),
             (b"\0\0\0\0mdat", 99, head(8, 99)),
             (b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x10", 16, head(16, 16)),
-            (b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x0f", 16, Err(Bad::Size)),
-            (b"\0\0\0\x01mdat\0\0\0", 16, Err(Bad::Truncated)),
-            (b"\0\0\0\x07mdat", 16, Err(Bad::Size)),
-            (b"\0\0\0\x11mdat", 16, Err(Bad::Truncated)),
-            (b"\xff\xff\xff\xffmdat", 16, Err(Bad::Truncated)),
-            (b"\0\0\0\x08mda", 16, Err(Bad::Truncated)),
+            (b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x0f", 16, Err(Invalid::Size)),
+            (b"\0\0\0\x01mdat\0\0\0", 16, Err(Invalid::Truncated)),
+            (b"\0\0\0\x07mdat", 16, Err(Invalid::Size)),
+            (b"\0\0\0\x11mdat", 16, Err(Invalid::Truncated)),
+            (b"\xff\xff\xff\xffmdat", 16, Err(Invalid::Truncated)),
+            (b"\0\0\0\x08mda", 16, Err(Invalid::Truncated)),
         ] {
             assert_eq!(BoxHead::read(bytes, room), expected, "{bytes:?}");
         }

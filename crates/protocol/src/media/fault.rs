@@ -10,12 +10,12 @@ pub enum Fault {
     Unreadable(#[from] io::Error),
     /// The file was read, and is not valid.
     #[error(transparent)]
-    Bad(#[from] Bad),
+    Invalid(#[from] Invalid),
 }
 
 /// What is wrong with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Bad {
+pub enum Invalid {
     #[error("the file does not begin as one of its type does")]
     Start,
     #[error("the file is of a type that is not served")]

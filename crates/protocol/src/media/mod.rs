@@ -9,6 +9,6 @@ mod movie;
 mod mp4;
 mod png;
 
-pub use fault::{Bad, Fault};
+pub use fault::{Fault, Invalid};
 pub use mp4::{Container, Video, check_video};
 pub use png::{Picture, check_png};

@@ -1,7 +1,7 @@
 //! The description of a video (`moov`): duration and dimensions.
 
 use super::boxes::{Boxes, be32, be64, four};
-use super::fault::Bad;
+use super::fault::Invalid;
 
 /// Limit for the boxes in `moov`, and in each of its boxes.
 const CHILDREN_MAX: usize = 1024;
@@ -40,11 +40,11 @@ struct Track {
 
 impl Movie {
     /// Reads the payload of `moov`.
-    pub(super) fn read(payload: &[u8]) -> Result<Self, Bad> {
+    pub(super) fn read(payload: &[u8]) -> Result<Self, Invalid> {
         let mut finding = Finding::default();
         walk(*b"moov", payload, 1, &mut finding)?;
-        let (timescale, duration) = finding.header.ok_or(Bad::Missing("mvhd"))?;
-        let video = finding.video.ok_or(Bad::Missing("a video track"))?;
+        let (timescale, duration) = finding.header.ok_or(Invalid::Missing("mvhd"))?;
+        let video = finding.video.ok_or(Invalid::Missing("a video track"))?;
         Ok(Self {
             timescale,
             duration,
@@ -54,9 +54,14 @@ impl Movie {
     }
 }
 
-fn walk(parent: [u8; 4], payload: &[u8], depth: usize, finding: &mut Finding) -> Result<(), Bad> {
+fn walk(
+    parent: [u8; 4],
+    payload: &[u8],
+    depth: usize,
+    finding: &mut Finding,
+) -> Result<(), Invalid> {
     if depth > DEPTH_MAX {
-        return Err(Bad::TooDeep);
+        return Err(Invalid::TooDeep);
     }
     for child in Boxes::of(payload, CHILDREN_MAX) {
         let (kind, payload) = child?;
@@ -64,7 +69,7 @@ fn walk(parent: [u8; 4], payload: &[u8], depth: usize, finding: &mut Finding) ->
             (b"moov", b"mvhd") => {
                 let header = read_header(payload)?;
                 if finding.header.replace(header).is_some() {
-                    return Err(Bad::Twice("mvhd"));
+                    return Err(Invalid::Twice("mvhd"));
                 }
             }
             (b"moov", b"trak") => {
@@ -87,7 +92,7 @@ fn walk(parent: [u8; 4], payload: &[u8], depth: usize, finding: &mut Finding) ->
 }
 
 /// Timescale and duration of `mvhd`.
-fn read_header(payload: &[u8]) -> Result<(u32, Option<u64>), Bad> {
+fn read_header(payload: &[u8]) -> Result<(u32, Option<u64>), Invalid> {
     let (timescale, duration) = match payload.first() {
         Some(0) => (be32(payload, 12), be32(payload, 16).map(known32)),
         Some(1) => (be32(payload, 20), be64(payload, 24).map(known64)),
@@ -95,7 +100,7 @@ fn read_header(payload: &[u8]) -> Result<(u32, Option<u64>), Bad> {
     };
     match (timescale, duration) {
         (Some(timescale @ 1..), Some(duration)) => Ok((timescale, duration)),
-        _ => Err(Bad::Header("mvhd")),
+        _ => Err(Invalid::Header("mvhd")),
     }
 }
 

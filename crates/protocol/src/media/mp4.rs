@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use super::boxes::{BoxHead, HEADER_BYTES_MAX, four};
-use super::fault::{Bad, Fault};
+use super::fault::{Fault, Invalid};
 use super::movie::Movie;
 
 /// Limit for boxes on the first level. A fragmented video of an hour has fewer.
@@ -54,7 +54,7 @@ pub fn check_video(file: &mut (impl Read + Seek)) -> Result<Video, Fault> {
     let mut at = 0;
     let mut boxes_left = TOP_BOXES_MAX;
     while at < end {
-        boxes_left = boxes_left.checked_sub(1).ok_or(Bad::TooMany)?;
+        boxes_left = boxes_left.checked_sub(1).ok_or(Invalid::TooMany)?;
         let head = read_head(file, at, end)?;
         take(file, at, head, &mut finding)?;
         // A header is at least eight bytes, so the walk ends.
@@ -71,24 +71,24 @@ fn take(
 ) -> Result<(), Fault> {
     if finding.container.is_none() {
         if head.kind != *b"ftyp" {
-            return Err(Bad::Start.into());
+            return Err(Invalid::Start.into());
         }
         if !TYPE_BYTES.contains(&head.bytes) {
-            return Err(Bad::Size.into());
+            return Err(Invalid::Size.into());
         }
         let brands = read_payload(file, at, head)?;
-        finding.container = Some(container_of(&brands).ok_or(Bad::Brand)?);
+        finding.container = Some(container_of(&brands).ok_or(Invalid::Brand)?);
         return Ok(());
     }
     match &head.kind {
-        b"ftyp" => return Err(Bad::Twice("ftyp").into()),
+        b"ftyp" => return Err(Invalid::Twice("ftyp").into()),
         b"moov" => {
             if head.bytes > MOVIE_BYTES_MAX {
-                return Err(Bad::TooLarge.into());
+                return Err(Invalid::TooLarge.into());
             }
             let movie = Movie::read(&read_payload(file, at, head)?)?;
             if finding.movie.replace(movie).is_some() {
-                return Err(Bad::Twice("moov").into());
+                return Err(Invalid::Twice("moov").into());
             }
         }
         b"mdat" => finding.has_media |= head.bytes > head.header_bytes,
@@ -99,11 +99,11 @@ fn take(
 }
 
 impl Finding {
-    fn conclude(self) -> Result<Video, Bad> {
-        let container = self.container.ok_or(Bad::Start)?;
-        let movie = self.movie.ok_or(Bad::Missing("moov"))?;
+    fn conclude(self) -> Result<Video, Invalid> {
+        let container = self.container.ok_or(Invalid::Start)?;
+        let movie = self.movie.ok_or(Invalid::Missing("moov"))?;
         if !self.has_media {
-            return Err(Bad::Missing("mdat"));
+            return Err(Invalid::Missing("mdat"));
         }
         // The header of a fragmented file counts only what is before its fragments, which is
         // nothing.

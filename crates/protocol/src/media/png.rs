@@ -3,7 +3,7 @@
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use super::boxes::{be32, four};
-use super::fault::{Bad, Fault};
+use super::fault::{Fault, Invalid};
 
 const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 /// Length, type, thirteen bytes, checksum.
@@ -30,12 +30,12 @@ pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
     let mut start = [0; SIGNATURE.len() + HEADER_BYTES];
     let mut at = u64::try_from(start.len()).unwrap_or(u64::MAX);
     if end < at {
-        return Err(Bad::Start.into());
+        return Err(Invalid::Start.into());
     }
     file.read_exact(&mut start)?;
     let (signature, header) = start.split_at(SIGNATURE.len());
     if signature != SIGNATURE {
-        return Err(Bad::Start.into());
+        return Err(Invalid::Start.into());
     }
     let picture = read_header(header)?;
     let mut has_pixels = false;
@@ -43,9 +43,9 @@ pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
         let room = end.saturating_sub(at);
         if room < FRAME_BYTES {
             return Err(if room == 0 && has_pixels {
-                Bad::Missing("IEND").into()
+                Invalid::Missing("IEND").into()
             } else {
-                Bad::Truncated.into()
+                Invalid::Truncated.into()
             });
         }
         let mut frame = [0; END.len()];
@@ -53,46 +53,46 @@ pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
         let length = u64::from(be32(&frame, 0).unwrap_or(u32::MAX));
         // The highest bit is never set.
         if length >> 31 != 0 {
-            return Err(Bad::Size.into());
+            return Err(Invalid::Size.into());
         }
         if length + FRAME_BYTES > room {
-            return Err(Bad::Truncated.into());
+            return Err(Invalid::Truncated.into());
         }
         match four(&frame, 4) {
             Some(kind) if kind == *b"IEND" => {
                 if frame != END {
-                    return Err(Bad::Header("IEND").into());
+                    return Err(Invalid::Header("IEND").into());
                 }
                 if room > FRAME_BYTES {
-                    return Err(Bad::After.into());
+                    return Err(Invalid::After.into());
                 }
                 if !has_pixels {
-                    return Err(Bad::Missing("IDAT").into());
+                    return Err(Invalid::Missing("IDAT").into());
                 }
                 return Ok(picture);
             }
             Some(kind) if kind == *b"IDAT" => has_pixels |= length > 0,
-            Some(kind) if kind == *b"IHDR" => return Err(Bad::Twice("IHDR").into()),
+            Some(kind) if kind == *b"IHDR" => return Err(Invalid::Twice("IHDR").into()),
             _ => {}
         }
         // Twelve bytes have been read, as many as the frame of a chunk has.
         file.seek_relative(i64::try_from(length).unwrap_or(i64::MAX))?;
         at += FRAME_BYTES + length;
     }
-    Err(Bad::TooMany.into())
+    Err(Invalid::TooMany.into())
 }
 
-fn read_header(header: &[u8]) -> Result<Picture, Bad> {
+fn read_header(header: &[u8]) -> Result<Picture, Invalid> {
     if header.get(..8) != Some(b"\0\0\0\x0dIHDR") {
-        return Err(Bad::Start);
+        return Err(Invalid::Start);
     }
     let checked = header.get(4..21).unwrap_or_default();
     if be32(header, 21) != Some(crc32(checked)) {
-        return Err(Bad::Checksum);
+        return Err(Invalid::Checksum);
     }
     let side = |at| be32(header, at).filter(|side| (1..=SIDE_PIXELS_MAX).contains(side));
     let (Some(width), Some(height)) = (side(8), side(12)) else {
-        return Err(Bad::Header("IHDR"));
+        return Err(Invalid::Header("IHDR"));
     };
     // Bit depth by colour type, then compression, filter and interlacing.
     match header.get(16..21) {
@@ -101,7 +101,7 @@ fn read_header(header: &[u8]) -> Result<Picture, Bad> {
             | [8 | 16, 2 | 4 | 6, 0, 0, 0 | 1]
             | [1 | 2 | 4 | 8, 3, 0, 0, 0 | 1],
         ) => Ok(Picture { width, height }),
-        _ => Err(Bad::Header("IHDR")),
+        _ => Err(Invalid::Header("IHDR")),
     }
 }
 

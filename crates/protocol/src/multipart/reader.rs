@@ -59,7 +59,7 @@ pub fn boundary_of(content_type: &str) -> Result<String, FormError> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
+enum State {
     /// Before the first boundary.
     Preamble,
     /// After a boundary.
@@ -73,7 +73,7 @@ enum At {
 /// Reads one form.
 #[derive(Debug)]
 pub struct Reader {
-    at: At,
+    at: State,
     /// A line end, two hyphens and the boundary.
     delimiter: Finder<'static>,
     /// Bytes that cannot be interpreted before more arrive: at most headers or a delimiter.
@@ -87,7 +87,7 @@ impl Reader {
     pub fn new(boundary: &str) -> Self {
         let delimiter = format!("\r\n--{boundary}");
         Self {
-            at: At::Preamble,
+            at: State::Preamble,
             delimiter: Finder::new(delimiter.as_bytes()).into_owned(),
             // The first boundary may start the body. Then the body does not contain its line end.
             held: Bytes::from_static(b"\r\n"),
@@ -108,11 +108,11 @@ impl Reader {
         self.held = Bytes::new();
         loop {
             let went_on = match self.at {
-                At::Preamble => self.skip_preamble(&mut rest),
-                At::Delimiter => self.read_delimiter(&mut rest)?,
-                At::Headers => self.read_headers(&mut rest)?,
-                At::Data => self.read_data(&mut rest)?,
-                At::Epilogue => return Ok(()),
+                State::Preamble => self.skip_preamble(&mut rest),
+                State::Delimiter => self.read_delimiter(&mut rest)?,
+                State::Headers => self.read_headers(&mut rest)?,
+                State::Data => self.read_data(&mut rest)?,
+                State::Epilogue => return Ok(()),
             };
             if !went_on {
                 self.held = rest;
@@ -145,9 +145,9 @@ impl Reader {
     /// The form, when the body has ended.
     pub fn finish(self) -> Result<Form, FormError> {
         match self.at {
-            At::Epilogue => Ok(self.form),
+            State::Epilogue => Ok(self.form),
             // Two hyphens are the end. Some clients leave out the line end after them.
-            At::Delimiter if self.held.starts_with(b"--") => Ok(self.form),
+            State::Delimiter if self.held.starts_with(b"--") => Ok(self.form),
             _ => Err(FormError::Unfinished),
         }
     }
@@ -156,7 +156,7 @@ impl Reader {
     fn skip_preamble(&mut self, rest: &mut Bytes) -> bool {
         if let Some(found) = self.delimiter.find(rest) {
             let _ = rest.split_to(found + self.delimiter.needle().len());
-            self.at = At::Delimiter;
+            self.at = State::Delimiter;
             return true;
         }
         let keep = self.beginning(rest);
@@ -166,7 +166,7 @@ impl Reader {
 
     fn read_delimiter(&mut self, rest: &mut Bytes) -> Result<bool, FormError> {
         if rest.starts_with(b"--") {
-            self.at = At::Epilogue;
+            self.at = State::Epilogue;
             return Ok(true);
         }
         // White space may precede the line end.
@@ -178,7 +178,7 @@ impl Reader {
                 }
                 // The line end is kept, because headers may be absent and end with an empty line.
                 let _ = rest.split_to(padding);
-                self.at = At::Headers;
+                self.at = State::Headers;
                 Ok(true)
             }
             [] | [b'\r' | b'-'] if padding < BOUNDARY_BYTES_MAX => Ok(false),
@@ -199,7 +199,7 @@ impl Reader {
         let head = rest.split_to(end + 4);
         let head = std::str::from_utf8(&head).map_err(|_| FormError::Headers)?;
         self.part = part_of(head)?;
-        self.at = At::Data;
+        self.at = State::Data;
         Ok(true)
     }
 
@@ -209,7 +209,7 @@ impl Reader {
             self.take(data)?;
             let _ = rest.split_to(self.delimiter.needle().len());
             self.form.parts.push(std::mem::take(&mut self.part));
-            self.at = At::Delimiter;
+            self.at = State::Delimiter;
             return Ok(true);
         }
         let keep = self.beginning(rest);

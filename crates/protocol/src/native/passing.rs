@@ -127,7 +127,7 @@ impl Passing<'_> {
     /// load holds is nothing to them.
     pub(crate) fn unload_ids(&self) -> impl Iterator<Item = Edit> {
         self.loaded_ids.iter().map(|id| {
-            let (bare, _) = carrier::unload(id.raw());
+            let (bare, _) = carrier::decode(id.raw());
             let span = id.span();
             Edit::remove(span.start + bare.len()..span.end)
         })
@@ -156,7 +156,7 @@ impl<'a> Strings<'a> for Passing<'a> {
 
     fn string(&mut self, text: Text<'a>) {
         if self.is_read {
-            if carrier::is_loaded(&self.name, text.raw()) {
+            if carrier::may_carry(&self.name, text.raw()) {
                 self.loaded_ids.push(text);
             } else if signature::is_wrapped(&self.name, text.raw()) {
                 self.wrapped_signatures.push(text);
@@ -221,7 +221,7 @@ mod tests {
             opaque: Some(opaque),
             ..Carried::default()
         };
-        let loaded = carrier::load("call_1", &carried);
+        let loaded = carrier::encode("call_1", &carried);
         for (body, expected) in [
             (
                 r#"{"m":{"id":"LOADED","x":1}}"#,

@@ -60,7 +60,7 @@ impl Seen {
     /// The usage report that the call is billed by, if there is one that leaves nothing out.
     pub fn report(&self) -> Option<Usage> {
         self.usage
-            .filter(|usage| usage.tells(self.has_output()) && !self.is_partial(*usage))
+            .filter(|usage| usage.is_report(self.has_output()) && !self.is_partial(*usage))
     }
 
     /// Whether a report says 0 for the input or the output of an answer with text. Every request
@@ -83,7 +83,7 @@ impl Seen {
     /// end or before, otherwise as counted at admission; the output as far as it went by.
     pub fn counted(&self, input_tokens: u64) -> Usage {
         let partial = self.usage.filter(|usage| self.is_partial(*usage));
-        let interim = self.interim_usage.filter(|usage| usage.tells(true));
+        let interim = self.interim_usage.filter(|usage| usage.is_report(true));
         let mut counted = partial.or(interim).unwrap_or_default();
         if counted.input_total() == 0 {
             counted.input = input_tokens;

@@ -1,6 +1,6 @@
 //! Where Responses answers and events hold identity, usage and output.
 
-use super::response::hosted_tools::{self, Finished};
+use super::response::hosted_tools::{self, Completion};
 use super::stream::gaps;
 use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
@@ -77,7 +77,7 @@ fn read_output(
         }
         "item" => {
             let item = cursor.value()?;
-            hosted_tools::note(item, Finished::Said, &mut output.tools);
+            hosted_tools::note(item, Completion::ByStatus, &mut output.tools);
             if let Some(id) = gaps::item_id(item).filter(|id| !id.is_escaped()) {
                 output.last_item.clear();
                 output.last_item.push_str(id.raw());
@@ -96,7 +96,7 @@ fn read_output(
             cursor.array(|cursor| {
                 output.items = output.items.saturating_add(1);
                 let item = cursor.value()?;
-                hosted_tools::note(item, Finished::ByItsPlace, &mut told);
+                hosted_tools::note(item, Completion::ByPosition, &mut told);
                 if repeated {
                     return Ok(());
                 }

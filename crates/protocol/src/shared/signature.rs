@@ -28,7 +28,7 @@ pub(crate) fn read(text: &str, own: Dialect) -> Option<Opaque> {
 }
 
 /// The text of a signature in an answer of the dialect `own`.
-pub(crate) fn told(opaque: &Opaque, own: Dialect) -> Cow<'_, str> {
+pub(crate) fn for_client(opaque: &Opaque, own: Dialect) -> Cow<'_, str> {
     if opaque.origin == own {
         Cow::Borrowed(&opaque.text)
     } else {
@@ -38,7 +38,7 @@ pub(crate) fn told(opaque: &Opaque, own: Dialect) -> Cow<'_, str> {
 
 /// The text of a signature in a request, if the target model made it and the channel uses the
 /// dialect of its origin. A signature without a mark comes from the dialect of the client.
-pub(crate) fn sent<'a>(
+pub(crate) fn for_upstream<'a>(
     opaque: Option<&'a Opaque>,
     own: Dialect,
     public_model: &str,
@@ -71,7 +71,7 @@ pub(crate) fn is_wrapped(name: &str, text: &str) -> bool {
 /// it is not wrapped.
 pub(crate) fn unwrapped(text: &str, own: Dialect, public_model: &str) -> Option<String> {
     let opaque = Opaque::unwrap(text)?;
-    let kept = sent(Some(&opaque), own, public_model);
+    let kept = for_upstream(Some(&opaque), own, public_model);
     Some(kept.unwrap_or(BYPASS[0]).to_owned())
 }
 
@@ -86,20 +86,20 @@ mod tests {
             model: "maker/m".into(),
             text: "U0lH".into(),
         };
-        let carried = told(&made, Dialect::Interactions).into_owned();
+        let carried = for_client(&made, Dialect::Interactions).into_owned();
         let back = read(&carried, Dialect::Interactions);
         assert_eq!(back.as_ref(), Some(&made));
-        let sent_to = |own, model| sent(back.as_ref(), own, model);
+        let sent_to = |own, model| for_upstream(back.as_ref(), own, model);
         assert_eq!(sent_to(Dialect::Generate, "maker/m"), Some("U0lH"));
         assert_eq!(sent_to(Dialect::Generate, "maker/other"), None);
         assert_eq!(sent_to(Dialect::Interactions, "maker/m"), None);
 
         let own = read("U0lH", Dialect::Generate);
         assert_eq!(
-            sent(own.as_ref(), Dialect::Generate, "maker/m"),
+            for_upstream(own.as_ref(), Dialect::Generate, "maker/m"),
             Some("U0lH")
         );
-        assert_eq!(told(&made, Dialect::Generate), "U0lH");
+        assert_eq!(for_client(&made, Dialect::Generate), "U0lH");
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(crate) fn drop_from_parts(
             }
             Part::ToolCall(call) => {
                 let opaque = call.opaque.as_ref();
-                let sent = signature::sent(opaque, dialect, public_model);
+                let sent = signature::for_upstream(opaque, dialect, public_model);
                 if opaque.is_some() && sent.is_none() {
                     dropped.signature(*path, call);
                 }

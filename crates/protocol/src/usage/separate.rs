@@ -10,7 +10,7 @@ use crate::usage::{Inclusive, Usage, count};
 
 /// What a dialect calls the counts.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct CountNames {
     /// All of the prompt, what came from a cache included.
     pub(crate) prompt: &'static str,
     pub(crate) tool_use: &'static str,
@@ -28,7 +28,7 @@ pub(crate) struct Names {
 
 /// Reads a usage object. Counts of zero are left out by upstreams; a report without any count of
 /// the prompt comes early in a stream and says nothing yet.
-pub(crate) fn read_usage(usage: Raw<'_>, names: &Names) -> Option<Usage> {
+pub(crate) fn read_usage(usage: Raw<'_>, names: &CountNames) -> Option<Usage> {
     let mut prompt = None;
     let [mut tool_use, mut cached, mut visible, mut thoughts] = [Some(0); 4];
     let mut report = Inclusive::default();

@@ -1,17 +1,17 @@
 //! Voice: speech, transcripts and voices. There is one wire format for each.
 
 mod answer;
+mod audio_relay;
 mod failure;
-mod passing;
 mod speech;
 mod transcript;
 mod watch;
 
 pub use answer::{clean_voices, read_timed_speech, read_transcription};
+pub use audio_relay::AudioRelay;
 pub use failure::read_failure;
-pub use passing::Passing;
 pub use speech::{Speech, read_renamed_speech, read_speech};
 pub use transcript::{Transcript, read_renamed_transcript, read_transcript};
 pub use watch::{
-    Changed, Frame, Listened, Reading, TextTokens, Verdict, Watch, write_failure_frame,
+    AudioEncoding, Changed, Frame, Reading, TextTokens, Verdict, Watch, write_failure_frame,
 };

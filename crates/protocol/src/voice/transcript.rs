@@ -1,6 +1,6 @@
 //! Transcript requests: the forms of `POST /v1/stt` and of `POST /v1/audio/transcriptions`.
 
-use super::watch::Listened;
+use super::watch::AudioEncoding;
 use crate::failure::Failure;
 use crate::guard;
 use crate::guard::form_field;
@@ -165,7 +165,7 @@ fn seconds_of(bytes: u64, fields: &Form) -> Result<u64, Failure> {
     let format = field("audio_format")?;
     let rate = field("sample_rate")?;
     let (multichannel, channels) = (field("multichannel")?, field("channels")?);
-    let told = Listened::read(
+    let told = AudioEncoding::read(
         format.as_deref(),
         rate.as_deref(),
         multichannel.as_deref(),
@@ -174,7 +174,7 @@ fn seconds_of(bytes: u64, fields: &Form) -> Result<u64, Failure> {
     // Audio without a known format may have the strongest compression.
     let is_told = format.is_some() && rate.is_some();
     let per_second = told.ok().filter(|_| is_told);
-    let per_second = per_second.map_or(BYTES_PER_SECOND_MIN, Listened::bytes_per_second);
+    let per_second = per_second.map_or(BYTES_PER_SECOND_MIN, AudioEncoding::bytes_per_second);
     Ok(bytes.div_ceil(per_second))
 }
 

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
-use protocol::images::{self, Asked, Family, Request};
+use protocol::images::{self, Family, Operation, Request};
 use protocol::multipart::{Form, Part};
-use protocol::voice::{self, Listened};
+use protocol::voice::{self, AudioEncoding};
 use serde_json::{Map, Value, json};
 
 const FAMILIES: [Family; 4] = [Family::Gpt, Family::VideoA, Family::Content, Family::Plain];
@@ -162,11 +162,11 @@ fn sent(request: &Request, family: Family) -> (Value, Vec<String>) {
 proptest! {
     #[test]
     fn an_edit_is_held_for_alike_as_json_and_as_a_form(edit in any_edit(), manner in any_manner()) {
-        let json = images::read_json(Asked::Edit, &edit.json());
+        let json = images::read_json(Operation::Edit, &edit.json());
         let form = images::read_form(edit.form(manner));
         match (json, form) {
             (Ok(json), Ok(form)) => {
-                prop_assert_eq!(&json.wants, &form.wants);
+                prop_assert_eq!(&json.options, &form.options);
                 prop_assert_eq!(json.stream, form.stream);
                 prop_assert_eq!(json.prompt_tokens, form.prompt_tokens);
                 for family in FAMILIES {
@@ -192,7 +192,7 @@ proptest! {
         double in of(select(vec!["channels", "Channels", "sample_rate", "Audio_Format", "Multichannel"])),
     ) {
         const BYTES: usize = 1_000_000;
-        let listened = Listened::read(Some(format), Some(rate), multichannel, channels).unwrap();
+        let listened = AudioEncoding::read(Some(format), Some(rate), multichannel, channels).unwrap();
         let mut parts = vec![
             Part::field("model", "maker/m"),
             Part::field("audio_format", format),

@@ -150,7 +150,7 @@ impl<'r> History<'r> {
                 continue;
             }
             let id = called.id.unwrap_or_else(|| format!("call_{at}_{number}"));
-            let (id, carried) = carrier::unload(&id);
+            let (id, carried) = carrier::decode(&id);
             loaded |= !carried.thoughts.is_empty();
             let before = if std::mem::take(&mut first) {
                 0
@@ -203,7 +203,7 @@ impl<'r> History<'r> {
             note(self.unknown, path.to_string());
             return Ok(());
         }
-        let (id, _) = carrier::unload(id);
+        let (id, _) = carrier::decode(id);
         let is_told = |name: &String| name.is_empty() || self.names.get(id) == Some(name);
         if message.name.as_ref().is_some_and(|name| !is_told(name)) {
             note(self.unknown, format!("{path}.name"));

@@ -42,7 +42,7 @@ impl Messages<'_, '_> {
         let mut texts = Vec::with_capacity(turn.parts.len());
         for (path, part) in &turn.parts {
             match part {
-                Part::Text(text) => texts.push(Piece::Text(text)),
+                Part::Text(text) => texts.push(ContentPart::Text(text)),
                 _ => self.dropped.path(*path),
             }
         }
@@ -62,9 +62,9 @@ impl Messages<'_, '_> {
                     self.tool_result(result, &mut pieces);
                     results = true;
                 }
-                Part::Text(text) | Part::Refusal(text) => pieces.push(Piece::Text(text)),
-                Part::Image(image) => pieces.push(Piece::Image(image, self.detail)),
-                Part::Document(document) => pieces.push(Piece::File {
+                Part::Text(text) | Part::Refusal(text) => pieces.push(ContentPart::Text(text)),
+                Part::Image(image) => pieces.push(ContentPart::Image(image, self.detail)),
+                Part::Document(document) => pieces.push(ContentPart::File {
                     uri: data_uri::join(&document.mime, &document.data),
                     name: document.name.as_deref(),
                 }),
@@ -89,14 +89,14 @@ impl Messages<'_, '_> {
     }
 
     /// Writes a tool result. Chat allows only text in it, so images follow in a user message.
-    fn tool_result<'p>(&mut self, result: &'p ToolResult, pictures: &mut Vec<Piece<'p>>) {
+    fn tool_result<'p>(&mut self, result: &'p ToolResult, pictures: &mut Vec<ContentPart<'p>>) {
         let mut texts = Vec::with_capacity(result.parts.len());
         for (path, part) in &result.parts {
             match part {
-                Part::Text(text) => texts.push(Piece::Text(text)),
+                Part::Text(text) => texts.push(ContentPart::Text(text)),
                 Part::Image(image) => {
-                    texts.push(Piece::Text(PICTURE));
-                    pictures.push(Piece::Image(image, self.detail));
+                    texts.push(ContentPart::Text(PICTURE));
+                    pictures.push(ContentPart::Image(image, self.detail));
                 }
                 _ => self.dropped.path(*path),
             }
@@ -151,10 +151,15 @@ impl Messages<'_, '_> {
     /// The signature of a call, if this upstream made it.
     fn signature<'c>(&self, call: &'c ToolCall) -> Option<&'c str> {
         let opaque = call.opaque.as_ref();
-        signature::sent(opaque, Dialect::Chat, self.target.public_model)
+        signature::for_upstream(opaque, Dialect::Chat, self.target.public_model)
     }
 
-    fn message(&mut self, role: &str, pieces: &[Piece<'_>], more: impl FnOnce(&mut Object<'_>)) {
+    fn message(
+        &mut self,
+        role: &str,
+        pieces: &[ContentPart<'_>],
+        more: impl FnOnce(&mut Object<'_>),
+    ) {
         self.list.object(|it| {
             it.text("role", role);
             more(it);
@@ -162,7 +167,7 @@ impl Messages<'_, '_> {
                 [] => {
                     it.text("content", "");
                 }
-                [Piece::Text(text)] => {
+                [ContentPart::Text(text)] => {
                     it.text("content", text);
                 }
                 pieces => {
@@ -199,7 +204,7 @@ pub(in crate::chat) fn write_extra(it: &mut Object<'_>, signature: &str) {
 }
 
 /// A part of a message's content.
-enum Piece<'p> {
+enum ContentPart<'p> {
     Text(&'p str),
     /// An image, and the detail level to use if it does not set one.
     Image(&'p Image, Option<ImageDetail>),
@@ -209,7 +214,7 @@ enum Piece<'p> {
     },
 }
 
-impl Piece<'_> {
+impl ContentPart<'_> {
     fn write(&self, it: &mut Object<'_>) {
         match self {
             Self::Text(text) => {

@@ -9,11 +9,11 @@ use crate::shared::logprobs;
 /// Opaque data for the client. Chat has no member for it, so thoughts before a tool call are
 /// encoded in the id of the call, which every client sends back.
 #[derive(Debug, Default)]
-pub(in crate::chat) struct Carry {
+pub(in crate::chat) struct PendingThoughts {
     thoughts: Vec<Thought>,
 }
 
-impl Carry {
+impl PendingThoughts {
     /// Keeps a thought for the id of the next call, if its model needs it back.
     pub(in crate::chat) fn think(&mut self, mut thought: Thought) {
         let Some(opaque) = &thought.opaque else {
@@ -32,7 +32,7 @@ impl Carry {
             thoughts: std::mem::take(&mut self.thoughts),
             opaque: signature.cloned(),
         };
-        carrier::load(id, &carried)
+        carrier::encode(id, &carried)
     }
 }
 

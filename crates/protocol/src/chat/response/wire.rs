@@ -25,7 +25,7 @@ pub(in crate::chat) struct Answer<'a> {
 #[derive(Debug, Default)]
 pub(in crate::chat) struct Choice<'a> {
     index: u64,
-    pub(in crate::chat) said: Said<'a>,
+    pub(in crate::chat) message: Message<'a>,
     pub(in crate::chat) finish_reason: Option<Cow<'a, str>>,
     /// For the content. Other dialects have no place for those of a refusal.
     pub(in crate::chat) logprobs: Vec<Token>,
@@ -33,7 +33,7 @@ pub(in crate::chat) struct Choice<'a> {
 
 /// A message or a delta.
 #[derive(Debug, Default)]
-pub(in crate::chat) struct Said<'a> {
+pub(in crate::chat) struct Message<'a> {
     pub(in crate::chat) thought: Option<Cow<'a, str>>,
     pub(in crate::chat) texts: Vec<Cow<'a, str>>,
     pub(in crate::chat) citations: Vec<Citation<'a>>,
@@ -117,7 +117,7 @@ fn choice<'a>(cursor: &mut Cursor<'a>) -> Result<Choice<'a>, Broken> {
                 let index = walk::integer(cursor, "choices[].index")?;
                 choice.index = index.map_or(0, Integer::saturating);
             }
-            "delta" | "message" => said(cursor, &mut choice.said)?,
+            "delta" | "message" => read_message(cursor, &mut choice.message)?,
             "finish_reason" => choice.finish_reason = text_or_nothing(cursor)?,
             "logprobs" => walk::object(cursor, name, |cursor, name| {
                 match name {
@@ -133,25 +133,27 @@ fn choice<'a>(cursor: &mut Cursor<'a>) -> Result<Choice<'a>, Broken> {
     Ok(choice)
 }
 
-fn said<'a>(cursor: &mut Cursor<'a>, said: &mut Said<'a>) -> Result<(), Broken> {
+fn read_message<'a>(cursor: &mut Cursor<'a>, message: &mut Message<'a>) -> Result<(), Broken> {
     walk::object(cursor, "choices[].delta", |cursor, name| {
         match name {
-            "content" => content(cursor, &mut said.texts)?,
-            "refusal" => said.refusal = text_or_nothing(cursor)?,
+            "content" => content(cursor, &mut message.texts)?,
+            "refusal" => message.refusal = text_or_nothing(cursor)?,
             // Where an upstream uses both names, they hold the same text.
-            "reasoning_content" => said.thought = text_or_nothing(cursor)?.or(said.thought.take()),
-            "reasoning" => said.thought = said.thought.take().or(text_or_nothing(cursor)?),
+            "reasoning_content" => {
+                message.thought = text_or_nothing(cursor)?.or(message.thought.take())
+            }
+            "reasoning" => message.thought = message.thought.take().or(text_or_nothing(cursor)?),
             "tool_calls" => walk::array(cursor, "tool_calls", |cursor, _| {
-                said.calls.push(call(cursor)?);
+                message.calls.push(call(cursor)?);
                 Ok::<(), Broken>(())
             })?,
             "function_call" if !walk::null(cursor)? => {
                 let mut call = Call::default();
                 function(cursor, &mut call)?;
-                said.calls.push(call);
+                message.calls.push(call);
             }
             "annotations" => walk::array(cursor, "annotations", |cursor, _| {
-                said.citations.extend(citation(cursor)?);
+                message.citations.extend(citation(cursor)?);
                 Ok::<(), Broken>(())
             })?,
             "function_call" => {}

@@ -1,7 +1,7 @@
 //! Writes whole chat completions.
 
 use super::message::{
-    Carry, Citation, finish_reason, write_annotations, write_call_head, write_logprobs,
+    Citation, PendingThoughts, finish_reason, write_annotations, write_call_head, write_logprobs,
 };
 use crate::canon::{Block, Echo, Folded, Opaque, Response, Thought, Token};
 use crate::chat::usage::write_usage;
@@ -56,7 +56,7 @@ struct Call<'r> {
 impl<'r> Message<'r> {
     fn of(blocks: &'r [Folded]) -> Self {
         let mut message = Self::default();
-        let mut carry = Carry::default();
+        let mut carry = PendingThoughts::default();
         for folded in blocks {
             match &folded.block {
                 Block::Text => message.say(folded),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use crate::canon::{Block, Delta, Event, Opaque, Stop, Token};
-use crate::chat::response::wire::{Answer, Call as CallPiece, Choice, Citation, Said};
+use crate::chat::response::wire::{Answer, Call as CallPiece, Choice, Citation, Message};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::native::Broken;
@@ -25,7 +25,7 @@ const WAITING_BYTES_MAX: usize = EVENT_BYTES_MAX;
 pub(in crate::chat) struct Assembler {
     model: Box<str>,
     started: bool,
-    open: Open,
+    open: OpenBlock,
     calls: Vec<Call>,
     /// The last call that the upstream sent with each index.
     by_index: HashMap<u64, usize>,
@@ -44,10 +44,10 @@ pub(in crate::chat) struct Assembler {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Open {
+enum OpenBlock {
     #[default]
     Nothing,
-    Words(Kind),
+    Text(Kind),
     Call(usize),
 }
 
@@ -61,7 +61,7 @@ enum Kind {
 /// A block that waits until the open one is complete.
 #[derive(Debug)]
 enum Item {
-    Words(Kind, String),
+    Text(Kind, String),
     Call(usize),
 }
 
@@ -115,7 +115,7 @@ impl Assembler {
         self.start(out);
         let count = choice.logprobs.len();
         self.tokens.extend(choice.logprobs);
-        self.said(choice.said, out)?;
+        self.message(choice.message, out)?;
         if !self.tokens.is_empty() {
             self.wait(count.saturating_mul(size_of::<Token>()))?;
         }
@@ -160,19 +160,19 @@ impl Assembler {
         }
     }
 
-    fn said(&mut self, said: Said<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn message(&mut self, said: Message<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
         if let Some(thought) = said.thought {
-            self.words(Kind::Thought, thought, out)?;
+            self.text_of_kind(Kind::Thought, thought, out)?;
         }
         for text in said.texts {
-            self.words(Kind::Text, text, out)?;
+            self.text_of_kind(Kind::Text, text, out)?;
         }
         for citation in said.citations {
             self.citation(citation, out);
         }
         if let Some(refusal) = said.refusal {
             self.refused = true;
-            self.words(Kind::Refusal, refusal, out)?;
+            self.text_of_kind(Kind::Refusal, refusal, out)?;
         }
         for piece in said.calls {
             self.call(piece, out)?;
@@ -180,31 +180,31 @@ impl Assembler {
         Ok(())
     }
 
-    fn words(
+    fn text_of_kind(
         &mut self,
         kind: Kind,
         text: Cow<'_, str>,
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
         if self.queue.is_empty() && self.may_close() {
-            self.open_words(kind, out);
-            self.put_words(kind, text.into_owned(), out);
+            self.open_text(kind, out);
+            self.put_text(kind, text.into_owned(), out);
             return Ok(());
         }
         self.wait(text.len())?;
         match self.queue.back_mut() {
-            Some(Item::Words(last, waiting)) if *last == kind => waiting.push_str(&text),
-            _ => self.queue.push_back(Item::Words(kind, text.into_owned())),
+            Some(Item::Text(last, waiting)) if *last == kind => waiting.push_str(&text),
+            _ => self.queue.push_back(Item::Text(kind, text.into_owned())),
         }
         self.advance(false, out)
     }
 
-    fn open_words(&mut self, kind: Kind, out: &mut Vec<Event>) {
-        if self.open == Open::Words(kind) {
+    fn open_text(&mut self, kind: Kind, out: &mut Vec<Event>) {
+        if self.open == OpenBlock::Text(kind) {
             return;
         }
         self.close(out);
-        self.open = Open::Words(kind);
+        self.open = OpenBlock::Text(kind);
         out.push(Event::BlockStart(match kind {
             Kind::Text => Block::Text,
             Kind::Thought => Block::Thought,
@@ -212,7 +212,7 @@ impl Assembler {
         }));
     }
 
-    fn put_words(&mut self, kind: Kind, text: String, out: &mut Vec<Event>) {
+    fn put_text(&mut self, kind: Kind, text: String, out: &mut Vec<Event>) {
         if kind == Kind::Text {
             let chars = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
             self.chars_open = self.chars_open.saturating_add(chars);
@@ -231,7 +231,7 @@ impl Assembler {
     /// Passes a source on with the text that it belongs to. One that arrives after other blocks is
     /// dropped.
     fn citation(&mut self, citation: Citation<'_>, out: &mut Vec<Event>) {
-        if self.open != Open::Words(Kind::Text) {
+        if self.open != OpenBlock::Text(Kind::Text) {
             return;
         }
         out.push(Event::Delta(Delta::Citation {
@@ -250,7 +250,7 @@ impl Assembler {
             model: self.model.clone(),
             text: text.into(),
         });
-        let is_open = self.open == Open::Call(number);
+        let is_open = self.open == OpenBlock::Call(number);
         let Some(call) = self.calls.get_mut(number) else {
             return Ok(());
         };
@@ -332,8 +332,8 @@ impl Assembler {
     /// Whether the open block is complete, whatever arrives next.
     fn may_close(&self) -> bool {
         match self.open {
-            Open::Nothing | Open::Words(_) => true,
-            Open::Call(number) => self
+            OpenBlock::Nothing | OpenBlock::Text(_) => true,
+            OpenBlock::Call(number) => self
                 .calls
                 .get(number)
                 .is_none_or(|call| call.braces.is_whole()),
@@ -358,10 +358,10 @@ impl Assembler {
                     self.queue.pop_front();
                     self.open_call(number, out);
                 }
-                Some(Item::Words(..)) => {
-                    if let Some(Item::Words(kind, text)) = self.queue.pop_front() {
-                        self.open_words(kind, out);
-                        self.put_words(kind, text, out);
+                Some(Item::Text(..)) => {
+                    if let Some(Item::Text(kind, text)) = self.queue.pop_front() {
+                        self.open_text(kind, out);
+                        self.put_text(kind, text, out);
                     }
                 }
             }
@@ -378,7 +378,7 @@ impl Assembler {
         if call.id.is_empty() {
             call.id = format!("call_{seed:x}_{number}");
         }
-        self.open = Open::Call(number);
+        self.open = OpenBlock::Call(number);
         out.push(Event::BlockStart(Block::ToolCall {
             id: call.id.clone(),
             name: call.name.clone(),
@@ -392,15 +392,15 @@ impl Assembler {
 
     fn close(&mut self, out: &mut Vec<Event>) {
         match std::mem::take(&mut self.open) {
-            Open::Nothing => return,
-            Open::Words(kind) => {
+            OpenBlock::Nothing => return,
+            OpenBlock::Text(kind) => {
                 if kind == Kind::Text {
                     self.put_tokens(out);
                 }
                 let chars = std::mem::take(&mut self.chars_open);
                 self.chars_before = self.chars_before.saturating_add(chars);
             }
-            Open::Call(number) => {
+            OpenBlock::Call(number) => {
                 if let Some(call) = self.calls.get_mut(number) {
                     call.closed = true;
                 }
@@ -417,7 +417,7 @@ impl Assembler {
     }
 
     fn tell_usage(&mut self, out: &mut Vec<Event>) {
-        if self.open == Open::Nothing && self.queue.is_empty() {
+        if self.open == OpenBlock::Nothing && self.queue.is_empty() {
             out.extend(self.usage.take().map(Event::Usage));
         }
     }

@@ -7,7 +7,7 @@ use crate::chat::error::write_failure_event;
 use crate::chat::places::DONE;
 use crate::chat::request::write_extra;
 use crate::chat::response::message::{
-    Carry, Citation, finish_reason, write_annotations, write_call_head, write_logprobs,
+    Citation, PendingThoughts, finish_reason, write_annotations, write_call_head, write_logprobs,
 };
 use crate::chat::usage::write_usage;
 use crate::json::write::{Object, object};
@@ -20,10 +20,10 @@ pub struct Writer {
     /// The first members, which are the same in all chunks.
     identity: Vec<u8>,
     scratch: Vec<u8>,
-    block: Open,
+    block: OpenBlock,
     /// The number of calls so far, which is the index of the next.
     calls: usize,
-    carry: Carry,
+    carry: PendingThoughts,
     citations: Vec<Citation>,
     /// Characters of the text so far.
     chars: u64,
@@ -34,7 +34,7 @@ pub struct Writer {
 }
 
 #[derive(Debug, Default)]
-enum Open {
+enum OpenBlock {
     #[default]
     Nothing,
     Text {
@@ -69,9 +69,9 @@ impl Writer {
             echo,
             identity,
             scratch: Vec::new(),
-            block: Open::default(),
+            block: OpenBlock::default(),
             calls: 0,
-            carry: Carry::default(),
+            carry: PendingThoughts::default(),
             citations: Vec::new(),
             chars: 0,
             tokens: Vec::new(),
@@ -88,12 +88,12 @@ impl Writer {
             }),
             Event::BlockStart(block) => {
                 self.block = match block {
-                    Block::Text => Open::Text { before: self.chars },
-                    Block::Refusal => Open::Refusal,
-                    Block::Thought => Open::Thought(Thought::default()),
-                    Block::ToolCall { id, name } => Open::Held { id, name },
+                    Block::Text => OpenBlock::Text { before: self.chars },
+                    Block::Refusal => OpenBlock::Refusal,
+                    Block::Thought => OpenBlock::Thought(Thought::default()),
+                    Block::ToolCall { id, name } => OpenBlock::Held { id, name },
                     // `convert/pictures.rs` has replaced it by a text.
-                    Block::Image { .. } => Open::Nothing,
+                    Block::Image { .. } => OpenBlock::Nothing,
                 };
             }
             Event::Delta(Delta::Opaque(opaque)) => self.opaque(opaque, out),
@@ -110,25 +110,25 @@ impl Writer {
 
     fn piece(&mut self, delta: Delta, out: &mut ByteQueue) {
         match (&mut self.block, delta) {
-            (Open::Text { .. }, Delta::Text(text)) => {
+            (OpenBlock::Text { .. }, Delta::Text(text)) => {
                 let chars = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
                 self.chars = self.chars.saturating_add(chars);
                 self.content(&text, out);
             }
-            (Open::Text { .. }, Delta::Logprobs(tokens)) => self.tokens.extend(tokens),
-            (Open::Refusal, Delta::Text(text)) => {
+            (OpenBlock::Text { .. }, Delta::Logprobs(tokens)) => self.tokens.extend(tokens),
+            (OpenBlock::Refusal, Delta::Text(text)) => {
                 self.refused = true;
                 self.delta(out, |it| {
                     it.text("refusal", &text);
                 });
             }
-            (Open::Thought(thought), Delta::Text(text)) => {
+            (OpenBlock::Thought(thought), Delta::Text(text)) => {
                 thought.text.push_str(&text);
                 self.delta(out, |it| {
                     it.text("reasoning_content", &text);
                 });
             }
-            (Open::Call { index, empty }, Delta::Arguments(text)) if !text.is_empty() => {
+            (OpenBlock::Call { index, empty }, Delta::Arguments(text)) if !text.is_empty() => {
                 *empty = false;
                 let index = *index;
                 self.call_delta(index, out, |it| {
@@ -138,7 +138,7 @@ impl Writer {
                 });
             }
             (
-                Open::Text { before },
+                OpenBlock::Text { before },
                 Delta::Citation {
                     url,
                     title,
@@ -160,27 +160,27 @@ impl Writer {
 
     fn opaque(&mut self, opaque: Opaque, out: &mut ByteQueue) {
         match &mut self.block {
-            Open::Thought(thought) => thought.opaque = Some(opaque),
-            Open::Held { .. } => self.release(Some(&opaque), out),
+            OpenBlock::Thought(thought) => thought.opaque = Some(opaque),
+            OpenBlock::Held { .. } => self.release(Some(&opaque), out),
             // The id has been sent already. The extension can still be sent.
-            Open::Call { index, .. } => {
+            OpenBlock::Call { index, .. } => {
                 let index = *index;
                 self.call_delta(index, out, |it| write_extra(it, &opaque.wrap()));
             }
-            Open::Nothing | Open::Text { .. } | Open::Refusal => {}
+            OpenBlock::Nothing | OpenBlock::Text { .. } | OpenBlock::Refusal => {}
         }
     }
 
     /// Writes the start of a call that was held back.
     fn release(&mut self, signature: Option<&Opaque>, out: &mut ByteQueue) {
-        let Open::Held { id, name } = &mut self.block else {
+        let OpenBlock::Held { id, name } = &mut self.block else {
             return;
         };
         let id = self.carry.load(id, signature);
         let name = std::mem::take(name);
         let index = self.calls;
         self.calls = self.calls.saturating_add(1);
-        self.block = Open::Call { index, empty: true };
+        self.block = OpenBlock::Call { index, empty: true };
         self.call_delta(index, out, |it| {
             write_call_head(it, &id, signature);
             it.object("function", |it| {
@@ -192,10 +192,10 @@ impl Writer {
     fn stop_block(&mut self, out: &mut ByteQueue) {
         self.release(None, out);
         match std::mem::take(&mut self.block) {
-            Open::Thought(thought) => self.carry.think(thought),
-            Open::Text { .. } if !self.tokens.is_empty() => self.content("", out),
+            OpenBlock::Thought(thought) => self.carry.think(thought),
+            OpenBlock::Text { .. } if !self.tokens.is_empty() => self.content("", out),
             // Clients parse the arguments, and an empty string is not JSON.
-            Open::Call { index, empty: true } => self.call_delta(index, out, |it| {
+            OpenBlock::Call { index, empty: true } => self.call_delta(index, out, |it| {
                 it.object("function", |it| {
                     it.text("arguments", "{}");
                 });

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::read_parts::{Parts, read_resolution};
 use super::read_turns::Contents;
 use super::schema;
-use super::tool_names::Names;
+use super::tool_names::ToolNames;
 use crate::canon::{
     Effort, Format, ImageDetail, Logprobs, Path, Reasoning, Request, Sampling, Tool, ToolChoice,
     note, unread,
@@ -22,7 +22,7 @@ const CALLING: &str = "toolConfig.functionCallingConfig";
 /// Reads a request that [`crate::native::read_named_head`] has accepted. The caller sets `stream`,
 /// because the path holds it.
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
-    let mut asked = Asked::default();
+    let mut asked = Reader::default();
     let mut cursor = Cursor::new(utf8(body)?);
     walk::object::<Failure>(&mut cursor, "body", |cursor, name| {
         asked.member(cursor, name)
@@ -33,18 +33,18 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
 
 /// The request so far.
 #[derive(Default)]
-struct Asked {
+struct Reader {
     request: Request,
     contents: Contents,
-    format: Asking,
-    mode: Mode,
+    format: FormatOptions,
+    mode: CallingOptions,
     /// The detail level for images.
     detail: Option<ImageDetail>,
 }
 
 /// What the request says about the output format.
 #[derive(Default)]
-struct Asking {
+struct FormatOptions {
     mime: Option<String>,
     /// The schema, and the path of its member.
     schema: Option<(&'static str, crate::canon::Json)>,
@@ -55,12 +55,12 @@ struct Asking {
 
 /// What the request says about which functions to call.
 #[derive(Default)]
-struct Mode {
+struct CallingOptions {
     mode: String,
     names: Vec<String>,
 }
 
-impl Asked {
+impl Reader {
     fn member(&mut self, cursor: &mut Cursor<'_>, name: &str) -> Result<(), Failure> {
         match camel(name).as_ref() {
             "contents" => self.contents.read(cursor),
@@ -291,12 +291,12 @@ impl Asked {
         let mut request = self.request;
         request.unknown.append(&mut unknown);
         request.turns = turns;
-        request.renamed = Names::renamed(names);
+        request.renamed = ToolNames::renamed(names);
         request
     }
 
     fn choose_tools(&mut self) {
-        let Mode { mode, names } = std::mem::take(&mut self.mode);
+        let CallingOptions { mode, names } = std::mem::take(&mut self.mode);
         let required = mode == "ANY";
         self.request.tool_choice = match (mode.as_str(), names.as_slice()) {
             ("NONE", _) => Some(ToolChoice::None),
@@ -321,7 +321,7 @@ impl Asked {
     }
 
     fn choose_format(&mut self) {
-        let Asking {
+        let FormatOptions {
             mime,
             schema,
             logprobs,

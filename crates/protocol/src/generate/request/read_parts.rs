@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use super::tool_names::Names;
+use super::tool_names::ToolNames;
 use crate::canon::{
     Document, Image, ImageDetail, ImageSource, Opaque, Part, Path, base64, data_uri, mime, note,
     unread,
@@ -18,17 +18,17 @@ use crate::shared::signature;
 /// Reads parts, and collects tool names and dropped members.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct Parts {
-    pub(in crate::generate) names: Names,
+    pub(in crate::generate) names: ToolNames,
     /// Paths of members that only this dialect has.
     pub(in crate::generate) unknown: Vec<String>,
 }
 
 /// The data of a part. Each part has one.
-pub(in crate::generate) enum Datum {
+pub(in crate::generate) enum PartData {
     Text(String),
     Media(Media),
     Call(Call),
-    Answer(Answer),
+    Result(FunctionResult),
     /// Data that only this dialect has.
     Native,
 }
@@ -52,7 +52,7 @@ pub(in crate::generate) struct Call {
 }
 
 #[derive(Default)]
-pub(in crate::generate) struct Answer {
+pub(in crate::generate) struct FunctionResult {
     pub(in crate::generate) id: Option<String>,
     pub(in crate::generate) name: String,
     pub(in crate::generate) parts: Vec<(Path, Part)>,
@@ -61,7 +61,7 @@ pub(in crate::generate) struct Answer {
 
 /// Members beside the data of a part.
 #[derive(Default)]
-pub(in crate::generate) struct Mark {
+pub(in crate::generate) struct PartExtras {
     pub(in crate::generate) thought: bool,
     pub(in crate::generate) opaque: Option<Opaque>,
     pub(in crate::generate) detail: Option<ImageDetail>,
@@ -73,9 +73,9 @@ impl Parts {
         &mut self,
         cursor: &mut Cursor<'_>,
         path: Path,
-    ) -> Result<Option<(Datum, Mark)>, Failure> {
-        let mut datum = None;
-        let mut mark = Mark::default();
+    ) -> Result<Option<(PartData, PartExtras)>, Failure> {
+        let mut data = None;
+        let mut mark = PartExtras::default();
         let mut others = Vec::new();
         walk::object::<Failure>(cursor, "parts", |cursor, member| {
             if walk::null(cursor)? {
@@ -96,17 +96,19 @@ impl Parts {
                     mark.detail = read_resolution(cursor, &place, &mut others)?;
                     return Ok(());
                 }
-                "text" => Datum::Text(
+                "text" => PartData::Text(
                     walk::string(cursor, "text")?
                         .unwrap_or_default()
                         .into_owned(),
                 ),
-                name @ ("inlineData" | "fileData") => Datum::Media(read_media(cursor, path, name)?),
-                "functionCall" => Datum::Call(self.read_call(cursor, path)?),
-                "functionResponse" => Datum::Answer(self.read_answer(cursor, path)?),
+                name @ ("inlineData" | "fileData") => {
+                    PartData::Media(read_media(cursor, path, name)?)
+                }
+                "functionCall" => PartData::Call(self.read_call(cursor, path)?),
+                "functionResponse" => PartData::Result(self.read_answer(cursor, path)?),
                 "executableCode" | "codeExecutionResult" | "toolCall" | "toolResponse" => {
                     cursor.value()?;
-                    Datum::Native
+                    PartData::Native
                 }
                 _ => {
                     unread(cursor.value()?, &mut others, || {
@@ -115,24 +117,24 @@ impl Parts {
                     return Ok(());
                 }
             };
-            if datum.replace(found).is_some() {
+            if data.replace(found).is_some() {
                 let message = format!("`{path}` must hold one kind of data.");
                 return Err(Failure::invalid(message).param(path.to_string()));
             }
             Ok(())
         })?;
         // A part that is dropped as a whole is reported without its members.
-        if !matches!(datum, Some(Datum::Native)) {
+        if !matches!(data, Some(PartData::Native)) {
             self.unknown.append(&mut others);
         }
-        if datum.is_none() {
+        if data.is_none() {
             self.unmarked(path, &mark);
         }
-        Ok(datum.map(|datum| (datum, mark)))
+        Ok(data.map(|data| (data, mark)))
     }
 
     /// Reports members that have no meaning beside this kind of data.
-    pub(in crate::generate) fn unmarked(&mut self, path: Path, mark: &Mark) {
+    pub(in crate::generate) fn unmarked(&mut self, path: Path, mark: &PartExtras) {
         if mark.opaque.is_some() {
             note(&mut self.unknown, format!("{path}.thoughtSignature"));
         }
@@ -147,7 +149,7 @@ impl Parts {
         &mut self,
         mut media: Media,
         path: Path,
-        mut mark: Mark,
+        mut mark: PartExtras,
     ) -> Part {
         let mut others = std::mem::take(&mut media.others);
         let name = media.name.clone();
@@ -191,8 +193,12 @@ impl Parts {
         Ok(call)
     }
 
-    fn read_answer(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<Answer, Failure> {
-        let mut answer = Answer::default();
+    fn read_answer(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        path: Path,
+    ) -> Result<FunctionResult, Failure> {
+        let mut answer = FunctionResult::default();
         let mut media = Vec::new();
         walk::object::<Failure>(cursor, "functionResponse", |cursor, member| {
             match camel(member).as_ref() {
@@ -203,12 +209,12 @@ impl Parts {
                 }
                 "response" => {
                     let response = cursor.value()?;
-                    answer.is_error = says(response, path, &mut answer.parts)?;
+                    answer.is_error = read_result(response, path, &mut answer.parts)?;
                 }
                 "parts" => each(cursor, |cursor, at| {
                     let path = path.in_result(at);
                     let part = match self.read(cursor, path)? {
-                        Some((Datum::Media(found), mark)) => self.media(found, path, mark),
+                        Some((PartData::Media(found), mark)) => self.media(found, path, mark),
                         Some(_) => Part::Foreign,
                         None => return Ok(()),
                     };
@@ -356,7 +362,11 @@ pub(in crate::generate) fn read_resolution(
 
 /// Reads the response of a function into `parts`, and returns whether it is an error. By convention
 /// `output` holds a success and `error` a failure. Otherwise the whole object is the response.
-fn says(response: Raw<'_>, path: Path, parts: &mut Vec<(Path, Part)>) -> Result<bool, Failure> {
+fn read_result(
+    response: Raw<'_>,
+    path: Path,
+    parts: &mut Vec<(Path, Part)>,
+) -> Result<bool, Failure> {
     let mut only = None;
     let mut members = 0;
     let mut is_error = false;

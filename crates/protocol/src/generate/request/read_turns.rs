@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::read_parts::{self, Answer, Call, Datum, Mark, Parts};
+use super::read_parts::{self, Call, FunctionResult, PartData, PartExtras, Parts};
 use crate::canon::{
     Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, unread,
 };
@@ -24,19 +24,19 @@ pub(in crate::generate) struct Contents {
     pub(in crate::generate) parts: Parts,
     /// The number of calls in all turns, which makes generated ids distinct.
     calls: usize,
-    open: Open,
+    open: UnansweredCalls,
 }
 
 /// Calls without a result so far. Lookups take constant time.
 #[derive(Debug, Default)]
-struct Open {
+struct UnansweredCalls {
     /// The name of each call, by its id.
     names: HashMap<String, String>,
     /// The ids for each name in order. Some may have been answered.
     ids: HashMap<String, VecDeque<String>>,
 }
 
-impl Open {
+impl UnansweredCalls {
     fn push(&mut self, id: &str, name: &str) {
         self.names.insert(id.to_owned(), name.to_owned());
         self.ids
@@ -106,7 +106,7 @@ impl Contents {
                 }
                 read_parts::each(cursor, |cursor, number| {
                     let part = match self.parts.read(cursor, path(number))? {
-                        Some((Datum::Text(text), mark)) => {
+                        Some((PartData::Text(text), mark)) => {
                             self.parts.unmarked(path(number), &mark);
                             Part::Text(text)
                         }
@@ -147,14 +147,14 @@ impl Contents {
         })?;
         let goes_on = self.turns.last().is_some_and(|turn| turn.role == role);
         if role == Role::Assistant && !goes_on {
-            self.open = Open::default();
+            self.open = UnansweredCalls::default();
         }
         if role != Role::Assistant || !goes_on {
             let parts = Vec::with_capacity(parts.len());
             self.turns.push(Turn { role, parts });
         }
-        for (path, (datum, signature)) in parts {
-            self.push(path, datum, signature)?;
+        for (path, (data, signature)) in parts {
+            self.push(path, data, signature)?;
         }
         if self.turns.last().is_some_and(|turn| turn.parts.is_empty()) {
             self.turns.pop();
@@ -163,15 +163,15 @@ impl Contents {
     }
 
     /// Adds a part to the last turn.
-    fn push(&mut self, path: Path, datum: Datum, mut mark: Mark) -> Result<(), Failure> {
-        let part = match datum {
-            Datum::Text(text) if mark.thought => {
+    fn push(&mut self, path: Path, data: PartData, mut mark: PartExtras) -> Result<(), Failure> {
+        let part = match data {
+            PartData::Text(text) if mark.thought => {
                 let opaque = mark.opaque.take();
                 self.parts.unmarked(path, &mark);
                 self.push_thought(path, text, opaque);
                 return Ok(());
             }
-            Datum::Text(text) => {
+            PartData::Text(text) => {
                 mark.opaque = self.push_foreign_thought(path, mark.opaque);
                 self.parts.unmarked(path, &mark);
                 if self.joins(&text) || text.is_empty() {
@@ -179,14 +179,14 @@ impl Contents {
                 }
                 Part::Text(text)
             }
-            Datum::Media(media) => self.parts.media(media, path, mark),
-            Datum::Call(call) => {
+            PartData::Media(media) => self.parts.media(media, path, mark),
+            PartData::Call(call) => {
                 let opaque = self.push_foreign_thought(path, mark.opaque.take());
                 self.parts.unmarked(path, &mark);
                 self.pair_call(call, opaque)
             }
-            Datum::Answer(answer) => self.pair_answer(answer, path)?,
-            Datum::Native => Part::Foreign,
+            PartData::Result(answer) => self.pair_answer(answer, path)?,
+            PartData::Native => Part::Foreign,
         };
         if let Some(turn) = self.turns.last_mut() {
             turn.parts.push((path, part));
@@ -259,7 +259,7 @@ impl Contents {
 
     /// Finds the call that a result belongs to: by its id, otherwise the first unanswered one with
     /// its name.
-    fn pair_answer(&mut self, answer: Answer, path: Path) -> Result<Part, Failure> {
+    fn pair_answer(&mut self, answer: FunctionResult, path: Path) -> Result<Part, Failure> {
         let Some((call_id, name)) = self.open.take(answer.id.as_deref(), &answer.name) else {
             let message = format!("The function response `{path}` answers no function call.");
             return Err(Failure::invalid(message).param(path.to_string()));

@@ -22,10 +22,10 @@ pub(in crate::generate) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Jso
 /// A member of a schema.
 struct Member<'a> {
     name: String,
-    value: Held<'a>,
+    value: MemberValue<'a>,
 }
 
-enum Held<'a> {
+enum MemberValue<'a> {
     /// A value without schemas in it.
     Raw(Raw<'a>),
     /// Schemas, already converted.
@@ -48,8 +48,8 @@ fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
     let mut null = Null::Refused;
     cursor.object(|cursor, name| {
         let name = camel(&name.decode_lossy()).into_owned();
-        let value = hold(cursor, &name)?;
-        if let ("nullable", Held::Raw(value)) = (name.as_str(), &value)
+        let value = read_value(cursor, &name)?;
+        if let ("nullable", MemberValue::Raw(value)) = (name.as_str(), &value)
             && value.boolean() == Some(true)
         {
             null = Null::Allowed;
@@ -74,7 +74,7 @@ fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
 }
 
 /// Reads the value of a member.
-fn hold<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<Held<'a>, Misread> {
+fn read_value<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<MemberValue<'a>, Misread> {
     let mut written = Vec::new();
     match (name, cursor.shape()?) {
         ("properties" | "defs" | "$defs" | "patternProperties", Shape::Object) => {
@@ -84,14 +84,14 @@ fn hold<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<Held<'a>, Misread> {
             list(cursor, &mut written)?;
         }
         ("items" | "additionalProperties" | "not", Shape::Object) => write(cursor, &mut written)?,
-        _ => return Ok(Held::Raw(cursor.value()?)),
+        _ => return Ok(MemberValue::Raw(cursor.value()?)),
     }
-    Ok(Held::Written(written))
+    Ok(MemberValue::Written(written))
 }
 
 /// Whether JSON Schema has this member.
 fn is_kept(member: &Member<'_>) -> bool {
-    let Held::Raw(value) = &member.value else {
+    let MemberValue::Raw(value) = &member.value else {
         return true;
     };
     let says = |text: &str| value.string().is_some_and(|value| value.is(text));
@@ -113,8 +113,8 @@ fn json_name(name: &str) -> &str {
 
 fn write_member(member: Member<'_>, null: Null, out: &mut Vec<u8>) {
     let value = match member.value {
-        Held::Raw(value) => value,
-        Held::Written(mut written) => {
+        MemberValue::Raw(value) => value,
+        MemberValue::Written(mut written) => {
             out.append(&mut written);
             return;
         }

@@ -10,14 +10,14 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// The names, in the order of their first use.
 #[derive(Debug, Default)]
-pub(in crate::generate) struct Names {
+pub(in crate::generate) struct ToolNames {
     safe: BTreeMap<String, String>,
     taken: BTreeSet<String>,
     /// The last number that was appended to make a name unique.
     numbers: BTreeMap<String, u32>,
 }
 
-impl Names {
+impl ToolNames {
     /// The name to use in place of the client's name.
     pub(in crate::generate) fn safe(&mut self, name: &str) -> String {
         if let Some(known) = self.safe.get(name) {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn names_are_changed_only_where_they_must_and_changed_back() {
-        let mut names = Names::default();
+        let mut names = ToolNames::default();
         let long = "n".repeat(70);
         for (name, safe) in [
             ("get_weather", "get_weather"),

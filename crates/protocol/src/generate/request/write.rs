@@ -9,7 +9,7 @@ use crate::canon::{
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::generate::part::{self, Voice};
+use crate::generate::part::{self, TextKind};
 use crate::json::write::{Array, Object, object, raw};
 use crate::json::{Cursor, Shape};
 use crate::profile::{Profile, Thinking};
@@ -24,7 +24,7 @@ pub fn write_request(
 ) -> Result<Vec<u8>, Failure> {
     let is_own = |thought: &Thought| {
         let opaque = thought.opaque.as_ref();
-        signature::sent(opaque, Dialect::Generate, target.public_model).is_some()
+        signature::for_upstream(opaque, Dialect::Generate, target.public_model).is_some()
     };
     let Arranged { system, sides } = arrange(request, is_own, dropped)?;
     let detail = one_detail(request, dropped);
@@ -166,7 +166,7 @@ fn write_side(contents: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
 /// Writes a turn of the model. In this dialect calls and texts carry signatures: the signature of a
 /// thought moves to the next part, or to an empty part at the end.
 fn write_model(parts: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
-    let own = |opaque| signature::sent(opaque, Dialect::Generate, target.public_model);
+    let own = |opaque| signature::for_upstream(opaque, Dialect::Generate, target.public_model);
     let calls = |(_, part): &(Path, &Part)| matches!(part, Part::ToolCall(_));
     let has_calls = side.parts.iter().any(calls);
     let mut pending = None;
@@ -213,7 +213,7 @@ fn write_user(parts: &mut Array<'_>, side: &Side<'_>, profile: &Profile) {
 }
 
 fn say(parts: &mut Array<'_>, text: &str, signature: Option<&str>) {
-    parts.value(|out| part::text(out, text, Voice::Aloud, signature));
+    parts.value(|out| part::text(out, text, TextKind::Answer, signature));
 }
 
 fn attach(parts: &mut Array<'_>, mime: &str, data: &str) {
@@ -246,7 +246,7 @@ fn write_result<'a>(
         part.object("functionResponse", |response| {
             response.text("id", &result.call_id);
             response.text("name", result.name.as_deref().unwrap_or_default());
-            response.value("response", |out| write_said(out, result));
+            response.value("response", |out| write_result_object(out, result));
             if profile.thinking != Some(Thinking::Level) {
                 after.extend(pictures);
             } else if !pictures.is_empty() {
@@ -262,7 +262,7 @@ fn write_result<'a>(
 
 /// Writes a result, which must be an object. A text that is an object is sent unchanged, unless it
 /// looks like the convention by which other texts are wrapped.
-fn write_said(out: &mut Vec<u8>, result: &ToolResult) {
+fn write_result_object(out: &mut Vec<u8>, result: &ToolResult) {
     let texts = result.parts.iter().filter_map(|(_, part)| match part {
         Part::Text(text) | Part::Refusal(text) => Some(text.as_str()),
         _ => None,

@@ -4,7 +4,7 @@ use super::sources::Source;
 use crate::canon::{Block, Delta, Event, Offsets, Opaque, Request, Stop, Token};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::generate::part::{self, Voice};
+use crate::generate::part::{self, TextKind};
 use crate::generate::request::tool_names;
 use crate::shared::signature;
 use crate::usage::Usage;
@@ -28,8 +28,8 @@ pub(in crate::generate) struct Composer {
 
 /// What an event means for the whole answer.
 #[derive(Debug)]
-pub(in crate::generate) enum Turn {
-    GoesOn,
+pub(in crate::generate) enum Progress {
+    Continues,
     Finished(Stop),
     Failed(Failure),
 }
@@ -41,7 +41,7 @@ impl Composer {
         event: Event,
         request: &Request,
         emit: &mut impl FnMut(&[u8], &[Token]),
-    ) -> Turn {
+    ) -> Progress {
         match event {
             Event::Start => {}
             Event::BlockStart(block) => {
@@ -53,10 +53,10 @@ impl Composer {
             Event::Delta(delta) => self.delta(delta, request, emit),
             Event::BlockStop => self.close(request, emit),
             Event::Usage(usage) => self.usage = Some(usage),
-            Event::Finish(stop) => return Turn::Finished(stop),
-            Event::Failed(failure) => return Turn::Failed(failure),
+            Event::Finish(stop) => return Progress::Finished(stop),
+            Event::Failed(failure) => return Progress::Failed(failure),
         }
-        Turn::GoesOn
+        Progress::Continues
     }
 
     /// Takes the signature that waits for a part, for the last part.
@@ -68,10 +68,10 @@ impl Composer {
         match (&self.open, delta) {
             (Some(Block::Text | Block::Refusal), Delta::Text(text)) => {
                 self.offsets.push(&text);
-                self.say(&text, Voice::Aloud, emit);
+                self.say(&text, TextKind::Answer, emit);
             }
             (Some(Block::Thought), Delta::Text(text)) if shows(request) => {
-                self.say(&text, Voice::Thought, emit);
+                self.say(&text, TextKind::Thought, emit);
             }
             (Some(_), Delta::Text(text) | Delta::Arguments(text)) => self.whole.push_str(&text),
             (Some(_), Delta::Logprobs(tokens)) => self.tokens.extend(tokens),
@@ -104,7 +104,7 @@ impl Composer {
         let opaque = self.opaque.take();
         let told = opaque
             .as_ref()
-            .map(|opaque| signature::told(opaque, Dialect::Generate).into_owned());
+            .map(|opaque| signature::for_client(opaque, Dialect::Generate).into_owned());
         match self.open.take() {
             Some(Block::Thought) => self.think(&whole, told, request, emit),
             Some(Block::ToolCall { id, name }) => {
@@ -145,23 +145,23 @@ impl Composer {
             return;
         }
         self.pending = Some(signature);
-        self.say(hidden, Voice::Thought, emit);
+        self.say(hidden, TextKind::Thought, emit);
     }
 
     /// Sends a signature that no part carried.
     fn flush(&mut self, emit: &mut impl FnMut(&[u8], &[Token])) {
         if self.pending.is_some() {
-            self.say("", Voice::Thought, emit);
+            self.say("", TextKind::Thought, emit);
         }
     }
 
-    fn say(&mut self, text: &str, voice: Voice, emit: &mut impl FnMut(&[u8], &[Token])) {
+    fn say(&mut self, text: &str, voice: TextKind, emit: &mut impl FnMut(&[u8], &[Token])) {
         let signature = self.pending.take();
         self.part.clear();
         part::text(&mut self.part, text, voice, signature.as_deref());
         let tokens = match voice {
-            Voice::Aloud => std::mem::take(&mut self.tokens),
-            Voice::Thought => Vec::new(),
+            TextKind::Answer => std::mem::take(&mut self.tokens),
+            TextKind::Thought => Vec::new(),
         };
         emit(&self.part, &tokens);
     }

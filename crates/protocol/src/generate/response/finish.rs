@@ -43,7 +43,7 @@ pub(in crate::generate) fn read(reason: &str, calls: bool) -> Result<Stop, Failu
 }
 
 /// The finish reason for a stop.
-pub(in crate::generate) fn told(stop: &Stop) -> &str {
+pub(in crate::generate) fn reason_for(stop: &Stop) -> &str {
     match stop {
         Stop::End | Stop::Sequence(_) | Stop::ToolCalls | Stop::Paused => "STOP",
         Stop::Length | Stop::ContextFull => "MAX_TOKENS",
@@ -69,12 +69,12 @@ mod tests {
         ] {
             let read = read(reason, calls).unwrap();
             assert_eq!(read, stop);
-            assert_eq!(told(&read), back);
+            assert_eq!(reason_for(&read), back);
         }
         assert!(MALFORMED.iter().all(|reason| read(reason, true).is_err()));
         let refusal = Stop::Refusal { category: None };
         for stop in [filter("content_filter"), Stop::Filter(None), refusal] {
-            assert_eq!(told(&stop), "SAFETY");
+            assert_eq!(reason_for(&stop), "SAFETY");
         }
     }
 }

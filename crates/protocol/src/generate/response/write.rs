@@ -4,7 +4,7 @@ use super::compose::Composer;
 use super::finish;
 use super::logprobs;
 use crate::canon::{Echo, Response, Stop};
-use crate::generate::part::{self, Voice};
+use crate::generate::part::{self, TextKind};
 use crate::generate::usage::write_usage;
 use crate::json::write::{Object, object};
 
@@ -29,7 +29,7 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
         if !parts.is_empty() {
             parts.push(b',');
         }
-        part::text(&mut parts, "", Voice::Aloud, pending.as_deref());
+        part::text(&mut parts, "", TextKind::Answer, pending.as_deref());
     }
     let mut out = Vec::with_capacity(parts.len() + 512);
     write_last(&mut out, &parts, &response.stop, &composer, echo);
@@ -55,7 +55,7 @@ pub(in crate::generate) fn write_last(
                         out.push(b']');
                     });
                 });
-                candidate.text("finishReason", finish::told(stop));
+                candidate.text("finishReason", finish::reason_for(stop));
                 candidate.number("index", 0);
                 write_sources(candidate, composer);
                 logprobs::write(candidate, &composer.tokens);

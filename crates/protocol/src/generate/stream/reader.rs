@@ -23,7 +23,7 @@ use crate::usage::Usage;
 pub struct Reader {
     model: Box<str>,
     started: bool,
-    open: Option<Open>,
+    open: Option<OpenBlock>,
     /// Whether the open block has its signature.
     signed: bool,
     /// The text of the open block, to convert the offsets of sources.
@@ -43,7 +43,7 @@ pub struct Reader {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     Text,
     Thought,
 }
@@ -259,13 +259,13 @@ impl Reader {
             return self.picture(inline, out);
         }
         let kind = if part.thought {
-            Open::Thought
+            OpenBlock::Thought
         } else {
-            Open::Text
+            OpenBlock::Text
         };
         if let Some(text) = part.text.filter(|text| !text.is_empty()) {
             self.ensure(kind, out);
-            if kind == Open::Text {
+            if kind == OpenBlock::Text {
                 self.put_tokens(out);
             }
             self.offsets.push(&text);
@@ -290,14 +290,14 @@ impl Reader {
     }
 
     /// Opens a block of this kind, unless an open one can continue.
-    fn ensure(&mut self, kind: Open, out: &mut Vec<Event>) {
+    fn ensure(&mut self, kind: OpenBlock, out: &mut Vec<Event>) {
         if self.open == Some(kind) && !self.signed {
             return;
         }
         self.close(out);
         out.push(Event::BlockStart(match kind {
-            Open::Text => Block::Text,
-            Open::Thought => Block::Thought,
+            OpenBlock::Text => Block::Text,
+            OpenBlock::Thought => Block::Thought,
         }));
         self.open = Some(kind);
         self.blocks += 1;
@@ -306,7 +306,7 @@ impl Reader {
 
     fn close(&mut self, out: &mut Vec<Event>) {
         if let Some(open) = self.open.take() {
-            if open == Open::Text {
+            if open == OpenBlock::Text {
                 self.put_tokens(out);
             }
             out.push(Event::BlockStop);
@@ -418,7 +418,7 @@ impl Reader {
         grounding: Option<Raw<'_>>,
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
-        if self.open != Some(Open::Text) {
+        if self.open != Some(OpenBlock::Text) {
             return Ok(());
         }
         let mut sources = Vec::new();

@@ -6,8 +6,8 @@
 use crate::byte_queue::ByteQueue;
 use crate::canon::{Echo, Event};
 use crate::generate::error::write_failure_event;
-use crate::generate::part::{self, Voice};
-use crate::generate::response::compose::{Composer, Turn};
+use crate::generate::part::{self, TextKind};
+use crate::generate::response::compose::{Composer, Progress};
 use crate::generate::response::logprobs;
 use crate::generate::response::write::write_last;
 use crate::json::write::object;
@@ -66,18 +66,18 @@ impl Writer {
             out.copy(tail);
         });
         match turn {
-            Turn::GoesOn => {}
-            Turn::Finished(stop) => {
+            Progress::Continues => {}
+            Progress::Finished(stop) => {
                 let mut parts = Vec::new();
                 let pending = composer.pending();
-                part::text(&mut parts, "", Voice::Aloud, pending.as_deref());
+                part::text(&mut parts, "", TextKind::Answer, pending.as_deref());
                 let mut last = b"data: ".to_vec();
                 write_last(&mut last, &parts, &stop, composer, echo);
                 last.extend_from_slice(b"\n\n");
                 out.copy(&last);
                 *ended = true;
             }
-            Turn::Failed(failure) => {
+            Progress::Failed(failure) => {
                 out.copy(&write_failure_event(&failure, ""));
                 *ended = true;
             }

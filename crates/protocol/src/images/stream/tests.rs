@@ -18,13 +18,13 @@ const CONTENT: &str = concat!(
     "data: [DONE]\n\n",
 );
 
-fn request(asked: Asked, more: &str) -> Request {
+fn request(operation: Operation, more: &str) -> Request {
     let body = format!(r#"{{"model":"maker/m","prompt":"x","image":{{"url":"https://a"}}{more}}}"#);
-    read_json(asked, &body.into()).unwrap()
+    read_json(operation, &body.into()).unwrap()
 }
 
 fn run(family: Family, stream: &str, piece: usize) -> (Result<(), Broken>, String, Seen) {
-    run_for(&request(Asked::Generation, ""), family, stream, piece)
+    run_for(&request(Operation::Generation, ""), family, stream, piece)
 }
 
 fn run_for(
@@ -95,14 +95,14 @@ fn events_are_named_after_the_endpoint_that_was_called() {
     let edited = |stream: &str| stream.replace("image_generation.", "image_edit.");
     for (family, stream) in [(Family::Gpt, GPT), (Family::Content, CONTENT)] {
         let (_, generated, _) = run(family, stream, usize::MAX);
-        for (asked, expected) in [
-            (Asked::Generation, generated.clone()),
-            (Asked::Edit, edited(&generated)),
+        for (operation, expected) in [
+            (Operation::Generation, generated.clone()),
+            (Operation::Edit, edited(&generated)),
         ] {
-            let request = request(asked, "");
+            let request = request(operation, "");
             for stream in [stream.to_owned(), edited(stream)] {
                 let (result, text, seen) = run_for(&request, family, &stream, usize::MAX);
-                assert_eq!((result, text), (Ok(()), expected.clone()), "{asked:?}");
+                assert_eq!((result, text), (Ok(()), expected.clone()), "{operation:?}");
                 assert_eq!(seen.pictures.unwrap().delivered, 1);
             }
         }
@@ -113,8 +113,8 @@ fn events_are_named_after_the_endpoint_that_was_called() {
 fn a_picture_stands_where_the_caller_asked_for_it() {
     let uri = "data:image/png;base64,iVBORw0K";
     let stream = CONTENT.replace("https://a", uri);
-    let wants = r#","response_format":"b64_json""#;
-    let request = request(Asked::Generation, wants);
+    let options = r#","response_format":"b64_json""#;
+    let request = request(Operation::Generation, options);
     let (_, text, _) = run_for(&request, Family::Content, &stream, usize::MAX);
     assert!(!text.contains("data:image"), "{text}");
     assert_eq!(
@@ -172,7 +172,7 @@ fn a_stream_without_a_result_is_broken() {
 #[test]
 fn a_failure_ends_a_stream_in_the_form_that_clients_raise() {
     let mut out = ByteQueue::new();
-    let asked = request(Asked::Generation, "");
+    let asked = request(Operation::Generation, "");
     let mut rewriter = Rewriter::new(&asked, Family::Gpt, "maker/m");
     rewriter.fail(&Failure::upstream_error(), "req_1", &mut out);
     let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();

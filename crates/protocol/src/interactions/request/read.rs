@@ -16,7 +16,7 @@ const CHOICE: &str = "generation_config.tool_choice";
 
 /// Reads a request that [`crate::native::read_head`] has accepted.
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
-    let mut asked = Asked::default();
+    let mut asked = Reader::default();
     let mut cursor = Cursor::new(utf8(body)?);
     walk::object::<Failure>(&mut cursor, "body", |cursor, name| {
         if walk::null(cursor)? {
@@ -30,7 +30,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
 
 /// The request so far.
 #[derive(Default)]
-struct Asked {
+struct Reader {
     request: Request,
     steps: Steps,
     system: Vec<(Path, Part)>,
@@ -38,7 +38,7 @@ struct Asked {
     mime: Option<String>,
 }
 
-impl Asked {
+impl Reader {
     fn member(&mut self, cursor: &mut Cursor<'_>, name: &str) -> Result<(), Failure> {
         match name {
             "input" => self.steps.read(cursor)?,

@@ -23,7 +23,7 @@ pub fn write_request(
 ) -> Result<Vec<u8>, Failure> {
     let is_own = |thought: &Thought| {
         let opaque = thought.opaque.as_ref();
-        signature::sent(opaque, Dialect::Interactions, target.public_model).is_some()
+        signature::for_upstream(opaque, Dialect::Interactions, target.public_model).is_some()
     };
     let Arranged { system, sides } = arrange(request, is_own, dropped)?;
     drop_unsupported(request, dropped);
@@ -236,7 +236,7 @@ fn write_result(steps: &mut Array<'_>, result: &ToolResult, detail: Option<Image
 /// Writes the steps of a model turn. A thought before the calls carries their signature. If it is
 /// missing, the vendor's replacement value is used.
 fn write_model(steps: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
-    let own = |opaque| signature::sent(opaque, Dialect::Interactions, target.public_model);
+    let own = |opaque| signature::for_upstream(opaque, Dialect::Interactions, target.public_model);
     let mut unsigned = signature::bypass(target.profile);
     let mut spoken = Vec::new();
     for (_, part) in &side.parts {

@@ -20,14 +20,14 @@ pub(in crate::interactions) enum Step {
 
 /// A piece of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::interactions) enum Piece {
+pub(in crate::interactions) enum StepContent {
     Text(String),
     Summary(String),
     Signature(String),
     /// A fragment of a call's arguments.
     Arguments(String),
     /// Complete arguments that came with the start of a call.
-    Given(String),
+    CompleteArguments(String),
     Image {
         mime: String,
         data: String,
@@ -43,12 +43,12 @@ pub(in crate::interactions) enum Piece {
     Blocked,
 }
 
-impl Piece {
+impl StepContent {
     /// The kind of step that a piece belongs to, if it is known.
     pub(in crate::interactions) fn step(&self) -> Option<Step> {
         match self {
             Self::Summary(_) | Self::Signature(_) => Some(Step::Thought),
-            Self::Arguments(_) | Self::Given(_) => None,
+            Self::Arguments(_) | Self::CompleteArguments(_) => None,
             Self::Text(_) | Self::Image { .. } | Self::Source { .. } | Self::Blocked => {
                 Some(Step::Spoken)
             }
@@ -57,7 +57,9 @@ impl Piece {
 }
 
 /// Reads a step and its content so far.
-pub(in crate::interactions) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Piece>), Misread> {
+pub(in crate::interactions) fn read_step(
+    step: Raw<'_>,
+) -> Result<(Step, Vec<StepContent>), Misread> {
     let [mut id, mut name] = [const { String::new() }; 2];
     let mut kind = Cow::default();
     let [mut content, mut summary, mut signature, mut arguments] = [None::<Raw<'_>>; 4];
@@ -82,7 +84,7 @@ pub(in crate::interactions) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Pie
             if let Some(content) = content {
                 each(content, |item| read_content(item, &mut pieces))?;
             }
-            pieces.extend(blocked.then_some(Piece::Blocked));
+            pieces.extend(blocked.then_some(StepContent::Blocked));
             Step::Spoken
         }
         "thought" => {
@@ -91,7 +93,7 @@ pub(in crate::interactions) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Pie
                     let mut said = Vec::new();
                     read_content(item, &mut said)?;
                     pieces.extend(said.into_iter().filter_map(|piece| match piece {
-                        Piece::Text(text) => Some(Piece::Summary(text)),
+                        StepContent::Text(text) => Some(StepContent::Summary(text)),
                         _ => None,
                     }));
                     Ok(())
@@ -100,11 +102,11 @@ pub(in crate::interactions) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Pie
             let signature = signature.and_then(|signature| signature.string());
             let signature = signature.filter(|signature| !signature.is_empty());
             let text = signature.map(|text| text.decode_lossy().into_owned());
-            pieces.extend(text.map(Piece::Signature));
+            pieces.extend(text.map(StepContent::Signature));
             Step::Thought
         }
         "function_call" => {
-            pieces.push(Piece::Given(match arguments {
+            pieces.push(StepContent::CompleteArguments(match arguments {
                 Some(arguments) if !arguments.is_null() => match arguments.string() {
                     Some(text) => text.decode_lossy().into_owned(),
                     None => compact(arguments.text()),
@@ -119,7 +121,7 @@ pub(in crate::interactions) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Pie
 }
 
 /// Reads a delta. `None` if it is empty, or of a kind that only this dialect has.
-pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Option<Piece>, Misread> {
+pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Option<StepContent>, Misread> {
     let kind = kind_of(delta)?;
     let member = |wanted: &str| member(delta, wanted);
     let text = |wanted: &str| -> Result<Option<String>, Misread> {
@@ -134,12 +136,12 @@ pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Option<Piece
                 read_content(content, &mut said)?;
             }
             Ok(said.into_iter().find_map(|piece| match piece {
-                Piece::Text(text) => Some(Piece::Summary(text)),
+                StepContent::Text(text) => Some(StepContent::Summary(text)),
                 _ => None,
             }))
         }
-        "thought_signature" => Ok(text("signature")?.map(Piece::Signature)),
-        "arguments_delta" => Ok(text("arguments")?.map(Piece::Arguments)),
+        "thought_signature" => Ok(text("signature")?.map(StepContent::Signature)),
+        "arguments_delta" => Ok(text("arguments")?.map(StepContent::Arguments)),
         "text_annotation_delta" => {
             let mut sources = Vec::new();
             if let Some(annotations) = member("annotations")? {
@@ -156,7 +158,7 @@ pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Option<Piece
 }
 
 /// Reads a content: a text with its sources, or an image.
-fn read_content(content: Raw<'_>, pieces: &mut Vec<Piece>) -> Result<(), Misread> {
+fn read_content(content: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), Misread> {
     let mut kind = Cow::default();
     let [mut said, mut mime, mut data] = [const { String::new() }; 3];
     let mut annotations = None;
@@ -176,8 +178,8 @@ fn read_content(content: Raw<'_>, pieces: &mut Vec<Piece>) -> Result<(), Misread
         },
     )?;
     match kind.as_ref() {
-        "text" if !said.is_empty() => pieces.push(Piece::Text(said)),
-        "image" if !data.is_empty() => pieces.push(Piece::Image { mime, data }),
+        "text" if !said.is_empty() => pieces.push(StepContent::Text(said)),
+        "image" if !data.is_empty() => pieces.push(StepContent::Image { mime, data }),
         _ => {}
     }
     match annotations {
@@ -186,7 +188,7 @@ fn read_content(content: Raw<'_>, pieces: &mut Vec<Piece>) -> Result<(), Misread
     }
 }
 
-fn read_source(annotation: Raw<'_>, pieces: &mut Vec<Piece>) -> Result<(), Misread> {
+fn read_source(annotation: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), Misread> {
     let [mut url, mut title] = [const { String::new() }; 2];
     let (mut start, mut end) = (0, 0);
     walk::object::<Misread>(
@@ -204,7 +206,7 @@ fn read_source(annotation: Raw<'_>, pieces: &mut Vec<Piece>) -> Result<(), Misre
         },
     )?;
     if !url.is_empty() {
-        pieces.push(Piece::Source {
+        pieces.push(StepContent::Source {
             url,
             title,
             start,

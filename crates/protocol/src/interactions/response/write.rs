@@ -57,7 +57,7 @@ pub(in crate::interactions) fn status(stop: &Stop, spoke: bool) -> &'static str 
 }
 
 fn write_step(steps: &mut Array<'_>, folded: &Folded, echo: &Echo) {
-    let signature = folded.opaque.as_ref().map(told);
+    let signature = folded.opaque.as_ref().map(signature_text);
     match &folded.block {
         Block::Text | Block::Refusal => {
             if folded.text.is_empty() {
@@ -150,8 +150,8 @@ pub(in crate::interactions) fn write_source(
     source.number("start_index", start).number("end_index", end);
 }
 
-pub(in crate::interactions) fn told(opaque: &Opaque) -> String {
-    signature::told(opaque, Dialect::Interactions).into_owned()
+pub(in crate::interactions) fn signature_text(opaque: &Opaque) -> String {
+    signature::for_client(opaque, Dialect::Interactions).into_owned()
 }
 
 /// Whether the client asked for thoughts.

@@ -2,14 +2,14 @@
 
 use crate::canon::{Block, Delta, Event, Offsets, Opaque, base64};
 use crate::dialect::Dialect;
-use crate::interactions::response::wire::{Piece, Step};
+use crate::interactions::response::wire::{Step, StepContent};
 use crate::native::Broken;
 use crate::usage::Usage;
 
 /// The open block.
 #[derive(Debug, Default)]
-pub(in crate::interactions) struct Teller {
-    open: Option<Open>,
+pub(in crate::interactions) struct Assembler {
+    open: Option<OpenBlock>,
     signed: bool,
     offsets: Offsets,
     /// Arguments that came with the start of a call. Fragments replace them.
@@ -22,33 +22,33 @@ pub(in crate::interactions) struct Teller {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     Text,
     Thought,
     Call,
 }
 
-impl Teller {
+impl Assembler {
     /// Passes on a piece of a step.
-    pub(in crate::interactions) fn tell(
+    pub(in crate::interactions) fn push(
         &mut self,
         step: &Step,
-        piece: Piece,
+        piece: StepContent,
         model: &str,
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
         match piece {
-            Piece::Text(text) => {
-                self.ensure(Open::Text, step, out)?;
+            StepContent::Text(text) => {
+                self.ensure(OpenBlock::Text, step, out)?;
                 self.offsets.push(&text);
                 out.push(Event::Delta(Delta::Text(text)));
             }
-            Piece::Summary(text) => {
-                self.ensure(Open::Thought, step, out)?;
+            StepContent::Summary(text) => {
+                self.ensure(OpenBlock::Thought, step, out)?;
                 out.push(Event::Delta(Delta::Text(text)));
             }
-            Piece::Signature(text) => {
-                self.ensure(Open::Thought, step, out)?;
+            StepContent::Signature(text) => {
+                self.ensure(OpenBlock::Thought, step, out)?;
                 out.push(Event::Delta(Delta::Opaque(Opaque {
                     origin: Dialect::Interactions,
                     model: model.into(),
@@ -56,16 +56,16 @@ impl Teller {
                 })));
                 self.signed = true;
             }
-            Piece::Arguments(text) => {
-                self.ensure(Open::Call, step, out)?;
+            StepContent::Arguments(text) => {
+                self.ensure(OpenBlock::Call, step, out)?;
                 self.arguments = None;
                 out.push(Event::Delta(Delta::Arguments(text)));
             }
-            Piece::Given(arguments) => {
-                self.ensure(Open::Call, step, out)?;
+            StepContent::CompleteArguments(arguments) => {
+                self.ensure(OpenBlock::Call, step, out)?;
                 self.arguments = Some(arguments);
             }
-            Piece::Image { mime, data } => {
+            StepContent::Image { mime, data } => {
                 self.close(out);
                 self.told = true;
                 let data = base64::standard(&data).into_owned();
@@ -73,7 +73,7 @@ impl Teller {
                 out.push(Event::Delta(Delta::Text(data)));
                 out.push(Event::BlockStop);
             }
-            Piece::Source {
+            StepContent::Source {
                 url,
                 title,
                 start,
@@ -81,7 +81,7 @@ impl Teller {
             } => {
                 let start = self.offsets.characters(start);
                 let end = self.offsets.characters(end);
-                if let (Some(Open::Text), Some(start), Some(end)) = (self.open, start, end) {
+                if let (Some(OpenBlock::Text), Some(start), Some(end)) = (self.open, start, end) {
                     out.push(Event::Delta(Delta::Citation {
                         url,
                         title,
@@ -90,25 +90,25 @@ impl Teller {
                     }));
                 }
             }
-            Piece::Blocked => self.blocked = true,
+            StepContent::Blocked => self.blocked = true,
         }
         Ok(())
     }
 
     /// Opens a block of this kind, unless an open one can continue.
-    fn ensure(&mut self, kind: Open, step: &Step, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn ensure(&mut self, kind: OpenBlock, step: &Step, out: &mut Vec<Event>) -> Result<(), Broken> {
         if self.open == Some(kind) && !self.signed {
             return Ok(());
         }
         self.close(out);
         let block = match (kind, step) {
-            (Open::Text, _) => Block::Text,
-            (Open::Thought, _) => Block::Thought,
-            (Open::Call, Step::Call { id, name }) => Block::ToolCall {
+            (OpenBlock::Text, _) => Block::Text,
+            (OpenBlock::Thought, _) => Block::Thought,
+            (OpenBlock::Call, Step::Call { id, name }) => Block::ToolCall {
                 id: id.clone(),
                 name: name.clone(),
             },
-            (Open::Call, _) => return Err(Broken::malformed("arguments outside of a call")),
+            (OpenBlock::Call, _) => return Err(Broken::malformed("arguments outside of a call")),
         };
         out.push(Event::BlockStart(block));
         self.open = Some(kind);
@@ -120,10 +120,10 @@ impl Teller {
     /// Ends a step. A call without arguments is a call too.
     pub(in crate::interactions) fn finish(&mut self, step: &Step, out: &mut Vec<Event>) {
         if let Step::Call { .. } = step
-            && self.open != Some(Open::Call)
+            && self.open != Some(OpenBlock::Call)
         {
             // The step of a call can always open it.
-            let _ = self.ensure(Open::Call, step, out);
+            let _ = self.ensure(OpenBlock::Call, step, out);
         }
         self.close(out);
     }

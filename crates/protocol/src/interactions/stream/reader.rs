@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::assembler::Teller;
+use super::assembler::Assembler;
 use crate::canon::{Event, Stop};
 use crate::failure::Failure;
 use crate::interactions::places::{DONE, FAILED};
-use crate::interactions::response::wire::{Piece, Step, read_delta, read_step};
+use crate::interactions::response::wire::{Step, StepContent, read_delta, read_step};
 use crate::interactions::usage::read_usage;
 use crate::json::walk;
 use crate::json::{Cursor, Integer, Raw, utf8};
@@ -27,18 +27,18 @@ pub struct Reader {
     model: Box<str>,
     started: bool,
     /// Steps that are not completely passed on. The first one is passed on at once.
-    steps: VecDeque<Waiting>,
-    teller: Teller,
+    steps: VecDeque<OpenStep>,
+    assembler: Assembler,
     calls: usize,
     ended: bool,
 }
 
 /// A step, and its pieces that are not passed on yet.
 #[derive(Debug)]
-struct Waiting {
+struct OpenStep {
     index: Option<u64>,
     step: Step,
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<StepContent>,
     stopped: bool,
 }
 
@@ -49,7 +49,7 @@ impl Reader {
             model: model.into(),
             started: false,
             steps: VecDeque::new(),
-            teller: Teller::default(),
+            assembler: Assembler::default(),
             calls: 0,
             ended: false,
         }
@@ -133,7 +133,7 @@ impl Reader {
             self.started = true;
             out.push(Event::Start);
         }
-        self.teller.usage = usage.and_then(read_usage).or(self.teller.usage);
+        self.assembler.usage = usage.and_then(read_usage).or(self.assembler.usage);
         match kind.as_ref() {
             "interaction.status_update" => {
                 status.map_or(Ok(()), |status| judge(status, &self.model))?;
@@ -165,7 +165,7 @@ impl Reader {
     fn start(
         &mut self,
         index: Option<u64>,
-        (step, pieces): (Step, Vec<Piece>),
+        (step, pieces): (Step, Vec<StepContent>),
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
         // A step whose index starts again has stopped. Without indexes, steps arrive one after
@@ -173,26 +173,26 @@ impl Reader {
         for waiting in &mut self.steps {
             waiting.stopped |= waiting.index == index;
         }
-        self.tell(out)?;
+        self.flush(out)?;
         if matches!(step, Step::Call { .. }) {
             self.calls += 1;
         }
         if self.steps.len() >= STEPS_MAX {
             return Err(Broken::malformed("too many steps at a time"));
         }
-        self.steps.push_back(Waiting {
+        self.steps.push_back(OpenStep {
             index,
             step,
             pieces: pieces.into(),
             stopped: false,
         });
-        self.tell(out)
+        self.flush(out)
     }
 
     fn piece(
         &mut self,
         index: Option<u64>,
-        piece: Piece,
+        piece: StepContent,
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
         if let Some(waiting) = self.running(index) {
@@ -203,18 +203,18 @@ impl Reader {
             let step = step.ok_or_else(|| Broken::malformed("a call without a name"))?;
             self.start(index, (step, vec![piece]), out)?;
         }
-        self.tell(out)
+        self.flush(out)
     }
 
     fn stop(&mut self, index: Option<u64>, out: &mut Vec<Event>) -> Result<(), Broken> {
         if let Some(waiting) = self.running(index) {
             waiting.stopped = true;
         }
-        self.tell(out)
+        self.flush(out)
     }
 
     /// The step that an event belongs to: the last one that started, if the event has no index.
-    fn running(&mut self, index: Option<u64>) -> Option<&mut Waiting> {
+    fn running(&mut self, index: Option<u64>) -> Option<&mut OpenStep> {
         let mut running = self.steps.iter_mut().rev().filter(|step| !step.stopped);
         match index {
             Some(_) => running.find(|waiting| waiting.index == index),
@@ -223,18 +223,18 @@ impl Reader {
     }
 
     /// Passes on the first step as far as it is known, and the next ones once it has stopped.
-    fn tell(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn flush(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
         while let Some(first) = self.steps.front_mut() {
             for piece in first.pieces.drain(..) {
-                self.teller.tell(&first.step, piece, &self.model, out)?;
+                self.assembler.push(&first.step, piece, &self.model, out)?;
             }
             if !first.stopped {
                 return Ok(());
             }
-            self.teller.finish(&first.step, out);
+            self.assembler.finish(&first.step, out);
             self.steps.pop_front();
         }
-        self.teller.report(out);
+        self.assembler.report(out);
         Ok(())
     }
 
@@ -280,18 +280,18 @@ impl Reader {
         for waiting in &mut self.steps {
             waiting.stopped = true;
         }
-        self.tell(out)?;
+        self.flush(out)?;
         // A stream has passed on its steps before.
-        if let Some(steps) = steps.filter(|_| !self.teller.told) {
+        if let Some(steps) = steps.filter(|_| !self.assembler.told) {
             walk::array::<Broken>(&mut Cursor::new(steps.text()), "steps", |cursor, number| {
                 let index = u64::try_from(number).ok();
                 self.start(index, read_step(cursor.value()?)?, out)?;
                 self.stop(index, out)
             })?;
         }
-        self.teller.usage = usage.and_then(read_usage).or(self.teller.usage);
-        self.teller.report(out);
-        let blocked = failed || self.teller.blocked;
+        self.assembler.usage = usage.and_then(read_usage).or(self.assembler.usage);
+        self.assembler.report(out);
+        let blocked = failed || self.assembler.blocked;
         out.push(Event::Finish(match status.as_ref() {
             // Without storage the upstream reports `completed` although calls need results.
             _ if self.calls > 0 => Stop::ToolCalls,

@@ -5,7 +5,7 @@ use crate::canon::{Block, Delta, Echo, Event, Offsets, Stop};
 use crate::interactions::error::write_failure_event;
 use crate::interactions::places::DONE;
 use crate::interactions::response::write::{
-    shows, status, told, write_identity, write_source, write_times,
+    shows, signature_text, status, write_identity, write_source, write_times,
 };
 use crate::interactions::usage::write_usage;
 use crate::json::write::{Object, object};
@@ -106,7 +106,7 @@ impl Writer {
                 if !held.is_empty() {
                     self.summary(&held, out);
                 }
-                self.sign(&told(&opaque), out);
+                self.sign(&signature_text(&opaque), out);
             }
             (Some(Block::ToolCall { .. }), Delta::Arguments(text)) => {
                 self.begin(out);
@@ -117,7 +117,7 @@ impl Writer {
                 });
             }
             (Some(Block::ToolCall { .. }), Delta::Opaque(opaque)) => {
-                self.sign_call(&told(&opaque), out);
+                self.sign_call(&signature_text(&opaque), out);
             }
             (Some(Block::Image { .. }), Delta::Text(text)) => self.held.push_str(&text),
             (

@@ -1,7 +1,7 @@
 //! Reads a Messages request into the common form.
 
 use super::read_parts::Blocks;
-use super::thinking::Asked;
+use super::thinking::ThinkingOptions;
 use super::tools;
 use crate::canon::{Format, Path, Request, Role, Turn, unread};
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use crate::messages::fields::Fields;
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut request = Request::default();
     let mut system = None;
-    let mut asked = Asked::default();
+    let mut asked = ThinkingOptions::default();
     let mut blocks = Blocks::default();
     let mut cursor = Cursor::new(utf8(body)?);
     walk::object(&mut cursor, "body", |cursor, name| {
@@ -88,7 +88,7 @@ fn message(
 fn output_config(
     cursor: &mut Cursor<'_>,
     request: &mut Request,
-    asked: &mut Asked,
+    asked: &mut ThinkingOptions,
 ) -> Result<(), Failure> {
     walk::object(cursor, "output_config", |cursor, name| {
         match name {

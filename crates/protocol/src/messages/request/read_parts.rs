@@ -251,7 +251,7 @@ impl Blocks {
         parts: &mut Parts,
     ) -> Result<(), Failure> {
         let id = fields.text("id", "messages.content.id")?;
-        let (id, carried) = carrier::unload(&id);
+        let (id, carried) = carrier::decode(&id);
         let thoughts = carried.thoughts.into_iter();
         parts.extend(thoughts.map(|thought| (Path::default(), Part::Thought(thought))));
         let arguments = match fields.take("input") {
@@ -308,7 +308,7 @@ impl Blocks {
             )?;
         }
         let result = ToolResult {
-            call_id: carrier::unload(&id).0.to_owned(),
+            call_id: carrier::decode(&id).0.to_owned(),
             name: None,
             parts: inside,
             is_error: fields.boolean("is_error").unwrap_or(false),

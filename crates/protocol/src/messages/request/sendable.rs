@@ -21,7 +21,7 @@ const IMAGES: [(&str, &str); 6] = [
 
 /// Removes the parts that cannot be sent and reports them. A side without parts is removed, and the
 /// sides around it are merged.
-pub(super) fn sent<'a>(
+pub(super) fn sendable_sides<'a>(
     arranged: Arranged<'a>,
     detail: Option<ImageDetail>,
     target: &Target<'_>,
@@ -32,10 +32,10 @@ pub(super) fn sent<'a>(
         let mut parts = Vec::with_capacity(side.parts.len());
         let mut lost = None;
         for (path, part) in side.parts {
-            match fit(path, part, side.role, (target, detail), dropped)? {
-                Fit::Sent => parts.push((path, part)),
-                Fit::Empty => {}
-                Fit::Lost => {
+            match check_part(path, part, side.role, (target, detail), dropped)? {
+                Sendable::Sent => parts.push((path, part)),
+                Sendable::Empty => {}
+                Sendable::Lost => {
                     dropped.path(path);
                     lost = Some(path);
                 }
@@ -69,23 +69,25 @@ pub(super) fn resumes_without_thought(sides: &[Side<'_>]) -> bool {
 }
 
 /// Whether a part can be sent.
-enum Fit {
+enum Sendable {
     Sent,
     /// The part is empty.
     Empty,
     Lost,
 }
 
-fn fit(
+fn check_part(
     path: Path,
     part: &Part,
     role: Role,
     (target, detail): (&Target<'_>, Option<ImageDetail>),
     dropped: &mut Dropped,
-) -> Result<Fit, Failure> {
+) -> Result<Sendable, Failure> {
     let is_user = role == Role::User;
     let is_sent = match part {
-        Part::Text(text) | Part::Refusal(text) if !is_said(text) => return Ok(Fit::Empty),
+        Part::Text(text) | Part::Refusal(text) if !is_not_blank(text) => {
+            return Ok(Sendable::Empty);
+        }
         Part::Text(_) | Part::Refusal(_) => true,
         Part::Image(image) if is_user => {
             check_image(image, path, detail, dropped)?;
@@ -112,17 +114,21 @@ fn fit(
         }
         Part::Image(_) | Part::ToolResult(_) | Part::Foreign => false,
     };
-    Ok(if is_sent { Fit::Sent } else { Fit::Lost })
+    Ok(if is_sent {
+        Sendable::Sent
+    } else {
+        Sendable::Lost
+    })
 }
 
 /// Whether a text has other characters than white space. Upstreams refuse texts without them.
-pub(super) fn is_said(text: &str) -> bool {
+pub(super) fn is_not_blank(text: &str) -> bool {
     !text.trim().is_empty()
 }
 
 /// The signature of a thought, if the target model made it.
 pub(super) fn signed<'a>(thought: &'a Thought, target: &Target<'_>) -> Option<&'a str> {
-    signature::sent(
+    signature::for_upstream(
         thought.opaque.as_ref(),
         Dialect::Messages,
         target.public_model,

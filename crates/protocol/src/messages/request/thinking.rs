@@ -23,10 +23,10 @@ const EFFORTS: [Effort; 5] = [
 
 /// What a client requests about thinking.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ThinkingOptions {
     thinking: Option<Kind>,
     /// Whether the client says that thoughts are shown or hidden.
-    is_display_said: bool,
+    is_display_set: bool,
     effort: Option<Effort>,
 }
 
@@ -37,7 +37,7 @@ enum Kind {
     Budget { tokens: u64, show: bool },
 }
 
-impl Asked {
+impl ThinkingOptions {
     /// Reads `thinking`.
     pub(super) fn read(
         &mut self,
@@ -53,7 +53,7 @@ impl Asked {
         };
         let kind = fields.text("type", "thinking.type")?;
         let display = fields.string("display");
-        self.is_display_said = display.is_some();
+        self.is_display_set = display.is_some();
         let show = display.is_none_or(|how| how != "omitted");
         let budget = fields
             .take("budget_tokens")
@@ -112,7 +112,7 @@ impl Asked {
             effort,
             budget_tokens,
             show,
-            show_is_unsaid: show && !self.is_display_said,
+            show_is_unsaid: show && !self.is_display_set,
         })
     }
 }
@@ -127,7 +127,7 @@ pub(super) struct Plan {
 
 /// Reasons against thinking in a conversation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hindrance {
+pub(super) struct Constraints {
     /// The model must call a tool.
     pub(super) forced: bool,
     /// A tool loop is open and its first thought is missing. Upstreams then refuse a budget.
@@ -139,7 +139,7 @@ impl Plan {
     pub(super) fn new(
         request: &Request,
         profile: &Profile,
-        hindrance: Hindrance,
+        hindrance: Constraints,
         dropped: &mut Dropped,
     ) -> Self {
         let limit = request.output_tokens_max;

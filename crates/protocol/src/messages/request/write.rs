@@ -1,8 +1,8 @@
 //! Writes a request of the common form for a Messages upstream.
 
 use super::schema;
-use super::sendable::{resumes_without_thought, sent, signed};
-use super::thinking::{Hindrance, Plan};
+use super::sendable::{resumes_without_thought, sendable_sides, signed};
+use super::thinking::{Constraints, Plan};
 use super::tools::Offer;
 use super::write_turns;
 use crate::canon::{
@@ -27,9 +27,9 @@ pub fn write_request(
         dropped,
     )?;
     let system = arranged.system.clone();
-    let sides = sent(arranged, request.image_detail, target, dropped)?;
+    let sides = sendable_sides(arranged, request.image_detail, target, dropped)?;
     let offer = Offer::new(request, &sides, dropped)?;
-    let hindrance = Hindrance {
+    let hindrance = Constraints {
         forced: offer.is_forced(),
         resumed: resumes_without_thought(&sides),
     };

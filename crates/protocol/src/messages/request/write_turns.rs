@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::sendable::{image_type, is_said, signed};
+use super::sendable::{image_type, is_not_blank, signed};
 use crate::canon::{
     Document, Image, ImageSource, Part, Role, Side, Target, Thought, ToolCall, ToolResult,
     arguments, base64, data_uri,
@@ -16,7 +16,7 @@ const OPENING: &str = ".";
 
 /// Writes `system`, unless it is empty.
 pub(super) fn write_system(it: &mut Object<'_>, system: &[&str]) {
-    let texts = system.iter().copied().filter(|text| is_said(text));
+    let texts = system.iter().copied().filter(|text| is_not_blank(text));
     let texts: Vec<&str> = texts.collect();
     match texts.as_slice() {
         [] => {}
@@ -37,7 +37,7 @@ pub(super) fn write_system(it: &mut Object<'_>, system: &[&str]) {
 pub(super) fn write_messages(it: &mut Object<'_>, sides: &[Side<'_>], target: &Target<'_>) {
     let mut conversation = Conversation {
         target,
-        ids: Ids::default(),
+        ids: CallIds::default(),
     };
     it.array("messages", |it| {
         if sides
@@ -68,7 +68,7 @@ fn write_message(it: &mut Array<'_>, role: Role, content: impl FnOnce(&mut Array
 
 struct Conversation<'t> {
     target: &'t Target<'t>,
-    ids: Ids,
+    ids: CallIds,
 }
 
 impl Conversation<'_> {
@@ -125,7 +125,7 @@ impl Conversation<'_> {
 /// Whether a part is one that users and tools can send.
 fn is_written(part: &Part) -> bool {
     match part {
-        Part::Text(text) | Part::Refusal(text) => is_said(text),
+        Part::Text(text) | Part::Refusal(text) => is_not_blank(text),
         Part::Image(_) | Part::Document(_) => true,
         Part::Thought(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Foreign => false,
     }
@@ -212,7 +212,7 @@ fn write_thought(it: &mut Array<'_>, thought: &Thought, value: &str) {
 
 /// The ids of tool calls as they are sent: of allowed characters, and unique.
 #[derive(Debug, Default)]
-struct Ids {
+struct CallIds {
     given: HashSet<String>,
     /// The last number that was appended to make an id unique.
     numbers: HashMap<String, u32>,
@@ -220,7 +220,7 @@ struct Ids {
     waiting: HashMap<String, VecDeque<String>>,
 }
 
-impl Ids {
+impl CallIds {
     fn give(&mut self, id: &str) -> String {
         let plain = plain_id(id);
         let mut unique = plain.clone();

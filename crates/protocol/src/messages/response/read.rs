@@ -1,7 +1,7 @@
 //! Reads a whole message into the common form.
 
 use super::stop::Ending;
-use super::wire::{self, Found, Source, length};
+use super::wire::{self, Source, WireBlock, length};
 use crate::canon::{Block, Folded, Response};
 use crate::json::{Cursor, Shape, utf8};
 use crate::messages::usage::read_usage;
@@ -63,7 +63,7 @@ fn is_call(folded: &Folded) -> bool {
     matches!(folded.block, Block::ToolCall { .. })
 }
 
-fn folded(found: Found, model: &str) -> Folded {
+fn folded(found: WireBlock, model: &str) -> Folded {
     let end = length(&found.text);
     let citation = |Source { url, title }| (url, title, 0, end);
     Folded {

@@ -10,7 +10,7 @@ use crate::native::Broken;
 
 /// A block of an answer.
 #[derive(Debug)]
-pub(in crate::messages) struct Found {
+pub(in crate::messages) struct WireBlock {
     pub(in crate::messages) block: Block,
     /// Its text so far.
     pub(in crate::messages) text: String,
@@ -28,11 +28,11 @@ pub(in crate::messages) struct Source {
 
 /// Reads a block. `None` if it is of a type that only this dialect has. The gateway never requests
 /// those.
-pub(in crate::messages) fn read(value: Raw<'_>) -> Result<Option<Found>, Broken> {
+pub(in crate::messages) fn read(value: Raw<'_>) -> Result<Option<WireBlock>, Broken> {
     let missing = |name: &str| Broken::malformed(format!("a block has no `{name}`"));
     let mut fields = Fields::of(value).ok_or_else(|| missing("type"))?;
     let kind = fields.string("type").ok_or_else(|| missing("type"))?;
-    let mut found = Found {
+    let mut found = WireBlock {
         block: Block::Text,
         text: String::new(),
         value: None,

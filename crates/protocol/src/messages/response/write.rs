@@ -66,7 +66,7 @@ fn write_block(it: &mut Array<'_>, folded: &Folded, hidden: &mut Vec<Thought>) {
         }
         Block::Thought => {
             let opaque = folded.opaque.as_ref();
-            let value = opaque.map(|opaque| signature::told(opaque, Dialect::Messages));
+            let value = opaque.map(|opaque| signature::for_client(opaque, Dialect::Messages));
             if text.is_empty() && value.is_none() {
                 return;
             }
@@ -106,7 +106,7 @@ pub(in crate::messages) fn call_id(
         thoughts,
         opaque: opaque.cloned(),
     };
-    carrier::load(&plain_id(id), &carried)
+    carrier::encode(&plain_id(id), &carried)
 }
 
 /// The usage to report before the upstream has reported any.

@@ -9,7 +9,7 @@ use crate::canon::{Block, Delta, Event};
 use crate::json::{Cursor, Integer, Raw, utf8};
 use crate::messages::fields::Fields;
 use crate::messages::response::stop::Ending;
-use crate::messages::response::wire::{self, Found, Source, length};
+use crate::messages::response::wire::{self, Source, WireBlock, length};
 use crate::messages::usage::read_usage;
 use crate::native::Broken;
 use crate::rejection;
@@ -23,7 +23,7 @@ pub struct Reader {
     model: Box<str>,
     state: State,
     /// Blocks that are not completely passed on. The first one is passed on at once.
-    open: VecDeque<Open>,
+    open: VecDeque<OpenBlock>,
     has_calls: bool,
     usage: Option<Usage>,
     /// Whether usage has not been passed on yet.
@@ -40,7 +40,7 @@ enum State {
 
 /// A block that has started.
 #[derive(Debug)]
-struct Open {
+struct OpenBlock {
     index: Option<u64>,
     /// `None` for a type of block that only this dialect has.
     block: Option<Block>,
@@ -167,11 +167,11 @@ impl Reader {
         let usage = usage.and_then(|usage| read_usage(usage, self.usage));
         self.usage = usage.or(self.usage);
         self.unreported |= usage.is_some();
-        self.tell_usage(out);
+        self.flush_usage(out);
     }
 
     /// Passes usage on between two blocks.
-    fn tell_usage(&mut self, out: &mut Vec<Event>) {
+    fn flush_usage(&mut self, out: &mut Vec<Event>) {
         if self.unreported && self.open.is_empty() {
             self.unreported = false;
             out.extend(self.usage.map(Event::Usage));
@@ -191,8 +191,9 @@ impl Reader {
         } else if open.any(|open| open.index == index) {
             return Err(Broken::malformed("a block begins twice"));
         }
-        self.open.push_back(Open::new(index, wire::read(block)?));
-        self.tell(out);
+        self.open
+            .push_back(OpenBlock::new(index, wire::read(block)?));
+        self.flush(out);
         Ok(())
     }
 
@@ -210,17 +211,17 @@ impl Reader {
                 _ => return Err(Broken::malformed("a piece belongs to no block")),
             };
             self.open
-                .push_back(Open::new(index, Some(Found::empty(block))));
+                .push_back(OpenBlock::new(index, Some(WireBlock::empty(block))));
         }
         if let Some(open) = self.running(index) {
             open.add(&kind, delta)?;
         }
-        self.tell(out);
+        self.flush(out);
         Ok(())
     }
 
     /// The block that an event belongs to: the last one that started, if the event has no index.
-    fn running(&mut self, index: Option<u64>) -> Option<&mut Open> {
+    fn running(&mut self, index: Option<u64>) -> Option<&mut OpenBlock> {
         let mut open = self.open.iter_mut().rev().filter(|open| !open.closed);
         match index {
             Some(_) => open.find(|open| open.index == index),
@@ -232,7 +233,7 @@ impl Reader {
         if let Some(open) = self.running(index) {
             open.closed = true;
         }
-        self.tell(out);
+        self.flush(out);
     }
 
     fn message_delta(&mut self, mut fields: Fields<'_>, out: &mut Vec<Event>) {
@@ -247,10 +248,10 @@ impl Reader {
     }
 
     /// Passes on as much as possible of the blocks that have started, one block at a time.
-    fn tell(&mut self, out: &mut Vec<Event>) {
+    fn flush(&mut self, out: &mut Vec<Event>) {
         while let Some(open) = self.open.front_mut() {
             self.has_calls |= matches!(open.block, Some(Block::ToolCall { .. }));
-            open.tell(&self.model, out);
+            open.flush(&self.model, out);
             if !open.closed {
                 return;
             }
@@ -263,8 +264,8 @@ impl Reader {
         for open in &mut self.open {
             open.closed = true;
         }
-        self.tell(out);
-        self.tell_usage(out);
+        self.flush(out);
+        self.flush_usage(out);
         let (stop, refusal) = std::mem::take(&mut self.ending).stop(self.has_calls);
         if let Some(text) = refusal {
             out.push(Event::BlockStart(Block::Refusal));
@@ -282,7 +283,7 @@ fn index(fields: &mut Fields<'_>) -> Option<u64> {
     index.map(Integer::saturating)
 }
 
-impl Found {
+impl WireBlock {
     fn empty(block: Block) -> Self {
         Self {
             block,
@@ -293,8 +294,8 @@ impl Found {
     }
 }
 
-impl Open {
-    fn new(index: Option<u64>, found: Option<Found>) -> Self {
+impl OpenBlock {
+    fn new(index: Option<u64>, found: Option<WireBlock>) -> Self {
         let mut open = Self {
             index,
             block: None,
@@ -349,7 +350,7 @@ impl Open {
         Ok(())
     }
 
-    fn tell(&mut self, model: &str, out: &mut Vec<Event>) {
+    fn flush(&mut self, model: &str, out: &mut Vec<Event>) {
         let Some(block) = &self.block else {
             return;
         };

@@ -19,7 +19,7 @@ use crate::usage::Usage;
 #[derive(Debug)]
 pub struct Writer {
     echo: Echo,
-    open: Open,
+    open: OpenBlock,
     /// The index of the next block.
     index: u64,
     refused: bool,
@@ -33,7 +33,7 @@ pub struct Writer {
 /// The block that is open in the common form. It is started with its first delta, because clients
 /// send their history back and upstreams refuse empty blocks.
 #[derive(Debug)]
-enum Open {
+enum OpenBlock {
     Nothing,
     Text {
         begun: bool,
@@ -60,7 +60,7 @@ impl Writer {
     pub fn new(echo: Echo) -> Self {
         Self {
             echo,
-            open: Open::Nothing,
+            open: OpenBlock::Nothing,
             index: 0,
             refused: false,
             hidden: Vec::new(),
@@ -101,22 +101,22 @@ impl Writer {
         });
     }
 
-    fn opened(&mut self, block: Block) -> Open {
+    fn opened(&mut self, block: Block) -> OpenBlock {
         match block {
-            Block::Text => Open::Text { begun: false },
+            Block::Text => OpenBlock::Text { begun: false },
             Block::Refusal => {
                 self.refused = true;
-                Open::Text { begun: false }
+                OpenBlock::Text { begun: false }
             }
             Block::Thought if !self.echo.request.wants_thoughts() => {
-                Open::HiddenThought(Thought::default())
+                OpenBlock::HiddenThought(Thought::default())
             }
-            Block::Thought => Open::Thought {
+            Block::Thought => OpenBlock::Thought {
                 begun: false,
                 opaque: None,
             },
-            Block::ToolCall { id, name } => Open::Call { id, name },
-            Block::Image { .. } => Open::Unknown,
+            Block::ToolCall { id, name } => OpenBlock::Call { id, name },
+            Block::Image { .. } => OpenBlock::Unknown,
         }
     }
 
@@ -126,7 +126,7 @@ impl Writer {
                 if text.is_empty() {
                     return;
                 }
-                if let Open::HiddenThought(thought) = &mut self.open {
+                if let OpenBlock::HiddenThought(thought) = &mut self.open {
                     thought.text.push_str(&text);
                     return;
                 }
@@ -134,9 +134,9 @@ impl Writer {
                 self.piece(&text, out);
             }
             Delta::Opaque(opaque) => match &mut self.open {
-                Open::Thought { opaque: kept, .. } => *kept = Some(opaque),
-                Open::HiddenThought(thought) => thought.opaque = Some(opaque),
-                Open::Call { .. } => self.begin(Some(&opaque), out),
+                OpenBlock::Thought { opaque: kept, .. } => *kept = Some(opaque),
+                OpenBlock::HiddenThought(thought) => thought.opaque = Some(opaque),
+                OpenBlock::Call { .. } => self.begin(Some(&opaque), out),
                 // Texts have no member for a signature.
                 _ => {}
             },
@@ -155,13 +155,13 @@ impl Writer {
             ..
         } = self;
         match open {
-            Open::Text { begun } if !*begun => {
+            OpenBlock::Text { begun } if !*begun => {
                 *begun = true;
                 block_start(out, event, *index, |it| {
                     it.text("type", "text").text("text", "");
                 });
             }
-            Open::Thought { begun, .. } if !*begun => {
+            OpenBlock::Thought { begun, .. } if !*begun => {
                 *begun = true;
                 block_start(out, event, *index, |it| {
                     it.text("type", "thinking")
@@ -169,7 +169,7 @@ impl Writer {
                         .text("signature", "");
                 });
             }
-            Open::Call { id, name } => {
+            OpenBlock::Call { id, name } => {
                 let id = call_id(id, std::mem::take(hidden), opaque);
                 block_start(out, event, *index, |it| {
                     it.text("type", "tool_use")
@@ -177,7 +177,7 @@ impl Writer {
                         .text("name", name)
                         .raw("input", "{}");
                 });
-                self.open = Open::BegunCall;
+                self.open = OpenBlock::BegunCall;
             }
             _ => {}
         }
@@ -185,10 +185,13 @@ impl Writer {
 
     fn piece(&mut self, text: &str, out: &mut ByteQueue) {
         let (kind, name) = match self.open {
-            Open::Text { .. } => ("text_delta", "text"),
-            Open::Thought { .. } => ("thinking_delta", "thinking"),
-            Open::BegunCall => ("input_json_delta", "partial_json"),
-            Open::Nothing | Open::Call { .. } | Open::HiddenThought(_) | Open::Unknown => return,
+            OpenBlock::Text { .. } => ("text_delta", "text"),
+            OpenBlock::Thought { .. } => ("thinking_delta", "thinking"),
+            OpenBlock::BegunCall => ("input_json_delta", "partial_json"),
+            OpenBlock::Nothing
+            | OpenBlock::Call { .. }
+            | OpenBlock::HiddenThought(_)
+            | OpenBlock::Unknown => return,
         };
         self.block_delta(kind, name, text, out);
     }
@@ -205,12 +208,12 @@ impl Writer {
     fn block_stop(&mut self, out: &mut ByteQueue) {
         // A call without arguments and a thought without text start only now.
         match &mut self.open {
-            Open::Call { .. } => self.begin(None, out),
-            Open::Thought { begun, opaque } => {
+            OpenBlock::Call { .. } => self.begin(None, out),
+            OpenBlock::Thought { begun, opaque } => {
                 let begun = *begun;
                 let opaque = opaque.take();
                 let value = opaque.as_ref();
-                let value = value.map(|opaque| signature::told(opaque, Dialect::Messages));
+                let value = value.map(|opaque| signature::for_client(opaque, Dialect::Messages));
                 if let (false, Some(data)) = (begun, value.as_deref().and_then(redacted::data)) {
                     self.redacted(data, out);
                 } else if begun || value.is_some() {
@@ -221,13 +224,14 @@ impl Writer {
             }
             _ => {}
         }
-        let open = std::mem::replace(&mut self.open, Open::Nothing);
-        if let Open::HiddenThought(thought) = open {
+        let open = std::mem::replace(&mut self.open, OpenBlock::Nothing);
+        if let OpenBlock::HiddenThought(thought) = open {
             self.hidden.push(thought);
             return;
         }
-        if let Open::Text { begun: true } | Open::Thought { begun: true, .. } | Open::BegunCall =
-            open
+        if let OpenBlock::Text { begun: true }
+        | OpenBlock::Thought { begun: true, .. }
+        | OpenBlock::BegunCall = open
         {
             self.close(out);
         }

@@ -111,7 +111,7 @@ impl<'r> History<'r> {
             return Err(Failure::invalid(format!("`{param}` is required.")).param(param));
         };
         let id = item.call_id.or(item.id).unwrap_or_default();
-        let (id, carried) = carrier::unload(&id);
+        let (id, carried) = carrier::decode(&id);
         self.note_others(item.others);
         let arguments = item.arguments.unwrap_or_default();
         let arguments = match arguments.trim() {
@@ -144,7 +144,7 @@ impl<'r> History<'r> {
         };
         self.note_others(item.others);
         let result = ToolResult {
-            call_id: carrier::unload(&id).0.to_owned(),
+            call_id: carrier::decode(&id).0.to_owned(),
             name: item.name.map(Cow::into_owned),
             parts: item.output,
             is_error: false,

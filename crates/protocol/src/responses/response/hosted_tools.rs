@@ -6,22 +6,22 @@ use crate::tool::{self, Tool, ToolCalls};
 
 /// What shows that an item is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::responses) enum Finished {
+pub(in crate::responses) enum Completion {
     /// Its status. An event also shows an item when it starts.
-    Said,
+    ByStatus,
     /// Its place in a whole answer, unless its status contradicts that.
-    ByItsPlace,
+    ByPosition,
 }
 
 /// Counts an item if it is a call of a built-in tool.
-pub(in crate::responses) fn note(item: Raw<'_>, finished: Finished, tools: &mut ToolCalls) {
+pub(in crate::responses) fn note(item: Raw<'_>, completion: Completion, tools: &mut ToolCalls) {
     // Most items are not calls, and are long.
     static CALL: Needle = Needle::new("_call\"");
     if item.shape() != Shape::Object || !CALL.is_in(item.text().as_bytes()) {
         return;
     }
     let mut tool = None;
-    let mut done = finished == Finished::ByItsPlace;
+    let mut done = completion == Completion::ByPosition;
     let mut is_search = true;
     let read = Cursor::new(item.text()).object(|cursor, name| {
         let value = cursor.value()?;
@@ -97,65 +97,65 @@ fn is_search_action(action: Raw<'_>) -> bool {
 mod tests {
     use super::*;
 
-    fn noted(item: &str, finished: Finished) -> Vec<(Tool, u32)> {
+    fn noted(item: &str, completion: Completion) -> Vec<(Tool, u32)> {
         let mut tools = ToolCalls::default();
-        note(Cursor::new(item).value().unwrap(), finished, &mut tools);
+        note(Cursor::new(item).value().unwrap(), completion, &mut tools);
         tools.iter().collect()
     }
 
     #[test]
     fn a_finished_call_of_a_built_in_tool_counts_once() {
-        use Finished::{ByItsPlace, Said};
-        for (item, finished, tool) in [
+        use Completion::{ByPosition, ByStatus};
+        for (item, completion, tool) in [
             (
                 r#"{"type":"web_search_call","status":"completed","action":{"type":"search"}}"#,
-                Said,
+                ByStatus,
                 Some(Tool::WebSearch),
             ),
             (
                 r#"{"type":"web_search_call","status":"in_progress"}"#,
-                Said,
+                ByStatus,
                 None,
             ),
             (
                 r#"{"type":"web_search_call","status":"completed","action":{"type":"open_page"}}"#,
-                Said,
+                ByStatus,
                 None,
             ),
-            (r#"{"type":"web_search_call"}"#, Said, None),
+            (r#"{"type":"web_search_call"}"#, ByStatus, None),
             (
                 r#"{"type":"web_search_call"}"#,
-                ByItsPlace,
+                ByPosition,
                 Some(Tool::WebSearch),
             ),
             (
                 r#"{"type":"web_search_call","status":"failed"}"#,
-                ByItsPlace,
+                ByPosition,
                 None,
             ),
             (
                 r#"{"status":"completed","type":"code_interpreter_call","code":"1"}"#,
-                Said,
+                ByStatus,
                 Some(Tool::CodeExecution),
             ),
             (
                 r#"{"type":"file_search_call","status":"completed","queries":["a"]}"#,
-                ByItsPlace,
+                ByPosition,
                 Some(Tool::FileSearch),
             ),
             (
                 r#"{"type":"function_call","status":"completed","name":"web_search"}"#,
-                ByItsPlace,
+                ByPosition,
                 None,
             ),
             (
                 r#"{"type":"message","content":[{"text":"a web_search_call\""}]}"#,
-                ByItsPlace,
+                ByPosition,
                 None,
             ),
         ] {
             let expected: Vec<_> = tool.map(|tool| (tool, 1)).into_iter().collect();
-            assert_eq!(noted(item, finished), expected, "{item}");
+            assert_eq!(noted(item, completion), expected, "{item}");
         }
     }
 }

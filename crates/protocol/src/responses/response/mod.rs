@@ -7,7 +7,7 @@ mod read;
 mod wire;
 mod write;
 
-pub(super) use object::{Ending, Object, Said};
+pub(super) use object::{ContentKinds, Ending, Object};
 pub(super) use output::ItemId;
 pub use read::read_response;
 pub(super) use wire::{Answer, Citation, Item, Part, skip};

@@ -31,12 +31,12 @@ pub(in crate::responses) enum Ending<'a> {
 
 /// Whether an answer contains text, a refusal, or both.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::responses) struct Said {
+pub(in crate::responses) struct ContentKinds {
     text: bool,
     refusal: bool,
 }
 
-impl Said {
+impl ContentKinds {
     /// Notes a piece of a text or of a refusal.
     pub(in crate::responses) fn note(&mut self, is_refusal: bool, words: &str) {
         self.refusal |= is_refusal && !words.is_empty();
@@ -54,7 +54,7 @@ impl Said {
 impl Ending<'_> {
     /// How a finished answer ended. A refusal without text becomes a content filter stop, because
     /// clients look for the text.
-    pub(in crate::responses) fn of(stop: &Stop, said: Said) -> Self {
+    pub(in crate::responses) fn of(stop: &Stop, said: ContentKinds) -> Self {
         match stop {
             Stop::End | Stop::Sequence(_) | Stop::ToolCalls => Self::Completed,
             Stop::Refusal { .. } if said.text || said.refusal => Self::Completed,

@@ -1,6 +1,6 @@
 //! Writes a whole answer of the common form.
 
-use super::object::{Ending, Object, Said};
+use super::object::{ContentKinds, Ending, Object};
 use super::output::{self, ItemId};
 use crate::canon::{Block, Echo, Folded, Response};
 
@@ -13,7 +13,7 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
         parts: Vec::new(),
         ids,
     };
-    let mut said = Said::default();
+    let mut said = ContentKinds::default();
     for block in &response.blocks {
         if let Block::Text | Block::Refusal = block.block {
             said.note(block.block == Block::Refusal, &block.text);

@@ -53,7 +53,7 @@ pub(super) struct State {
     pub(super) added: bool,
     /// How many parts of a summary have started.
     pub(super) summary_parts: u64,
-    open: Open,
+    open: OpenBlock,
     /// The parts of a message of which text was passed on.
     told: Vec<PartKey>,
     /// Whether a part without an index has started and has no text yet.
@@ -81,7 +81,7 @@ pub(super) enum Progress {
 
 /// The open block of an item.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     #[default]
     Nothing,
     Part {
@@ -103,7 +103,7 @@ impl State {
             index: None,
             added: false,
             summary_parts: 0,
-            open: Open::Nothing,
+            open: OpenBlock::Nothing,
             told: Vec::new(),
             part_begins: false,
             closed: Vec::new(),
@@ -187,7 +187,7 @@ impl State {
         if (text.is_empty() && tokens.is_empty()) || self.is_done() {
             return;
         }
-        if !matches!(self.open, Open::Part { key: open, .. } if open == key) {
+        if !matches!(self.open, OpenBlock::Part { key: open, .. } if open == key) {
             self.close();
             let block = if key.is_refusal {
                 Block::Refusal
@@ -196,7 +196,7 @@ impl State {
             };
             self.start(block);
             self.told.push(key);
-            self.open = Open::Part {
+            self.open = OpenBlock::Part {
                 key,
                 is_cited: false,
             };
@@ -211,7 +211,7 @@ impl State {
 
     /// Adds a source. If its text is not open any more, the source is dropped.
     pub(super) fn cite(&mut self, at: u64, citation: Citation) {
-        if let Open::Part { key, is_cited } = &mut self.open
+        if let OpenBlock::Part { key, is_cited } = &mut self.open
             && key.index == at
         {
             *is_cited = true;
@@ -235,7 +235,7 @@ impl State {
         if self.told.iter().all(|key| key.index != index) {
             self.text(key, &part.text, part.logprobs.clone());
         }
-        if let Open::Part { key, is_cited } = self.open
+        if let OpenBlock::Part { key, is_cited } = self.open
             && key.index == index
         {
             for citation in part.citations.iter().filter(|_| !is_cited) {
@@ -255,16 +255,16 @@ impl State {
         match (self.source, source) {
             (Some(Source::Summary(_)), Source::Itself)
             | (Some(Source::Itself), Source::Summary(_)) => return,
-            (Some(before), source) if before != source && self.open == Open::Thought => {
+            (Some(before), source) if before != source && self.open == OpenBlock::Thought => {
                 self.push(Delta::Text("\n\n".to_owned()));
             }
             _ => {}
         }
         self.source = Some(source);
-        if self.open != Open::Thought {
+        if self.open != OpenBlock::Thought {
             self.close();
             self.start(Block::Thought);
-            self.open = Open::Thought;
+            self.open = OpenBlock::Thought;
         }
         self.push(Delta::Text(text.to_owned()));
     }
@@ -280,7 +280,7 @@ impl State {
             id: id.map_or_else(|| format!("call_{number}"), ToString::to_string),
             name: name.to_owned(),
         });
-        self.open = Open::Call {
+        self.open = OpenBlock::Call {
             has_arguments: false,
         };
         let early = std::mem::take(&mut self.early);
@@ -292,7 +292,7 @@ impl State {
             return;
         }
         match &mut self.open {
-            Open::Call { has_arguments } => {
+            OpenBlock::Call { has_arguments } => {
                 *has_arguments = true;
                 self.push(Delta::Arguments(text.to_owned()));
             }
@@ -328,7 +328,7 @@ impl State {
                 };
                 self.call(number, item, name);
                 if self.open
-                    == (Open::Call {
+                    == (OpenBlock::Call {
                         has_arguments: false,
                     })
                 {
@@ -351,10 +351,10 @@ impl State {
         if encrypted.is_empty() {
             return;
         }
-        if self.open != Open::Thought {
+        if self.open != OpenBlock::Thought {
             self.close();
             self.start(Block::Thought);
-            self.open = Open::Thought;
+            self.open = OpenBlock::Thought;
         }
         self.push(Delta::Opaque(Opaque {
             origin: Dialect::Responses,
@@ -372,7 +372,7 @@ impl State {
             return Err(Broken::malformed("a tool call has no name"));
         }
         if self.open
-            == (Open::Call {
+            == (OpenBlock::Call {
                 has_arguments: false,
             })
         {
@@ -396,7 +396,7 @@ impl State {
     }
 
     pub(super) fn close(&mut self) {
-        if std::mem::take(&mut self.open) != Open::Nothing {
+        if std::mem::take(&mut self.open) != OpenBlock::Nothing {
             self.waiting.push(Event::BlockStop);
         }
     }

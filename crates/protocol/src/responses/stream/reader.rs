@@ -22,7 +22,7 @@ pub struct Reader {
 
 /// The members of an event that any type of event needs.
 #[derive(Default)]
-struct Told<'a> {
+struct EventFields<'a> {
     kind: Option<Cow<'a, str>>,
     item_id: Option<Cow<'a, str>>,
     output_index: Option<u64>,
@@ -117,7 +117,7 @@ impl Reader {
             return Ok(());
         }
         let mut cursor = Cursor::new(text);
-        let mut told = Told::read(&mut cursor)?;
+        let mut told = EventFields::read(&mut cursor)?;
         cursor.end()?;
         let named = || frame.event().map(String::from_utf8_lossy);
         let Some(kind) = told.kind.take().or_else(named) else {
@@ -138,7 +138,12 @@ impl Reader {
         Ok(())
     }
 
-    fn event(&mut self, kind: &str, told: Told<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn event(
+        &mut self,
+        kind: &str,
+        told: EventFields<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
         let items = &mut self.items;
         let index = told.output_index;
         let address = Address {
@@ -195,7 +200,7 @@ impl Reader {
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> EventFields<'a> {
     fn read(cursor: &mut Cursor<'a>) -> Result<Self, Broken> {
         let mut told = Self::default();
         walk::object(cursor, "event", |cursor, name| {

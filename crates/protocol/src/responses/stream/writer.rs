@@ -11,7 +11,7 @@ use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop};
 use crate::failure::Failure;
 use crate::json::write;
 use crate::responses::error::write_first_failure;
-use crate::responses::response::{Ending, ItemId, Object, Said, output};
+use crate::responses::response::{ContentKinds, Ending, ItemId, Object, output};
 use crate::usage::Usage;
 
 /// Writes one stream.
@@ -25,14 +25,14 @@ pub struct Writer {
     output: Vec<u8>,
     /// The number of items so far.
     count: u64,
-    open: Open,
+    open: OpenItem,
     usage: Option<Usage>,
-    said: Said,
+    said: ContentKinds,
 }
 
 /// The open item.
 #[derive(Debug)]
-enum Open {
+enum OpenItem {
     Nothing,
     Message(Message),
     Thought {
@@ -67,9 +67,9 @@ impl Writer {
             has_begun: false,
             output: Vec::new(),
             count: 0,
-            open: Open::Nothing,
+            open: OpenItem::Nothing,
             usage: None,
-            said: Said::default(),
+            said: ContentKinds::default(),
         }
     }
 
@@ -106,7 +106,7 @@ impl Writer {
                 self.close_message("completed", out);
                 let id = self.ids.at("rs", self.count);
                 self.add(out, |out| output::reasoning(out, &id, "", None));
-                self.open = Open::Thought {
+                self.open = OpenItem::Thought {
                     id,
                     text: String::new(),
                     opaque: None,
@@ -114,7 +114,7 @@ impl Writer {
             }
             Block::ToolCall { id, name } => {
                 self.close_message("completed", out);
-                self.open = Open::Call {
+                self.open = OpenItem::Call {
                     call_id: id,
                     name,
                     id: None,
@@ -124,31 +124,31 @@ impl Writer {
             }
             Block::Image { .. } => {
                 self.close_message("completed", out);
-                self.open = Open::Mute;
+                self.open = OpenItem::Mute;
             }
         }
     }
 
     fn start_part(&mut self, is_refusal: bool, out: &mut ByteQueue) {
-        if !matches!(self.open, Open::Message(_)) {
+        if !matches!(self.open, OpenItem::Message(_)) {
             let id = self.ids.at("msg", self.count);
             self.add(out, |out| output::message(out, &id, "in_progress", b""));
-            self.open = Open::Message(Message::new(id));
+            self.open = OpenItem::Message(Message::new(id));
         }
-        if let Open::Message(message) = &mut self.open {
+        if let OpenItem::Message(message) = &mut self.open {
             message.open_part(is_refusal, self.count, &mut self.sender, out);
         }
     }
 
     fn delta(&mut self, delta: Delta, out: &mut ByteQueue) {
         match (&mut self.open, delta) {
-            (Open::Message(message), delta) => {
+            (OpenItem::Message(message), delta) => {
                 if let Delta::Text(text) = &delta {
                     self.said.note(message.is_refusing(), text);
                 }
                 message.delta(delta, self.count, &mut self.sender, out);
             }
-            (Open::Thought { id, text, .. }, Delta::Text(more)) if !more.is_empty() => {
+            (OpenItem::Thought { id, text, .. }, Delta::Text(more)) if !more.is_empty() => {
                 let (id, index) = (id.as_str(), self.count);
                 if text.is_empty() {
                     let name = "response.reasoning_summary_part.added";
@@ -164,10 +164,13 @@ impl Writer {
                 });
                 text.push_str(&more);
             }
-            (Open::Thought { opaque, .. } | Open::Call { opaque, .. }, Delta::Opaque(value)) => {
+            (
+                OpenItem::Thought { opaque, .. } | OpenItem::Call { opaque, .. },
+                Delta::Opaque(value),
+            ) => {
                 *opaque = Some(value);
             }
-            (Open::Call { .. }, Delta::Arguments(more)) if !more.is_empty() => {
+            (OpenItem::Call { .. }, Delta::Arguments(more)) if !more.is_empty() => {
                 self.argue(&more, out);
             }
             _ => {}
@@ -176,7 +179,7 @@ impl Writer {
 
     /// Appends to a call's arguments, and adds the call before its first argument.
     fn argue(&mut self, more: &str, out: &mut ByteQueue) {
-        if let Open::Call {
+        if let OpenItem::Call {
             id: None, opaque, ..
         } = &mut self.open
         {
@@ -184,7 +187,7 @@ impl Writer {
                 self.seal(&opaque, out);
             }
             let item = self.ids.at("fc", self.count);
-            if let Open::Call {
+            if let OpenItem::Call {
                 call_id, name, id, ..
             } = &mut self.open
             {
@@ -194,7 +197,7 @@ impl Writer {
                 *id = Some(item);
             }
         }
-        if let Open::Call {
+        if let OpenItem::Call {
             id: Some(id),
             arguments,
             ..
@@ -210,24 +213,24 @@ impl Writer {
     }
 
     fn stop(&mut self, out: &mut ByteQueue) {
-        if let Open::Call { arguments, .. } = &self.open
+        if let OpenItem::Call { arguments, .. } = &self.open
             && arguments.is_empty()
         {
             self.argue("{}", out);
         }
-        match std::mem::replace(&mut self.open, Open::Nothing) {
-            Open::Message(mut message) => {
+        match std::mem::replace(&mut self.open, OpenItem::Nothing) {
+            OpenItem::Message(mut message) => {
                 let opaque = message.close_part(self.count, &mut self.sender, out);
-                self.open = Open::Message(message);
+                self.open = OpenItem::Message(message);
                 if let Some(opaque) = opaque {
                     self.close_message("completed", out);
                     self.seal(&opaque, out);
                 }
             }
-            Open::Thought { id, text, opaque } => {
+            OpenItem::Thought { id, text, opaque } => {
                 self.close_thought(&id, &text, opaque.as_ref(), out);
             }
-            Open::Call {
+            OpenItem::Call {
                 call_id,
                 name,
                 id: Some(id),
@@ -247,7 +250,7 @@ impl Writer {
                     self.seal(&opaque, out);
                 }
             }
-            Open::Nothing | Open::Mute | Open::Call { id: None, .. } => {}
+            OpenItem::Nothing | OpenItem::Mute | OpenItem::Call { id: None, .. } => {}
         }
     }
 
@@ -287,7 +290,7 @@ impl Writer {
     }
 
     fn close_message(&mut self, status: &str, out: &mut ByteQueue) {
-        if let Open::Message(message) = std::mem::replace(&mut self.open, Open::Nothing) {
+        if let OpenItem::Message(message) = std::mem::replace(&mut self.open, OpenItem::Nothing) {
             self.done(out, |out| {
                 output::message(out, &message.id, status, &message.parts);
             });

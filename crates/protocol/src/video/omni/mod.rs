@@ -2,17 +2,17 @@
 //!
 //! The upstream answers when the video is there, minutes later; the caller gets a task at once and polls it.
 
-mod asked;
 mod format;
 mod input;
 mod protocol;
 mod report;
 mod request;
+mod route_hints;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod usage;
 
-pub use asked::{Asked, read_asked};
 pub use protocol::Omni;
 pub use request::{Request, read_request};
+pub use route_hints::{RouteHints, read_route_hints};

@@ -14,21 +14,23 @@ pub(super) struct Event<'a> {
 
 /// Why a text is not an event.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(super) enum EventError {
     /// Not a JSON object. It is passed on, and the other side will reject it.
-    NoEvent,
+    NotAnEvent,
     /// Two readers could see different events in it.
     Ambiguous(Failure),
 }
 
 impl<'a> Event<'a> {
-    pub(super) fn read(text: &'a str) -> Result<Self, Unread> {
+    pub(super) fn read(text: &'a str) -> Result<Self, EventError> {
         let members = match Members::read_text(text, Spelling::One) {
             Ok(members) => members,
-            Err(MembersError::Syntax(_) | MembersError::NotObject) => return Err(Unread::NoEvent),
-            Err(error) => return Err(Unread::Ambiguous(error.into())),
+            Err(MembersError::Syntax(_) | MembersError::NotObject) => {
+                return Err(EventError::NotAnEvent);
+            }
+            Err(error) => return Err(EventError::Ambiguous(error.into())),
         };
-        let kind = members.get("type").map_err(Unread::Ambiguous)?;
+        let kind = members.get("type").map_err(EventError::Ambiguous)?;
         let kind = kind.and_then(|kind| kind.string());
         Ok(Self {
             members,

@@ -36,6 +36,6 @@ pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<C
 }
 
 /// Whether a text may be an event that reports a failure. Other events need not be read.
-pub(super) fn may_tell(text: &str) -> bool {
+pub(super) fn may_report_failure(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), b"error").is_some() || text.contains('\\')
 }

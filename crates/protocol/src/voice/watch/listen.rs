@@ -8,11 +8,11 @@ const CHANNELS_MAX: u64 = 8;
 
 /// The encoding of a session's audio, by its query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listened {
+pub struct AudioEncoding {
     bytes_per_second: u64,
 }
 
-impl Listened {
+impl AudioEncoding {
     /// Reads the members of the query that billing depends on. Unknown values are refused before
     /// the session starts.
     pub fn read(
@@ -53,14 +53,14 @@ impl Listened {
 }
 
 #[derive(Debug)]
-pub(super) struct Listen {
-    listened: Listened,
+pub(super) struct TranscriptMeter {
+    encoding: AudioEncoding,
     bytes: u64,
 }
 
-impl Listen {
-    pub(super) fn new(listened: Listened) -> Self {
-        Self { listened, bytes: 0 }
+impl TranscriptMeter {
+    pub(super) fn new(encoding: AudioEncoding) -> Self {
+        Self { encoding, bytes: 0 }
     }
 
     pub(super) fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
@@ -73,7 +73,7 @@ impl Listen {
 
     pub(super) fn reading(&self) -> Reading {
         Reading {
-            heard_seconds: self.bytes.div_ceil(self.listened.bytes_per_second),
+            heard_seconds: self.bytes.div_ceil(self.encoding.bytes_per_second),
             ..Reading::default()
         }
     }

@@ -17,15 +17,15 @@ mod tests;
 mod text_tokens;
 
 pub use frame::{Changed, Frame, Reading, Verdict};
-pub use listen::Listened;
+pub use listen::AudioEncoding;
 pub use text_tokens::TextTokens;
 
 use crate::failure::Failure;
 use crate::scrub::Names;
 use event::Event;
-use listen::Listen;
-use realtime::Realtime;
-use speak::Speak;
+use listen::TranscriptMeter;
+use realtime::RealtimeMeter;
+use speak::SpeechMeter;
 
 /// The meter of one session.
 #[derive(Debug)]
@@ -33,33 +33,33 @@ pub struct Watch(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Realtime(Box<Realtime>),
-    Speak(Speak),
-    Listen(Listen),
+    Realtime(Box<RealtimeMeter>),
+    Speech(SpeechMeter),
+    Transcript(TranscriptMeter),
 }
 
 impl Watch {
     /// For `/v1/realtime`, for a client that knows the model as `public_model`.
     pub fn realtime(public_model: &str) -> Self {
-        Self(Kind::Realtime(Box::new(Realtime::new(public_model))))
+        Self(Kind::Realtime(Box::new(RealtimeMeter::new(public_model))))
     }
 
     /// For the `/v1/tts` socket.
     pub fn speech() -> Self {
-        Self(Kind::Speak(Speak::default()))
+        Self(Kind::Speech(SpeechMeter::default()))
     }
 
     /// For the `/v1/stt` socket, whose query describes its audio.
-    pub fn transcript(listened: Listened) -> Self {
-        Self(Kind::Listen(Listen::new(listened)))
+    pub fn transcript(encoding: AudioEncoding) -> Self {
+        Self(Kind::Transcript(TranscriptMeter::new(encoding)))
     }
 
     /// Takes a frame of the client. A refused frame is not metered.
     pub fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
         match &mut self.0 {
             Kind::Realtime(realtime) => realtime.on_client(frame),
-            Kind::Speak(speak) => speak.on_client(frame),
-            Kind::Listen(listen) => listen.on_client(frame),
+            Kind::Speech(speak) => speak.on_client(frame),
+            Kind::Transcript(listen) => listen.on_client(frame),
         }
     }
 
@@ -73,7 +73,7 @@ impl Watch {
     ) -> Option<Changed> {
         match (&mut self.0, frame) {
             (Kind::Realtime(realtime), frame) => realtime.on_upstream(frame, now_ms, names),
-            (_, Frame::Text(text)) if failed::may_tell(text) => {
+            (_, Frame::Text(text)) if failed::may_report_failure(text) => {
                 failed::clean(text, &Event::read(text).ok()?, names)
             }
             _ => None,
@@ -84,8 +84,8 @@ impl Watch {
     pub fn reading(&self, now_ms: u64) -> Reading {
         match &self.0 {
             Kind::Realtime(realtime) => realtime.reading(now_ms),
-            Kind::Speak(speak) => speak.reading(),
-            Kind::Listen(listen) => listen.reading(),
+            Kind::Speech(speak) => speak.reading(),
+            Kind::Transcript(listen) => listen.reading(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The meter of a realtime session.
 
 use super::audio::{Format, TICKS_PER_SECOND, base64_bytes};
-use super::event::{Event, Unread, at, object_of, objects_of, text_of};
+use super::event::{Event, EventError, at, object_of, objects_of, text_of};
 use super::failed;
 use super::frame::{Changed, Frame, Reading, Verdict};
 use super::session::{self, Turns};
@@ -13,7 +13,7 @@ use crate::scrub::Names;
 const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 
 #[derive(Debug)]
-pub(super) struct Realtime {
+pub(super) struct RealtimeMeter {
     public_model: Box<str>,
     turns: Turns,
     /// When the turn mode last changed.
@@ -26,7 +26,7 @@ pub(super) struct Realtime {
     output: Format,
 }
 
-impl Realtime {
+impl RealtimeMeter {
     /// Assumes the more expensive turn mode until the upstream reports it.
     pub(super) fn new(public_model: &str) -> Self {
         Self {
@@ -55,11 +55,11 @@ impl Realtime {
                 Err(failure) => Verdict::refuse(failure, event.id()),
             },
             // A frame that cannot be read counts by its bytes (S7).
-            Err(Unread::NoEvent) => {
+            Err(EventError::NotAnEvent) => {
                 self.hear(self.input.ticks_of_base64(text));
                 Verdict::Relay
             }
-            Err(Unread::Ambiguous(failure)) => Verdict::refuse(failure, None),
+            Err(EventError::Ambiguous(failure)) => Verdict::refuse(failure, None),
         }
     }
 
@@ -100,7 +100,7 @@ impl Realtime {
                     }
                     self.hear(ticks);
                 }
-                self.text.note_asked(event.get("response")?);
+                self.text.note_prompt(event.get("response")?);
             }
             _ => {}
         }

@@ -1,15 +1,15 @@
 //! Streaming speech: characters of every `text.delta` that goes on, cleared ones included.
 
-use super::event::{Event, Unread};
+use super::event::{Event, EventError};
 use super::frame::{Frame, Reading, Verdict};
 use crate::failure::Failure;
 
 #[derive(Debug, Default)]
-pub(super) struct Speak {
+pub(super) struct SpeechMeter {
     characters: u64,
 }
 
-impl Speak {
+impl SpeechMeter {
     pub(super) fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
         // An upstream may take text for text however it is framed.
         let text = match frame {
@@ -31,8 +31,8 @@ impl Speak {
             }
             Ok(_) => {}
             // What cannot be read is counted as it is (S7).
-            Err(Unread::NoEvent) => self.count(text),
-            Err(Unread::Ambiguous(failure)) => return Err(failure),
+            Err(EventError::NotAnEvent) => self.count(text),
+            Err(EventError::Ambiguous(failure)) => return Err(failure),
         }
         Ok(())
     }

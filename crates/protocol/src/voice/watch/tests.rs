@@ -328,7 +328,7 @@ fn streamed_transcripts_are_read_by_the_second() {
         (Some("pcm"), Some("44100"), Some("2"), 352_800, 2),
     ] {
         let many = channels.map(|_| "true");
-        let listened = Listened::read(encoding, rate, many, channels).unwrap();
+        let encoding = AudioEncoding::read(encoding, rate, many, channels).unwrap();
         let half = bytes / 2;
         let steps = [
             ClientAudio(half),
@@ -336,7 +336,7 @@ fn streamed_transcripts_are_read_by_the_second() {
             Client(r#"{"type":"audio.done"}"#),
             UpstreamAudio(4, 99_999),
         ];
-        let reading = run(Watch::transcript(listened), &steps, 60_000);
+        let reading = run(Watch::transcript(encoding), &steps, 60_000);
         assert_eq!(reading.heard_seconds, heard_seconds, "{encoding:?} {bytes}");
     }
     for (encoding, rate, many, channels) in [
@@ -346,7 +346,7 @@ fn streamed_transcripts_are_read_by_the_second() {
         (None, None, Some("true"), Some("9")),
         (None, None, Some("maybe"), None),
     ] {
-        assert!(Listened::read(encoding, rate, many, channels).is_err());
+        assert!(AudioEncoding::read(encoding, rate, many, channels).is_err());
     }
 }
 

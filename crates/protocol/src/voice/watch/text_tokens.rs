@@ -78,12 +78,12 @@ pub(super) struct TextMeter {
     context: u64,
     /// Text for the next response alone.
     asked: u64,
-    open: Option<Open>,
+    open: Option<OpenResponse>,
 }
 
 /// A response under way.
 #[derive(Debug)]
-struct Open {
+struct OpenResponse {
     input: u64,
     output: Counter,
 }
@@ -95,7 +95,7 @@ impl TextMeter {
     }
 
     /// Text of the caller's for the next response.
-    pub(super) fn note_asked(&mut self, value: Option<Raw<'_>>) {
+    pub(super) fn note_prompt(&mut self, value: Option<Raw<'_>>) {
         self.asked = self.asked.saturating_add(tokens_in(value));
     }
 
@@ -105,7 +105,7 @@ impl TextMeter {
             "response.created" => {
                 // One that never ended has reported nothing.
                 self.reported = self.reported.plus(self.open());
-                self.open = Some(Open {
+                self.open = Some(OpenResponse {
                     input: self.context.saturating_add(std::mem::take(&mut self.asked)),
                     output: Counter::default(),
                 });

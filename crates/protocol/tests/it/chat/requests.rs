@@ -142,14 +142,14 @@ fn what_an_id_carries_comes_back_before_its_call() {
         redacted: false,
     };
     let signature = opaque(Dialect::Generate, "maker/m", "sig");
-    let first = carrier::load(
+    let first = carrier::encode(
         "call_1",
         &carrier::Carried {
             thoughts: vec![thought("a", "A"), thought("b", "B")],
             opaque: Some(signature.clone()),
         },
     );
-    let second = carrier::load(
+    let second = carrier::encode(
         "call_2",
         &carrier::Carried {
             thoughts: vec![thought("c", "C")],

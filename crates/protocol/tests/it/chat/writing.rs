@@ -214,7 +214,7 @@ fn carried(stream: &str) -> Vec<Load> {
         .iter()
         .filter_map(|delta| delta["tool_calls"][0]["id"].as_str());
     ids.map(|id| {
-        let (id, carried) = carrier::unload(id);
+        let (id, carried) = carrier::decode(id);
         let thoughts = carried.thoughts.into_iter().map(|thought| {
             let value = thought.opaque.unwrap().text;
             (thought.text, value.into_string())

@@ -112,7 +112,7 @@ fn gist(heard: &Heard) -> Gist {
         other => panic!("{other} was not said"),
     };
     let calls = heard.calls.iter().map(|call| {
-        let (id, _) = carrier::unload(&call.id);
+        let (id, _) = carrier::decode(&call.id);
         Call {
             id: id.to_owned(),
             ..call.clone()

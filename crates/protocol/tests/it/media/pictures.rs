@@ -2,13 +2,13 @@
 
 use std::io::Cursor;
 
-use protocol::media::{Bad, Fault, Picture, check_png};
+use protocol::media::{Fault, Invalid, Picture, check_png};
 
 use super::build::{chunk, good_png, ihdr, png};
 
-fn check(file: &[u8]) -> Result<Picture, Bad> {
+fn check(file: &[u8]) -> Result<Picture, Invalid> {
     check_png(&mut Cursor::new(file)).map_err(|fault| match fault {
-        Fault::Bad(bad) => bad,
+        Fault::Invalid(bad) => bad,
         Fault::Unreadable(error) => panic!("{error}"),
     })
 }
@@ -45,7 +45,7 @@ fn depths_go_with_colour_types() {
             let expected = if is_legal {
                 Ok(SMALL)
             } else {
-                Err(Bad::Header("IHDR"))
+                Err(Invalid::Header("IHDR"))
             };
             assert_eq!(check(&file), expected, "depth {depth}, colour {colour}");
         }
@@ -62,71 +62,79 @@ fn what_is_no_whole_picture_is_refused() {
     let mut bad_end = good_png();
     *bad_end.last_mut().unwrap() ^= 1;
     for (name, file, expected) in [
-        ("nothing", vec![], Bad::Start),
+        ("nothing", vec![], Invalid::Start),
         (
             "text",
             b"not found, not found, not found, not found".to_vec(),
-            Bad::Start,
+            Invalid::Start,
         ),
-        ("signature alone", png(&[]), Bad::Start),
+        ("signature alone", png(&[]), Invalid::Start),
         (
             "another first chunk",
             png(&[chunk(b"gAMA", &[0; 13]), end()]),
-            Bad::Start,
+            Invalid::Start,
         ),
-        ("bad checksum", bad_crc, Bad::Checksum),
+        ("bad checksum", bad_crc, Invalid::Checksum),
         (
             "no width",
             header([0, 0, 0, 0, 0, 0, 0, 3, 8, 2, 0, 0, 0]),
-            Bad::Header("IHDR"),
+            Invalid::Header("IHDR"),
         ),
         (
             "too high",
             header([0, 0, 0, 2, 0, 0, 0x40, 1, 8, 2, 0, 0, 0]),
-            Bad::Header("IHDR"),
+            Invalid::Header("IHDR"),
         ),
         (
             "compression 1",
             header([0, 0, 0, 2, 0, 0, 0, 3, 8, 2, 1, 0, 0]),
-            Bad::Header("IHDR"),
+            Invalid::Header("IHDR"),
         ),
         (
             "filter 1",
             header([0, 0, 0, 2, 0, 0, 0, 3, 8, 2, 0, 1, 0]),
-            Bad::Header("IHDR"),
+            Invalid::Header("IHDR"),
         ),
         (
             "interlace 2",
             header([0, 0, 0, 2, 0, 0, 0, 3, 8, 2, 0, 0, 2]),
-            Bad::Header("IHDR"),
+            Invalid::Header("IHDR"),
         ),
-        ("no pixels", png(&[ihdr(8, 2), end()]), Bad::Missing("IDAT")),
+        (
+            "no pixels",
+            png(&[ihdr(8, 2), end()]),
+            Invalid::Missing("IDAT"),
+        ),
         (
             "empty pixels",
             png(&[ihdr(8, 2), chunk(b"IDAT", b""), end()]),
-            Bad::Missing("IDAT"),
+            Invalid::Missing("IDAT"),
         ),
-        ("no end", png(&[ihdr(8, 2), pixels()]), Bad::Missing("IEND")),
-        ("bad end", bad_end, Bad::Header("IEND")),
+        (
+            "no end",
+            png(&[ihdr(8, 2), pixels()]),
+            Invalid::Missing("IEND"),
+        ),
+        ("bad end", bad_end, Invalid::Header("IEND")),
         (
             "two headers",
             png(&[ihdr(8, 2), ihdr(8, 2), pixels(), end()]),
-            Bad::Twice("IHDR"),
+            Invalid::Twice("IHDR"),
         ),
         (
             "more behind the end",
             png(&[ihdr(8, 2), pixels(), end(), vec![0]]),
-            Bad::After,
+            Invalid::After,
         ),
         (
             "a chunk of 2 GiB",
             png(&[ihdr(8, 2), b"\x80\0\0\0IDAT\0\0\0\0".to_vec()]),
-            Bad::Size,
+            Invalid::Size,
         ),
         (
             "a chunk that is cut",
             png(&[ihdr(8, 2), b"\0\0\0\x09IDATxxxx".to_vec()]),
-            Bad::Truncated,
+            Invalid::Truncated,
         ),
         (
             "endless chunks",
@@ -136,7 +144,7 @@ fn what_is_no_whole_picture_is_refused() {
                 pixels(),
                 end(),
             ]),
-            Bad::TooMany,
+            Invalid::TooMany,
         ),
     ] {
         assert_eq!(check(&file), Err(expected), "{name}");

@@ -2,15 +2,15 @@
 
 use std::io::Cursor;
 
-use protocol::media::{Bad, Container, Fault, Video, check_video};
+use protocol::media::{Container, Fault, Invalid, Video, check_video};
 
 use super::build::{
     boxed, boxed_64, eight_seconds, ftyp, good_videos, isom, mdat, moov, mvex, mvhd, mvhd_64, trak,
 };
 
-fn check(file: &[Vec<u8>]) -> Result<Video, Bad> {
+fn check(file: &[Vec<u8>]) -> Result<Video, Invalid> {
     check_video(&mut Cursor::new(file.concat())).map_err(|fault| match fault {
-        Fault::Bad(bad) => bad,
+        Fault::Invalid(bad) => bad,
         Fault::Unreadable(error) => panic!("{error}"),
     })
 }
@@ -106,10 +106,10 @@ fn brands_tell_the_container() {
         (b"qt  ", &[], Ok(Container::Mov)),
         (b"qt  ", &[b"isom"], Ok(Container::Mov)),
         (b"XAVC", &[b"qt  "], Ok(Container::Mov)),
-        (b"M4A ", &[], Err(Bad::Brand)),
-        (b"heic", &[b"mif1"], Err(Bad::Brand)),
-        (b"avif", &[], Err(Bad::Brand)),
-        (b"3gp5", &[b"3gp4"], Err(Bad::Brand)),
+        (b"M4A ", &[], Err(Invalid::Brand)),
+        (b"heic", &[b"mif1"], Err(Invalid::Brand)),
+        (b"avif", &[], Err(Invalid::Brand)),
+        (b"3gp5", &[b"3gp4"], Err(Invalid::Brand)),
     ] {
         let major: &[u8; 4] = major;
         let compatible: Vec<&[u8; 4]> = compatible.to_vec();
@@ -141,59 +141,67 @@ fn what_is_no_whole_video_is_refused() {
     let with_header = |header| check(&[isom(), moov(&[header, vide()]), mdat()]);
     let many = |count, kind| boxed(kind, b"").repeat(count);
     let table = [
-        ("nothing", check(&[]), Bad::Start),
+        ("nothing", check(&[]), Invalid::Start),
         (
             "HTML",
             check(&[b"<!doctype html><html></html>".to_vec()]),
-            Bad::Truncated,
+            Invalid::Truncated,
         ),
         (
             "JSON",
             check(&[br#"{"error":{"code":404}}"#.to_vec()]),
-            Bad::Truncated,
+            Invalid::Truncated,
         ),
         (
             "seven bytes",
             check(&[b"\0\0\0\x18fty".to_vec()]),
-            Bad::Truncated,
+            Invalid::Truncated,
         ),
-        ("ftyp alone", check(&[isom()]), Bad::Missing("moov")),
+        ("ftyp alone", check(&[isom()]), Invalid::Missing("moov")),
         (
             "ftyp second",
             check(&[boxed(b"free", b""), isom()]),
-            Bad::Start,
+            Invalid::Start,
         ),
-        ("ftyp twice", check(&[isom(), isom()]), Bad::Twice("ftyp")),
+        (
+            "ftyp twice",
+            check(&[isom(), isom()]),
+            Invalid::Twice("ftyp"),
+        ),
         (
             "ftyp without brand",
             check(&[boxed(b"ftyp", b"isom")]),
-            Bad::Size,
+            Invalid::Size,
         ),
         (
             "endless ftyp",
             check(&[boxed(b"ftyp", &[0; 4096])]),
-            Bad::Size,
+            Invalid::Size,
         ),
-        ("no moov", check(&[isom(), mdat()]), Bad::Missing("moov")),
+        (
+            "no moov",
+            check(&[isom(), mdat()]),
+            Invalid::Missing("moov"),
+        ),
         (
             "two moov",
             check(&[isom(), eight_seconds(), eight_seconds()]),
-            Bad::Twice("moov"),
+            Invalid::Twice("moov"),
         ),
         (
             "no mdat",
             check(&[isom(), eight_seconds()]),
-            Bad::Missing("mdat"),
+            Invalid::Missing("mdat"),
         ),
         (
             "empty mdat",
             check(&[isom(), eight_seconds(), boxed(b"mdat", b"")]),
-            Bad::Missing("mdat"),
+            Invalid::Missing("mdat"),
         ),
         (
             "empty mdat of 64 bits",
             check(&[isom(), eight_seconds(), boxed_64(b"mdat", b"")]),
-            Bad::Missing("mdat"),
+            Invalid::Missing("mdat"),
         ),
         (
             "sound alone",
@@ -202,57 +210,57 @@ fn what_is_no_whole_video_is_refused() {
                 moov(&[mvhd(1000, 8000), trak(b"soun", 0, 0)]),
                 mdat(),
             ]),
-            Bad::Missing("a video track"),
+            Invalid::Missing("a video track"),
         ),
         (
             "no mvhd",
             check(&[isom(), moov(&[vide()]), mdat()]),
-            Bad::Missing("mvhd"),
+            Invalid::Missing("mvhd"),
         ),
         (
             "two mvhd",
             check(&[isom(), moov(&[mvhd(1, 1), mvhd(1, 1), vide()]), mdat()]),
-            Bad::Twice("mvhd"),
+            Invalid::Twice("mvhd"),
         ),
         (
             "timescale 0",
             with_header(mvhd(0, 8000)),
-            Bad::Header("mvhd"),
+            Invalid::Header("mvhd"),
         ),
         (
             "mvhd of version 2",
             with_header(boxed(b"mvhd", &[2; 112])),
-            Bad::Header("mvhd"),
+            Invalid::Header("mvhd"),
         ),
         (
             "short mvhd",
             with_header(boxed(b"mvhd", &[0; 19])),
-            Bad::Header("mvhd"),
+            Invalid::Header("mvhd"),
         ),
         (
             "too deep",
             check(&[isom(), nested(6), mdat()]),
-            Bad::TooDeep,
+            Invalid::TooDeep,
         ),
         (
             "too many boxes",
             check(&[isom(), many(4096, b"free")]),
-            Bad::TooMany,
+            Invalid::TooMany,
         ),
         (
             "too many children",
             check(&[isom(), moov(&[many(1025, b"free")]), mdat()]),
-            Bad::TooMany,
+            Invalid::TooMany,
         ),
         (
             "endless moov",
             check(&[isom(), boxed(b"moov", &vec![0; 16 << 20]), mdat()]),
-            Bad::TooLarge,
+            Invalid::TooLarge,
         ),
         (
             "a child that leaves its parent",
             check(&[isom(), boxed(b"moov", b"\0\0\0\xffmvhd"), mdat()]),
-            Bad::Truncated,
+            Invalid::Truncated,
         ),
     ];
     for (name, found, expected) in table {

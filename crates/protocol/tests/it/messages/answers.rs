@@ -74,7 +74,7 @@ fn thoughts_nobody_asked_for_travel_in_the_next_call() {
     };
     let id = block["id"].as_str().unwrap();
     assert!(stream.contains(id), "both say the same id");
-    let (bare, carried) = carrier::unload(id);
+    let (bare, carried) = carrier::decode(id);
     assert_eq!(bare, "call_1");
     assert_eq!(carried.thoughts[0].text, "hm");
     assert_eq!(carried.thoughts[0].opaque, Some(opaque));

@@ -254,7 +254,7 @@ fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
         ..Carried::default()
     };
     let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#);
-    let loaded = call(&carrier::load("call_1", &carried));
+    let loaded = call(&carrier::encode("call_1", &carried));
     let with = body(&format!("{theirs},{loaded}"), text);
     assert_eq!(sent(&with), body(&call("call_1"), text));
 }

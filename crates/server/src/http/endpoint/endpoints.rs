@@ -2,7 +2,7 @@
 
 use engine::{EmbeddingsPath, TextPath, VideoEndpoint, VoiceForm};
 use protocol::Dialect;
-use protocol::images::Asked as ImageOperation;
+use protocol::images::Operation as ImageOperation;
 use protocol::video::video_a::Operation;
 use store::MediaName;
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use engine::{EmbeddingsPath, TextPath, VideoEndpoint, VoiceForm};
 use http::Method;
-use protocol::images::Asked as ImageOperation;
+use protocol::images::Operation as ImageOperation;
 use protocol::video::video_a::Operation;
 use protocol::{Dialect, Family};
 use store::{MediaId, MediaName, MediaType};

@@ -3,7 +3,7 @@
 use engine::{Caller, FailedCall, ImagesBody, ImagesCall};
 use http::request::Parts;
 use hyper::body::Incoming;
-use protocol::images::Asked as ImageOperation;
+use protocol::images::Operation as ImageOperation;
 
 use super::output::Output;
 use crate::http::context::RequestContext;

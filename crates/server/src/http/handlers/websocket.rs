@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use protocol::voice::Listened;
+use protocol::voice::AudioEncoding;
 use protocol::{Failure, Family};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
@@ -73,7 +73,7 @@ pub(super) async fn open(
             SessionKind::Realtime
         }
         WebSocketPath::Speech => SessionKind::Speech,
-        WebSocketPath::Transcript => SessionKind::Transcript(Listened::read(
+        WebSocketPath::Transcript => SessionKind::Transcript(AudioEncoding::read(
             query.get("encoding")?.as_deref(),
             query.get("sample_rate")?.as_deref(),
             query.get("multichannel")?.as_deref(),

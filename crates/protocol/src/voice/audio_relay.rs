@@ -7,13 +7,13 @@ use crate::native::{Broken, Seen};
 
 /// Passes audio on as it arrives, up to a limit.
 #[derive(Debug)]
-pub struct Passing {
+pub struct AudioRelay {
     left: usize,
     bytes_max: usize,
     seen: Seen,
 }
 
-impl Passing {
+impl AudioRelay {
     /// Passes on at most `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Self {
         Self {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn audio_passes_up_to_its_limit() {
-        let mut passing = Passing::new(5);
+        let mut passing = AudioRelay::new(5);
         let mut out = ByteQueue::new();
         assert!(passing.end().is_err());
         passing.push(Bytes::from_static(b"abc"), &mut out).unwrap();

@@ -7,7 +7,7 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8};
 
 /// What decides between the paths.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct RouteHints<'a> {
     /// The model, when it is named by a string.
     pub model: Option<Cow<'a, str>>,
     /// Whether the request speaks of video, whatever its model.
@@ -15,8 +15,8 @@ pub struct Asked<'a> {
 }
 
 /// Looks for what decides between the paths. What cannot be read is for the text path to refuse.
-pub fn read_asked(body: &[u8]) -> Asked<'_> {
-    let mut asked = Asked::default();
+pub fn read_route_hints(body: &[u8]) -> RouteHints<'_> {
+    let mut asked = RouteHints::default();
     let Ok(text) = utf8(body) else {
         return asked;
     };
@@ -37,7 +37,7 @@ pub fn read_asked(body: &[u8]) -> Asked<'_> {
     });
     match read {
         Ok(()) => asked,
-        Err(_) => Asked::default(),
+        Err(_) => RouteHints::default(),
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
             ("[]", None, false),
             ("", None, false),
         ] {
-            let asked = read_asked(body.as_bytes());
+            let asked = read_route_hints(body.as_bytes());
             assert_eq!(
                 (asked.model.as_deref(), asked.video),
                 (model, video),

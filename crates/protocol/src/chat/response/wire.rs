@@ -140,7 +140,7 @@ fn read_message<'a>(cursor: &mut Cursor<'a>, message: &mut Message<'a>) -> Resul
             "refusal" => message.refusal = text_or_nothing(cursor)?,
             // Where an upstream uses both names, they hold the same text.
             "reasoning_content" => {
-                message.thought = text_or_nothing(cursor)?.or(message.thought.take())
+                message.thought = text_or_nothing(cursor)?.or(message.thought.take());
             }
             "reasoning" => message.thought = message.thought.take().or(text_or_nothing(cursor)?),
             "tool_calls" => walk::array(cursor, "tool_calls", |cursor, _| {

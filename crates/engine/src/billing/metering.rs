@@ -39,7 +39,10 @@ impl Metering {
     /// The usage that an answer reports, if it can be billed.
     pub(crate) fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
         match self {
-            Self::Tokens { .. } => Some(meter_of(&seen.report()?, &seen.tools)),
+            Self::Tokens { input_tokens, .. } => {
+                let usage = seen.completed_report(*input_tokens)?;
+                Some(meter_of(&usage, &seen.tools))
+            }
             Self::Pictures(metering) => metering.reported(seen, price),
             Self::Speech(meter) => Some(Meter::clone(meter)),
             Self::Transcript(_) => Some(Meter {

@@ -249,10 +249,7 @@ impl CallKind for TextRequest {
         let dialect = endpoint.dialect();
         if dialect == self.dialect {
             let rewriter = Rewriter::new(dialect, self.identity.clone(), self.head.include_usage);
-            let whole = WholeAnswer {
-                request: self.body.clone(),
-                input_tokens: self.head.input.tokens,
-            };
+            let whole = WholeAnswer::new(&self.body, self.head.input.tokens);
             return Ok(Translator::Native(Box::new(rewriter), Some(whole)));
         }
         // A stream may last for long, and must not keep the conversation in memory.

@@ -11,19 +11,35 @@ use crate::canon::{Echo, Request};
 use crate::dialect::Dialect;
 use crate::native::{Identity, Rewriter};
 
+/// The largest request that is kept.
+const REQUEST_BYTES_MAX: usize = 256 << 10;
 /// The largest request that is read again, by the memory that its common form takes.
 const WEIGHT_BYTES_MAX: usize = 1 << 20;
 
 /// What it takes to tell a whole answer as a stream, beside the answer.
 #[derive(Debug)]
 pub struct WholeAnswer {
-    /// The caller's request, parts of which some dialects repeat.
-    pub request: Bytes,
+    /// The caller's request, parts of which some dialects repeat; empty if it is too large.
+    request: Bytes,
     /// Input tokens as counted at admission.
-    pub input_tokens: u64,
+    input_tokens: u64,
 }
 
 impl WholeAnswer {
+    /// Keeps the request until the first byte of the answer, which may take minutes. A large one is
+    /// not kept: it would count towards the memory of its caller for all that time.
+    pub fn new(request: &Bytes, input_tokens: u64) -> Self {
+        let is_small = request.len() <= REQUEST_BYTES_MAX;
+        Self {
+            request: if is_small {
+                request.clone()
+            } else {
+                Bytes::new()
+            },
+            input_tokens,
+        }
+    }
+
     /// Tells the answer in events of its own dialect.
     #[cold]
     pub(super) fn transcoder(&self, rewriter: &Rewriter) -> Transcoder {

@@ -84,7 +84,8 @@ pub fn rewrite_answer(
         return Err(Broken::malformed("the answer has no output"));
     }
     let written = Written::new(identity, places.shown);
-    let edits = changes::edits(places, text, &sighting, &output, &written)?;
+    let mut edits = changes::edits(places, text, &sighting, &output, &written)?;
+    changes::close_emptied_objects(text, &mut edits);
     let (usage, usage_malformed) = (sighting.usage, sighting.usage_malformed);
     // Counting takes longer than reading, and as a rule the upstream has told.
     let told = usage.filter(|usage| usage.is_small() && usage.has_both_parts());

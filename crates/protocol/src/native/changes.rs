@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::gap::Marks;
 use super::identity::{Name, NameSet, Written};
 use super::places::{Output, Places};
 use super::report;
@@ -46,11 +47,37 @@ pub(super) fn edits(
         let missing = written.missing(places.identity_members(), sighting.found);
         edits.push(Edit::insert(start, missing));
     }
-    if sighting.names_server {
+    // An event whose members get an envelope is cut where it is wrapped: each member is cut once.
+    let is_wrapped = output.required.has(Marks::ENVELOPE) && !output.present.has(Marks::ENVELOPE);
+    if sighting.names_server && !is_wrapped {
         let cursor = &mut Cursor::new(text);
         cut_members(cursor, places.envelope, server::is_named_by, &mut edits)?;
     }
     Ok(edits)
+}
+
+/// Takes the comma behind the last member that is put into an object of which nothing else stays.
+pub(super) fn close_emptied_objects(text: &str, edits: &mut [Edit]) {
+    let bytes = text.as_bytes();
+    let is_emptied = |edit: &&Edit| {
+        let before = bytes.get(..edit.span.start).unwrap_or_default();
+        let after = bytes.get(edit.span.end..).unwrap_or_default();
+        !edit.span.is_empty()
+            && edit.text.is_empty()
+            && before.trim_ascii_end().ends_with(b"{")
+            && after.trim_ascii_start().starts_with(b"}")
+    };
+    let emptied: Vec<usize> = edits
+        .iter()
+        .filter(is_emptied)
+        .map(|edit| edit.span.start)
+        .collect();
+    for at in emptied {
+        let last = edits.iter_mut().rfind(|edit| edit.span == (at..at));
+        if let Some(edit) = last.filter(|edit| edit.text.ends_with(b",")) {
+            edit.text.to_mut().pop();
+        }
+    }
 }
 
 /// Puts the line with its name before an event whose data alone has it.

@@ -18,7 +18,7 @@ pub(crate) mod passing;
 pub(crate) mod places;
 mod report;
 mod request;
-mod server;
+pub(crate) mod server;
 mod sighting;
 mod stored;
 mod stream;

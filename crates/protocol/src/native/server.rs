@@ -15,6 +15,6 @@ const NAMES: [&str; 8] = [
 ];
 
 /// Whether the member of this name says who served the answer.
-pub(super) fn is_named_by(name: Text<'_>) -> bool {
+pub(crate) fn is_named_by(name: Text<'_>) -> bool {
     NAMES.iter().any(|known| name.is(known))
 }

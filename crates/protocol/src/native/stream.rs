@@ -63,6 +63,16 @@ impl Seen {
             .filter(|usage| usage.is_report(self.has_output()) && !self.is_partial(*usage))
     }
 
+    /// The usage report that the call is billed by. The part that half a report leaves out is the
+    /// one that we counted: `input_tokens` at admission, or the output that went by.
+    pub fn completed_report(&self, input_tokens: u64) -> Option<Usage> {
+        let partial = self.usage.filter(|usage| self.is_partial(*usage));
+        self.report().or_else(|| {
+            partial?;
+            Some(self.counted(input_tokens))
+        })
+    }
+
     /// Whether a report says 0 for the input or the output of an answer with text. Every request
     /// has input, so the upstream does not know that part.
     fn is_partial(&self, usage: Usage) -> bool {
@@ -456,6 +466,7 @@ impl Rewriter {
             };
             fill(&mut gap, &mut edits)?;
         }
+        changes::close_emptied_objects(text, &mut edits);
         for edit in &mut edits {
             edit.span = edit.span.start + data_at..edit.span.end + data_at;
         }

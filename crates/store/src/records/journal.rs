@@ -40,6 +40,8 @@ pub struct JournalRow {
     pub hold: Option<HoldId>,
     pub meter: Option<MeterText>,
     pub charge: Micro,
+    /// What the call cost us at its upstream, if that is known.
+    pub cost: Option<Micro>,
     pub timings: Timings,
     /// The value of `x-dropped-params`.
     pub dropped_params: Option<Box<str>>,

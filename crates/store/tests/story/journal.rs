@@ -52,6 +52,7 @@ pub(crate) async fn rows_come_back_as_they_were_given(place: &Place) {
             ..Meter::default()
         })),
         charge: Micro::new(123),
+        cost: Some(Micro::new(45)),
         timings: Timings {
             admitted_us: Some(12),
             queued_us: Some(5),

@@ -51,7 +51,7 @@ pub(crate) async fn find(on: Arc<Client>, query: JournalQuery) -> Read<Vec<Journ
     let sql = format!(
         "SELECT n, at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream, outcome,
          hold, meter, charge, admitted_us, queued_us, upstream_us, first_byte_us, total_us, dropped_params, route_notes,
-         request_body, response_body
+         request_body, response_body, cost
          FROM calls WHERE {} ORDER BY n DESC LIMIT {}",
         conditions.sql(),
         query.rows_max(),
@@ -109,6 +109,7 @@ fn entry(row: &Row) -> Read<JournalEntry> {
             hold: row.try_get::<_, Option<i64>>(13)?.map(HoldId::new),
             meter: row.try_get::<_, Option<&str>>(14)?.map(Into::into),
             charge: Micro::new(row.try_get(15)?),
+            cost: row.try_get::<_, Option<i64>>(25)?.map(Micro::new),
             timings: Timings {
                 admitted_us: micros(16)?,
                 queued_us: micros(17)?,

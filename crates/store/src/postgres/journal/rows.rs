@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ledger::Micro;
 use tokio_postgres::Client;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
@@ -11,7 +12,7 @@ use crate::records::meter::MeterText;
 
 const COPY: &str = "COPY calls (n, at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code,
     stream, outcome, hold, meter, charge, admitted_us, queued_us, upstream_us, first_byte_us, total_us, dropped_params,
-    route_notes, request_body, response_body) FROM STDIN BINARY";
+    route_notes, request_body, response_body, cost) FROM STDIN BINARY";
 
 /// Copies rows with their numbers, in one statement.
 pub(super) async fn copy(
@@ -46,11 +47,12 @@ pub(super) async fn copy(
         Type::TEXT,
         Type::TEXT,
         Type::TEXT,
+        Type::INT8,
     ];
     let mut to = std::pin::pin!(BinaryCopyInWriter::new(sink, &types));
     for (row, number) in rows.iter().zip(numbers) {
         let times = &row.timings;
-        let columns: [&(dyn ToSql + Sync); 25] = [
+        let columns: [&(dyn ToSql + Sync); 26] = [
             number,
             &row.at.get(),
             &row.wallet.map(|wallet| wallet.to_string()),
@@ -76,6 +78,7 @@ pub(super) async fn copy(
             &row.route_notes.as_deref().map(plain),
             &row.request_body.as_deref().map(|body| plain(cut(body))),
             &row.response_body.as_deref().map(|body| plain(cut(body))),
+            &row.cost.map(Micro::get),
         ];
         to.as_mut().write(&columns).await?;
     }

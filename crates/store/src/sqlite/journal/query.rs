@@ -61,7 +61,7 @@ pub(crate) fn find(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Ve
     let sql = format!(
         "SELECT c.n, c.at, w.name, k.name, c.status, c.request_id, m.name, e.name, ch.name, u.name, c.code, c.stream,
          c.outcome, c.meter, c.charge, c.admitted_us, c.upstream_us, c.first_byte_us, c.total_us, c.dropped_params,
-         c.route_notes, c.request_body, c.response_body, c.hold, c.queued_us
+         c.route_notes, c.request_body, c.response_body, c.hold, c.queued_us, c.cost
          FROM calls c
          LEFT JOIN names w ON w.n = c.wallet LEFT JOIN names k ON k.n = c.key
          LEFT JOIN names m ON m.n = c.model LEFT JOIN names e ON e.n = c.endpoint
@@ -127,6 +127,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<JournalEntry> {
             hold: row.get::<_, Option<i64>>(23)?.map(HoldId::new),
             meter: row.get_ref(13)?.as_str_or_null()?.map(Into::into),
             charge: Micro::new(row.get(14)?),
+            cost: row.get::<_, Option<i64>>(25)?.map(Micro::new),
             timings: Timings {
                 admitted_us: micros(15)?,
                 queued_us: micros(24)?,

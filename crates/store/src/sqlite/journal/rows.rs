@@ -1,5 +1,6 @@
 //! Inserts rows.
 
+use ledger::Micro;
 use rusqlite::Connection;
 
 use super::names::Names;
@@ -15,8 +16,8 @@ const RUN_ROWS: usize = 2_048;
 /// The contents of a row, without its number.
 const COLUMNS: &str = "at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream,
     outcome, meter, charge, admitted_us, upstream_us, first_byte_us, total_us, dropped_params, route_notes,
-    request_body, response_body, hold, queued_us";
-const COLUMNS_COUNT: usize = 24;
+    request_body, response_body, hold, queued_us, cost";
+const COLUMNS_COUNT: usize = 25;
 
 /// Inserts runs of rows. The first row of a run gets its number explicitly, and the table counts on from there.
 /// A statement that set several numbers would keep a copy of every page it changes, to be able to undo itself.
@@ -93,7 +94,8 @@ fn columns(
     values.add(row.request_body.as_deref().map(cut))?;
     values.add(row.response_body.as_deref().map(cut))?;
     values.add(row.hold.map(HoldId::get))?;
-    values.add(times.queued_us.map(micros))
+    values.add(times.queued_us.map(micros))?;
+    values.add(row.cost.map(Micro::get))
 }
 
 fn near(one: &JournalRow, next: &JournalRow) -> bool {

@@ -12,6 +12,7 @@ pub mod config;
 mod gateway;
 mod http;
 mod logging;
+mod model_facts;
 mod serve;
 
 #[cfg(fuzzing)]

@@ -3,8 +3,10 @@
 use std::sync::LazyLock;
 
 use engine::{Catalog, Model, clock};
-use protocol::Kind;
+use protocol::profile::Thinking;
 use serde::Serialize;
+
+use crate::model_facts::{ModelFacts, generation_methods};
 
 #[derive(Serialize)]
 struct List<'a> {
@@ -12,13 +14,15 @@ struct List<'a> {
     data: Vec<Entry<'a>>,
 }
 
-/// The contract's catalog entry.
+/// The contract's catalog entry, followed by the facts that clients of other gateways read.
 #[derive(Serialize)]
 struct Entry<'a> {
     id: &'a str,
     object: &'static str,
     created: i64,
     owned_by: &'a str,
+    #[serde(flatten)]
+    facts: ModelFacts<'a>,
 }
 
 #[derive(Serialize)]
@@ -36,12 +40,14 @@ struct GoogleEntry<'a> {
     input_token_limit: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_token_limit: Option<u64>,
-    supported_generation_methods: &'static [&'static str],
+    supported_generation_methods: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<bool>,
 }
 
 /// `GET /v1/models`
-pub(super) fn list(catalog: &Catalog) -> Vec<u8> {
-    let data = catalog.list().map(|model| entry(model)).collect();
+pub(super) fn list(catalog: &Catalog, aliases: bool) -> Vec<u8> {
+    let data = catalog.list().map(|model| entry(model, aliases)).collect();
     to_json(&List {
         object: "list",
         data,
@@ -49,27 +55,29 @@ pub(super) fn list(catalog: &Catalog) -> Vec<u8> {
 }
 
 /// `GET /v1/models/{id}`
-pub(super) fn one(model: &Model) -> Vec<u8> {
-    to_json(&entry(model))
+pub(super) fn one(model: &Model, aliases: bool) -> Vec<u8> {
+    to_json(&entry(model, aliases))
 }
 
 /// `GET /v1beta/models`
-pub(super) fn google_list(catalog: &Catalog) -> Vec<u8> {
-    let models = catalog.list().map(|model| google_entry(model)).collect();
+pub(super) fn google_list(catalog: &Catalog, aliases: bool) -> Vec<u8> {
+    let models = catalog.list();
+    let models = models.map(|model| google_entry(model, aliases)).collect();
     to_json(&GoogleList { models })
 }
 
 /// `GET /v1beta/models/{id}`
-pub(super) fn google_one(model: &Model) -> Vec<u8> {
-    to_json(&google_entry(model))
+pub(super) fn google_one(model: &Model, aliases: bool) -> Vec<u8> {
+    to_json(&google_entry(model, aliases))
 }
 
-fn entry(model: &Model) -> Entry<'_> {
+fn entry(model: &Model, aliases: bool) -> Entry<'_> {
     Entry {
         id: &model.id,
         object: "model",
         created: created(model),
         owned_by: model.maker(),
+        facts: ModelFacts::of(model, aliases),
     }
 }
 
@@ -83,16 +91,16 @@ fn created(model: &Model) -> i64 {
     }
 }
 
-fn google_entry(model: &Model) -> GoogleEntry<'_> {
+fn google_entry(model: &Model, aliases: bool) -> GoogleEntry<'_> {
+    let profile = &model.profile;
+    let thinks = profile.thinking.map(|thinking| thinking != Thinking::None);
     GoogleEntry {
         name: format!("models/{}", model.id),
         display_name: &model.id,
-        input_token_limit: model.profile.context_tokens,
-        output_token_limit: model.profile.max_output_tokens,
-        supported_generation_methods: match model.kind {
-            Kind::Text | Kind::Image => &["generateContent", "streamGenerateContent"],
-            Kind::Embedding | Kind::Video | Kind::Audio => &[],
-        },
+        input_token_limit: profile.context_tokens,
+        output_token_limit: profile.max_output_tokens,
+        supported_generation_methods: generation_methods(model, aliases),
+        thinking: profile.reasoning.or(thinks),
     }
 }
 

@@ -42,10 +42,25 @@ pub(crate) async fn dispatch(
         .await?;
     let caller = context.caller.get_or_init(|| caller);
     match target.endpoint {
-        Endpoint::Models => Ok(Output::Document(catalog::list(&engine.catalog()))),
-        Endpoint::GoogleModels => Ok(Output::Document(catalog::google_list(&engine.catalog()))),
-        Endpoint::Model(id) => Ok(with_model(engine, &id, catalog::one)?),
-        Endpoint::GoogleModel(id) => Ok(with_model(engine, &id, catalog::google_one)?),
+        Endpoint::Models => {
+            let list = catalog::list(&engine.catalog(), limits.sdk_aliases);
+            Ok(Output::Document(list))
+        }
+        Endpoint::GoogleModels => {
+            let list = catalog::google_list(&engine.catalog(), limits.sdk_aliases);
+            Ok(Output::Document(list))
+        }
+        Endpoint::Model(id) => {
+            let model = engine.catalog().find(&id).cloned()?;
+            Ok(Output::Document(catalog::one(&model, limits.sdk_aliases)))
+        }
+        Endpoint::GoogleModel(id) => {
+            let model = engine.catalog().find(&id).cloned()?;
+            Ok(Output::Document(catalog::google_one(
+                &model,
+                limits.sdk_aliases,
+            )))
+        }
         Endpoint::Balance => Ok(Box::pin(balance(engine, caller)).await?),
         Endpoint::Text(Dialect::Interactions) => {
             text::interactions(context, caller, head, body).await
@@ -107,15 +122,6 @@ pub(crate) async fn dispatch(
 
 fn not_served() -> Failure {
     Failure::not_found("There is no such endpoint.")
-}
-
-fn with_model(
-    engine: &Engine,
-    id: &str,
-    write: fn(&engine::Model) -> Vec<u8>,
-) -> Result<Output, Failure> {
-    let catalog = engine.catalog();
-    Ok(Output::Document(write(catalog.find(id)?)))
 }
 
 async fn balance(engine: &Engine, caller: &Caller) -> Result<Output, Failure> {

@@ -7,8 +7,38 @@ use crate::harness::{Plot, Request, Stage, ask, with};
 /// Checks an envelope and gives the code in it.
 type ReadCode<'a> = &'a dyn Fn(&Value) -> Value;
 
+/// The members of the contract.
 fn entry(id: &str) -> Value {
     json!({ "id": id, "object": "model", "created": 1_767_225_600, "owned_by": "maker" })
+}
+
+/// The whole entry of the model `maker/chat`.
+fn chat_entry() -> Value {
+    with(
+        entry("maker/chat"),
+        &json!({
+            "kind": "text",
+            "context_length": 400_000,
+            "max_output_tokens": 128_000,
+            "architecture": { "input_modalities": ["text", "image"], "output_modalities": ["text"] },
+            "abilities": ["image_input", "tools"],
+            "supported_endpoints": [
+                "/v1/chat/completions",
+                "/v1/responses",
+                "/v1/messages",
+                "/v1beta/models/{model}:generateContent",
+                "/v1beta/models/{model}:streamGenerateContent",
+                "/v1beta/interactions",
+            ],
+            "pricing": {
+                "prompt": "0.00000125",
+                "completion": "0.00001",
+                "input_cache_read": "0.000000125",
+                "input_cache_write": "0.00000125",
+            },
+            "price": { "input": "1.25", "cached_input": "0.125", "output": "10" },
+        }),
+    )
 }
 
 /// Clients show a model of the time 0 as one of 1970.
@@ -43,8 +73,127 @@ async fn the_catalog_lists_what_can_be_called_in_the_contracts_shape() {
     let (stage, key) = Stage::funded().await;
     let answer = stage.get(&key, "/v1/models").await.ok();
     assert_eq!(answer.header("content-type"), Some("application/json"));
-    let listed = ["maker/chat", "maker/painter", "maker/vectors"].map(entry);
-    assert_eq!(answer.json(), json!({ "object": "list", "data": listed }));
+    let list = answer.json();
+    assert_eq!(list["object"], "list");
+    let listed = list["data"].as_array().unwrap();
+    for (listed, id) in listed
+        .iter()
+        .zip(["maker/chat", "maker/painter", "maker/vectors"])
+    {
+        assert_eq!(&with(listed.clone(), &entry(id)), listed);
+    }
+    assert_eq!((listed.len(), &listed[0]), (3, &chat_entry()));
+}
+
+/// Clients plan with these facts, so a fact that nobody configured must not appear.
+#[tokio::test]
+async fn an_entry_says_what_its_model_can_do_and_nothing_that_is_unknown() {
+    let (stage, key) = Plot::default().entries(KINDS).funded().await;
+    let shown = async |id: &str| {
+        let target = format!("/v1/models/{id}");
+        stage.get(&key, &target).await.ok().json()
+    };
+    for (id, kind, endpoints, outputs) in [
+        (
+            "maker/painter",
+            "text",
+            json!([
+                "/v1beta/models/{model}:generateContent",
+                "/v1beta/models/{model}:streamGenerateContent"
+            ]),
+            json!(["text", "image"]),
+        ),
+        (
+            "maker/vectors",
+            "embedding",
+            json!([
+                "/v1/embeddings",
+                "/v1beta/models/{model}:embedContent",
+                "/v1beta/models/{model}:batchEmbedContents"
+            ]),
+            json!(["embeddings"]),
+        ),
+        (
+            "maker/pictures",
+            "image",
+            json!(["/v1/images/generations", "/v1/images/edits"]),
+            json!(["image"]),
+        ),
+        (
+            "maker/film",
+            "video",
+            json!(["/v1beta/models/{model}:predictLongRunning"]),
+            json!(["video"]),
+        ),
+        (
+            "maker/speaker",
+            "audio",
+            json!(["/v1/tts", "/v1/audio/speech"]),
+            json!(["audio"]),
+        ),
+    ] {
+        let entry = shown(id).await;
+        assert_eq!(entry["kind"], kind, "{id}");
+        assert_eq!(entry["supported_endpoints"], endpoints, "{id}");
+        assert_eq!(entry["architecture"]["output_modalities"], outputs, "{id}");
+        assert!(entry["price"].is_object(), "{id}");
+    }
+    let speaker = shown("maker/speaker").await;
+    for unknown in ["context_length", "max_output_tokens", "pricing"] {
+        assert_eq!(speaker.get(unknown), None, "{unknown}");
+    }
+    assert_eq!(speaker["price"], json!({ "tts_characters": "15" }));
+    assert_eq!(
+        shown("maker/vectors").await["pricing"]["prompt"],
+        "0.0000001"
+    );
+}
+
+/// Models of the kinds that the usual stage lacks.
+const KINDS: &str = r#"
+    [[model]]
+    id = "maker/pictures"
+    kind = "image"
+    routes = [{ channel = "main", model = "sim-paint" }]
+    price = { image = { default = "0.04", high = "0.17" } }
+    profile = { base = "gpt-image" }
+    [[model]]
+    id = "maker/film"
+    kind = "video"
+    routes = [{ channel = "main", model = "sim-predict" }]
+    price = { video_second = "0.1" }
+    profile = { base = "predict-3.1" }
+    [[model]]
+    id = "maker/speaker"
+    kind = "audio"
+    routes = [{ channel = "main", model = "sim-voice" }]
+    price = { tts_characters = "15" }
+"#;
+
+/// The clients of Generate Content choose models by their methods.
+#[tokio::test]
+async fn the_methods_of_a_model_are_those_that_serve_it() {
+    let text = ["generateContent", "streamGenerateContent", "countTokens"];
+    for (aliases, id, methods) in [
+        (true, "chat", json!(text)),
+        (true, "painter", json!(text)),
+        (
+            true,
+            "vectors",
+            json!(["embedContent", "batchEmbedContents"]),
+        ),
+        (true, "film", json!(["predictLongRunning"])),
+        (true, "pictures", json!([])),
+        (true, "speaker", json!([])),
+        (false, "chat", json!(text[..2])),
+        (false, "vectors", json!([])),
+    ] {
+        let plot = Plot::default().setting("server", &format!("sdk_aliases = {aliases}"));
+        let (stage, key) = plot.entries(KINDS).funded().await;
+        let target = format!("/v1beta/models/maker/{id}");
+        let shown = stage.get(&key, &target).await.ok().json();
+        assert_eq!(shown["supportedGenerationMethods"], methods, "{id}");
+    }
 }
 
 /// N2: no price, no bound, no live channel, no call.
@@ -121,7 +270,7 @@ async fn one_model_is_found_by_its_plain_and_its_encoded_id() {
         "/v1/models/maker%2fchat",
     ] {
         let answer = stage.get(&key, target).await.ok();
-        assert_eq!(answer.json(), entry("maker/chat"), "{target}");
+        assert_eq!(answer.json(), chat_entry(), "{target}");
     }
     for target in [
         "/v1/models/maker/none",

@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
-use protocol::rejection::{read_event, read_failure};
+use protocol::chat::read_failure;
+use protocol::native::{Identity, rewrite_answer};
 use protocol::scrub::{Names, explain, mask};
-use protocol::{Failure, Family};
+use protocol::{Dialect, Failure, Family};
 use serde_json::json;
 
 /// One identity in each line.
@@ -84,11 +85,24 @@ pub fn identities(data: &[u8]) {
     };
     let failures = [
         read_failure(status, body.as_bytes(), names),
-        read_event(body.as_bytes(), PUBLIC),
+        error_in_answer(&body),
     ];
     for failure in failures {
         assert_gone(&shown(&failure, family), identity, &body);
     }
+}
+
+/// The failure of an answer with status 200 that is an error.
+fn error_in_answer(error: &str) -> Failure {
+    let error = serde_json::from_str(error).unwrap_or_else(|_| json!(error));
+    let identity = Identity {
+        id: "chatcmpl_ours".into(),
+        model: PUBLIC.into(),
+        created: 7,
+    };
+    let answer = json!({ "error": error }).to_string();
+    let read = rewrite_answer(Dialect::Chat, answer.into(), &identity);
+    read.expect_err("an error is no answer").into_failure()
 }
 
 /// Everything that a client sees of a failure.

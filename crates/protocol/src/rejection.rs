@@ -87,7 +87,7 @@ const IMAGE: [&str; 12] = [
 const LOG_CHARS_MAX: usize = 2_000;
 
 /// Reads the error response of an upstream.
-pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
+pub(crate) fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let error_body = ErrorBody::read(body);
     let fault = match status {
         _ if error_body.is_ours() => Fault::Ours,
@@ -114,7 +114,7 @@ pub(crate) fn is_ours(body: &[u8]) -> bool {
 
 /// Reads an error that was sent in place of an answer with status 200. `error` is the error object.
 /// The upstream's name for the model is not known here, so its message is only logged.
-pub fn read_event(error: &[u8], public_model: &str) -> Failure {
+pub(crate) fn read_event(error: &[u8], public_model: &str) -> Failure {
     let names = Names::of_model("", public_model);
     let error_body = ErrorBody::read(error);
     let fault = match error_body.status() {
@@ -136,6 +136,12 @@ pub fn read_event(error: &[u8], public_model: &str) -> Failure {
         other => ErrorBody::default().into_failure(other, names),
     };
     failure.because(cause)
+}
+
+/// Reads the `error` member of an answer with status 200, unless it says that there is no error.
+pub(crate) fn read_member(error: Option<Raw<'_>>, public_model: &str) -> Option<Failure> {
+    let error = error.filter(|error| is_error(*error))?;
+    Some(read_event(error.text().as_bytes(), public_model))
 }
 
 /// Whether an `error` member is an error. Some upstreams send one to say that there is none.

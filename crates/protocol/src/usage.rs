@@ -5,7 +5,7 @@ pub(crate) mod separate;
 
 use crate::tool::ToolCalls;
 
-pub use count::count;
+pub(crate) use count::count;
 
 /// Token counts of one call. No token is in two classes, so each is priced once. `reasoning` is an
 /// exception: it is part of `output` and only reported.

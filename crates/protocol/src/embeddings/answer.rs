@@ -2,18 +2,18 @@
 
 use bytes::Bytes;
 
+use super::contents_answer::ContentsAnswer;
+use super::list_answer::{ListAnswer, each_vector};
 use super::request::{Encoding, Form};
 use super::vector;
 use crate::byte_queue::ByteQueue;
 use crate::generate;
 use crate::json::patch::{self, Edit};
 use crate::json::write::object;
-use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
+use crate::json::{Raw, Shape, utf8, write_string};
 use crate::native::{Answer, Broken};
-use crate::rejection;
-use crate::scrub::Ids;
 use crate::tool::ToolCalls;
-use crate::usage::{self, Usage};
+use crate::usage::Usage;
 
 /// The form that the client expects.
 pub(super) struct Expected<'a> {
@@ -22,99 +22,6 @@ pub(super) struct Expected<'a> {
     pub(super) model: &'a str,
     /// The estimated input tokens, for answers without usage.
     pub(super) input_tokens: u64,
-}
-
-/// The members of an answer in the list form.
-#[derive(Default)]
-struct ListAnswer<'a> {
-    /// Edits that remove the upstream's identity.
-    edits: Vec<Edit>,
-    model: Option<Raw<'a>>,
-    data: Option<Raw<'a>>,
-    usage: Option<Raw<'a>>,
-    error: Option<Raw<'a>>,
-    /// The position after the opening bracket.
-    inside: usize,
-}
-
-impl<'a> ListAnswer<'a> {
-    fn look(text: &'a str, model: &[u8]) -> Result<Self, Broken> {
-        let mut seen = Self::default();
-        let mut cursor = Cursor::new(text);
-        cursor.shape()?;
-        seen.inside = cursor.position().saturating_add(1);
-        let mut ids = Ids::new(model, 0);
-        cursor.object(|cursor, name| {
-            let value = cursor.value()?;
-            if name.is("data") {
-                ids.keep(name, value, &mut seen.edits);
-            } else {
-                ids.member(name, value, &mut seen.edits);
-            }
-            let place = [
-                ("model", &mut seen.model),
-                ("data", &mut seen.data),
-                ("usage", &mut seen.usage),
-                ("error", &mut seen.error),
-            ]
-            .into_iter()
-            .find(|(known, _)| name.is(known));
-            if let Some((_, place)) = place {
-                *place = Some(value);
-            }
-            Ok::<(), SyntaxError>(())
-        })?;
-        ids.end(&mut seen.edits);
-        cursor.end()?;
-        Ok(seen)
-    }
-
-    /// The list of vectors. Fails if the answer is an error or has no list.
-    fn vectors(&self, model: &str) -> Result<Raw<'a>, Broken> {
-        no_error(self.error, model)?;
-        let data = self.data.filter(|data| data.shape() == Shape::Array);
-        let data = data.filter(|data| !data.is_empty());
-        data.ok_or_else(|| Broken::malformed("the answer has no embeddings"))
-    }
-
-    fn usage(&self) -> Option<Usage> {
-        read_usage(self.usage?)
-    }
-}
-
-fn no_error(error: Option<Raw<'_>>, model: &str) -> Result<(), Broken> {
-    match error.filter(|error| rejection::is_error(*error)) {
-        Some(error) => {
-            let failure = rejection::read_event(error.text().as_bytes(), model);
-            Err(Broken::Failure(failure))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Reads `prompt_tokens`, or `total_tokens` if it is the only one.
-fn read_usage(usage: Raw<'_>) -> Option<Usage> {
-    let (mut prompt, mut total) = (None, None);
-    if usage.shape() != Shape::Object {
-        return None;
-    }
-    let mut cursor = Cursor::new(usage.text());
-    let read = cursor.object(|cursor, name| {
-        let value = cursor.value()?;
-        if name.is("prompt_tokens") {
-            prompt = usage::count(value);
-        } else if name.is("total_tokens") {
-            total = usage::count(value);
-        }
-        Ok::<(), SyntaxError>(())
-    });
-    read.ok()?;
-    let told = [prompt, total].into_iter().flatten();
-    let input = told.into_iter().find(|tokens| *tokens > 0)?;
-    Some(Usage {
-        input,
-        ..Usage::default()
-    })
 }
 
 /// A usage report, unless it is zero. No request is empty, so zero means unknown.
@@ -258,98 +165,6 @@ pub(super) fn pass_contents(body: &Bytes, wanted: &Expected<'_>) -> Result<Answe
     let mut pieces = ByteQueue::new();
     patch::apply_to(body, found.edits, &mut pieces);
     Ok(answer(pieces, usage, false))
-}
-
-/// The members of an answer in the contents form.
-struct ContentsAnswer<'a> {
-    vectors: Vec<Raw<'a>>,
-    usage: Option<Raw<'a>>,
-    /// Edits that remove the upstream's identity.
-    edits: Vec<Edit>,
-}
-
-impl<'a> ContentsAnswer<'a> {
-    fn look(text: &'a str, model: &str) -> Result<Self, Broken> {
-        let mut found = Self {
-            vectors: Vec::new(),
-            usage: None,
-            edits: Vec::new(),
-        };
-        let mut error = None;
-        let mut public = Vec::new();
-        write_string(&mut public, model);
-        let mut ids = Ids::new(&public, 0);
-        let mut cursor = Cursor::new(text);
-        cursor.object(|cursor, name| {
-            let value = cursor.value()?;
-            if name.is("embedding") || name.is("embeddings") {
-                ids.keep(name, value, &mut found.edits);
-                return found.note_vectors(value, &public);
-            }
-            ids.member(name, value, &mut found.edits);
-            if name.is("usageMetadata") {
-                found.usage = Some(value);
-            } else if name.is("error") {
-                error = Some(value);
-            }
-            Ok::<(), SyntaxError>(())
-        })?;
-        ids.end(&mut found.edits);
-        cursor.end()?;
-        no_error(error, model)?;
-        if found.vectors.is_empty() {
-            return Err(Broken::malformed("the answer has no embeddings"));
-        }
-        Ok(found)
-    }
-
-    /// Notes the values of one vector, or of each vector in a list.
-    fn note_vectors(&mut self, value: Raw<'a>, model: &[u8]) -> Result<(), SyntaxError> {
-        let offset = value.span().start;
-        let mut cursor = Cursor::new(value.text());
-        if value.shape() == Shape::Array {
-            return cursor.array(|cursor| self.note_vectors(cursor.value()?.moved(offset), model));
-        }
-        let mut ids = Ids::new(model, offset);
-        cursor.object(|cursor, name| {
-            let value = cursor.value()?.moved(offset);
-            if name.is("values") && value.shape() == Shape::Array {
-                self.vectors.push(value);
-                ids.keep(name, value, &mut self.edits);
-            } else {
-                ids.member(name, value, &mut self.edits);
-            }
-            Ok::<(), SyntaxError>(())
-        })?;
-        ids.end(&mut self.edits);
-        Ok(())
-    }
-}
-
-/// Calls a function with each vector of a list, and removes members beside the vectors that
-/// identify the upstream. Spans count from the start of the whole text.
-fn each_vector<'a>(
-    data: Raw<'a>,
-    model: &[u8],
-    edits: &mut Vec<Edit>,
-    mut each: impl FnMut(Raw<'a>) -> Result<(), Broken>,
-) -> Result<(), Broken> {
-    let offset = data.span().start;
-    Cursor::new(data.text()).array(|cursor| {
-        let mut ids = Ids::new(model, offset);
-        cursor.object(|cursor, name| {
-            let value = cursor.value()?.moved(offset);
-            if name.is("embedding") {
-                ids.keep(name, value, edits);
-                each(value)?;
-            } else {
-                ids.member(name, value, edits);
-            }
-            Ok::<(), Broken>(())
-        })?;
-        ids.end(edits);
-        Ok(())
-    })
 }
 
 fn inside(string: Raw<'_>) -> &str {

@@ -6,8 +6,12 @@
 
 mod answer;
 mod content;
+mod contents_answer;
+mod list_answer;
 mod listed;
 mod request;
+mod translate;
 mod vector;
 
-pub use request::{Encoded, Encoding, Form, Request, read_named_request, read_request};
+pub use request::{Encoded, Encoding, Form, Request};
+pub use translate::{read_named_request, read_request};

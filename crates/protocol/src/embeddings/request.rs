@@ -2,16 +2,7 @@
 
 use bytes::Bytes;
 
-use super::answer::{self, Expected};
-use super::{content, listed};
-use crate::byte_queue::ByteQueue;
-use crate::canon::Dropped;
 use crate::count::InputCount;
-use crate::dialect::Dialect;
-use crate::failure::Failure;
-use crate::json::patch::{self, Edit};
-use crate::json::write_string;
-use crate::native::{Answer, Broken};
 
 /// The form of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,84 +49,6 @@ pub struct Encoded {
     pub pieces: Vec<Bytes>,
     /// The value of `x-dropped-params`.
     pub dropped: Option<String>,
-}
-
-/// Reads a request of `/v1/embeddings`. Only empty inputs are refused. Everything else is left to
-/// the upstream (`docs/api/embeddings.md`).
-pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
-    listed::read(body)
-}
-
-/// Reads a request of `:embedContent` or `:batchEmbedContents`, whose path names the model.
-pub fn read_named_request(body: &Bytes, model: &str, batch: bool) -> Result<Request, Failure> {
-    content::read(body, model, batch)
-}
-
-impl Request {
-    /// The request for an upstream of the list form.
-    pub fn write_list(&self, upstream_model: &str) -> Result<Encoded, Failure> {
-        if self.form == Form::List {
-            let mut name = Vec::new();
-            write_string(&mut name, upstream_model);
-            return Ok(self.patched(&name));
-        }
-        let mut dropped = Dropped::new(Dialect::Generate);
-        let contents = content::contents(self, &mut dropped)?;
-        Ok(Encoded {
-            form: Form::List,
-            pieces: vec![listed::write(&contents, upstream_model).into()],
-            dropped: dropped.header(),
-        })
-    }
-
-    /// The request for an upstream of the contents form.
-    pub fn write_contents(&self, upstream_model: &str) -> Result<Encoded, Failure> {
-        if self.form != Form::List {
-            let mut name = Vec::new();
-            write_string(&mut name, &format!("models/{upstream_model}"));
-            return Ok(self.patched(&name));
-        }
-        let mut dropped = Dropped::new(Dialect::Chat);
-        let contents = listed::contents(self, &mut dropped)?;
-        let (form, body) = content::write(&contents, upstream_model);
-        Ok(Encoded {
-            form,
-            pieces: vec![body.into()],
-            dropped: dropped.header(),
-        })
-    }
-
-    fn patched(&self, name: &[u8]) -> Encoded {
-        let spans = self.model_spans.iter();
-        let edits = spans.map(|span| Edit::replace(span.clone(), name.to_vec()));
-        let mut out = ByteQueue::new();
-        patch::apply_to(&self.body, edits.collect(), &mut out);
-        Encoded {
-            form: self.form,
-            pieces: out.into_pieces(),
-            dropped: None,
-        }
-    }
-
-    /// Converts an answer in the form `spoken` to the form of the client.
-    pub fn translate(
-        &self,
-        spoken: Form,
-        body: &Bytes,
-        public_model: &str,
-    ) -> Result<Answer, Broken> {
-        let wanted = Expected {
-            encoding: self.encoding,
-            model: public_model,
-            input_tokens: self.input.tokens,
-        };
-        match (self.form, spoken) {
-            (Form::List, Form::List) => answer::rewrite_list(body, &wanted),
-            (Form::List, _) => answer::list_of_contents(body, &wanted),
-            (form, Form::List) => answer::contents_of_list(body, form, &wanted),
-            (_, _) => answer::pass_contents(body, &wanted),
-        }
-    }
 }
 
 /// What both forms can express.

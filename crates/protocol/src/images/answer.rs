@@ -157,8 +157,7 @@ impl<'a> AnswerFields<'a> {
         cursor.end()?;
         ids.end(&mut edits);
         seen.edits = edits;
-        if let Some(error) = error.filter(|error| rejection::is_error(*error)) {
-            let failure = rejection::read_event(error.text().as_bytes(), public_model);
+        if let Some(failure) = rejection::read_member(error, public_model) {
             return Err(Broken::Failure(failure));
         }
         let data = data.filter(|data| data.shape() == Shape::Array);

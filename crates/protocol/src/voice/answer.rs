@@ -15,8 +15,8 @@ pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, Bro
     let members =
         Members::read(body, Spelling::One).map_err(|error| Broken::malformed(error.to_string()))?;
     let member = |name: &str| members.iter().find(|it| it.name == name);
-    if let Some(error) = member("error").filter(|it| rejection::is_error(it.value)) {
-        let failure = rejection::read_event(error.value.text().as_bytes(), public_model);
+    let error = member("error").map(|it| it.value);
+    if let Some(failure) = rejection::read_member(error, public_model) {
         return Err(Broken::Failure(failure));
     }
     if member("audio").is_none_or(|it| it.value.string().is_none()) {
@@ -31,8 +31,8 @@ pub fn read_transcription(body: &Bytes, public_model: &str) -> Result<Answer, Br
     let members =
         Members::read(body, Spelling::One).map_err(|error| Broken::malformed(error.to_string()))?;
     let member = |name: &str| members.iter().find(|it| it.name == name);
-    if let Some(error) = member("error").filter(|it| rejection::is_error(it.value)) {
-        let failure = rejection::read_event(error.value.text().as_bytes(), public_model);
+    let error = member("error").map(|it| it.value);
+    if let Some(failure) = rejection::read_member(error, public_model) {
         return Err(Broken::Failure(failure));
     }
     let text = member("text").and_then(|it| it.value.string());

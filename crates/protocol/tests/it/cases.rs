@@ -8,9 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::canon::{Dropped, Echo, Event, Fold, Part, Path as Place, Request, Response, Target};
 use protocol::native::Broken;
-use protocol::profile::Thinking;
 use protocol::sse::{Frame, Splitter};
-use protocol::{Dialect, Failure, Profile};
+use protocol::{Dialect, Failure, Profile, Thinking};
 
 /// The files of a folder of fixtures, by name.
 pub(crate) fn fixtures(folder: &str) -> Vec<(String, Vec<u8>)> {

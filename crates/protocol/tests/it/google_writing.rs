@@ -6,8 +6,7 @@ use protocol::canon::{
     Turn,
 };
 use protocol::convert::write_request;
-use protocol::profile::Thinking;
-use protocol::{Dialect, Failure, Profile};
+use protocol::{Dialect, Failure, Profile, Thinking};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

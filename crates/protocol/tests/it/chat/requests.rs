@@ -7,8 +7,7 @@ use protocol::canon::{
     Target, Thought, Tool, ToolCall, ToolChoice, ToolResult, Turn, carrier,
 };
 use protocol::convert::{read_request, write_request};
-use protocol::profile::Thinking;
-use protocol::{Dialect, Failure, Profile, chat};
+use protocol::{Dialect, Failure, Profile, Thinking, chat};
 use serde_json::{Value, json};
 
 use crate::cases::{at_nowhere, fixtures};

@@ -4,8 +4,7 @@
 use protocol::canon::{Block, Dropped, Folded, Opaque, Response, Stop, Target};
 use protocol::convert::{convert_answer, read_request, write_request};
 use protocol::native::{read_head, read_named_head};
-use protocol::profile::Thinking;
-use protocol::{Dialect, Profile};
+use protocol::{Dialect, Profile, Thinking};
 use serde_json::{Value, json};
 
 use super::{MODEL, echo, pairs, upstream_answer};

@@ -12,8 +12,7 @@ use proptest::prelude::*;
 use protocol::canon::{Dropped, Target};
 use protocol::convert::{read_request, write_request};
 use protocol::native::{read_head, read_named_head};
-use protocol::profile::Thinking;
-use protocol::{Dialect, Failure, Profile};
+use protocol::{Dialect, Failure, Profile, Thinking};
 use serde_json::{Value, json};
 
 use super::{MODEL, pairs};

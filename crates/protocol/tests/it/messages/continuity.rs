@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use protocol::canon::{Dropped, Echo, Request, Target};
 use protocol::convert::{convert_answer, read_request, write_request};
-use protocol::profile::Thinking;
-use protocol::{Dialect, Profile};
+use protocol::{Dialect, Profile, Thinking};
 use serde_json::{Value, json};
 
 fn echo() -> Echo {

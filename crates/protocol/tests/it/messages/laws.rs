@@ -8,9 +8,8 @@ use protocol::canon::{
     ToolChoice, ToolResult, Turn, pair_results,
 };
 use protocol::messages::{Reader, read_response, write_request, write_response};
-use protocol::profile::Thinking;
 use protocol::sse::Splitter;
-use protocol::{Dialect, Profile, Usage};
+use protocol::{Dialect, Profile, Thinking, Usage};
 
 use super::answers::{echo, fold, write_stream};
 use super::grammar;

@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use protocol::canon::{Dropped, Reasoning, Request, Sampling, Target, pair_results};
 use protocol::messages::{self, write_request};
-use protocol::profile::Thinking;
-use protocol::{Dialect, Failure, Profile};
+use protocol::{Dialect, Failure, Profile, Thinking};
 
 /// Reads a request as the convert path does.
 pub(super) fn read_request(body: &[u8]) -> Result<Request, Failure> {

@@ -6,9 +6,8 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::{Dropped, Opaque, Part, Path, Request, Role, Target, Thought, ToolCall};
 use protocol::native::read_head;
-use protocol::profile::Thinking;
 use protocol::responses::{read_request, write_request};
-use protocol::{Code, Dialect, Failure, Profile};
+use protocol::{Code, Dialect, Failure, Profile, Thinking};
 
 use super::any::{MODEL, any_request, turn};
 

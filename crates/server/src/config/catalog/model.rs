@@ -4,8 +4,7 @@ use engine::RouteSpec;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use ledger::PriceCard;
-use protocol::dialect::UnknownDialect;
-use protocol::{Base, Dialect, Kind, Profile};
+use protocol::{Base, Dialect, Kind, Profile, UnknownDialect};
 use toml::de::DeValue;
 use upstream::Protocol;
 

@@ -45,6 +45,38 @@ impl RouteFailure {
         request: &[Bytes],
         response: UpstreamResponse,
     ) -> Self {
+        Self::read_refusal(
+            route,
+            public_model,
+            request,
+            response,
+            |status, body, names| {
+                if endpoint.is_voice() {
+                    voice::read_failure(status, body, names)
+                } else {
+                    native::read_failure(endpoint.dialect(), status, body, names)
+                }
+            },
+        )
+        .await
+    }
+
+    /// The upstream answered a WebSocket handshake with an error status. All its sockets are voice endpoints.
+    pub(crate) async fn refused_handshake(
+        route: &Route,
+        public_model: &str,
+        response: UpstreamResponse,
+    ) -> Self {
+        Self::read_refusal(route, public_model, &[], response, voice::read_failure).await
+    }
+
+    async fn read_refusal(
+        route: &Route,
+        public_model: &str,
+        request: &[Bytes],
+        response: UpstreamResponse,
+        read_failure: impl Fn(u16, &[u8], Names<'_>) -> Failure,
+    ) -> Self {
         let status = response.status;
         let retry_after = response.retry_after;
         let text = response.body.collect(ERROR_BYTES_MAX).await;
@@ -55,11 +87,7 @@ impl RouteFailure {
             hidden: route.channel.identity(),
             request,
         };
-        let mut failure = if endpoint.is_voice() {
-            voice::read_failure(status, &text, names)
-        } else {
-            native::read_failure(endpoint.dialect(), status, &text, names)
-        };
+        let mut failure = read_failure(status, &text, names);
         if failure.status() == 503 {
             failure = failure.retry_after(retry_after_s(retry_after.unwrap_or_default()));
         }

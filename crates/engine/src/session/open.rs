@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use upstream::{
-    CallOutcome, Channel, Endpoint, Handshake, Socket, SocketEndpoint, SocketRequest, socket_config,
+    CallOutcome, Channel, Handshake, Socket, SocketEndpoint, SocketRequest, socket_config,
 };
 
 use super::hold::SessionHold;
@@ -245,9 +245,7 @@ async fn handshake(
                 incoming.status,
                 incoming.retry_after,
             ));
-            // Failed handshakes have the error format of the HTTP voice endpoints.
-            let endpoint = Endpoint::Speech;
-            Err(RouteFailure::refused(route, &model.id, endpoint, &[], incoming).await)
+            Err(RouteFailure::refused_handshake(route, &model.id, incoming).await)
         }
         Err(error) => Err(RouteFailure::lost(route, &error, &mut attempt)),
     }

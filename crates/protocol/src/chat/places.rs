@@ -5,6 +5,7 @@ use super::usage::read_usage;
 use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{Done, Output, Places};
+use crate::native::server;
 use crate::needle::Needle;
 use crate::tool::{Tool, ToolCalls};
 
@@ -19,6 +20,7 @@ static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"annotations\"")];
 /// The members of a chat completion and of its chunks.
 pub(crate) static PLACES: Places = Places {
     envelope: None,
+    nested: &["choices", "message", "delta"],
     id: "id",
     id_again: None,
     model: "model",
@@ -78,7 +80,11 @@ fn read_choice(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synta
         } else {
             let value = cursor.value()?;
             // The other members are positions and finish reasons, not output.
-            output.said |= name.is("finish_reason") && !value.is_null();
+            if name.is("finish_reason") {
+                output.said |= !value.is_null();
+            } else {
+                output.names_server |= server::is_named_by(name);
+            }
             Ok(())
         }
     })
@@ -89,7 +95,9 @@ fn read_message(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synt
     let mut reasoned = false;
     cursor.object(|cursor, name| {
         let value = cursor.value()?;
-        if value.is_null() || value.is_empty() {
+        let names_server = server::is_named_by(name);
+        output.names_server |= names_server;
+        if names_server || value.is_null() || value.is_empty() {
             return Ok(());
         }
         output.said = true;

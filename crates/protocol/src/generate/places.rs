@@ -17,6 +17,7 @@ static TOOL_NEEDLES: [Needle; 3] = [
 /// The members of a response and of its chunks.
 pub(crate) static PLACES: Places = Places {
     envelope: None,
+    nested: &[],
     id: "responseId",
     id_again: None,
     model: "modelVersion",

@@ -19,6 +19,7 @@ static TOOL_NEEDLES: [Needle; 1] = [Needle::new("_call\"")];
 /// The members of an interaction and of its events.
 pub(crate) static PLACES: Places = Places {
     envelope: Some("interaction"),
+    nested: &["interaction"],
     id: "id",
     id_again: Some("interaction_id"),
     model: "model",

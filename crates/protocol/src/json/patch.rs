@@ -61,11 +61,11 @@ pub(crate) fn gaps(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
     gaps
 }
 
-/// Takes the members that are `cut` out of an object, each with a comma. Those of the member `nested`
-/// are looked at too, if it is an object.
+/// Takes the members that are `cut` out of an object, each with a comma. The members of this object
+/// that are named in `nested` are searched too, if they are objects or lists of objects.
 pub(crate) fn cut_members(
     cursor: &mut Cursor<'_>,
-    nested: Option<&str>,
+    nested: &[&str],
     cut: fn(Text<'_>) -> bool,
     edits: &mut Vec<Edit>,
 ) -> Result<(), SyntaxError> {
@@ -77,11 +77,14 @@ pub(crate) fn cut_members(
         if let Some(first) = first.take() {
             edits.push(Edit::remove(first..start));
         }
-        let is_nested = nested.is_some_and(|nested| name.is(nested));
-        if is_nested && cursor.shape()? == Shape::Object {
-            cut_members(cursor, None, cut, edits)?;
-        } else {
-            cursor.value()?;
+        let is_nested = nested.iter().any(|nested| name.is(nested));
+        match cursor.shape()? {
+            Shape::Object if is_nested => cut_members(cursor, nested, cut, edits)?,
+            Shape::Array if is_nested => cursor.array(|cursor| match cursor.shape()? {
+                Shape::Object => cut_members(cursor, nested, cut, edits),
+                _ => cursor.value().map(drop),
+            })?,
+            _ => drop(cursor.value()?),
         }
         let end = cursor.position();
         match before {
@@ -171,10 +174,14 @@ mod tests {
             (r#"{"a":1,"x":"X","x":{}}"#, r#"{"a":1}"#),
             (r#"{"x":1}"#, "{}"),
             (r#"{"in":{"x":"X","b":{"x":1}}}"#, r#"{"in":{"b":{"x":1}}}"#),
+            (
+                r#"{"in":[{"a":1,"x":2},7,{"in":{"x":3}}]}"#,
+                r#"{"in":[{"a":1},7,{"in":{}}]}"#,
+            ),
         ] {
             let mut edits = Vec::new();
             let mut cursor = Cursor::new(text);
-            cut_members(&mut cursor, Some("in"), |name| name.is("x"), &mut edits).unwrap();
+            cut_members(&mut cursor, &["in"], |name| name.is("x"), &mut edits).unwrap();
             let left = apply(&text.to_owned().into(), edits);
             assert_eq!(left, expected.as_bytes(), "{text}");
         }

@@ -14,6 +14,7 @@ static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"server_tool_use\"")];
 /// `message_delta` holds usage that adds to that of the message.
 pub(crate) static PLACES: Places = Places {
     envelope: Some("message"),
+    nested: &["message"],
     id: "id",
     id_again: None,
     model: "model",

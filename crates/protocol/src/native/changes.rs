@@ -49,9 +49,9 @@ pub(super) fn edits(
     }
     // An event whose members get an envelope is cut where it is wrapped: each member is cut once.
     let is_wrapped = output.required.has(Marks::ENVELOPE) && !output.present.has(Marks::ENVELOPE);
-    if sighting.names_server && !is_wrapped {
+    if output.names_server && !is_wrapped {
         let cursor = &mut Cursor::new(text);
-        cut_members(cursor, places.envelope, server::is_named_by, &mut edits)?;
+        cut_members(cursor, places.nested, server::is_named_by, &mut edits)?;
     }
     Ok(edits)
 }

@@ -15,6 +15,9 @@ use crate::usage::Usage;
 pub(crate) struct Places {
     /// The member of an event in which the answer's own members stand, if there is one.
     pub(crate) envelope: Option<&'static str>,
+    /// Members in which more members may say who served the answer: the envelope, or the lists and
+    /// objects of the output.
+    pub(crate) nested: &'static [&'static str],
     /// The response id.
     pub(crate) id: &'static str,
     /// Another member that repeats the response id, if there is one.
@@ -130,6 +133,8 @@ pub(crate) struct Output {
     pub(crate) last_item: String,
     /// Whether usage is not for the caller, who has not asked for it.
     pub(crate) hides_usage: bool,
+    /// Whether a member of the current event or answer says who served it.
+    pub(crate) names_server: bool,
     /// Whether the current event says that it is an error.
     pub(crate) failed: bool,
     /// How far the stream is, as its own events tell. It never goes back.
@@ -168,6 +173,7 @@ impl Output {
         self.has_items = false;
         self.said = false;
         self.failed = false;
+        self.names_server = false;
         self.present = Marks::NONE;
         self.required = Marks::NONE;
         if let Some(words) = &mut self.words {

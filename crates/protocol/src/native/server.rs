@@ -3,8 +3,9 @@
 use crate::json::Text;
 
 /// Members that no dialect has. Routers name the vendor in them, vendors their own request.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "gateway",
+    "native_finish_reason",
     "provider",
     "provider_id",
     "provider_metadata",

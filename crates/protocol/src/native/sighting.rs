@@ -43,8 +43,6 @@ pub(super) struct Sighting<'a> {
     pub(super) found: NameSet,
     /// What of it stands before the end of the last member that we replace.
     pub(super) found_in_start: NameSet,
-    /// Whether a member says who served the answer.
-    pub(super) names_server: bool,
 }
 
 /// What an object is that is looked through.
@@ -164,7 +162,7 @@ impl<'a> Sighting<'a> {
             cursor.object(|cursor, name| self.member(&inside, name, cursor, output))?;
             self.in_answer = outside;
         } else if !(places.read_output)(name, cursor, output)? {
-            self.names_server |= server::is_named_by(name);
+            output.names_server |= server::is_named_by(name);
             cursor.value()?;
             return Ok(());
         } else if output.items == 0 && !output.failed {

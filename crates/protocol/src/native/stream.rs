@@ -389,7 +389,7 @@ impl Rewriter {
     /// Whether more is to be changed than members that the event has. `known` is what is known to
     /// stand in the part of the event that was not looked through.
     fn is_changed(&self, frame: &Frame, sighting: &Sighting<'_>, known: NameSet) -> bool {
-        sighting.names_server
+        self.output.names_server
             || !self.output.word_edits().is_empty()
             || sighting.lacks_identity(&self.output, self.required_identity, known)
             || self.has_gaps

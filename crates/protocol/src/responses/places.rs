@@ -16,6 +16,7 @@ static TOOL_NEEDLES: [Needle; 2] = [Needle::new("_call\""), Needle::new("\"tool_
 /// The members of a response and of the events that contain it.
 pub(crate) static PLACES: Places = Places {
     envelope: Some("response"),
+    nested: &["response"],
     id: "id",
     id_again: None,
     model: "model",

@@ -54,7 +54,7 @@ fn wrap_interaction(gap: &Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxEr
     }
     gap.put_first(start, edits);
     let is_cut = |name: Text<'_>| is_of_event(name) || server::is_named_by(name);
-    cut_members(&mut Cursor::new(gap.text), None, is_cut, edits)?;
+    cut_members(&mut Cursor::new(gap.text), &[], is_cut, edits)?;
     edits.push(Edit::insert(end, &b"}"[..]));
     Ok(())
 }

@@ -401,6 +401,41 @@ fn members_that_name_the_server_are_taken_out() {
     assert!(!relayed.contains("Acme"), "{relayed}");
 }
 
+/// Routers say it beside the message and in it, also where they know nothing.
+#[test]
+fn choices_do_not_name_the_server() {
+    let choice = |message: &str| {
+        format!(
+            r#"{{"index":0,"native_finish_reason":"STOP","{message}":{{"provider_metadata":{{"a":1}},"role":"assistant","content":"Hi","provider":null}},"finish_reason":"stop"}}"#
+        )
+    };
+    let ours = |message: &str| {
+        format!(
+            r#"{{"index":0,"{message}":{{"role":"assistant","content":"Hi"}},"finish_reason":"stop"}}"#
+        )
+    };
+    let object = |choices: &str| {
+        format!(r#"{{"id":"chatcmpl_ours","created":7,"model":"maker/m","choices":[{choices}]}}"#)
+    };
+    let answer = object(&[choice("message"), choice("message")].join(","));
+    let whole = rewrite_answer(Dialect::Chat, Bytes::from(answer), &identity(Dialect::Chat));
+    let expected = object(&[ours("message"), ours("message")].join(","));
+    assert_eq!(whole.unwrap().pieces.into_bytes(), expected.as_bytes());
+    let stream = |choice: &str| {
+        let plain = object(r#"{"index":0,"delta":{"content":"Oh"}}"#);
+        let event = object(choice);
+        format!("data: {plain}\n\ndata: {event}\n\ndata: {plain}\n\ndata: [DONE]\n\n")
+    };
+    let relayed = relay_native(Dialect::Chat, &stream(&choice("delta")));
+    assert_eq!(relayed, stream(&ours("delta")));
+    // What names the server is not output.
+    let empty = object(r#"{"index":0,"delta":{"provider_metadata":{"a":1}}}"#);
+    let mut rewriter = Rewriter::new(Dialect::Chat, identity(Dialect::Chat), true);
+    let event = Bytes::from(format!("data: {empty}\n\n"));
+    rewriter.push(event, &mut ByteQueue::new()).unwrap();
+    assert!(!rewriter.seen().content);
+}
+
 /// The first item had no gap, so nothing was noted of it.
 #[test]
 fn a_gap_after_complete_items_is_filled_for_the_newest_item() {

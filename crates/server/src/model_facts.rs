@@ -5,8 +5,8 @@
 
 use engine::{Model, video_protocols};
 use ledger::{Price, PriceCard, PriceKey};
+use protocol::Thinking;
 use protocol::images::Family;
-use protocol::profile::Thinking;
 use protocol::{Base, Kind};
 use serde::Serialize;
 use upstream::Protocol;

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use engine::{Catalog, Model, clock};
-use protocol::profile::Thinking;
+use protocol::Thinking;
 use serde::Serialize;
 
 use crate::model_facts::{ModelFacts, generation_methods};

@@ -5,7 +5,6 @@
 //! everything in order, and `http/service.rs`, which every request passes through.
 
 mod admin;
-#[expect(dead_code, reason = "the pages that use it follow")]
 mod assets;
 pub mod cli;
 pub mod config;

@@ -1,0 +1,60 @@
+// Hooks that fetch: one value, a list page by page, and the live events.
+
+import { createContext, useCallback, useContext, useEffect, useRef, useState } from './preact.js';
+import { get } from './api.js';
+
+/** Fetches a value when one of `depends` changes; `every` fetches it again after so many milliseconds. */
+export function useLoad(fetchValue, depends, { every } = {}) {
+  const [state, setState] = useState({ value: null, error: null, loading: true });
+  const round = useRef(0);
+  const reload = useCallback(async () => {
+    const mine = ++round.current;
+    setState((before) => ({ ...before, loading: true }));
+    try {
+      const value = await fetchValue();
+      if (mine === round.current) setState({ value, error: null, loading: false });
+    } catch (error) {
+      if (mine === round.current) setState((before) => ({ ...before, error, loading: false }));
+    }
+  }, depends);
+  useEffect(() => {
+    reload();
+    if (!every) return undefined;
+    const timer = setInterval(() => document.hidden || reload(), every);
+    return () => clearInterval(timer);
+  }, [reload, every]);
+  return { ...state, reload };
+}
+
+/** A list of the admin API. `more` fetches the next page; there is none when `cursor` is null. */
+export function useList(path, query) {
+  const depends = [path, JSON.stringify(query)];
+  const [more, setMore] = useState({ of: null, rows: [], cursor: null, loading: false });
+  const first = useLoad(() => get(path, { limit: 50, ...query }), depends);
+  const mine = more.of === first.value ? more : { rows: [], cursor: first.value?.next_cursor ?? null, loading: false };
+  const next = async () => {
+    setMore({ ...mine, of: first.value, loading: true });
+    const page = await get(path, { limit: 50, ...query, cursor: mine.cursor });
+    setMore({ of: first.value, rows: [...mine.rows, ...page.data], cursor: page.next_cursor, loading: false });
+  };
+  const rows = first.value && [...first.value.data, ...mine.rows];
+  return { rows, error: first.error, loading: first.loading || mine.loading, cursor: mine.cursor, more: next, reload: first.reload };
+}
+
+/** Who is signed in: `{name, role, can(role)}`. */
+export const Session = createContext(null);
+export const useSession = () => useContext(Session);
+
+const ROLES = ['viewer', 'support', 'operator', 'owner'];
+export const covers = (role, needed) => ROLES.indexOf(role) >= ROLES.indexOf(needed);
+
+/** Live events: `subscribe(listener)` gives a function that ends it. */
+export const Live = createContext({ subscribe: () => () => {}, connected: true });
+
+/** Calls `listener(name, data)` for each live event. */
+export function useLive(listener) {
+  const { subscribe } = useContext(Live);
+  const latest = useRef(listener);
+  latest.current = listener;
+  useEffect(() => subscribe((name, data) => latest.current(name, data)), [subscribe]);
+}

@@ -1,0 +1,74 @@
+// Models: what callers see, what each costs, and why one cannot be called.
+
+import { html } from '../../preact.js';
+import { get } from '../../api.js';
+import { count } from '../../format.js';
+import { useLoad, useSession } from '../../load.js';
+import { address, go, refine } from '../../router.js';
+import { Icon } from '../../ui/icon.js';
+import { Badge, Card, Code, Empty, Facts, Json, Problem, Skeleton } from '../../ui/parts.js';
+import { Table } from '../../ui/table.js';
+
+const ABILITIES = { image_input: ['image', 'reads images'], audio_input: ['audio', 'hears audio'], tools: ['tools', 'calls tools'], reasoning: ['thinking', 'reasons'], video_input: ['video', 'sees video'] };
+
+export function Callable({ model }) {
+  return model.callable ? html`<${Badge} tone="good">callable<//>` : html`<${Badge} tone="bad">not callable<//>`;
+}
+
+function Abilities({ model }) {
+  return html`<span class="row wrap">${model.abilities.map((ability) => {
+    const [icon, text] = ABILITIES[ability] ?? ['text', ability];
+    return html`<span key=${ability} title=${text}><${Icon} name=${icon} /><span class="hidden-text">${text}</span></span>`;
+  })}</span>`;
+}
+
+/** The two prices that people compare; the rest stands on the model's page. */
+function Price({ card }) {
+  if (!card) return html`<span class="muted">none</span>`;
+  const [first, second] = Object.entries(card);
+  const line = (entry) => entry && html`<span class="sub">${entry[0]} ${typeof entry[1] === 'object' ? '…' : entry[1]}</span>`;
+  return html`${line(first)}${line(second)}`;
+}
+
+const COLUMNS = [
+  { title: 'Model', cell: (model) => html`${model.id}<span class="sub">${model.kind}</span>` },
+  { title: 'Status', cell: (model) => html`<${Callable} model=${model} />${model.reason && html`<span class="sub">${model.reason}</span>`}` },
+  { title: 'Context', minor: true, number: true, cell: (model) => count(model.context_tokens) },
+  { title: 'Output', minor: true, number: true, cell: (model) => count(model.output_tokens_max) },
+  { title: 'Abilities', minor: true, cell: (model) => html`<${Abilities} model=${model} />` },
+  { title: 'Price', minor: true, number: true, cell: (model) => html`<${Price} card=${model.price} />` },
+  { title: 'Routes', number: true, cell: (model) => `${model.routes.filter((route) => route.usable).length} of ${model.routes.length}` },
+];
+
+function One({ models, id }) {
+  const model = models.find((row) => row.id === id);
+  if (!model) return html`<div class="page"><p>No model has the id ${id}. <a class="link" href=${address('models')}>All models</a></p></div>`;
+  return html`<div class="page">
+    <div class="row wrap"><h2 class="grow">${model.id}</h2><${Callable} model=${model} /><a class="button" href=${address('playground', { model: model.id })}>Try it</a><a class="button" href=${address('requests', { model: model.id })}>Its requests</a></div>
+    ${model.reason && html`<div class="problem-box">${model.reason}</div>`}
+    <div class="columns">
+      <${Card} title="Model"><${Facts} rows=${[['Kind', model.kind], ['Context', `${count(model.context_tokens)} tokens`], ['Output', `${count(model.output_tokens_max)} tokens at most`], ['Abilities', model.abilities.map((ability) => ABILITIES[ability]?.[1] ?? ability).join(', ')], ['Protocols', model.protocols?.join(', ')]]} /><//>
+      <${Card} title="Price, in credits"><${Json} value=${model.price} /><//>
+    </div>
+    <${Card} title="Routes" pad=${false}><div class="table-box"><table aria-label="Routes"><thead><tr><th scope="col">Channel</th><th scope="col">As</th><th scope="col" class="number">Priority</th><th scope="col" class="number">Weight</th><th scope="col">State</th><th scope="col" class="number">Margin</th></tr></thead>
+      <tbody>${model.routes.map((route) => html`<tr key=${route.channel + route.model}><td><a class="link" href=${address(['channels', route.channel])}>${route.channel}</a></td><td class="mono">${route.model}</td><td class="number">${route.priority}</td><td class="number">${route.weight}</td>
+        <td><${Badge} tone=${route.usable ? 'good' : 'bad'}>${route.usable ? 'usable' : route.reason}<//></td><td class="number">${route.margin ?? '–'}</td></tr>`)}</tbody></table></div><//>
+  </div>`;
+}
+
+export function View({ rest, query }) {
+  const session = useSession();
+  const { value, error, loading, reload } = useLoad(() => get('/models', { limit: 500 }), []);
+  if (!value) return html`<div class="page">${error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${8} />`}</div>`;
+  if (rest[0]) return html`<${One} models=${value.data} id=${rest.join('/')} />`;
+  const wanted = (query.q ?? '').toLowerCase();
+  const rows = value.data.filter((model) => model.id.toLowerCase().includes(wanted) && (!query.kind || model.kind === query.kind));
+  const kinds = [...new Set(value.data.map((model) => model.kind))].sort();
+  return html`<div class="page">
+    <div class="filters"><input class="search" type="search" value=${query.q ?? ''} onInput=${(event) => refine({ q: event.target.value })} placeholder="Maker or model" aria-label="Search models" />
+      <select aria-label="Kind" value=${query.kind ?? ''} onChange=${(event) => refine({ kind: event.target.value })}><option value="">Every kind</option>${kinds.map((kind) => html`<option key=${kind} value=${kind}>${kind}</option>`)}</select>
+      <span class="grow"></span>${session.can('operator') && html`<a class="button" href=${address('settings', { tab: 'configuration' })}>Edit models</a>`}</div>
+    <${Card} pad=${false}><${Table} label="Models" columns=${COLUMNS} list=${{ rows, loading, cursor: null }} rowKey=${(model) => model.id} open=${(model) => go(['models', ...model.id.split('/')])}
+      empty=${html`<${Empty} title="No model matches"><p>A model is an entry of the configuration:</p><${Code} text=${'[[model]]\nid = "maker/model"\nkind = "text"\nroutes = [{ channel = "main", model = "model" }]'} /><//>`} /><//>
+  </div>`;
+}

@@ -1,0 +1,83 @@
+// One call explained: when what happened, which routes were tried, what it cost and why.
+
+import { html, useEffect, useRef } from '../../preact.js';
+import { get } from '../../api.js';
+import { count, credits, duration } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { address } from '../../router.js';
+import { Card, Code, Empty, Facts, Json, Problem, Skeleton, Time, Badge } from '../../ui/parts.js';
+import { Status } from '../../ui/call-table.js';
+
+/** The spans of a call, in milliseconds from its arrival. */
+function spans(call) {
+  const { admitted_ms: admitted, queued_ms: queued, upstream_ms: upstream, first_byte_ms: first, total_ms: total } = call.timings;
+  const list = [];
+  if (admitted !== null) {
+    if (queued) list.push(['Waited for the ledger', admitted - queued, admitted, 'wait']);
+    list.push(['Admission', 0, admitted, '']);
+  } else {
+    list.push(['Refused', 0, total, 'bad']);
+  }
+  for (const attempt of call.attempts.slice(0, -1)) list.push([`Left ${attempt.channel}`, attempt.from_ms ?? admitted, attempt.to_ms ?? admitted, 'bad']);
+  if (upstream !== null) list.push([`Upstream ${call.channel ?? ''}`, admitted ?? 0, upstream, '']);
+  if (first !== null) list.push([call.stream ? 'Stream' : 'Answer', first, total, '']);
+  return list;
+}
+
+function Track({ from, to, total, tone }) {
+  const bar = useRef(null);
+  useEffect(() => {
+    bar.current.style.left = `${(100 * from) / total}%`;
+    bar.current.style.width = `${(100 * Math.max(0, to - from)) / total}%`;
+  }, [from, to, total]);
+  return html`<div class="track"><span ref=${bar} class=${tone}></span></div>`;
+}
+
+function Waterfall({ call }) {
+  const total = Math.max(call.timings.total_ms, 0.001);
+  return html`<div class="waterfall">${spans(call).map(([name, from, to, tone]) => html`
+    <span key=${name}>${name}</span><${Track} from=${from} to=${to} total=${total} tone=${tone} /><span class="number">${duration(to - from)}</span>`)}
+  </div>`;
+}
+
+function Receipt({ price, settlement }) {
+  if (!price) return html`<p class="muted">${settlement ? 'The hold was released. Nothing was charged.' : 'Nothing was held for this call.'}</p>`;
+  return html`<table class="receipt" aria-label="Price lines"><thead><tr><th scope="col">What</th><th scope="col" class="number">Quantity</th><th scope="col" class="number">Price</th><th scope="col" class="number">Credits</th></tr></thead>
+    <tbody>${price.lines.map((line) => html`<tr key=${line.name}><td>${line.name}</td><td class="number">${count(line.quantity)}</td><td class="number muted">${line.price}</td><td class="number">${line.amount}</td></tr>`)}
+      <tr class="sum"><td colspan="3">Exact</td><td class="number">${price.exact}</td></tr>
+      <tr><td colspan="3">Rounded up once, to a micro-credit</td><td class="number">${credits(price.charge)}</td></tr></tbody></table>`;
+}
+
+export function Call({ id }) {
+  const { value: call, error, reload } = useLoad(() => get(`/calls/${encodeURIComponent(id)}`), [id]);
+  if (error) return html`<div class="page"><${Problem} error=${error} retry=${reload} /></div>`;
+  if (!call) return html`<div class="page"><${Skeleton} lines=${8} /></div>`;
+  return html`<div class="page">
+    <div class="row wrap"><${Status} call=${call} /><span class="mono">${call.request_id}</span><span class="muted"><${Time} at=${call.at} /></span><span class="grow"></span>
+      ${call.request_body && html`<a class="button" href=${address('playground', { call: call.request_id })}>Open in playground</a>`}</div>
+    <div class="columns">
+      <${Card} title="Call"><${Facts} rows=${[
+        ['Model', html`<a class="link" href=${address('models', { q: call.model })}>${call.model}</a>`], ['Endpoint', html`<span class="mono">${call.endpoint}</span>`],
+        ['Wallet', call.wallet && html`<a class="link" href=${address(['wallets', call.wallet])}>${call.wallet_name ?? call.wallet}</a>`],
+        ['Key', call.key && html`<a class="link" href=${address(['keys', call.key])}>${call.key_name ?? call.key}</a>`],
+        ['Answered by', call.channel && html`${call.channel} as <span class="mono">${call.upstream_model}</span>`],
+        ['Tokens', call.input_tokens !== null && `${count(call.input_tokens)} in, ${count(call.output_tokens)} out`],
+        ['Streamed', call.stream ? 'yes' : 'no'], ['Outcome', call.outcome],
+        ['Dropped parameters', call.dropped_params.length > 0 && call.dropped_params.map((name) => html`<span key=${name} class="chip mono">${name}</span> `)],
+      ]} /><//>
+      <${Card} title="Where the time went"><${Waterfall} call=${call} /><//>
+    </div>
+    <div class="columns">
+      <${Card} title="Cost" pad=${!call.price}><${Receipt} price=${call.price} settlement=${call.settlement} />
+        ${call.settlement && html`<div class="body muted">Held ${credits(call.settlement.held)}, ${call.outcome} as <a class="link" href=${address(['wallets', call.wallet])}>entry ${call.settlement.seq}</a> (${call.settlement.basis}).</div>`}<//>
+      <${Card} title="Routes">${call.attempts.length ? html`<div class="stack tight">${call.attempts.map((attempt, index) => html`
+        <div key=${index} class="row wrap"><${Badge} tone=${attempt.reason ? 'warn' : 'good'}>${attempt.reason ? 'left' : 'answered'}<//><strong>${attempt.channel}</strong><span class="muted">${attempt.reason ?? attempt.model ?? ''}</span></div>`)}</div>`
+        : html`<${Empty} title="No route was tried"><p>The call ended before it was sent.</p><//>`}
+        ${call.upstream_text && html`<p class="muted">What the upstream said</p><${Code} text=${call.upstream_text} />`}<//>
+    </div>
+    ${(call.request_body || call.response_body) && html`<div class="columns">
+      ${call.request_body && html`<${Card} title="Request"><${Code} text=${call.request_body} /><//>`}
+      ${call.response_body && html`<${Card} title="Answer"><${Code} text=${call.response_body} /><//>`}</div>`}
+    <${Card} title="The row as JSON"><${Json} value=${call} /><//>
+  </div>`;
+}

@@ -1,0 +1,89 @@
+// Settings: admin tokens, and the configuration with its problems.
+
+import { html, useState } from '../../preact.js';
+import { get, post, put, remove } from '../../api.js';
+import { useList, useLoad, useSession } from '../../load.js';
+import { refine } from '../../router.js';
+import { Dialog, FormDialog } from '../../ui/dialog.js';
+import { Badge, Button, Card, Empty, Field, Problem, Secret, Skeleton, Tabs, Time } from '../../ui/parts.js';
+import { Table } from '../../ui/table.js';
+import { toast } from '../../ui/toast.js';
+
+const ROLES = { viewer: 'sees everything but secrets', support: 'also tops up wallets', operator: 'also changes wallets, keys and probes channels', owner: 'also changes tokens and the configuration' };
+
+function Tokens() {
+  const session = useSession();
+  const list = useList('/tokens', {});
+  const [dialog, setDialog] = useState(null);
+  const [secret, setSecret] = useState(null);
+  const columns = [
+    { title: 'Name', cell: (token) => html`${token.name}<span class="sub mono">${token.prefix}…</span>` },
+    { title: 'Role', cell: (token) => html`${token.role}<span class="sub">${ROLES[token.role]}</span>` },
+    { title: 'Created', minor: true, cell: (token) => html`<${Time} at=${token.created_at} />` },
+    { title: 'Last used', cell: (token) => html`<${Time} at=${token.last_used_at} />` },
+    { title: 'Status', number: true, cell: (token) => (token.revoked_at ? html`<${Badge} tone="bad">revoked<//>` : session.can('owner') ? html`<${Button} small kind="danger" onClick=${() => setDialog(token)}>Revoke<//>` : html`<${Badge} tone="good">active<//>`) },
+  ];
+  const create = async (form) => {
+    const token = await post('/tokens', { name: form.get('name').trim(), role: form.get('role') });
+    setDialog(null);
+    setSecret(token.secret);
+    list.reload();
+  };
+  const revoke = async () => {
+    await remove(`/tokens/${dialog.id}`);
+    toast(`The token ${dialog.name} no longer works.`);
+    setDialog(null);
+    list.reload();
+  };
+  return html`<${Card} title="Admin tokens" pad=${false} actions=${session.can('owner') && html`<${Button} small icon="plus" onClick=${() => setDialog('create')}>Create token<//>`}>
+    <${Table} label="Admin tokens" columns=${columns} list=${list} rowKey=${(token) => token.id} empty=${html`<${Empty} title="No token"><p>The token of the configuration file is in use.</p><//>`} />
+    ${dialog === 'create' && html`<${FormDialog} title="Create an admin token" action="Create token" send=${create} close=${() => setDialog(null)}>${(error) => html`
+      <${Field} label="Name" hint="Who or what uses it; the audit shows it." problem=${error?.param === 'name' && error.message}><input name="name" required autofocus /><//>
+      <${Field} label="Role"><select name="role">${Object.entries(ROLES).map(([role, text]) => html`<option key=${role} value=${role}>${role}: ${text}</option>`)}</select><//>`}<//>`}
+    ${dialog && dialog !== 'create' && html`<${FormDialog} title=${`Revoke ${dialog.name}`} action="Revoke token" danger send=${revoke} close=${() => setDialog(null)}><p>Requests and sessions with this token are refused at once. This cannot be undone.</p><//>`}
+    ${secret && html`<${Dialog} title="The token was created" close=${() => setSecret(null)}><div class="body"><p>Copy it now. It is not shown again.</p><${Secret} text=${secret} /></div><//>`}
+  <//>`;
+}
+
+function Configuration() {
+  const session = useSession();
+  const { value, error, reload } = useLoad(() => get('/config'), []);
+  const [text, setText] = useState(null);
+  const [problems, setProblems] = useState(null);
+  const [failure, setFailure] = useState(null);
+  if (!value) return error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${8} />`;
+  const shown = text ?? JSON.stringify({ channels: value.channels, models: value.models }, null, 2);
+  const act = (work) => async () => {
+    setFailure(null);
+    try {
+      await work(JSON.parse(shown));
+    } catch (problem) {
+      setFailure(problem instanceof SyntaxError ? { message: `This is not JSON: ${problem.message}` } : problem);
+    }
+  };
+  const check = act(async (body) => setProblems((await post('/config/check', body)).problems));
+  const save = act(async (body) => {
+    await put('/config', { version: value.version, ...body });
+    toast('The configuration is in use.');
+    setText(null);
+    setProblems(null);
+    reload();
+  });
+  return html`<${Card} title=${`Channels and models, version ${value.version}`} actions=${html`<span class="muted">kept in ${value.kept_in === 'store' ? 'the store' : 'the file'}</span>`}>
+    <div class="stack">
+      <p class="muted">Credentials are not shown. An entry without one keeps the one it has.</p>
+      <textarea rows="22" aria-label="Channels and models as JSON" spellcheck="false" readonly=${!session.can('owner')} value=${shown} onInput=${(event) => { setText(event.target.value); setProblems(null); }}></textarea>
+      ${problems && (problems.length ? html`<div class="problem-box">${problems.map((problem) => html`<div key=${problem}>${problem}</div>`)}</div>` : html`<div class="outcome">No problem was found.</div>`)}
+      <${Problem} error=${failure} />
+      ${session.can('owner') && html`<div class="row end"><${Button} onClick=${check}>Check<//><${Button} kind="primary" busy=${text === null} onClick=${save}>Save<//></div>`}
+    </div>
+  <//>`;
+}
+
+export function View({ query }) {
+  const tab = query.tab ?? 'tokens';
+  return html`<div class="page">
+    <${Tabs} tabs=${[['tokens', 'Tokens'], ['configuration', 'Configuration']]} chosen=${tab} choose=${(chosen) => refine({ tab: chosen })} />
+    ${tab === 'configuration' ? html`<${Configuration} />` : html`<${Tokens} />`}
+  </div>`;
+}

@@ -1,0 +1,48 @@
+// Moving money: the result stands in the dialog before it is done, and a reference makes a repeat harmless.
+
+import { html, useState } from '../../preact.js';
+import { post } from '../../api.js';
+import { credits, creditsOfMicro } from '../../format.js';
+import { useSession } from '../../load.js';
+import { FormDialog } from '../../ui/dialog.js';
+import { Field } from '../../ui/parts.js';
+import { toast } from '../../ui/toast.js';
+
+/** Kind, title, sign of the change of the balance (0: as typed), and the role it needs. */
+const KINDS = [
+  ['top_up', 'Top up', 1, 'support'], ['gift', 'Gift', 1, 'operator'], ['debit', 'Debit', -1, 'operator'],
+  ['refund', 'Refund of a top-up', -1, 'operator'], ['adjustment', 'Adjustment', 0, 'owner'],
+];
+
+/** Micro-credits of what was typed; nothing when it is not an amount. */
+export function microOf(text) {
+  const match = /^(-?)(\d{1,12})(?:\.(\d{1,6}))?$/.exec(text.trim());
+  if (!match) return null;
+  const micro = BigInt(match[2]) * 1000000n + BigInt((match[3] ?? '').padEnd(6, '0'));
+  return match[1] ? -micro : micro;
+}
+
+export function MoneyDialog({ wallet, close, done }) {
+  const session = useSession();
+  const [kind, setKind] = useState('top_up');
+  const [amount, setAmount] = useState('');
+  // A reference of our own for people who have none; a retry of this dialog sends the same one.
+  const [reference, setReference] = useState(() => `console-${crypto.randomUUID().slice(0, 13)}`);
+  const [, title, sign] = KINDS.find(([id]) => id === kind);
+  const micro = microOf(amount);
+  const valid = micro !== null && micro !== 0n && (sign === 0 || micro > 0n);
+  const after = valid && BigInt(wallet.balance_micro) + BigInt(wallet.gift_balance_micro) + (sign === 0 ? micro : micro * BigInt(sign));
+  const send = async (form) => {
+    await post(`/wallets/${wallet.id}/entries`, { kind, amount: amount.trim(), reference: reference.trim(), note: form.get('note').trim() || undefined });
+    toast(`${title}: ${credits(amount.trim())} credits. The balance is ${creditsOfMicro(after)}.`);
+    done();
+  };
+  return html`<${FormDialog} title=${`${wallet.name}: move money`} action=${title} danger=${sign < 0} send=${send} close=${close} disabled=${!valid || !reference.trim()}>${(error) => html`
+    <div class="form">
+      <${Field} label="What"><select value=${kind} onChange=${(event) => setKind(event.target.value)}>${KINDS.filter(([, , , role]) => session.can(role)).map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select><//>
+      <${Field} label="Amount" hint="Credits, up to six decimals." problem=${amount && !valid ? 'This is not an amount.' : error?.param === 'amount' && error.message}><input autofocus inputmode="decimal" value=${amount} onInput=${(event) => setAmount(event.target.value)} /><//>
+      <${Field} label="Reference" whole hint="The number of the payment or ticket. Sending it again changes nothing." problem=${error?.code === 'reference_conflict' && error.message}><input value=${reference} onInput=${(event) => setReference(event.target.value)} maxlength="200" /><//>
+      <${Field} label="Note" whole><input name="note" maxlength="500" placeholder=${sign < 0 ? 'Why' : 'Optional'} /><//>
+    </div>
+    <div class="outcome">${valid ? html`The balance goes from <strong>${creditsOfMicro(BigInt(wallet.balance_micro) + BigInt(wallet.gift_balance_micro))}</strong> to <strong>${creditsOfMicro(after)}</strong> credits.` : 'Type an amount to see the new balance.'}</div>`}<//>`;
+}

@@ -1,0 +1,99 @@
+// One wallet: balance now and over time, statement, keys, and what can be done with it.
+
+import { html, useState } from '../../preact.js';
+import { get, patch, withQuery } from '../../api.js';
+import { credits, creditsOfMicro, when } from '../../format.js';
+import { useList, useLoad, useSession } from '../../load.js';
+import { address, go, refine } from '../../router.js';
+import { Chart } from '../../ui/chart.js';
+import { FormDialog } from '../../ui/dialog.js';
+import { KeyTable } from '../../ui/key-table.js';
+import { Button, Card, Empty, Facts, Field, Problem, Skeleton, Tabs, Time } from '../../ui/parts.js';
+import { Table } from '../../ui/table.js';
+import { toast } from '../../ui/toast.js';
+import { MoneyDialog } from './money.js';
+
+const KINDS = { top_up: 'Top-up', gift: 'Gift', debit: 'Debit', refund: 'Refund', adjustment: 'Adjustment', settle: 'Charge', release: 'Release', credit_limit: 'Credit line' };
+
+const ENTRY_COLUMNS = [
+  { title: 'Entry', cell: (entry) => html`${KINDS[entry.kind] ?? entry.kind}<span class="sub">${entry.note ?? entry.reference ?? entry.request_id ?? ''}</span>` },
+  { title: 'Amount', number: true, cell: (entry) => credits(entry.amount) },
+  { title: 'Balance after', minor: true, number: true, cell: (entry) => credits(entry.balance_after) },
+  { title: 'By', minor: true, cell: (entry) => entry.actor ?? html`<span class="muted">${entry.key_name ?? entry.key ?? 'gateway'}</span>` },
+  { title: 'Number', minor: true, number: true, cell: (entry) => entry.seq },
+  { title: 'When', number: true, cell: (entry) => html`<${Time} at=${entry.at} />` },
+];
+
+function Statement({ wallet }) {
+  const list = useList(`/wallets/${wallet.id}/entries`, {});
+  const download = (format) => `/admin/v1${withQuery(`/wallets/${wallet.id}/statement`, { format })}`;
+  return html`<${Card} title="Statement" pad=${false} actions=${html`<a class="button small" href=${download('csv')} download>CSV</a><a class="button small" href=${download('json')} download>JSON</a>`}>
+    <${Table} label="Entries" columns=${ENTRY_COLUMNS} list=${list} rowKey=${(entry) => entry.seq} open=${(entry) => entry.request_id && go(['requests', entry.request_id])}
+      empty=${html`<${Empty} title="No entry yet"><p>Top up the wallet; the entry appears here.</p><//>`} /><//>`;
+}
+
+function Keys({ wallet }) {
+  const session = useSession();
+  const list = useList('/keys', { wallet: wallet.id });
+  return html`<${Card} title="Keys" pad=${false} actions=${session.can('operator') && html`<a class="button small" href=${address('keys', { create: 1, wallet: wallet.id })}>Create key</a>`}><${KeyTable} list=${list} /><//>`;
+}
+
+function History({ wallet }) {
+  const { value, error } = useLoad(() => get(`/wallets/${wallet.id}/history`), [wallet.id]);
+  if (error) return html`<${Problem} error=${error} />`;
+  if (!value) return html`<${Skeleton} />`;
+  if (value.data.length < 2) return html`<p class="muted">The chart begins on the wallet's second day.</p>`;
+  return html`<${Chart} label="Balance over time" height=${180} times=${value.data.map((point) => point.at)} series=${[
+    { label: 'balance', color: '--series-1', values: value.data.map((point) => Number(point.balance_micro) / 1e6), value: (number) => creditsOfMicro(Math.round(number * 1e6)) },
+  ]} />`;
+}
+
+function EditDialog({ wallet, close, done }) {
+  const send = async (form) => {
+    await patch(`/wallets/${wallet.id}`, { name: form.get('name').trim(), credit_limit: form.get('credit_limit').trim() || '0' });
+    toast('The wallet was changed.');
+    done();
+  };
+  return html`<${FormDialog} title="Change wallet" action="Save" send=${send} close=${close}>${(error) => html`<div class="form">
+    <${Field} label="Name" whole problem=${error?.param === 'name' && error.message}><input name="name" value=${wallet.name} required /><//>
+    <${Field} label="Credit line" whole hint="How far the wallet may go below zero." problem=${error?.param === 'credit_limit' && error.message}><input name="credit_limit" inputmode="decimal" value=${wallet.credit_limit} /><//>
+  </div>`}<//>`;
+}
+
+function DisableDialog({ wallet, close, done }) {
+  const enabled = wallet.status !== 'active';
+  const send = async () => {
+    await patch(`/wallets/${wallet.id}`, { enabled });
+    toast(enabled ? 'The wallet takes calls again.' : 'The wallet is disabled.');
+    done();
+  };
+  return html`<${FormDialog} title=${enabled ? 'Enable wallet' : 'Disable wallet'} action=${enabled ? 'Enable wallet' : 'Disable wallet'} danger=${!enabled} send=${send} close=${close}>
+    <p>${enabled ? 'Keys of this wallet can make calls again at once.' : `Every call with a key of ${wallet.name} is refused from now on. Calls that run now end and are charged. Nothing is deleted.`}</p><//>`;
+}
+
+export function Wallet({ id, query }) {
+  const session = useSession();
+  const { value: wallet, error, reload } = useLoad(() => get(`/wallets/${encodeURIComponent(id)}`), [id], { every: 10000 });
+  const [dialog, setDialog] = useState(null);
+  if (!wallet) return html`<div class="page">${error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${8} />`}</div>`;
+  const close = () => setDialog(null);
+  const done = () => { close(); reload(); };
+  const tab = query.tab ?? 'statement';
+  return html`<div class="page">
+    <div class="row wrap"><h2 class="grow">${wallet.name} <span class="muted mono">${wallet.id}</span></h2>
+      ${session.can('support') && html`<${Button} kind="primary" onClick=${() => setDialog('money')}>Top up<//>`}
+      ${session.can('operator') && html`<${Button} onClick=${() => setDialog('edit')}>Change<//><${Button} onClick=${() => setDialog('disable')}>${wallet.status === 'active' ? 'Disable' : 'Enable'}<//>`}</div>
+    <div class="columns wide-first">
+      <${Card} title="Balance over time"><${History} wallet=${wallet} /><//>
+      <${Card} title="Now"><div class="figure bare"><span class="name">Available</span><span><span class="value">${credits(wallet.total_available)}</span><span class="unit">credits</span></span></div>
+        <${Facts} rows=${[['Balance', credits(wallet.balance)], ['Gift', credits(wallet.gift_balance)], ['Frozen by open calls', credits(wallet.frozen)],
+          ['Credit line', `${credits(wallet.credit_used)} of ${credits(wallet.credit_limit)} used`], ['Spent today', credits(wallet.spent_today)], ['Spent this month', credits(wallet.spent_this_month)],
+          ['Created', when(wallet.created_at)]]} /><//>
+    </div>
+    <${Tabs} tabs=${[['statement', 'Statement'], ['keys', 'Keys']]} chosen=${tab} choose=${(chosen) => refine({ tab: chosen })} />
+    ${tab === 'keys' ? html`<${Keys} wallet=${wallet} />` : html`<${Statement} key=${wallet.balance_micro} wallet=${wallet} />`}
+    ${dialog === 'money' && html`<${MoneyDialog} wallet=${wallet} close=${close} done=${done} />`}
+    ${dialog === 'edit' && html`<${EditDialog} wallet=${wallet} close=${close} done=${done} />`}
+    ${dialog === 'disable' && html`<${DisableDialog} wallet=${wallet} close=${close} done=${done} />`}
+  </div>`;
+}

@@ -1,0 +1,38 @@
+// Addresses of the console: `#/wallets/wal_1?tab=keys`. Every state of a page has one.
+
+import { useEffect, useState } from './preact.js';
+
+export function read(hash = location.hash) {
+  const [path, query = ''] = hash.replace(/^#\/?/, '').split('?');
+  const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
+  return { page: parts[0] ?? 'overview', rest: parts.slice(1), query: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+/** The address of a page. */
+export function address(parts, query = {}) {
+  const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const path = [parts].flat().map(encodeURIComponent).join('/');
+  return `#/${path}${pairs.length ? `?${new URLSearchParams(pairs)}` : ''}`;
+}
+
+export function go(parts, query) {
+  location.hash = address(parts, query);
+}
+
+/** Changes the query of the present address without a step in the history. */
+export function refine(change) {
+  const { page, rest, query } = read();
+  history.replaceState(null, '', address([page, ...rest], { ...query, ...change }));
+  window.dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
+/** The present address, kept current. */
+export function useRoute() {
+  const [route, setRoute] = useState(read());
+  useEffect(() => {
+    const update = () => setRoute(read());
+    window.addEventListener('hashchange', update);
+    return () => window.removeEventListener('hashchange', update);
+  }, []);
+  return route;
+}

@@ -1,0 +1,48 @@
+// Dialogs: a form that sends something, and a question before a dangerous step.
+
+import { html, useEffect, useRef, useState } from '../preact.js';
+import { Button, Problem } from './parts.js';
+
+/** A modal box; `close` is called by Esc, by the cross and by a click outside of it. */
+export function Dialog({ title, close, children, className = '' }) {
+  const box = useRef(null);
+  useEffect(() => {
+    const dialog = box.current;
+    dialog.showModal();
+    const cancel = (event) => { event.preventDefault(); close(); };
+    dialog.addEventListener('cancel', cancel);
+    return () => { dialog.removeEventListener('cancel', cancel); if (dialog.open) dialog.close(); };
+  }, []);
+  const outside = (event) => { if (event.target === box.current) close(); };
+  return html`<dialog ref=${box} class=${className} aria-label=${title} onMouseDown=${outside}>
+    ${title && html`<header><h2>${title}</h2><${Button} kind="plain" icon="close" aria-label="Close" onClick=${close} /></header>`}
+    ${children}
+  </dialog>`;
+}
+
+/** A dialog around a form. `send` does the work; what it throws is shown and the form stays. */
+export function FormDialog({ title, action, danger, send, close, children, disabled }) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(null);
+  const submit = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await send(new FormData(event.target));
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return html`<${Dialog} title=${title} close=${close}>
+    <form onSubmit=${submit}>
+      <div class="body">${typeof children === 'function' ? children(error) : children}<${Problem} error=${error} /></div>
+      <footer>
+        <${Button} onClick=${close}>Cancel<//>
+        <${Button} type="submit" kind=${danger ? 'danger' : 'primary'} busy=${busy || disabled}>${action}<//>
+      </footer>
+    </form>
+  <//>`;
+}

@@ -1,0 +1,115 @@
+// The small parts that every page is made of.
+
+import { html, useEffect, useRef, useState } from '../preact.js';
+import { ago, whenExactly } from '../format.js';
+import { Icon } from './icon.js';
+
+/** A button; `kind` is `primary`, `danger` or `plain`. */
+export function Button({ kind = '', icon, small, busy, children, ...rest }) {
+  const bare = icon && !children;
+  return html`<button type="button" class="button ${kind} ${small ? 'small' : ''} ${bare ? 'icon-only' : ''}" disabled=${busy} ...${rest}>
+    ${icon && html`<${Icon} name=${icon} />`}${children}
+  </button>`;
+}
+
+/** A label with its control, a hint and what is wrong with it. */
+export function Field({ label, hint, problem, whole, children }) {
+  return html`<label class="field ${whole ? 'whole' : ''}">
+    <span class="label">${label}</span>${children}
+    ${problem ? html`<span class="problem" role="alert">${problem}</span>` : hint && html`<span class="hint">${hint}</span>`}
+  </label>`;
+}
+
+/** A word with a colour: `good`, `warn`, `bad` or none. */
+export function Badge({ tone = '', children }) {
+  return html`<span class="badge ${tone}">${children}</span>`;
+}
+
+/** How long ago something was, with both exact times on hover. */
+export function Time({ at }) {
+  if (at === null || at === undefined) return html`<span class="muted">never</span>`;
+  return html`<time class="nowrap" datetime=${new Date(at).toISOString()} title=${whenExactly(at)}>${ago(at)}</time>`;
+}
+
+export function Card({ title, actions, children, pad = true }) {
+  return html`<section class="card">
+    ${title && html`<header><h2>${title}</h2>${actions}</header>`}
+    ${pad ? html`<div class="body">${children}</div>` : children}
+  </section>`;
+}
+
+/** A page or list without content says how to fill it. */
+export function Empty({ title, children }) {
+  return html`<div class="empty"><h3>${title}</h3>${children}</div>`;
+}
+
+/** An error of the admin API: what happened and what to do. */
+export function Problem({ error, retry }) {
+  if (!error) return null;
+  return html`<div class="problem-box row wrap" role="alert">
+    <span class="grow">${error.message}${error.requestId && html` <span class="mono">(${error.requestId})</span>`}</span>
+    ${retry && html`<${Button} small onClick=${retry}>Try again<//>`}
+  </div>`;
+}
+
+/** Lines in place of a value that is being fetched. */
+export function Skeleton({ lines = 3 }) {
+  return html`<div class="stack tight" aria-busy="true">${Array.from({ length: lines }, (_, line) => html`<div key=${line} class="skeleton"></div>`)}</div>`;
+}
+
+/** Facts as names and values. */
+export function Facts({ rows }) {
+  return html`<dl class="facts">${rows.filter((row) => row && row[1] !== undefined && row[1] !== null && row[1] !== '')
+    .map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}
+
+/** How much of a limit is used, or with `progress` how far something is. */
+export function Bar({ part, whole, label, progress }) {
+  const share = whole > 0 ? Math.min(1, Math.max(0, part / whole)) : 0;
+  const tone = progress ? '' : share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : '';
+  const fill = useRef(null);
+  useEffect(() => { fill.current.style.width = `${share * 100}%`; }, [share]);
+  return html`<div class="bar ${tone}" role="meter" aria-label=${label} aria-valuemin="0" aria-valuemax="100" aria-valuenow=${Math.round(share * 100)}><span ref=${fill}></span></div>`;
+}
+
+/** A text with a button that copies it. */
+export function Code({ text }) {
+  return html`<div class="code"><pre tabindex="0">${text}</pre><${CopyButton} text=${text} /></div>`;
+}
+
+export function CopyButton({ text, label = 'Copy' }) {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setDone(true);
+    setTimeout(() => setDone(false), 1500);
+  };
+  return html`<${Button} small icon=${done ? 'check' : 'copy'} onClick=${copy}>${done ? 'Copied' : label}<//>`;
+}
+
+/** A secret that is shown once. */
+export function Secret({ text }) {
+  return html`<div class="secret"><code>${text}</code><${CopyButton} text=${text} /></div>`;
+}
+
+/** Tabs: `tabs` are pairs of an id and a title. */
+export function Tabs({ tabs, chosen, choose }) {
+  return html`<div class="tabs" role="tablist">${tabs.map(([id, title]) => html`
+    <button key=${id} type="button" role="tab" aria-selected=${id === chosen} onClick=${() => choose(id)}>${title}</button>`)}</div>`;
+}
+
+/** JSON as a tree; long arrays and deep objects start closed. */
+export function Json({ value, name, depth = 0 }) {
+  const key = name !== undefined && html`<span class="key">${name}</span>: `;
+  if (value === null || typeof value !== 'object') {
+    const kind = typeof value === 'string' ? 'string' : 'literal';
+    return html`<div class="json mono">${key}<span class=${kind}>${JSON.stringify(value)}</span></div>`;
+  }
+  const entries = Object.entries(value);
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  if (!entries.length) return html`<div class="json mono">${key}${open}${close}</div>`;
+  return html`<details class="json mono" open=${depth < 2 && entries.length < 40}>
+    <summary>${key}${open}<span class="muted"> ${entries.length} </span>${close}</summary>
+    <div>${entries.map(([child, inner]) => html`<${Json} key=${child} name=${child} value=${inner} depth=${depth + 1} />`)}</div>
+  </details>`;
+}

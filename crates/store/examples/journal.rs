@@ -185,23 +185,29 @@ async fn admissions(store: &Store, key: &KeyRow) -> Duration {
 
 async fn funded(store: &Store) -> KeyRow {
     let wallet = store
-        .create_wallet(NewWallet {
-            name: format!("measured {}", WalletId::random()),
-            balance: Micro::new(1_000_000_000),
-            gift: Micro::ZERO,
-            credit_limit: Micro::ZERO,
-        })
+        .create_wallet(
+            NewWallet {
+                name: format!("measured {}", WalletId::random()),
+                balance: Micro::new(1_000_000_000),
+                gift: Micro::ZERO,
+                credit_limit: Micro::ZERO,
+            },
+            &store::Actor::cli("test"),
+        )
         .await
         .unwrap();
     let secret = KeyId::random().to_string();
     store
-        .create_key(NewKey {
-            wallet: wallet.id,
-            name: None,
-            digest: Digest::of(secret.as_bytes()),
-            shown_prefix: secret[..8].to_owned(),
-            limits: KeyLimits::default(),
-        })
+        .create_key(
+            NewKey {
+                wallet: wallet.id,
+                name: None,
+                digest: Digest::of(secret.as_bytes()),
+                shown_prefix: secret[..8].to_owned(),
+                limits: KeyLimits::default(),
+            },
+            &store::Actor::cli("test"),
+        )
         .await
         .unwrap()
 }

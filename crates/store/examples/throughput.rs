@@ -139,12 +139,15 @@ async fn accounts(store: &Store, count: usize) -> Vec<KeyRow> {
             let balance = Micro::new(1_000_000_000_000);
             let (gift, credit_limit) = (Micro::ZERO, Micro::ZERO);
             let wallet = store
-                .create_wallet(NewWallet {
-                    name: format!("w{n}"),
-                    balance,
-                    gift,
-                    credit_limit,
-                })
+                .create_wallet(
+                    NewWallet {
+                        name: format!("w{n}"),
+                        balance,
+                        gift,
+                        credit_limit,
+                    },
+                    &store::Actor::cli("test"),
+                )
                 .await
                 .unwrap();
             let digest = Digest::of(KeyId::random().to_string().as_bytes());
@@ -160,7 +163,10 @@ async fn accounts(store: &Store, count: usize) -> Vec<KeyRow> {
                 shown_prefix: "sk-tg-ab".to_owned(),
                 limits,
             };
-            store.create_key(new).await.unwrap()
+            store
+                .create_key(new, &store::Actor::cli("test"))
+                .await
+                .unwrap()
         });
         if making.len() >= 1_000 {
             keys.push(making.join_next().await.unwrap().unwrap());

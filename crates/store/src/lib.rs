@@ -43,6 +43,9 @@ pub use media::{
 pub use queue::command::Admitted;
 pub use queue::durable::Durable;
 pub use records::accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
+pub use records::audit::{
+    AUDIT_ROWS_MAX, Actor, AuditPlace, AuditQuery, AuditRow, Role, UnknownRole,
+};
 pub use records::call::{Admit, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
 pub use records::entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,

@@ -16,6 +16,7 @@ use crate::queue::command::Admitted;
 use crate::queue::command::{Change, Command, Credit, KeyEdit, Reply, WalletChange};
 use crate::queue::durable::Durable;
 use crate::records::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::audit::{Actor, AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close, Extend, SessionStep};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, HoldId, KeyId, PriceVersion, WalletId};
@@ -160,15 +161,20 @@ impl Store {
     }
 }
 
-/// Wallets and keys. Changes are durable when they return.
+/// Wallets and keys. Changes are durable when they return, together with the row of the audit that names the actor.
 impl Store {
     /// Creates a wallet. Its initial amounts are booked as entries.
-    pub async fn create_wallet(&self, new: NewWallet) -> Result<WalletRow, StoreError> {
+    pub async fn create_wallet(
+        &self,
+        new: NewWallet,
+        actor: &Actor,
+    ) -> Result<WalletRow, StoreError> {
         let id = WalletId::random();
         self.change(|reply| Change::CreateWallet {
             id,
             new,
             now: clock::now(),
+            actor: Box::new(actor.clone()),
             reply,
         })
         .await
@@ -190,8 +196,10 @@ impl Store {
         wallet: WalletId,
         amount: Micro,
         note: &str,
+        actor: &Actor,
     ) -> Result<WalletRow, StoreError> {
-        self.credit(wallet, Credit::TopUp, amount, note).await
+        self.credit(wallet, Credit::TopUp, amount, note, actor)
+            .await
     }
 
     /// Adds gift credits, which never repay debt.
@@ -200,8 +208,9 @@ impl Store {
         wallet: WalletId,
         amount: Micro,
         note: &str,
+        actor: &Actor,
     ) -> Result<WalletRow, StoreError> {
-        self.credit(wallet, Credit::Gift, amount, note).await
+        self.credit(wallet, Credit::Gift, amount, note, actor).await
     }
 
     /// Sets the credit line. Debt beyond it stays.
@@ -209,8 +218,9 @@ impl Store {
         &self,
         wallet: WalletId,
         limit: Micro,
+        actor: &Actor,
     ) -> Result<WalletRow, StoreError> {
-        self.change_wallet(wallet, WalletChange::CreditLimit(limit))
+        self.change_wallet(wallet, WalletChange::CreditLimit(limit), actor)
             .await
     }
 
@@ -219,18 +229,20 @@ impl Store {
         &self,
         wallet: WalletId,
         status: WalletStatus,
+        actor: &Actor,
     ) -> Result<WalletRow, StoreError> {
-        self.change_wallet(wallet, WalletChange::Status(status))
+        self.change_wallet(wallet, WalletChange::Status(status), actor)
             .await
     }
 
     /// Creates a key of a wallet.
-    pub async fn create_key(&self, new: NewKey) -> Result<KeyRow, StoreError> {
+    pub async fn create_key(&self, new: NewKey, actor: &Actor) -> Result<KeyRow, StoreError> {
         let id = KeyId::random();
         self.change(|reply| Change::CreateKey {
             id,
             new,
             now: clock::now(),
+            actor: Box::new(actor.clone()),
             reply,
         })
         .await
@@ -247,13 +259,23 @@ impl Store {
     }
 
     /// Changes a key's name and limits, effective at the next admission.
-    pub async fn update_key(&self, key: KeyId, change: KeyChange) -> Result<KeyRow, StoreError> {
-        self.change_key(key, KeyEdit::Limits(change)).await
+    pub async fn update_key(
+        &self,
+        key: KeyId,
+        change: KeyChange,
+        actor: &Actor,
+    ) -> Result<KeyRow, StoreError> {
+        self.change_key(key, KeyEdit::Limits(change), actor).await
     }
 
     /// Allows or stops calls with this key.
-    pub async fn set_key_enabled(&self, key: KeyId, enabled: bool) -> Result<KeyRow, StoreError> {
-        self.change_key(key, KeyEdit::Enabled(enabled)).await
+    pub async fn set_key_enabled(
+        &self,
+        key: KeyId,
+        enabled: bool,
+        actor: &Actor,
+    ) -> Result<KeyRow, StoreError> {
+        self.change_key(key, KeyEdit::Enabled(enabled), actor).await
     }
 
     async fn credit(
@@ -262,6 +284,7 @@ impl Store {
         credit: Credit,
         amount: Micro,
         note: &str,
+        actor: &Actor,
     ) -> Result<WalletRow, StoreError> {
         let note = note.to_owned();
         let change = WalletChange::Credit {
@@ -269,26 +292,46 @@ impl Store {
             amount,
             note,
         };
-        self.change_wallet(wallet, change).await
+        self.change_wallet(wallet, change, actor).await
     }
 
     async fn change_wallet(
         &self,
         wallet: WalletId,
         change: WalletChange,
+        actor: &Actor,
     ) -> Result<WalletRow, StoreError> {
         let now = clock::now();
+        let actor = Box::new(actor.clone());
         self.change(|reply| Change::Wallet {
             wallet,
             change,
             now,
+            actor,
             reply,
         })
         .await
     }
 
-    async fn change_key(&self, key: KeyId, edit: KeyEdit) -> Result<KeyRow, StoreError> {
-        self.change(|reply| Change::Key { key, edit, reply }).await
+    async fn change_key(
+        &self,
+        key: KeyId,
+        edit: KeyEdit,
+        actor: &Actor,
+    ) -> Result<KeyRow, StoreError> {
+        self.change(|reply| Change::Key {
+            key,
+            edit,
+            now: clock::now(),
+            actor: Box::new(actor.clone()),
+            reply,
+        })
+        .await
+    }
+
+    /// Rows of the audit, newest first.
+    pub async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditRow>, StoreError> {
+        on!(self, backend => backend.audit(query).await)
     }
 
     async fn change<T>(&self, change: impl FnOnce(Reply<T>) -> Change) -> Result<T, StoreError> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use store::Store;
+use store::{Actor, Store};
 
 use super::terminal::{CommandError, Output};
 use crate::config::{self, Config};
@@ -76,4 +76,11 @@ impl Context {
             .clone()
             .unwrap_or_else(|| Path::new(CONFIG_FILE).to_owned())
     }
+}
+
+/// Who makes the changes of a command: the user of the operating system, as the login has named them.
+pub(super) fn actor() -> Actor {
+    let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
+    let user = name("USER").or_else(|| name("LOGNAME"));
+    Actor::cli(user.as_deref().unwrap_or("unknown"))
 }

@@ -23,6 +23,25 @@ macro_rules! as_text {
     };
 }
 
+/// A value that is stored as its word.
+macro_rules! by_word {
+    ($name:ident) => {
+        impl<'a> tokio_postgres::types::FromSql<'a> for $name {
+            fn from_sql(
+                ty: &tokio_postgres::types::Type,
+                raw: &'a [u8],
+            ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+                Ok(<&str>::from_sql(ty, raw)?.parse()?)
+            }
+
+            fn accepts(ty: &tokio_postgres::types::Type) -> bool {
+                <&str as tokio_postgres::types::FromSql>::accepts(ty)
+            }
+        }
+    };
+}
+pub(crate) use by_word;
+
 as_text!(WalletId);
 as_text!(KeyId);
 as_text!(TaskId);

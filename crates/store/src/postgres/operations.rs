@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::backend::{HEALTHY_WITHIN, Postgres};
 use super::background::runtime;
 use super::journal;
-use super::reads::{accounts as lookups, entries, verify};
+use super::reads::{accounts as lookups, audit, entries, verify};
 use super::tasks::{self};
 use crate::cache::IdHasher;
 use crate::chain::WalletHead;
@@ -17,6 +17,7 @@ use crate::postgres::connection::connect::Role;
 use crate::queue::command::{Change, Command};
 use crate::queue::command_queue::{CommandQueue, PushError};
 use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::records::audit::{AuditQuery, AuditRow};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, KeyId, WalletId};
 use crate::records::journal::{JournalEntry, JournalQuery, JournalRow};
@@ -201,6 +202,12 @@ impl Postgres {
 
     pub(crate) async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
         self.reads.search(tasks::channels).await
+    }
+
+    pub(crate) async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditRow>, StoreError> {
+        self.reads
+            .search(move |on| audit::audit(on, query.clone()))
+            .await
     }
 
     pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {

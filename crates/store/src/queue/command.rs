@@ -9,6 +9,7 @@ use super::command_queue::CommandQueue;
 use super::durable::Durable;
 use crate::error::{AdmitError, StoreError};
 use crate::records::accounts::{KeyChange, KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::audit::Actor;
 use crate::records::call::{Admit, Close, End, Extend, IfLost, SessionStep};
 use crate::records::ids::{HoldId, KeyId, PriceVersion, WalletId};
 use crate::records::task::{
@@ -84,30 +85,36 @@ pub(crate) struct OldTasks {
     pub(crate) now: UnixMs,
 }
 
-/// An administrative change.
+/// A change that somebody asked for, written in one transaction with the row of the audit that tells of it, or a
+/// price version, which the server stores by itself.
 #[derive(Debug)]
 pub(crate) enum Change {
     CreateWallet {
         id: WalletId,
         new: NewWallet,
         now: UnixMs,
+        actor: Box<Actor>,
         reply: Reply<WalletRow>,
     },
     Wallet {
         wallet: WalletId,
         change: WalletChange,
         now: UnixMs,
+        actor: Box<Actor>,
         reply: Reply<WalletRow>,
     },
     CreateKey {
         id: KeyId,
         new: NewKey,
         now: UnixMs,
+        actor: Box<Actor>,
         reply: Reply<KeyRow>,
     },
     Key {
         key: KeyId,
         edit: KeyEdit,
+        now: UnixMs,
+        actor: Box<Actor>,
         reply: Reply<KeyRow>,
     },
     PriceVersion {

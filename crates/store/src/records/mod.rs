@@ -1,6 +1,7 @@
 //! The values that callers pass to the store and read back from it.
 
 pub(crate) mod accounts;
+pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod columns;
 pub(crate) mod entries;

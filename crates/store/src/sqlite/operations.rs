@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::backend::{HEALTHY_WITHIN, Sqlite};
 use super::journal;
-use super::reads::{accounts as lookups, entries};
+use super::reads::{accounts as lookups, audit, entries};
 use super::tasks::lookups as task_looks;
 use crate::chain::WalletHead;
 use crate::error::{AdmitError, StoreError};
@@ -15,6 +15,7 @@ use crate::queue::command::Admitted;
 use crate::queue::command::Command;
 use crate::queue::command_queue::PushError;
 use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::records::audit::{AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, KeyId, WalletId};
@@ -120,6 +121,10 @@ impl Sqlite {
 
     pub(crate) async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
         self.reads.run(move |on| entries::entries(on, &query)).await
+    }
+
+    pub(crate) async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditRow>, StoreError> {
+        self.reads.run(move |on| audit::audit(on, &query)).await
     }
 
     pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {

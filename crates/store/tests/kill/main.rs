@@ -333,24 +333,30 @@ async fn fund(scene: &Scene) -> KeyId {
     let (gift, credit_limit) = (Micro::ZERO, Micro::ZERO);
     let balance = Micro::new(1_000_000_000_000);
     let wallet = store
-        .create_wallet(NewWallet {
-            name: "acme".to_owned(),
-            balance,
-            gift,
-            credit_limit,
-        })
+        .create_wallet(
+            NewWallet {
+                name: "acme".to_owned(),
+                balance,
+                gift,
+                credit_limit,
+            },
+            &store::Actor::cli("test"),
+        )
         .await
         .unwrap();
     let (digest, shown_prefix) = (Digest::of(b"secret"), "sk-tg-se".to_owned());
     let limits = KeyLimits::default();
     store
-        .create_key(NewKey {
-            wallet: wallet.id,
-            name: None,
-            digest,
-            shown_prefix,
-            limits,
-        })
+        .create_key(
+            NewKey {
+                wallet: wallet.id,
+                name: None,
+                digest,
+                shown_prefix,
+                limits,
+            },
+            &store::Actor::cli("test"),
+        )
         .await
         .unwrap()
         .id

@@ -6,7 +6,8 @@ use store::{
 };
 
 use crate::place::{
-    CARD, LONG_AGO, NOW, Place, admit, assert_clean, credits, funded, key, price, settled, wallet,
+    CARD, LONG_AGO, NOW, Place, actor, admit, assert_clean, credits, funded, key, price, settled,
+    wallet,
 };
 
 pub(crate) async fn a_new_wallet_begins_with_entries(place: &Place) {
@@ -17,7 +18,7 @@ pub(crate) async fn a_new_wallet_begins_with_entries(place: &Place) {
         gift: credits(5),
         credit_limit: credits(50),
     };
-    let row = store.create_wallet(new).await.unwrap();
+    let row = store.create_wallet(new, &actor()).await.unwrap();
     assert!(row.is_active());
     let found = store.wallets().await.unwrap();
     assert_eq!(found.len(), 1);
@@ -67,11 +68,11 @@ pub(crate) async fn what_people_set_of_a_wallet_stays_beside_what_calls_change(p
     let key = funded(&store, credits(10)).await;
     let admitted = admit(&store, &key, credits(2)).await.unwrap();
     store
-        .set_credit_limit(key.wallet, credits(7))
+        .set_credit_limit(key.wallet, credits(7), &actor())
         .await
         .unwrap();
     store
-        .set_wallet_status(key.wallet, WalletStatus::Disabled)
+        .set_wallet_status(key.wallet, WalletStatus::Disabled, &actor())
         .await
         .unwrap();
     store.close(settled(admitted.hold, price(&store).await, 2_000_000));
@@ -92,7 +93,7 @@ pub(crate) async fn a_top_up_repays_credit_first_and_a_gift_never_does(place: &P
     let store = place.open();
     let key = funded(&store, credits(1)).await;
     store
-        .set_credit_limit(key.wallet, credits(10))
+        .set_credit_limit(key.wallet, credits(10), &actor())
         .await
         .unwrap();
     let version = price(&store).await;
@@ -104,13 +105,16 @@ pub(crate) async fn a_top_up_repays_credit_first_and_a_gift_never_does(place: &P
         (Micro::ZERO, credits(3))
     );
 
-    let row = store.gift(key.wallet, credits(2), "sorry").await.unwrap();
+    let row = store
+        .gift(key.wallet, credits(2), "sorry", &actor())
+        .await
+        .unwrap();
     assert_eq!(
         (row.wallet.gift_balance, row.wallet.credit_used),
         (credits(2), credits(3))
     );
     let row = store
-        .top_up(key.wallet, credits(5), "invoice 7")
+        .top_up(key.wallet, credits(5), "invoice 7", &actor())
         .await
         .unwrap();
     assert_eq!(
@@ -130,47 +134,51 @@ pub(crate) async fn senseless_changes_are_refused_and_change_nothing(place: &Pla
         credit_limit: Micro::ZERO,
     };
     assert!(matches!(
-        store.create_wallet(new("acme", credits(1))).await,
+        store.create_wallet(new("acme", credits(1)), &actor()).await,
         Err(StoreError::Taken { .. })
     ));
     for name in ["", "   ", "a\nb", "wal_lookalike", &"x".repeat(201)] {
         assert!(
             matches!(
-                store.create_wallet(new(name, credits(1))).await,
+                store.create_wallet(new(name, credits(1)), &actor()).await,
                 Err(StoreError::Invalid(_))
             ),
             "{name}"
         );
     }
     assert!(matches!(
-        store.create_wallet(new("minus", credits(-1))).await,
+        store
+            .create_wallet(new("minus", credits(-1)), &actor())
+            .await,
         Err(StoreError::Overflow)
     ));
     for amount in [Micro::ZERO, credits(-1)] {
         assert!(matches!(
-            store.top_up(row.id, amount, "").await,
+            store.top_up(row.id, amount, "", &actor()).await,
             Err(StoreError::Invalid(_))
         ));
         assert!(matches!(
-            store.gift(row.id, amount, "").await,
+            store.gift(row.id, amount, "", &actor()).await,
             Err(StoreError::Invalid(_))
         ));
     }
     assert!(matches!(
-        store.top_up(row.id, Micro::MAX, "").await,
+        store.top_up(row.id, Micro::MAX, "", &actor()).await,
         Err(StoreError::Overflow)
     ));
     assert!(matches!(
-        store.set_credit_limit(row.id, credits(-1)).await,
+        store.set_credit_limit(row.id, credits(-1), &actor()).await,
         Err(StoreError::Overflow)
     ));
     assert!(matches!(
-        store.top_up(WalletId::random(), credits(1), "").await,
+        store
+            .top_up(WalletId::random(), credits(1), "", &actor())
+            .await,
         Err(StoreError::NotFound { .. })
     ));
     assert!(matches!(
         store
-            .update_key(KeyId::random(), KeyChange::default())
+            .update_key(KeyId::random(), KeyChange::default(), &actor())
             .await,
         Err(StoreError::NotFound { .. })
     ));
@@ -200,9 +208,9 @@ pub(crate) async fn a_key_is_found_by_its_digest_alone(place: &Place) {
         shown_prefix: "sk-tg-se".to_owned(),
         limits,
     };
-    let row = store.create_key(new.clone()).await.unwrap();
+    let row = store.create_key(new.clone(), &actor()).await.unwrap();
     assert!(matches!(
-        store.create_key(new).await,
+        store.create_key(new, &actor()).await,
         Err(StoreError::Taken { .. })
     ));
 
@@ -219,7 +227,10 @@ pub(crate) async fn a_key_is_found_by_its_digest_alone(place: &Place) {
             .is_none()
     );
 
-    store.set_key_enabled(row.id, false).await.unwrap();
+    store
+        .set_key_enabled(row.id, false, &actor())
+        .await
+        .unwrap();
     assert!(!store.key_by_digest(&digest).await.unwrap().unwrap().enabled);
     let found = store.find_key(&row.id).await.unwrap().unwrap();
     assert_eq!(
@@ -252,7 +263,7 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
         name: Some(Some("tight".to_owned())),
         ..KeyChange::default()
     };
-    let changed = store.update_key(key.id, change).await.unwrap();
+    let changed = store.update_key(key.id, change, &actor()).await.unwrap();
     assert_eq!(
         (changed.key.limit, changed.name.as_deref()),
         (Some(credits(1)), Some("tight"))
@@ -265,7 +276,7 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
         expires_at: Some(Some(LONG_AGO)),
         ..KeyChange::default()
     };
-    let changed = store.update_key(key.id, change).await.unwrap();
+    let changed = store.update_key(key.id, change, &actor()).await.unwrap();
     assert_eq!(
         (changed.key.limit, changed.name.as_deref()),
         (None, Some("tight"))
@@ -277,30 +288,36 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
         expires_at: Some(None),
         ..KeyChange::default()
     };
-    store.update_key(key.id, change).await.unwrap();
-    store.set_key_enabled(key.id, false).await.unwrap();
+    store.update_key(key.id, change, &actor()).await.unwrap();
+    store
+        .set_key_enabled(key.id, false, &actor())
+        .await
+        .unwrap();
     let refused = refusal(admit(&store, &key, credits(2)).await);
     assert_eq!(refused, no(Refusal::KeyDisabled));
 
-    store.set_key_enabled(key.id, true).await.unwrap();
+    store.set_key_enabled(key.id, true, &actor()).await.unwrap();
     store
-        .set_wallet_status(row.id, WalletStatus::Disabled)
+        .set_wallet_status(row.id, WalletStatus::Disabled, &actor())
         .await
         .unwrap();
     let refused = refusal(admit(&store, &key, credits(2)).await);
     assert_eq!(refused, no(Refusal::WalletDisabled));
 
     store
-        .set_wallet_status(row.id, WalletStatus::Active)
+        .set_wallet_status(row.id, WalletStatus::Active, &actor())
         .await
         .unwrap();
     let admitted = admit(&store, &key, credits(2)).await.unwrap();
     // Admitted calls settle as usual, whatever happened to wallet and key meanwhile.
     store
-        .set_wallet_status(row.id, WalletStatus::Disabled)
+        .set_wallet_status(row.id, WalletStatus::Disabled, &actor())
         .await
         .unwrap();
-    store.set_key_enabled(key.id, false).await.unwrap();
+    store
+        .set_key_enabled(key.id, false, &actor())
+        .await
+        .unwrap();
     store.close(settled(admitted.hold, price(&store).await, 500_000));
     let (wallet, key) = store.balance(&key.id).await.unwrap();
     assert_eq!(

@@ -7,7 +7,7 @@ use store::{
 };
 
 use crate::place::{
-    LONG_AGO, NOW, Place, admission, admit, ask, assert_clean, credits, funded, key, price,
+    LONG_AGO, NOW, Place, actor, admission, admit, ask, assert_clean, credits, funded, key, price,
     released, settled, wallet,
 };
 
@@ -92,12 +92,15 @@ pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
         ..KeyChange::default()
     };
     store
-        .update_key(key.id, expiry(Some(LONG_AGO)))
+        .update_key(key.id, expiry(Some(LONG_AGO)), &actor())
         .await
         .unwrap();
     let late = store.admit(with(credits(1), 0)).await;
     assert_eq!(refusal(late), Refusal::KeyExpired);
-    store.update_key(key.id, expiry(None)).await.unwrap();
+    store
+        .update_key(key.id, expiry(None), &actor())
+        .await
+        .unwrap();
     // A key of another wallet is not a key of this one.
     let other = funded(&store, credits(10)).await;
     let mut crossed = with(credits(1), 0);

@@ -9,7 +9,7 @@ use store::{
 };
 
 use crate::place::{
-    NOW, Place, admit, assert_clean, credits, key, price, released, settled, wallet,
+    NOW, Place, actor, admit, assert_clean, credits, key, price, released, settled, wallet,
 };
 
 /// Two wallets: `a` with an entry of every kind and an open hold, `b` with a settled call.
@@ -21,14 +21,26 @@ async fn history(store: &Store) -> KeyRow {
         gift: credits(1),
         credit_limit: credits(5),
     };
-    let first = store.create_wallet(new).await.unwrap().id;
+    let first = store.create_wallet(new, &actor()).await.unwrap().id;
     let key_a = key(store, first, KeyLimits::default()).await;
-    store.top_up(first, credits(2), "one").await.unwrap();
-    store.top_up(first, credits(3), "two").await.unwrap();
-    store.gift(first, credits(1), "").await.unwrap();
-    store.set_credit_limit(first, credits(7)).await.unwrap();
+    store
+        .top_up(first, credits(2), "one", &actor())
+        .await
+        .unwrap();
+    store
+        .top_up(first, credits(3), "two", &actor())
+        .await
+        .unwrap();
+    store.gift(first, credits(1), "", &actor()).await.unwrap();
+    store
+        .set_credit_limit(first, credits(7), &actor())
+        .await
+        .unwrap();
     for status in [WalletStatus::Disabled, WalletStatus::Active] {
-        store.set_wallet_status(first, status).await.unwrap();
+        store
+            .set_wallet_status(first, status, &actor())
+            .await
+            .unwrap();
     }
     let calls = [
         admit(store, &key_a, credits(1)).await.unwrap().hold,
@@ -79,7 +91,10 @@ async fn history(store: &Store) -> KeyRow {
     let call = admit(store, &key_b, credits(1)).await.unwrap().hold;
     store.close(settled(call, version, 600_000));
     store.flush().await.unwrap();
-    store.top_up(first, credits(1), "last").await.unwrap();
+    store
+        .top_up(first, credits(1), "last", &actor())
+        .await
+        .unwrap();
     assert_clean(store).await;
     key_a
 }
@@ -250,7 +265,7 @@ pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
 
     // Later entries and wallets change nothing about the noted heads.
     store
-        .top_up(key_a.wallet, credits(1), "later")
+        .top_up(key_a.wallet, credits(1), "later", &actor())
         .await
         .unwrap();
     wallet(&store, "c", Micro::ZERO).await;
@@ -323,7 +338,7 @@ pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(p
     place.tamper(stopped);
     let store = place.open();
     store
-        .top_up(key_a.wallet, credits(1), "more")
+        .top_up(key_a.wallet, credits(1), "more", &actor())
         .await
         .unwrap();
     let report = store.verify_with(heads).await.unwrap();
@@ -341,13 +356,13 @@ pub(crate) async fn server_and_commands_write_one_chain(place: &Place) {
         let call = admit(&store, &key_a, credits(1)).await.unwrap();
         store.close(settled(call.hold, version, 100_000 + round));
         command
-            .top_up(first.id, credits(1), "beside")
+            .top_up(first.id, credits(1), "beside", &actor())
             .await
             .unwrap();
         let call = admit(&store, &key_a, credits(1)).await.unwrap();
         store.close(released(call.hold));
         command
-            .set_credit_limit(first.id, credits(1))
+            .set_credit_limit(first.id, credits(1), &actor())
             .await
             .unwrap();
     }

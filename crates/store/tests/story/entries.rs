@@ -5,7 +5,7 @@ use store::EntryKind::{CreditLimit, Gift, Released, Settled, TopUp};
 use store::{EntryKind, EntryQuery, EntryRow, NewWallet, Store};
 
 use crate::place::{
-    CARD, LONG_AGO, Place, admit, credits, funded, key, price, released, settled, wallet,
+    CARD, LONG_AGO, Place, actor, admit, credits, funded, key, price, released, settled, wallet,
 };
 
 async fn all(store: &Store, query: EntryQuery) -> Vec<EntryRow> {
@@ -125,7 +125,7 @@ pub(crate) async fn everything_a_wallet_begins_with_is_an_entry(place: &Place) {
         gift: credits(2),
         credit_limit: credits(1),
     };
-    store.create_wallet(new).await.unwrap();
+    store.create_wallet(new, &actor()).await.unwrap();
     let rows = all(&store, EntryQuery::default()).await;
     assert_eq!(kinds(&rows), [TopUp, Gift, CreditLimit]);
     assert_eq!(rows[2].note.as_deref(), Some("opening: 0 -> 1"));

@@ -9,7 +9,7 @@ use store::{AdmitError, KeyRow, Location, Lost, PriceVersion, Settings, Store};
 
 use crate::cut::{Cut, Mode};
 use crate::place::{
-    Place, admit, assert_clean, assert_counted, credits, funded, price, released, settled,
+    Place, actor, admit, assert_clean, assert_counted, credits, funded, price, released, settled,
 };
 
 /// A store that reaches its database through a proxy.
@@ -195,7 +195,7 @@ pub(crate) async fn a_commit_whose_answer_is_lost_happens_once(place: &Place) {
     rig.cut.set(COMMIT);
     let row = rig
         .store
-        .top_up(rig.key.wallet, credits(1), "")
+        .top_up(rig.key.wallet, credits(1), "", &actor())
         .await
         .unwrap();
     assert_eq!(row.wallet.balance, Micro::new(10_750_000));
@@ -233,7 +233,7 @@ pub(crate) async fn while_the_database_is_away_calls_are_refused_and_closes_wait
             rig.store.close(settled(open.hold, rig.version, 250_000));
             assert!(
                 rig.store
-                    .top_up(rig.key.wallet, credits(1), "")
+                    .top_up(rig.key.wallet, credits(1), "", &actor())
                     .await
                     .is_err()
             );

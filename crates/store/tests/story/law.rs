@@ -8,7 +8,7 @@ use store::{
 };
 
 use crate::place::{
-    NOW, Place, admission, assert_clean, credits, key, price, released, settled, wallet,
+    NOW, Place, actor, admission, assert_clean, credits, key, price, released, settled, wallet,
 };
 
 #[derive(Debug, Clone)]
@@ -234,11 +234,17 @@ impl Tale {
             }
             Step::TopUp { key, amount } => {
                 let wallet = self.keys[key].wallet;
-                store.top_up(wallet, Micro::new(amount), "").await.unwrap();
+                store
+                    .top_up(wallet, Micro::new(amount), "", &actor())
+                    .await
+                    .unwrap();
             }
             Step::Gift { key, amount } => {
                 let wallet = self.keys[key].wallet;
-                store.gift(wallet, Micro::new(amount), "").await.unwrap();
+                store
+                    .gift(wallet, Micro::new(amount), "", &actor())
+                    .await
+                    .unwrap();
             }
             Step::Limit { key, limit } => {
                 let limit = Some(limit.map(Micro::new));
@@ -246,12 +252,15 @@ impl Tale {
                     limit,
                     ..KeyChange::default()
                 };
-                store.update_key(self.keys[key].id, change).await.unwrap();
+                store
+                    .update_key(self.keys[key].id, change, &actor())
+                    .await
+                    .unwrap();
             }
             Step::Credit { key, limit } => {
                 let wallet = self.keys[key].wallet;
                 store
-                    .set_credit_limit(wallet, Micro::new(limit))
+                    .set_credit_limit(wallet, Micro::new(limit), &actor())
                     .await
                     .unwrap();
             }

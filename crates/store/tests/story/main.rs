@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod accounts;
+mod audit;
 mod calls;
 mod chain;
 mod cut;
@@ -61,6 +62,10 @@ macro_rules! story {
                 accounts::a_key_is_found_by_its_digest_alone,
                 accounts::key_changes_act_at_the_next_admission,
                 accounts::price_versions_are_interned,
+                audit::each_change_has_a_row_of_its_own,
+                audit::a_refused_change_leaves_no_row,
+                audit::rows_are_found_by_every_condition_a_page_at_a_time,
+                audit::rows_cannot_be_changed_or_deleted,
                 sessions::a_session_is_charged_in_steps_and_rounded_once,
                 sessions::a_step_reaches_as_far_as_the_money,
                 sessions::a_dead_key_takes_no_further_step,

@@ -11,7 +11,9 @@ use store::{
 
 use crate::cut::Mode;
 use crate::faults::Rig;
-use crate::place::{NOW, Place, admit, assert_clean, credits, eventually, funded, price, released};
+use crate::place::{
+    NOW, Place, actor, admit, assert_clean, credits, eventually, funded, price, released,
+};
 
 /// The settings of a node that connects with the role.
 fn settings_of(place: &Place, server: store::Server) -> Settings {
@@ -109,7 +111,7 @@ pub(crate) async fn a_full_disk_is_told_in_words_and_the_node_is_not_ready(place
         gift: Micro::ZERO,
         credit_limit: Micro::ZERO,
     };
-    let cause = store.create_wallet(new).await.unwrap_err();
+    let cause = store.create_wallet(new, &actor()).await.unwrap_err();
     assert!(matches!(cause, StoreError::Away(_)), "{cause}");
     let cause = cause.to_string();
     assert!(

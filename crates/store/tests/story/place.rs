@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use ledger::{Meter, Micro, Reservation, UnixMs};
 use store::{
-    Admit, AdmitError, Admitted, Basis, Close, Digest, End, HoldId, IfLost, KeyId, KeyLimits,
-    KeyRow, NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId, WalletRow,
+    Actor, Admit, AdmitError, Admitted, Basis, Close, Digest, End, HoldId, IfLost, KeyId,
+    KeyLimits, KeyRow, NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId,
+    WalletRow,
 };
 
 use crate::schema::{Guest, LockHolder, Schema};
@@ -114,6 +115,11 @@ impl Place {
     }
 }
 
+/// Who makes the changes of these tests.
+pub(crate) fn actor() -> Actor {
+    Actor::cli("story")
+}
+
 pub(crate) fn credits(credits: i64) -> Micro {
     Micro::new(credits * 1_000_000)
 }
@@ -125,7 +131,7 @@ pub(crate) async fn wallet(store: &Store, name: &str, balance: Micro) -> WalletR
         gift: Micro::ZERO,
         credit_limit: Micro::ZERO,
     };
-    store.create_wallet(new).await.unwrap()
+    store.create_wallet(new, &actor()).await.unwrap()
 }
 
 pub(crate) async fn key(store: &Store, wallet: WalletId, limits: KeyLimits) -> KeyRow {
@@ -133,13 +139,16 @@ pub(crate) async fn key(store: &Store, wallet: WalletId, limits: KeyLimits) -> K
     let digest = Digest::of(secret.as_bytes());
     let shown_prefix = secret[..8].to_owned();
     store
-        .create_key(NewKey {
-            wallet,
-            name: None,
-            digest,
-            shown_prefix,
-            limits,
-        })
+        .create_key(
+            NewKey {
+                wallet,
+                name: None,
+                digest,
+                shown_prefix,
+                limits,
+            },
+            &actor(),
+        )
         .await
         .unwrap()
 }

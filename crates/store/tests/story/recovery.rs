@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ledger::Micro;
 use store::{AdmitError, OpenError, Store};
 
-use crate::place::{Place, admit, assert_clean, credits, funded, price, released, settled};
+use crate::place::{Place, actor, admit, assert_clean, credits, funded, price, released, settled};
 
 pub(crate) async fn holds_of_an_earlier_start_are_abandoned(place: &Place) {
     let (store, first) = place.reopen();
@@ -96,7 +96,7 @@ pub(crate) async fn a_command_beside_a_running_server_is_seen_by_it(place: &Plac
 
     let command = place.attach();
     let row = command
-        .top_up(key.wallet, credits(4), "from the command line")
+        .top_up(key.wallet, credits(4), "from the command line", &actor())
         .await
         .unwrap();
     assert_eq!(row.wallet.balance, credits(5));
@@ -105,7 +105,10 @@ pub(crate) async fn a_command_beside_a_running_server_is_seen_by_it(place: &Plac
     assert_eq!((wallet.balance, wallet.frozen), (credits(5), credits(2)));
 
     // And the other way round, while a hold of the server is open.
-    command.set_key_enabled(key.id, false).await.unwrap();
+    command
+        .set_key_enabled(key.id, false, &actor())
+        .await
+        .unwrap();
     assert!(admit(&server, &key, credits(1)).await.is_err());
     server.close(released(admitted.hold));
     server.flush().await.unwrap();
@@ -135,7 +138,10 @@ pub(crate) async fn a_command_gets_its_turn_beside_a_busy_server(place: &Place) 
         .collect();
     let command = place.attach();
     for _ in 0..10 {
-        command.top_up(key.wallet, credits(1), "").await.unwrap();
+        command
+            .top_up(key.wallet, credits(1), "", &actor())
+            .await
+            .unwrap();
     }
     stop.store(true, Ordering::Relaxed);
     let mut calls = 0;

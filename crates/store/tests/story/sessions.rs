@@ -7,7 +7,7 @@ use store::{
     SessionStep, Store,
 };
 
-use crate::place::{NOW, Place, admit, assert_clean, assert_counted, credits, funded};
+use crate::place::{NOW, Place, actor, admit, assert_clean, assert_counted, credits, funded};
 
 /// Ten seconds cost 16,666 and two thirds micro-credits.
 const CARD: &str = r#"{"realtime_minute":"0.1"}"#;
@@ -152,7 +152,10 @@ pub(crate) async fn a_dead_key_takes_no_further_step(place: &Place) {
     let version = price(&store).await;
     let key = funded(&store, credits(1)).await;
     let hold = admit(&store, &key, cost(30)).await.unwrap().hold;
-    store.set_key_enabled(key.id, false).await.unwrap();
+    store
+        .set_key_enabled(key.id, false, &actor())
+        .await
+        .unwrap();
     let refused = store.step_session(step(hold, version, 10, 30)).await;
     let AdmitError::Refused { refusal, .. } = refused.unwrap_err() else {
         panic!("the ledger does not answer");

@@ -44,7 +44,10 @@ impl Scene {
             gift: Micro::ZERO,
             credit_limit: Micro::ZERO,
         };
-        let wallet = store.create_wallet(new).await.unwrap();
+        let wallet = store
+            .create_wallet(new, &store::Actor::cli("test"))
+            .await
+            .unwrap();
         let new = NewKey {
             wallet: wallet.id,
             name: None,
@@ -52,7 +55,10 @@ impl Scene {
             shown_prefix: "sk".to_owned(),
             limits: KeyLimits::default(),
         };
-        let key = store.create_key(new).await.unwrap();
+        let key = store
+            .create_key(new, &store::Actor::cli("test"))
+            .await
+            .unwrap();
         let price: PriceCard = serde_json::from_str(r#"{"input":"1","output":"1"}"#).unwrap();
         let spec = ModelSpec {
             id: "a/model".to_owned(),

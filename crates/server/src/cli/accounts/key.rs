@@ -3,11 +3,11 @@
 use clap::{Args, Subcommand};
 use ledger::{Micro, UnixMs};
 use serde_json::json;
-use store::{Digest, KeyChange, KeyId, KeyLimits, KeyRow, NewKey, Store};
+use store::{Actor, Digest, KeyChange, KeyId, KeyLimits, KeyRow, NewKey, Store};
 
 use super::view::{key_json, key_table};
 use super::{secret, wallet};
-use crate::cli::context::Context;
+use crate::cli::context::{Context, actor};
 use crate::cli::terminal::{CommandError, TimeArg, time};
 
 #[derive(Debug, Subcommand)]
@@ -104,7 +104,7 @@ impl<T> LimitChange<T> {
 }
 
 pub(crate) async fn run(command: Key, context: &mut Context) -> Result<(), CommandError> {
-    let store = context.store()?;
+    let (store, actor) = (context.store()?, actor());
     let row = match command {
         Key::Create {
             wallet,
@@ -122,14 +122,14 @@ pub(crate) async fn run(command: Key, context: &mut Context) -> Result<(), Comma
                 concurrency,
                 expires_at: expires.map(expiry).transpose()?,
             };
-            let (row, secret) = create(&store, &wallet, name, limits).await?;
+            let (row, secret) = create(&store, &wallet, name, limits, &actor).await?;
             return show_secret_once(&row, &secret, context);
         }
         Key::List { wallet } => return list(&store, wallet.as_deref(), context).await,
         Key::Show { id } => find(&store, &id).await?,
-        Key::Update { id, changes } => store.update_key(id, changes.read()?).await?,
-        Key::Disable { id } => store.set_key_enabled(id, false).await?,
-        Key::Enable { id } => store.set_key_enabled(id, true).await?,
+        Key::Update { id, changes } => store.update_key(id, changes.read()?, &actor).await?,
+        Key::Disable { id } => store.set_key_enabled(id, false, &actor).await?,
+        Key::Enable { id } => store.set_key_enabled(id, true, &actor).await?,
     };
     if context.json {
         context.out.json(&key_json(&row))
@@ -144,6 +144,7 @@ pub(crate) async fn create(
     wallet: &str,
     name: Option<String>,
     limits: KeyLimits,
+    actor: &Actor,
 ) -> Result<(KeyRow, String), CommandError> {
     let wallet = wallet::find(store, wallet).await?.id;
     let (secret, shown_prefix) = secret::fresh();
@@ -154,7 +155,7 @@ pub(crate) async fn create(
         shown_prefix,
         limits,
     };
-    Ok((store.create_key(key).await?, secret))
+    Ok((store.create_key(key, actor).await?, secret))
 }
 
 fn show_secret_once(row: &KeyRow, secret: &str, context: &mut Context) -> Result<(), CommandError> {

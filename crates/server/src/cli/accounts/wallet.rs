@@ -5,7 +5,7 @@ use ledger::{Micro, WalletStatus};
 use store::{NewWallet, Store, WalletRow};
 
 use super::view::{wallet_json, wallet_table};
-use crate::cli::context::Context;
+use crate::cli::context::{Context, actor};
 use crate::cli::terminal::CommandError;
 
 #[derive(Debug, Subcommand)]
@@ -71,7 +71,7 @@ pub(crate) enum Wallet {
 }
 
 pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), CommandError> {
-    let store = context.store()?;
+    let (store, actor) = (context.store()?, actor());
     let row = match command {
         Wallet::List => return list(&store, context).await,
         Wallet::Create {
@@ -86,7 +86,7 @@ pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), Co
                 gift,
                 credit_limit,
             };
-            store.create_wallet(wallet).await?
+            store.create_wallet(wallet, &actor).await?
         }
         Wallet::Show { wallet } => find(&store, &wallet).await?,
         Wallet::Topup {
@@ -95,7 +95,7 @@ pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), Co
             note,
         } => {
             let id = find(&store, &wallet).await?.id;
-            store.top_up(id, amount, &note).await?
+            store.top_up(id, amount, &note, &actor).await?
         }
         Wallet::Gift {
             wallet,
@@ -103,19 +103,23 @@ pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), Co
             note,
         } => {
             let id = find(&store, &wallet).await?.id;
-            store.gift(id, amount, &note).await?
+            store.gift(id, amount, &note, &actor).await?
         }
         Wallet::CreditLimit { wallet, amount } => {
             let id = find(&store, &wallet).await?.id;
-            store.set_credit_limit(id, amount).await?
+            store.set_credit_limit(id, amount, &actor).await?
         }
         Wallet::Disable { wallet } => {
             let id = find(&store, &wallet).await?.id;
-            store.set_wallet_status(id, WalletStatus::Disabled).await?
+            store
+                .set_wallet_status(id, WalletStatus::Disabled, &actor)
+                .await?
         }
         Wallet::Enable { wallet } => {
             let id = find(&store, &wallet).await?.id;
-            store.set_wallet_status(id, WalletStatus::Active).await?
+            store
+                .set_wallet_status(id, WalletStatus::Active, &actor)
+                .await?
         }
     };
     if context.json {

@@ -16,7 +16,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use super::fetch;
 use crate::cli::accounts::key;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, actor};
 use crate::cli::terminal::{CommandError, with_sources};
 use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
@@ -92,6 +92,7 @@ fn config(upstream: SocketAddr, command: &Demo) -> Result<Config, CommandError> 
 
 /// A key is shown once, so each start creates a new one and disables the last.
 async fn fresh_key(store: &Store) -> Result<String, CommandError> {
+    let actor = actor();
     let wallet = if let Some(wallet) = store.find_wallet(NAME).await? {
         wallet
     } else {
@@ -101,14 +102,21 @@ async fn fresh_key(store: &Store) -> Result<String, CommandError> {
             gift: GIFT,
             credit_limit: Micro::ZERO,
         };
-        store.create_wallet(wallet).await?
+        store.create_wallet(wallet, &actor).await?
     };
     for old in store.keys(Some(wallet.id)).await? {
         if old.key.enabled && old.name.as_deref() == Some(NAME) {
-            store.set_key_enabled(old.id, false).await?;
+            store.set_key_enabled(old.id, false, &actor).await?;
         }
     }
-    let (_, secret) = key::create(store, NAME, Some(NAME.to_owned()), KeyLimits::default()).await?;
+    let (_, secret) = key::create(
+        store,
+        NAME,
+        Some(NAME.to_owned()),
+        KeyLimits::default(),
+        &actor,
+    )
+    .await?;
     Ok(secret)
 }
 

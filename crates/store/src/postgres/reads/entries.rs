@@ -1,12 +1,12 @@
 //! Reads entries and price versions, page by page.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use ledger::{Delta, Micro, UnixMs};
-use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
+use crate::postgres::ids::by_word;
 use crate::postgres::rows::{micro, time};
 use crate::records::call::Basis;
 use crate::records::entries::{
@@ -112,20 +112,6 @@ fn call(row: &Row, hold: HoldId) -> Read<CallRow> {
         request_id: row.try_get(14)?,
         usage,
     })
-}
-
-macro_rules! by_word {
-    ($name:ident) => {
-        impl<'a> FromSql<'a> for $name {
-            fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-                Ok(<&str>::from_sql(ty, raw)?.parse()?)
-            }
-
-            fn accepts(ty: &Type) -> bool {
-                <&str as FromSql>::accepts(ty)
-            }
-        }
-    };
 }
 
 by_word!(EntryKind);

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use ledger::{Micro, UnixMs};
 use tokio_postgres::Row;
 
+use super::audit::audit;
 use super::transaction::{LockedWallets, OpenTransaction};
 use super::worker::Worker;
-use crate::books::{Opening, edited, new_key};
+use crate::books::{Audited, Opening, edited, new_key};
 use crate::chain::Head;
 use crate::error::StoreError;
 use crate::postgres::connection::errors::{FailureKind, PgError};
@@ -186,20 +187,34 @@ async fn execute(
     };
     let now = begun.now;
     let made = match change {
-        Change::CreateWallet { id, new, .. } => {
+        Change::CreateWallet { id, new, actor, .. } => {
             let row = create_wallet(session, books, *id, new, now).await?;
+            audit(session, &Audited::wallet_created(&row), now, actor).await?;
             Changed::Wallet(Box::new(row))
         }
-        Change::Wallet { wallet, change, .. } => {
-            let row = change_wallet(session, books, *wallet, change, now, locked_wallets).await?;
+        Change::Wallet {
+            wallet,
+            change,
+            actor,
+            ..
+        } => {
+            let (row, audited) =
+                change_wallet(session, books, *wallet, change, now, locked_wallets).await?;
+            audit(session, &audited, now, actor).await?;
             Changed::Wallet(Box::new(row))
         }
-        Change::CreateKey { id, new, .. } => {
-            Changed::Key(Box::new(create_key(session, *id, new, now).await?))
+        Change::CreateKey { id, new, actor, .. } => {
+            let row = create_key(session, *id, new, now).await?;
+            audit(session, &Audited::key_created(&row), now, actor).await?;
+            Changed::Key(Box::new(row))
         }
-        Change::Key { key, edit, .. } => Changed::Key(Box::new(
-            change_key(session, *key, edit, locked_wallets).await?,
-        )),
+        Change::Key {
+            key, edit, actor, ..
+        } => {
+            let (row, audited) = change_key(session, *key, edit, locked_wallets).await?;
+            audit(session, &audited, now, actor).await?;
+            Changed::Key(Box::new(row))
+        }
         Change::PriceVersion { model, card, .. } => {
             Changed::Price(price_version(session, model, card, now).await?)
         }
@@ -272,7 +287,7 @@ async fn change_wallet(
     change: &WalletChange,
     now: UnixMs,
     locked_wallets: LockedWallets,
-) -> Result<WalletRow, ChangeError> {
+) -> Result<(WalletRow, Audited), ChangeError> {
     let found = locked_wallet(session, id, locked_wallets).await?;
     let n = found.try_get(0)?;
     books.wallets.insert(n, book_wallet(&found)?);
@@ -282,10 +297,9 @@ async fn change_wallet(
     };
     let changed = books.change_wallet(n, change.clone(), now);
     let wallet = changed.ok_or_else(missing_keys)??;
-    Ok(WalletRow {
-        wallet,
-        ..wallet_row(&found)?
-    })
+    let before = wallet_row(&found)?;
+    let audited = Audited::wallet_changed(id, &before.wallet, &wallet, change);
+    Ok((WalletRow { wallet, ..before }, audited))
 }
 
 async fn create_key(
@@ -348,7 +362,7 @@ async fn change_key(
     id: KeyId,
     edit: &KeyEdit,
     locked_wallets: LockedWallets,
-) -> Result<KeyRow, ChangeError> {
+) -> Result<(KeyRow, Audited), ChangeError> {
     let text = id.to_string();
     let missing_keys = || {
         ChangeError::Refused(StoreError::NotFound {
@@ -364,9 +378,13 @@ async fn change_key(
     let select =
         format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1");
     let stored = session.client.query_opt(&select, &[&text]).await?;
-    let mut row = key_row(&stored.ok_or_else(missing_keys)?)?;
-    let (key, name) = edited(row.key, row.name, edit.clone())?;
-    row.name = name;
+    let before = key_row(&stored.ok_or_else(missing_keys)?)?;
+    let (key, name) = edited(before.key, before.name.clone(), edit.clone())?;
+    let row = KeyRow {
+        name,
+        key,
+        ..before.clone()
+    };
     let update = "UPDATE keys SET name = $2, enabled = $3, expires_at = $4, spend_limit = $5, rpm_limit = $6,
                   tpm_limit = $7, concurrency_limit = $8 WHERE id = $1";
     session
@@ -385,7 +403,8 @@ async fn change_key(
             ],
         )
         .await?;
-    Ok(KeyRow { key, ..row })
+    let audited = Audited::key_changed(&before, &row);
+    Ok((row, audited))
 }
 
 async fn price_version(

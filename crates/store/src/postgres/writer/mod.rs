@@ -1,6 +1,7 @@
 //! The ledger writer.
 
 mod apply;
+mod audit;
 mod batch_columns;
 pub(super) mod changes;
 mod commit;

@@ -125,10 +125,16 @@ async fn a_commit_whose_answer_is_lost_has_happened_once() {
 async fn a_failed_change_says_so_and_changes_nothing() {
     let rig = Rig::new().await;
     rig.vetoes.store(1, Ordering::SeqCst);
-    let failed = rig.store.top_up(rig.key.wallet, CREDIT, "").await;
+    let failed = rig
+        .store
+        .top_up(rig.key.wallet, CREDIT, "", &crate::Actor::cli("test"))
+        .await;
     assert!(matches!(failed, Err(StoreError::Unavailable)), "{failed:?}");
     assert_eq!(rig.money().await, (10_000_000, 0));
-    rig.store.top_up(rig.key.wallet, CREDIT, "").await.unwrap();
+    rig.store
+        .top_up(rig.key.wallet, CREDIT, "", &crate::Actor::cli("test"))
+        .await
+        .unwrap();
     assert_eq!(rig.money().await, (11_000_000, 0));
     rig.assert_clean().await;
 }

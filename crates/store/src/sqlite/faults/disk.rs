@@ -40,7 +40,10 @@ async fn below_the_floor_nobody_is_admitted_and_the_admitted_settle() {
     );
     assert!(!store.healthy());
     // Everything else continues.
-    store.top_up(key.wallet, CREDIT, "").await.unwrap();
+    store
+        .top_up(key.wallet, CREDIT, "", &crate::Actor::cli("test"))
+        .await
+        .unwrap();
     assert_eq!(
         store.balance(&key.id).await.unwrap().0.balance,
         Micro::new(11_000_000)

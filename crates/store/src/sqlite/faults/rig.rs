@@ -199,7 +199,10 @@ pub(super) async fn fund(store: &Store) -> (KeyRow, PriceVersion) {
         gift,
         credit_limit,
     };
-    let wallet = store.create_wallet(new).await.unwrap();
+    let wallet = store
+        .create_wallet(new, &crate::Actor::cli("test"))
+        .await
+        .unwrap();
     let digest = Digest::of(KeyId::random().to_string().as_bytes());
     let new = NewKey {
         wallet: wallet.id,
@@ -212,5 +215,11 @@ pub(super) async fn fund(store: &Store) -> (KeyRow, PriceVersion) {
         .price_version("a/model", r#"{"input":"1"}"#)
         .await
         .unwrap();
-    (store.create_key(new).await.unwrap(), price)
+    (
+        store
+            .create_key(new, &crate::Actor::cli("test"))
+            .await
+            .unwrap(),
+        price,
+    )
 }

@@ -110,7 +110,10 @@ async fn what_a_command_writes_costs_no_call() {
     let top_ups = async {
         for _ in 0..60 {
             let amount = Micro::new(1_000);
-            beside.top_up(rig.key.wallet, amount, "").await.unwrap();
+            beside
+                .top_up(rig.key.wallet, amount, "", &crate::Actor::cli("test"))
+                .await
+                .unwrap();
         }
     };
     let (ended, ()) = under_load(&rig, top_ups).await;

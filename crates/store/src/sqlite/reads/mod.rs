@@ -1,6 +1,7 @@
 //! Reads outside the writer.
 
 pub(super) mod accounts;
+pub(super) mod audit;
 pub(super) mod entries;
 pub(super) mod pool;
 pub(super) mod verify;

@@ -79,7 +79,9 @@ impl Template {
             gift: Micro::ZERO,
             credit_limit: Micro::ZERO,
         };
-        ledger.create_wallet(wallet, new, NOW).unwrap();
+        ledger
+            .create_wallet(wallet, new, NOW, &crate::Actor::cli("test"))
+            .unwrap();
         let new = NewKey {
             wallet,
             name: None,
@@ -87,7 +89,9 @@ impl Template {
             shown_prefix: "sk".to_owned(),
             limits: KeyLimits::default(),
         };
-        ledger.create_key(key, new, NOW).unwrap();
+        ledger
+            .create_key(key, new, NOW, &crate::Actor::cli("test"))
+            .unwrap();
         let price = ledger.price_version("a/model", r#"{"input":"1"}"#, NOW);
         let price = price.unwrap();
         ledger.commit().unwrap();

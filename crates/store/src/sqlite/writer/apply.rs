@@ -105,21 +105,43 @@ impl Ledger<'_> {
                 id,
                 new,
                 now,
+                actor,
                 reply,
-            } => answer(reply, self.create_wallet(id, new, now), batch),
+            } => {
+                let made = self.atomically(|ledger| ledger.create_wallet(id, new, now, &actor));
+                answer(reply, made, batch);
+            }
             Change::Wallet {
                 wallet,
                 change,
                 now,
+                actor,
                 reply,
-            } => answer(reply, self.change_wallet(wallet, change, now), batch),
+            } => {
+                let made =
+                    self.atomically(|ledger| ledger.change_wallet(wallet, change, now, &actor));
+                answer(reply, made, batch);
+            }
             Change::CreateKey {
                 id,
                 new,
                 now,
+                actor,
                 reply,
-            } => answer(reply, self.create_key(id, new, now), batch),
-            Change::Key { key, edit, reply } => answer(reply, self.change_key(key, edit), batch),
+            } => {
+                let made = self.atomically(|ledger| ledger.create_key(id, new, now, &actor));
+                answer(reply, made, batch);
+            }
+            Change::Key {
+                key,
+                edit,
+                now,
+                actor,
+                reply,
+            } => {
+                let made = self.atomically(|ledger| ledger.change_key(key, edit, now, &actor));
+                answer(reply, made, batch);
+            }
             Change::PriceVersion {
                 model,
                 card,

@@ -1,16 +1,18 @@
 //! Administrative changes in the ledger: wallets, keys and price versions.
 //!
-//! Each change checks first and writes last, so that a refused change leaves the batch as it was.
+//! Each change checks first, then writes its rows and the row of the audit, and changes the books last. So a change
+//! that fails leaves the books as they were, and `atomically` takes back what it wrote.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::ledger::Ledger;
-use crate::books::{Opening, changed, edited, new_key};
+use crate::books::{Audited, Opening, changed, edited, new_key};
 use crate::chain::Head;
 use crate::error::StoreError;
 use crate::queue::command::{KeyEdit, WalletChange};
 use crate::records::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::audit::Actor;
 use crate::records::ids::{KeyId, PriceVersion, WalletId};
 use crate::sqlite::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
 
@@ -20,6 +22,7 @@ impl Ledger<'_> {
         id: WalletId,
         new: NewWallet,
         now: UnixMs,
+        actor: &Actor,
     ) -> Result<WalletRow, StoreError> {
         let opening = Opening::of(&new)?;
         let (name, wallet) = (new.name, opening.wallet);
@@ -41,14 +44,15 @@ impl Ledger<'_> {
             Head::of_wallet(id),
         ])?;
         let n = self.connection.last_insert_rowid();
-        self.books.pending.wrote = true;
-        self.books.open_wallet(n, id, opening, now);
-        Ok(WalletRow {
+        let row = WalletRow {
             id,
             name,
             wallet,
             created_at: now,
-        })
+        };
+        self.audit(&Audited::wallet_created(&row), now, actor)?;
+        self.books.open_wallet(n, id, opening, now);
+        Ok(row)
     }
 
     /// Changes a wallet and posts an entry that says why. A change that fails has changed nothing.
@@ -57,6 +61,7 @@ impl Ledger<'_> {
         id: WalletId,
         change: WalletChange,
         now: UnixMs,
+        actor: &Actor,
     ) -> Result<WalletRow, StoreError> {
         let missing = || StoreError::NotFound {
             what: "wallet",
@@ -70,7 +75,8 @@ impl Ledger<'_> {
         let (stored, n) = found.optional()?.ok_or_else(missing)?;
         self.load_wallet(n)?;
         let row = self.books.wallets.get_mut(n).ok_or_else(missing)?;
-        let wallet = changed(row.wallet, change.clone())?;
+        let before = row.wallet;
+        let wallet = changed(before, change.clone())?;
         // The batch writes the amounts of a wallet. Values that people set are written here.
         let update = "UPDATE wallets SET status = ?2, credit_limit = ?3 WHERE n = ?1";
         self.connection.prepare_cached(update)?.execute(params![
@@ -78,7 +84,8 @@ impl Ledger<'_> {
             wallet.status.as_str(),
             wallet.credit_limit.get(),
         ])?;
-        self.books.pending.wrote = true;
+        let audited = Audited::wallet_changed(id, &before, &wallet, &change);
+        self.audit(&audited, now, actor)?;
         let changed = self.books.change_wallet(n, change, now);
         let wallet = changed.ok_or_else(missing)??;
         Ok(WalletRow { wallet, ..stored })
@@ -89,6 +96,7 @@ impl Ledger<'_> {
         id: KeyId,
         new: NewKey,
         now: UnixMs,
+        actor: &Actor,
     ) -> Result<KeyRow, StoreError> {
         let key = new_key(&new)?;
         let NewKey {
@@ -134,18 +142,25 @@ impl Ledger<'_> {
             limits.concurrency,
             now.get(),
         ])?;
-        self.books.pending.wrote = true;
-        Ok(KeyRow {
+        let row = KeyRow {
             id,
             wallet,
             name,
             shown_prefix,
             key,
             created_at: now,
-        })
+        };
+        self.audit(&Audited::key_created(&row), now, actor)?;
+        Ok(row)
     }
 
-    pub(crate) fn change_key(&mut self, id: KeyId, edit: KeyEdit) -> Result<KeyRow, StoreError> {
+    pub(crate) fn change_key(
+        &mut self,
+        id: KeyId,
+        edit: KeyEdit,
+        now: UnixMs,
+        actor: &Actor,
+    ) -> Result<KeyRow, StoreError> {
         let missing = || StoreError::NotFound {
             what: "key",
             id: id.to_string(),
@@ -156,12 +171,16 @@ impl Ledger<'_> {
             .prepare_cached(&select)?
             .query_row([id], key_row)
             .optional()?;
-        let mut row = stored.ok_or_else(missing)?;
+        let before = stored.ok_or_else(missing)?;
         self.load_key(id)?;
         let rows = self.books.rows_of(id).ok_or_else(missing)?;
         let n = rows.key.n;
-        let (key, name) = edited(rows.key.key, row.name, edit)?;
-        row.name = name;
+        let (key, name) = edited(rows.key.key, before.name.clone(), edit)?;
+        let row = KeyRow {
+            name,
+            key,
+            ..before.clone()
+        };
         // The batch writes the counters of a key. Values that people set are written here.
         let update = "UPDATE keys SET name = ?2, enabled = ?3, expires_at = ?4, spend_limit = ?5, rpm_limit = ?6,
                       tpm_limit = ?7, concurrency_limit = ?8 WHERE n = ?1";
@@ -175,11 +194,11 @@ impl Ledger<'_> {
             key.tpm_limit,
             key.concurrency_limit,
         ])?;
-        self.books.pending.wrote = true;
+        self.audit(&Audited::key_changed(&before, &row), now, actor)?;
         if let Some(rows) = self.books.rows_of(id) {
             rows.key.key = key;
         }
-        Ok(KeyRow { key, ..row })
+        Ok(row)
     }
 
     pub(crate) fn price_version(

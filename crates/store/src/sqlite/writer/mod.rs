@@ -26,6 +26,7 @@
 //! never while another lock is taken.
 
 pub(super) mod apply;
+mod audit;
 mod batch;
 pub(super) mod batch_policy;
 pub(super) mod batch_writer;

@@ -1,0 +1,183 @@
+//! What the audit says about a change of a wallet or key: small JSON, without secrets and digests.
+
+use ledger::{Micro, UnixMs, Wallet};
+use serde_json::{Map, Value, json};
+
+use crate::queue::command::{Credit, WalletChange};
+use crate::records::accounts::{KeyRow, WalletRow};
+use crate::records::ids::WalletId;
+
+/// A row of the audit, before it has a time and an actor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Audited {
+    pub(crate) action: &'static str,
+    pub(crate) target: String,
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+}
+
+impl Audited {
+    /// Something new.
+    pub(crate) fn created(action: &'static str, target: String, after: &Value) -> Self {
+        Self {
+            action,
+            target,
+            before: None,
+            after: Some(after.to_string()),
+        }
+    }
+
+    /// A change. Members that are the same before and after are left out.
+    pub(crate) fn changed(
+        action: &'static str,
+        target: String,
+        before: Value,
+        after: Value,
+    ) -> Self {
+        let (before, after) = differences(before, after);
+        Self {
+            action,
+            target,
+            before: Some(before.to_string()),
+            after: Some(after.to_string()),
+        }
+    }
+
+    pub(crate) fn wallet_created(row: &WalletRow) -> Self {
+        let mut after = wallet_members(&row.wallet);
+        after["name"] = json!(row.name);
+        Self::created("wallet.create", row.id.to_string(), &after)
+    }
+
+    /// A change of a wallet, named by what was asked for.
+    pub(crate) fn wallet_changed(
+        id: WalletId,
+        before: &Wallet,
+        after: &Wallet,
+        change: &WalletChange,
+    ) -> Self {
+        let (before, mut after) = (wallet_members(before), wallet_members(after));
+        let action = match change {
+            WalletChange::Credit {
+                credit,
+                amount,
+                note,
+            } => {
+                after["amount"] = json!(amount.to_string());
+                if !note.is_empty() {
+                    after["note"] = json!(note);
+                }
+                match credit {
+                    Credit::TopUp => "wallet.top_up",
+                    Credit::Gift => "wallet.gift",
+                }
+            }
+            WalletChange::CreditLimit(_) | WalletChange::Status(_) => "wallet.update",
+        };
+        Self::changed(action, id.to_string(), before, after)
+    }
+
+    pub(crate) fn key_created(row: &KeyRow) -> Self {
+        let mut after = key_members(row);
+        after["wallet"] = json!(row.wallet.to_string());
+        after["prefix"] = json!(row.shown_prefix);
+        Self::created("key.create", row.id.to_string(), &after)
+    }
+
+    pub(crate) fn key_changed(before: &KeyRow, after: &KeyRow) -> Self {
+        let target = after.id.to_string();
+        Self::changed(
+            "key.update",
+            target,
+            key_members(before),
+            key_members(after),
+        )
+    }
+}
+
+/// Both sides, with only the members that differ.
+fn differences(before: Value, after: Value) -> (Value, Value) {
+    let (Value::Object(mut before), Value::Object(mut after)) = (before, after) else {
+        return (Value::Null, Value::Null);
+    };
+    let same: Vec<String> = before
+        .iter()
+        .filter(|(name, value)| after.get(*name) == Some(value))
+        .map(|(name, _)| name.clone())
+        .collect();
+    for name in same {
+        before.remove(&name);
+        after.remove(&name);
+    }
+    (Value::Object(before), Value::Object(after))
+}
+
+/// What people set of a wallet, and what a top-up changes. Amounts are credits.
+fn wallet_members(wallet: &Wallet) -> Value {
+    json!({
+        "enabled": wallet.status == ledger::WalletStatus::Active,
+        "balance": wallet.balance.to_string(),
+        "gift_balance": wallet.gift_balance.to_string(),
+        "credit_limit": wallet.credit_limit.to_string(),
+        "credit_used": wallet.credit_used.to_string(),
+    })
+}
+
+/// What people set of a key. A limit that is not set is left out.
+fn key_members(row: &KeyRow) -> Value {
+    let mut members = Map::new();
+    let mut set = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            members.insert(name.to_owned(), value);
+        }
+    };
+    let key = &row.key;
+    set("name", row.name.clone().map(Value::from));
+    set("enabled", Some(key.enabled.into()));
+    set("limit", key.limit.map(text));
+    set("rpm", key.rpm_limit.map(Value::from));
+    set("tpm", key.tpm_limit.map(Value::from));
+    set("concurrency", key.concurrency_limit.map(Value::from));
+    set(
+        "expires_at",
+        key.expires_at.map(UnixMs::get).map(Value::from),
+    );
+    Value::Object(members)
+}
+
+fn text(amount: Micro) -> Value {
+    amount.to_string().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_members_that_differ_are_told() {
+        let before = json!({"a": 1, "b": 2, "gone": 3});
+        let after = json!({"a": 1, "b": 4, "new": 5});
+        let audited = Audited::changed("x.y", "t".to_owned(), before, after);
+        assert_eq!(audited.before.as_deref(), Some(r#"{"b":2,"gone":3}"#));
+        assert_eq!(audited.after.as_deref(), Some(r#"{"b":4,"new":5}"#));
+    }
+
+    #[test]
+    fn a_top_up_tells_its_amount_and_what_it_moved() {
+        let mut wallet = Wallet::default();
+        let before = wallet;
+        wallet.top_up(Micro::new(2_500_000)).unwrap();
+        let change = WalletChange::Credit {
+            credit: Credit::TopUp,
+            amount: Micro::new(2_500_000),
+            note: "invoice 7".to_owned(),
+        };
+        let audited = Audited::wallet_changed(WalletId::random(), &before, &wallet, &change);
+        assert_eq!(audited.action, "wallet.top_up");
+        assert_eq!(audited.before.as_deref(), Some(r#"{"balance":"0"}"#));
+        assert_eq!(
+            audited.after.as_deref(),
+            Some(r#"{"amount":"2.5","balance":"2.5","note":"invoice 7"}"#)
+        );
+    }
+}

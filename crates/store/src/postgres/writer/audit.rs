@@ -1,0 +1,36 @@
+//! Writes rows of the audit, in the transaction of the change that they tell of.
+
+use ledger::UnixMs;
+
+use crate::books::Audited;
+use crate::postgres::connection::ledger_connection::Session;
+use crate::records::audit::Actor;
+
+pub(super) async fn audit(
+    session: &Session,
+    audited: &Audited,
+    now: UnixMs,
+    actor: &Actor,
+) -> Result<(), tokio_postgres::Error> {
+    let insert =
+        "INSERT INTO audit (at, actor, actor_name, role, action, target, before, after, request_id)
+                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    session
+        .client
+        .execute(
+            insert,
+            &[
+                &now.get(),
+                &actor.id,
+                &actor.name,
+                &actor.role.as_str(),
+                &audited.action,
+                &audited.target,
+                &audited.before,
+                &audited.after,
+                &actor.request_id,
+            ],
+        )
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Who changes something, with which rights, and the rows that tell of it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ledger::UnixMs;
+
+/// The longest name of an actor.
+const NAME_CHARS_MAX: usize = 200;
+
+/// What an admin token may do. Each role includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Reads everything but secrets.
+    Viewer,
+    /// Tops up wallets too.
+    Support,
+    /// Changes wallets and keys too.
+    Operator,
+    /// Changes tokens and the configuration too.
+    Owner,
+}
+
+impl Role {
+    /// All roles, the weakest first.
+    pub const ALL: [Self; 4] = [Self::Viewer, Self::Support, Self::Operator, Self::Owner];
+
+    /// The word that is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Support => "support",
+            Self::Operator => "operator",
+            Self::Owner => "owner",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word that is not a role.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a role is viewer, support, operator or owner")]
+pub struct UnknownRole;
+
+impl FromStr for Role {
+    type Err = UnknownRole;
+
+    fn from_str(word: &str) -> Result<Self, UnknownRole> {
+        let known = Self::ALL.into_iter().find(|role| role.as_str() == word);
+        known.ok_or(UnknownRole)
+    }
+}
+
+/// Who makes an administrative change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Actor {
+    /// A token's id, `config` for the configured token, `cli` for the command line, or `link` for a session
+    /// that was opened by a sign-in link.
+    pub id: String,
+    /// The name for people: of the token, or of the user of the operating system.
+    pub name: String,
+    pub role: Role,
+    /// The request that asked for the change. The command line has none.
+    pub request_id: Option<String>,
+}
+
+impl Actor {
+    /// The command line, run by this user of the operating system. Who can run it can read the database.
+    pub fn cli(user: &str) -> Self {
+        let name: String = user
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(NAME_CHARS_MAX)
+            .collect();
+        Self {
+            id: "cli".to_owned(),
+            name,
+            role: Role::Owner,
+            request_id: None,
+        }
+    }
+}
+
+/// An administrative change that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRow {
+    pub place: AuditPlace,
+    pub at: UnixMs,
+    pub actor: Actor,
+    /// What was done, such as `wallet.create`.
+    pub action: String,
+    /// The id of what was changed.
+    pub target: String,
+    /// JSON: the members that the change replaced. `None` for something new.
+    pub before: Option<String>,
+    /// JSON: their new values. `None` for something that is gone.
+    pub after: Option<String>,
+}
+
+/// A position among the rows of the audit, for paging. Newer rows have larger numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AuditPlace(pub i64);
+
+/// Which rows of the audit to read, newest first. All conditions that are given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditQuery {
+    /// The id or the name of who made the change.
+    pub actor: Option<String>,
+    pub action: Option<String>,
+    pub target: Option<String>,
+    /// Changes made at or after this.
+    pub from: Option<UnixMs>,
+    /// Changes made before this.
+    pub to: Option<UnixMs>,
+    /// A part of any text of the row, in either case.
+    pub text: Option<String>,
+    /// Rows older than this position: the next page.
+    pub before: Option<AuditPlace>,
+    /// 0 means the maximum of 1,000.
+    pub limit: u32,
+}
+
+/// The most rows of one page.
+pub const AUDIT_ROWS_MAX: u32 = 1_000;
+
+impl AuditQuery {
+    pub(crate) fn rows_max(&self) -> u32 {
+        match self.limit {
+            0 => AUDIT_ROWS_MAX,
+            limit => limit.min(AUDIT_ROWS_MAX),
+        }
+    }
+
+    /// The pattern for LIKE, in which `\` makes `%` and `_` ordinary characters.
+    pub(crate) fn pattern(&self) -> Option<String> {
+        let text = self.text.as_deref().filter(|text| !text.is_empty())?;
+        let mut pattern = String::from("%");
+        for letter in text.chars() {
+            if matches!(letter, '%' | '_' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(letter);
+        }
+        pattern.push('%');
+        Some(pattern)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_reads_back_from_its_word_and_includes_those_before_it() {
+        for role in Role::ALL {
+            assert_eq!(role.as_str().parse(), Ok(role));
+        }
+        assert!(Role::ALL.is_sorted());
+        assert_eq!("Owner".parse::<Role>(), Err(UnknownRole));
+    }
+
+    #[test]
+    fn the_text_of_a_search_is_taken_literally() {
+        for (text, pattern) in [("a", "%a%"), ("50%", "%50\\%%"), ("a_b\\", "%a\\_b\\\\%")] {
+            let query = AuditQuery {
+                text: Some(text.to_owned()),
+                ..AuditQuery::default()
+            };
+            assert_eq!(query.pattern().as_deref(), Some(pattern));
+        }
+        assert_eq!(AuditQuery::default().pattern(), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Writes rows of the audit, in the transaction of the change that they tell of.
+
+use ledger::UnixMs;
+use rusqlite::params;
+
+use super::ledger::Ledger;
+use crate::books::Audited;
+use crate::error::StoreError;
+use crate::records::audit::Actor;
+
+impl Ledger<'_> {
+    /// Makes a change, or leaves everything in the open transaction as it was.
+    pub(crate) fn atomically<T>(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.connection.execute_batch("SAVEPOINT change")?;
+        let made = change(self);
+        if made.is_err() && self.is_in_transaction() {
+            self.connection.execute_batch("ROLLBACK TO change")?;
+        }
+        // The database has ended the whole transaction if the savepoint is gone.
+        if self.is_in_transaction() {
+            self.connection.execute_batch("RELEASE change")?;
+        }
+        made
+    }
+
+    /// Writes a row of the audit.
+    pub(crate) fn audit(
+        &mut self,
+        audited: &Audited,
+        now: UnixMs,
+        actor: &Actor,
+    ) -> Result<(), StoreError> {
+        let insert = "INSERT INTO audit (at, actor, actor_name, role, action, target, before, after, request_id)
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        self.connection.prepare_cached(insert)?.execute(params![
+            now.get(),
+            actor.id,
+            actor.name,
+            actor.role.as_str(),
+            audited.action,
+            audited.target,
+            audited.before,
+            audited.after,
+            actor.request_id,
+        ])?;
+        self.books.pending.wrote = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! The audit: one row for each administrative change, in the transaction of the change.
+
+use ledger::{Micro, UnixMs, WalletStatus};
+use store::{
+    Actor, AuditQuery, AuditRow, KeyChange, KeyLimits, NewWallet, Role, Store, StoreError,
+};
+
+use crate::place::{Place, actor, credits, key, wallet};
+
+async fn rows(store: &Store, query: AuditQuery) -> Vec<AuditRow> {
+    store.audit(query).await.unwrap()
+}
+
+/// What happened, oldest first: action, target, before and after.
+async fn told(store: &Store) -> Vec<(String, String, String, String)> {
+    let rows = rows(store, AuditQuery::default()).await;
+    let shown = |json: Option<String>| json.unwrap_or_else(|| "-".to_owned());
+    rows.into_iter()
+        .rev()
+        .map(|row| (row.action, row.target, shown(row.before), shown(row.after)))
+        .collect()
+}
+
+pub(crate) async fn each_change_has_a_row_of_its_own(place: &Place) {
+    let store = place.open();
+    let by = Actor {
+        id: "tok_0123456789abcdef".to_owned(),
+        name: "till".to_owned(),
+        role: Role::Support,
+        request_id: Some("req_1".to_owned()),
+    };
+    let acme = wallet(&store, "acme", credits(10)).await.id;
+    store.top_up(acme, credits(2), "paid", &by).await.unwrap();
+    store
+        .gift(acme, Micro::new(500_000), "", &by)
+        .await
+        .unwrap();
+    store.set_credit_limit(acme, credits(5), &by).await.unwrap();
+    store
+        .set_wallet_status(acme, WalletStatus::Disabled, &by)
+        .await
+        .unwrap();
+    let limits = KeyLimits {
+        rpm: Some(60),
+        ..KeyLimits::default()
+    };
+    let key = key(&store, acme, limits).await;
+    let change = KeyChange {
+        name: Some(Some("ci".to_owned())),
+        limit: Some(Some(credits(3))),
+        rpm: Some(None),
+        expires_at: Some(Some(UnixMs::new(7))),
+        ..KeyChange::default()
+    };
+    store.update_key(key.id, change, &by).await.unwrap();
+    store.set_key_enabled(key.id, false, &by).await.unwrap();
+
+    let (acme, id) = (acme.to_string(), key.id.to_string());
+    let key_made = format!(
+        r#"{{"enabled":true,"prefix":"{}","rpm":60,"wallet":"{acme}"}}"#,
+        key.shown_prefix
+    );
+    let expected = [
+        (
+            "wallet.create",
+            &acme,
+            "-",
+            r#"{"balance":"10","credit_limit":"0","credit_used":"0","enabled":true,"gift_balance":"0","name":"acme"}"#,
+        ),
+        (
+            "wallet.top_up",
+            &acme,
+            r#"{"balance":"10"}"#,
+            r#"{"amount":"2","balance":"12","note":"paid"}"#,
+        ),
+        (
+            "wallet.gift",
+            &acme,
+            r#"{"gift_balance":"0"}"#,
+            r#"{"amount":"0.5","gift_balance":"0.5"}"#,
+        ),
+        (
+            "wallet.update",
+            &acme,
+            r#"{"credit_limit":"0"}"#,
+            r#"{"credit_limit":"5"}"#,
+        ),
+        (
+            "wallet.update",
+            &acme,
+            r#"{"enabled":true}"#,
+            r#"{"enabled":false}"#,
+        ),
+        ("key.create", &id, "-", &key_made),
+        (
+            "key.update",
+            &id,
+            r#"{"rpm":60}"#,
+            r#"{"expires_at":7,"limit":"3","name":"ci"}"#,
+        ),
+        (
+            "key.update",
+            &id,
+            r#"{"enabled":true}"#,
+            r#"{"enabled":false}"#,
+        ),
+    ];
+    let expected = expected.map(|(action, target, before, after)| {
+        let owned = |text: &str| text.to_owned();
+        (owned(action), target.clone(), owned(before), owned(after))
+    });
+    assert_eq!(told(&store).await, expected);
+
+    let rows = rows(&store, AuditQuery::default()).await;
+    let last = rows.last().unwrap();
+    assert_eq!(last.actor, actor());
+    assert_eq!(rows[0].actor, by);
+    // They outlive the process, like the change itself.
+    drop(store);
+    assert_eq!(told(&place.open()).await, expected);
+}
+
+pub(crate) async fn a_refused_change_leaves_no_row(place: &Place) {
+    let store = place.open();
+    let acme = wallet(&store, "acme", credits(1)).await.id;
+    let again = NewWallet {
+        name: "acme".to_owned(),
+        balance: credits(1),
+        gift: Micro::ZERO,
+        credit_limit: Micro::ZERO,
+    };
+    let refused = store.create_wallet(again, &actor()).await;
+    assert!(matches!(refused, Err(StoreError::Taken { .. })));
+    let refused = store.top_up(acme, Micro::ZERO, "", &actor()).await;
+    assert!(matches!(refused, Err(StoreError::Invalid(_))));
+    let refused = store.set_credit_limit(acme, credits(-1), &actor()).await;
+    assert!(matches!(refused, Err(StoreError::Overflow)));
+    let unknown = store::KeyId::random();
+    let missing = store.set_key_enabled(unknown, true, &actor()).await;
+    assert!(matches!(missing, Err(StoreError::NotFound { .. })));
+    let actions: Vec<String> = told(&store).await.into_iter().map(|row| row.0).collect();
+    assert_eq!(actions, ["wallet.create"]);
+}
+
+pub(crate) async fn rows_are_found_by_every_condition_a_page_at_a_time(place: &Place) {
+    let store = place.open();
+    let other = Actor {
+        id: "config".to_owned(),
+        name: "config".to_owned(),
+        role: Role::Owner,
+        request_id: Some("req_Ünd%".to_owned()),
+    };
+    let first = wallet(&store, "first", credits(1)).await.id;
+    let second = wallet(&store, "second", credits(1)).await.id;
+    for n in 1..=5 {
+        store.top_up(first, credits(n), "", &other).await.unwrap();
+    }
+    store.gift(second, credits(1), "", &actor()).await.unwrap();
+    let all = rows(&store, AuditQuery::default()).await;
+    assert_eq!(all.len(), 8);
+    assert!(all.is_sorted_by(|a, b| a.place > b.place && a.at >= b.at));
+
+    let query = |set: &dyn Fn(&mut AuditQuery)| {
+        let mut query = AuditQuery::default();
+        set(&mut query);
+        query
+    };
+    let text = |text: &str| Some(text.to_owned());
+    let (newest, oldest) = (all[0].at, all[7].at);
+    for (query, count) in [
+        (query(&|q| q.actor = text("config")), 5),
+        (query(&|q| q.actor = text("story")), 3),
+        (query(&|q| q.actor = text("stor")), 0),
+        (query(&|q| q.action = text("wallet.top_up")), 5),
+        (query(&|q| q.target = Some(second.to_string())), 2),
+        (query(&|q| (q.from, q.to) = (Some(newest), Some(newest))), 0),
+        (query(&|q| q.from = Some(oldest)), 8),
+        (query(&|q| q.to = Some(oldest)), 0),
+        (query(&|q| q.text = text("SECOND")), 1),
+        (query(&|q| q.text = text("nd%")), 5),
+        (query(&|q| q.text = text("n_%")), 0),
+        (query(&|q| q.text = text("")), 8),
+    ] {
+        assert_eq!(rows(&store, query.clone()).await.len(), count, "{query:?}");
+    }
+
+    let mut paged: Vec<AuditRow> = Vec::new();
+    loop {
+        let place = paged.last().map(|row| row.place);
+        let next = query(&|q| (q.before, q.limit) = (place, 3));
+        let page = rows(&store, next).await;
+        if page.is_empty() {
+            break;
+        }
+        paged.extend(page);
+    }
+    assert_eq!(paged, all);
+}
+
+pub(crate) async fn rows_cannot_be_changed_or_deleted(place: &Place) {
+    let store = place.open();
+    wallet(&store, "acme", credits(1)).await;
+    for sql in ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit"] {
+        assert!(place.try_tamper(sql).is_err(), "{sql}");
+    }
+    assert_eq!(told(&store).await.len(), 1);
+}

@@ -33,9 +33,9 @@ pub enum OpenError {
         found: i32,
         known: i32,
     },
-    /// Nodes of a version that does not chain entries still run.
+    /// Nodes of a version still run that does not chain entries or keep balances.
     #[error(
-        "{place}: nodes of an earlier version still run, and their entries would break the wallets' chains; stop all of them before the first node of this version starts"
+        "{place}: nodes of an earlier version still run, and their entries would break the wallets' chains and statements; stop all of them before the first node of this version starts"
     )]
     OlderNodes { place: String },
     /// The file is damaged or not a database.

@@ -46,6 +46,7 @@ pub use records::accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWa
 pub use records::audit::{
     AUDIT_ROWS_MAX, Actor, AuditPlace, AuditQuery, AuditRow, Role, UnknownRole,
 };
+pub use records::balance_point::{BalancePoint, Balances};
 pub use records::call::{Admit, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
 pub use records::entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
@@ -60,6 +61,10 @@ pub use records::journal::{
 pub use records::meter::{MeterText, TokenCounts};
 pub use records::recovery::Recovery;
 pub use records::settled::Settled;
+pub use records::statement::{
+    KeyTotal, KindTotal, STATEMENT_ENTRIES_MAX, StatementEntry, StatementRange, StatementTotals,
+    WALLETS_MAX, WalletPlace, WalletQuery, WalletSpending,
+};
 pub use records::task::{
     CallbackNote, CallbackOutcome, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd,
     TaskKept, TaskNote, TaskRow, TaskStanding, TaskUpstream, TaskView,

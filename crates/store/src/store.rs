@@ -1,5 +1,6 @@
 //! The store and its operations.
 
+mod statement;
 mod tasks;
 
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use ledger::{Bucket, Delta, Key, Micro, UnixMs, Wallet};
 
-use super::pending::{Posting, Source};
+use super::pending::{Origin, Posting, Source};
 use super::rows::BookWallet;
 use super::state::Books;
 use crate::chain::Head;
@@ -63,10 +63,13 @@ impl Books {
         let mut row = BookWallet {
             wallet: opening.wallet,
             entries: 0,
+            posted_at: UnixMs::new(0),
+            charged: Micro::ZERO,
             head: Head::of_wallet(id),
             holds_opened: 0,
             dirty: false,
         };
+        self.pending.has_manual = true;
         for said in opening.said {
             row.post(posting(n, said, now), &mut self.pending);
         }
@@ -89,6 +92,7 @@ impl Books {
             Err(error) => return Some(Err(error)),
         };
         row.wallet = wallet;
+        self.pending.has_manual = true;
         row.touch(n, &mut self.pending);
         row.post(posting(n, said, now), &mut self.pending);
         Some(Ok(wallet))
@@ -146,7 +150,10 @@ fn posting(wallet: i64, said: Said, at: UnixMs) -> Posting {
         charge: Micro::ZERO,
         delta,
         note,
-        source: Source::Credit { at },
+        source: Source::Manual {
+            at,
+            origin: Box::new(Origin::default()),
+        },
     }
 }
 

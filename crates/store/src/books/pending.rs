@@ -6,6 +6,7 @@
 use ledger::{Delta, Micro, UnixMs};
 
 use super::rows::{BookWallet, OpenHold};
+use crate::records::balance_point::{BalancePoint, Balances, keeps_point};
 use crate::records::call::{Basis, Close, End, SessionStep};
 use crate::records::columns::EntryColumns;
 use crate::records::entries::EntryKind;
@@ -25,6 +26,10 @@ pub(crate) struct Pending {
     /// Holds of earlier batches that were closed.
     pub(crate) closed: Vec<HoldId>,
     pub(crate) postings: Vec<Posting>,
+    /// Balances to be stored, with the number of their wallet.
+    pub(crate) points: Vec<(i64, BalancePoint)>,
+    /// Some of the postings were made by people.
+    pub(crate) has_manual: bool,
     /// Holds that are opened or closed together with the row of a task. If the batch fails, the caller repeats
     /// the whole step or nothing.
     pub(crate) inseparable: Vec<HoldId>,
@@ -73,6 +78,8 @@ impl Pending {
         self.changed.clear();
         self.closed.clear();
         self.postings.clear();
+        self.points.clear();
+        self.has_manual = false;
         self.inseparable.clear();
         self.wrote = false;
     }
@@ -89,6 +96,18 @@ impl BookWallet {
 
     /// Gives an entry its number and its place in the wallet's chain, and adds it to the batch.
     pub(crate) fn post(&mut self, mut posting: Posting, pending: &mut Pending) {
+        let at = posting.at();
+        if keeps_point(self.entries, self.posted_at, at) {
+            let point = BalancePoint {
+                seq: self.entries,
+                posted_at: self.posted_at,
+                balances: Balances::of(&self.wallet).before(&posting.delta),
+                charged: self.charged,
+            };
+            pending.points.push((posting.wallet, point));
+        }
+        self.posted_at = self.posted_at.max(at);
+        self.charged = Micro::new(self.charged.get().saturating_add(posting.charge.get()));
         self.entries = self.entries.saturating_add(1);
         posting.seq = self.entries;
         let card = posting.price_version().map(PriceVersion::digest);
@@ -126,9 +145,19 @@ pub(crate) enum Source {
         stepping: Box<SessionStep>,
         call: SteppedHold,
     },
-    Credit {
-        at: UnixMs,
-    },
+    /// An entry that people made.
+    Manual { at: UnixMs, origin: Box<Origin> },
+}
+
+/// What only entries of people have.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Origin {
+    /// Unique among the wallet's entries.
+    pub(crate) reference: Option<Box<str>>,
+    /// The number of the top-up that a refund takes back.
+    pub(crate) refund_of: Option<i64>,
+    /// The name of who made it.
+    pub(crate) actor: Option<Box<str>>,
 }
 
 /// The hold of a session step, as it was before the step.
@@ -147,7 +176,16 @@ impl Posting {
     pub(crate) fn removes(&self) -> Option<HoldId> {
         match &self.source {
             Source::Close { closing, hold, .. } if hold.row.is_stored() => Some(closing.hold),
-            Source::Close { .. } | Source::Part { .. } | Source::Credit { .. } => None,
+            Source::Close { .. } | Source::Part { .. } | Source::Manual { .. } => None,
+        }
+    }
+
+    /// When the entry was made.
+    fn at(&self) -> UnixMs {
+        match &self.source {
+            Source::Close { closing, .. } => closing.now,
+            Source::Part { stepping, .. } => stepping.now,
+            Source::Manual { at, .. } => *at,
         }
     }
 
@@ -156,7 +194,7 @@ impl Posting {
         match &self.source {
             Source::Close { hold, .. } => Some(hold.key),
             Source::Part { call, .. } => Some(call.key_id),
-            Source::Credit { .. } => None,
+            Source::Manual { .. } => None,
         }
     }
 
@@ -168,7 +206,7 @@ impl Posting {
                 End::Settled { price_version, .. } => Some(price_version),
                 End::Released | End::Abandoned => None,
             },
-            Source::Credit { .. } => None,
+            Source::Manual { .. } => None,
         }
     }
 
@@ -189,7 +227,7 @@ impl Posting {
                 End::Settled { meter, .. } => meter.tokens(),
                 End::Released | End::Abandoned => TokenCounts::default(),
             },
-            Source::Part { .. } | Source::Credit { .. } => TokenCounts::default(),
+            Source::Part { .. } | Source::Manual { .. } => TokenCounts::default(),
         }
     }
 
@@ -205,7 +243,12 @@ impl Posting {
             ..EntryColumns::default()
         };
         match &self.source {
-            Source::Credit { at } => columns.at = at.get(),
+            Source::Manual { at, origin } => {
+                columns.at = at.get();
+                columns.reference = origin.reference.as_deref();
+                columns.refund_of = origin.refund_of;
+                columns.actor = origin.actor.as_deref();
+            }
             Source::Part { stepping, call } => {
                 columns.at = stepping.now.get();
                 columns.part_of = Some(stepping.hold.get());

@@ -11,6 +11,10 @@ pub(crate) struct BookWallet {
     pub(crate) wallet: Wallet,
     /// The number of its last entry.
     pub(crate) entries: i64,
+    /// The latest time of its entries.
+    pub(crate) posted_at: UnixMs,
+    /// The charges of all its entries.
+    pub(crate) charged: Micro,
     /// The hash of its last entry.
     pub(crate) head: Head,
     pub(crate) holds_opened: i64,

@@ -13,6 +13,8 @@ use crate::records::ids::{KeyId, WalletId};
 /// encoding.
 const WALLET: &[u8] = b"tollgate ledger wallet 1";
 const ENTRY: &[u8] = b"tollgate ledger entry 1";
+/// Entries with a reference, a top-up that they refund, or an actor.
+const MANUAL_ENTRY: &[u8] = b"tollgate ledger entry 2";
 
 /// Large enough for an entry of usual size, so that the hasher is called once.
 const BUFFER_BYTES: usize = 512;
@@ -57,8 +59,12 @@ impl Head {
             price_version,
             basis,
             note,
+            reference,
+            refund_of,
+            actor,
         } = entry;
-        let mut encoder = Encoder::new(ENTRY);
+        let is_manual = reference.is_some() || refund_of.is_some() || actor.is_some();
+        let mut encoder = Encoder::new(if is_manual { MANUAL_ENTRY } else { ENTRY });
         encoder.bytes(&self.0);
         encoder.integer(*seq);
         encoder.text(kind);
@@ -81,6 +87,11 @@ impl Head {
         encoder.option(card, |encoder, card| encoder.bytes(card));
         encoder.option(*basis, Encoder::text);
         encoder.option(*note, Encoder::text);
+        if is_manual {
+            encoder.option(*reference, Encoder::text);
+            encoder.option(*refund_of, Encoder::integer);
+            encoder.option(*actor, Encoder::text);
+        }
         encoder.finish()
     }
 
@@ -236,6 +247,7 @@ mod tests {
             price_version: Some(1),
             basis: Some("reported"),
             note: None,
+            ..EntryColumns::default()
         }
     }
 
@@ -251,6 +263,25 @@ mod tests {
         assert_eq!(
             second.to_string(),
             "1b210fe7248fafd21ad6176b53355839f904b2fe5b3a9020664b233bd0bc51cb"
+        );
+        let refund = EntryColumns {
+            seq: 3,
+            kind: "refund",
+            at: 1_800_000_000_001,
+            delta: Delta {
+                balance: -7,
+                ..Delta::default()
+            },
+            note: Some("money back"),
+            reference: Some("re_1"),
+            refund_of: Some(1),
+            actor: Some("ada"),
+            ..EntryColumns::default()
+        };
+        let third = second.after(&refund, None, None);
+        assert_eq!(
+            third.to_string(),
+            "c51611cb66bc538245cd1757cebe882e1d87f14d6256091411ba1a149d70a1d7"
         );
     }
 
@@ -315,6 +346,11 @@ mod tests {
             with(&|it| it.note = Some("")),
             with(&|it| it.note = Some(long)),
             with(&|it| it.note = Some(&long[1..])),
+            with(&|it| it.reference = Some("")),
+            with(&|it| it.reference = Some("x")),
+            with(&|it| it.refund_of = Some(1)),
+            with(&|it| it.actor = Some("")),
+            with(&|it| it.actor = Some("x")),
         ];
         for (n, head) in heads.iter().enumerate() {
             assert!(

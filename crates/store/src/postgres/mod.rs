@@ -14,6 +14,7 @@ mod operations;
 mod reads;
 mod rows;
 mod schema;
+mod statement_reads;
 mod tasks;
 mod writer;
 

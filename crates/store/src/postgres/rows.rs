@@ -5,12 +5,13 @@ use tokio_postgres::Row;
 
 use crate::books::BookWallet;
 use crate::records::accounts::{KeyRow, WalletRow};
+use crate::records::balance_point::{BalancePoint, Balances};
 use crate::records::columns::EntryColumns;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
 /// Columns of a wallet, for [`wallet_row`].
-pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.entries, w.holds_opened, w.head, w.exposed, w.id, w.name, w.created_at";
+pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.entries, w.holds_opened, w.head, w.exposed, w.posted_at, w.charged, w.id, w.name, w.created_at";
 
 /// Columns of a key beside its wallet, for [`key_row`].
 pub(super) const KEY: &str = "k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds, k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state, k.id, w.id, k.name, k.shown_prefix, k.created_at";
@@ -38,6 +39,8 @@ pub(super) fn book_wallet(row: &Row) -> Read<BookWallet> {
         entries: row.try_get(7)?,
         holds_opened: row.try_get(8)?,
         head: row.try_get(9)?,
+        posted_at: time(row, 11)?,
+        charged: micro(row, 12)?,
         dirty: false,
     })
 }
@@ -45,9 +48,9 @@ pub(super) fn book_wallet(row: &Row) -> Read<BookWallet> {
 pub(super) fn wallet_row(row: &Row) -> Read<WalletRow> {
     Ok(WalletRow {
         wallet: wallet(row)?,
-        id: row.try_get(11)?,
-        name: row.try_get(12)?,
-        created_at: time(row, 13)?,
+        id: row.try_get(13)?,
+        name: row.try_get(14)?,
+        created_at: time(row, 15)?,
     })
 }
 
@@ -90,7 +93,7 @@ pub(super) fn held(row: &Row) -> Read<Reservation> {
 }
 
 /// Columns of an entry, for [`entry_columns`].
-pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note";
+pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, reference, refund_of, actor";
 
 /// An entry as it is stored.
 pub(super) fn entry_columns(row: &Row) -> Read<EntryColumns<'_>> {
@@ -116,6 +119,23 @@ pub(super) fn entry_columns(row: &Row) -> Read<EntryColumns<'_>> {
         price_version: row.try_get(16)?,
         basis: row.try_get(17)?,
         note: row.try_get(18)?,
+        reference: row.try_get(19)?,
+        refund_of: row.try_get(20)?,
+        actor: row.try_get(21)?,
+    })
+}
+
+/// A stored balance, whose number is in column `first`.
+pub(super) fn balance_point(row: &Row, first: usize) -> Read<BalancePoint> {
+    Ok(BalancePoint {
+        seq: row.try_get(first)?,
+        posted_at: time(row, first + 1)?,
+        balances: Balances {
+            balance: micro(row, first + 2)?,
+            gift_balance: micro(row, first + 3)?,
+            credit_used: micro(row, first + 4)?,
+        },
+        charged: micro(row, first + 5)?,
     })
 }
 

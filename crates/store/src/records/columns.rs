@@ -21,4 +21,8 @@ pub(crate) struct EntryColumns<'a> {
     pub(crate) price_version: Option<i64>,
     pub(crate) basis: Option<&'a str>,
     pub(crate) note: Option<&'a str>,
+    /// The last three are only there for entries that people made.
+    pub(crate) reference: Option<&'a str>,
+    pub(crate) refund_of: Option<i64>,
+    pub(crate) actor: Option<&'a str>,
 }

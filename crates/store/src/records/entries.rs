@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ledger::{Delta, Micro, UnixMs};
+use ledger::{Delta, ManualKind, Micro, UnixMs};
 
 use super::call::Basis;
 use super::ids::{HoldId, KeyId, PriceNumber, WalletId};
@@ -21,6 +21,12 @@ pub struct EntryRow {
     pub charge: Micro,
     pub delta: Delta,
     pub note: Option<Box<str>>,
+    /// Unique among the wallet's entries.
+    pub reference: Option<Box<str>>,
+    /// The number of the top-up that a refund takes back.
+    pub refund_of: Option<i64>,
+    /// The name of who made it. Entries of calls have none.
+    pub actor: Option<Box<str>>,
     /// Only for entries of calls; credits have none.
     pub call: Option<Box<CallRow>>,
 }
@@ -67,7 +73,7 @@ pub struct SettledUsage {
 }
 
 /// The kind of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKind {
     Settled,
     Released,
@@ -76,18 +82,24 @@ pub enum EntryKind {
     Part,
     TopUp,
     Gift,
+    Debit,
+    Refund,
+    Adjustment,
     CreditLimit,
     Status,
 }
 
 impl EntryKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 11] = [
         Self::Settled,
         Self::Released,
         Self::Abandoned,
         Self::Part,
         Self::TopUp,
         Self::Gift,
+        Self::Debit,
+        Self::Refund,
+        Self::Adjustment,
         Self::CreditLimit,
         Self::Status,
     ];
@@ -99,10 +111,25 @@ impl EntryKind {
             Self::Released => "released",
             Self::Abandoned => "abandoned",
             Self::Part => "part",
-            Self::TopUp => "top_up",
-            Self::Gift => "gift",
+            Self::TopUp => ManualKind::TopUp.as_str(),
+            Self::Gift => ManualKind::Gift.as_str(),
+            Self::Debit => ManualKind::Debit.as_str(),
+            Self::Refund => ManualKind::Refund.as_str(),
+            Self::Adjustment => ManualKind::Adjustment.as_str(),
             Self::CreditLimit => "credit_limit",
             Self::Status => "status",
+        }
+    }
+}
+
+impl From<ManualKind> for EntryKind {
+    fn from(kind: ManualKind) -> Self {
+        match kind {
+            ManualKind::TopUp => Self::TopUp,
+            ManualKind::Gift => Self::Gift,
+            ManualKind::Debit => Self::Debit,
+            ManualKind::Refund => Self::Refund,
+            ManualKind::Adjustment => Self::Adjustment,
         }
     }
 }

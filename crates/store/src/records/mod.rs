@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod audit;
+pub(crate) mod balance_point;
 pub(crate) mod call;
 pub(crate) mod columns;
 pub(crate) mod entries;
@@ -10,6 +11,8 @@ pub(crate) mod journal;
 pub(crate) mod meter;
 pub(crate) mod recovery;
 pub(crate) mod settled;
+pub(crate) mod statement;
 pub(crate) mod task;
 pub(crate) mod task_id;
 pub(crate) mod task_list;
+pub(crate) mod totals;

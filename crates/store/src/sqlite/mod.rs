@@ -21,6 +21,7 @@ mod rows;
 #[cfg(feature = "schedules")]
 mod schedules;
 mod schema;
+mod statement_reads;
 mod tasks;
 mod writer;
 

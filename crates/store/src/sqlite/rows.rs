@@ -6,11 +6,12 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
 use crate::books::{BookKey, BookWallet, HoldRow, OpenHold};
 use crate::records::accounts::{KeyRow, WalletRow};
+use crate::records::balance_point::{BalancePoint, Balances};
 use crate::records::columns::EntryColumns;
 use crate::records::ids::{KeyId, WalletId};
 
 /// Columns of a wallet, for [`wallet_row`].
-pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head, w.exposed";
+pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head, w.exposed, w.posted_at, w.charged";
 
 /// Columns of a key beside its wallet, for [`key_row`]. A key that was never used has no state.
 pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, coalesce(s.usage, 0), coalesce(s.frozen, 0), coalesce(s.open_holds, 0), k.rpm_limit, k.tpm_limit, k.concurrency_limit, coalesce(s.rpm_state, 0), coalesce(s.tpm_state, 0), k.created_at, k.n, k.wallet";
@@ -42,6 +43,8 @@ pub(super) fn book_wallet(row: &Row<'_>) -> rusqlite::Result<BookWallet> {
         entries: row.get(9)?,
         holds_opened: row.get(10)?,
         head: row.get(11)?,
+        posted_at: UnixMs::new(row.get(13)?),
+        charged: micro(row, 14)?,
         dirty: false,
     })
 }
@@ -106,7 +109,7 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
 }
 
 /// Columns of an entry, for [`entry_columns`].
-pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note";
+pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, reference, refund_of, actor";
 
 /// An entry as it is stored.
 pub(super) fn entry_columns<'a>(row: &'a Row<'_>) -> rusqlite::Result<EntryColumns<'a>> {
@@ -135,6 +138,23 @@ pub(super) fn entry_columns<'a>(row: &'a Row<'_>) -> rusqlite::Result<EntryColum
         price_version: row.get(16)?,
         basis: text(17)?,
         note: text(18)?,
+        reference: text(19)?,
+        refund_of: row.get(20)?,
+        actor: text(21)?,
+    })
+}
+
+/// A stored balance, whose number is in column `first`.
+pub(super) fn balance_point(row: &Row<'_>, first: usize) -> rusqlite::Result<BalancePoint> {
+    Ok(BalancePoint {
+        seq: row.get(first)?,
+        posted_at: UnixMs::new(row.get(first + 1)?),
+        balances: Balances {
+            balance: micro(row, first + 2)?,
+            gift_balance: micro(row, first + 3)?,
+            credit_used: micro(row, first + 4)?,
+        },
+        charged: micro(row, first + 5)?,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Recomputes every invariant from the rows that it is given (V1 to V9 of `docs/invariants.md`).
+//! Recomputes every invariant from the rows that it is given (V1 to V10 of `docs/invariants.md`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,6 +7,7 @@ use ledger::{Meter, Micro, PriceCard, WalletStatus};
 use super::report::{Difference, Rule, VerifyReport};
 use super::sums::{HoldFound, KeyFound, KeySums, WalletFound, WalletSums};
 use crate::chain::{Chains, Head, WalletHead};
+use crate::records::balance_point::BalancePoint;
 use crate::records::columns::EntryColumns;
 use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 
@@ -24,6 +25,8 @@ pub(crate) struct Check {
     pub(super) chains: Chains,
     /// Heads noted by an earlier verification whose wallets have not been seen yet.
     pub(super) noted: HashMap<WalletId, WalletHead>,
+    /// Stored balances that no entry has asked for yet, by wallet and entry.
+    pub(super) points: HashMap<(i64, i64), BalancePoint>,
     /// Sessions with booked steps: the booked amount of the open hold, and the sum of its entries.
     pub(super) sessions: HashMap<i64, Session>,
 }
@@ -46,6 +49,7 @@ impl Check {
             prices: HashMap::new(),
             chains: Chains::default(),
             noted: noted.iter().map(|noted| (noted.wallet, *noted)).collect(),
+            points: HashMap::new(),
             sessions: HashMap::new(),
         }
     }
@@ -111,12 +115,14 @@ impl Check {
         }
     }
 
-    /// V2 and V4 entry by entry, V7, V9, and the sums of V5. The entries of a wallet come in the order of their
+    /// V2 and V4 entry by entry, V7, V9, V10, and the sums of V5. The entries of a wallet come in the order of their
     /// posting.
     pub(crate) fn entry(&mut self, entry: &EntryColumns<'_>) {
         self.report.entries += 1;
         self.number(entry);
         self.amounts(entry);
+        self.manual(entry);
+        self.balances(entry);
         self.settings(entry);
         self.parts(entry);
         self.chains.entry(entry);
@@ -226,7 +232,12 @@ impl Check {
         let moved = i128::from(delta.balance) + i128::from(delta.gift_balance)
             - i128::from(delta.credit_used);
         let charge = -i128::from(entry.charge);
-        if moved != charge && !matches!(entry.kind, "top_up" | "gift") {
+        if moved != charge
+            && !matches!(
+                entry.kind,
+                "top_up" | "gift" | "debit" | "refund" | "adjustment"
+            )
+        {
             self.differs(
                 entry.wallet,
                 Rule::V2Entries,

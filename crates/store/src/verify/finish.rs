@@ -17,6 +17,7 @@ impl Check {
             }
         }
         self.sums();
+        self.points_end();
         self.heads();
         self.report
     }

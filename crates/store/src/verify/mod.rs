@@ -1,9 +1,10 @@
-//! `ledger verify`: compares the entries with what is stored (V1 to V9 of `docs/invariants.md`).
+//! `ledger verify`: compares the entries with what is stored (V1 to V10 of `docs/invariants.md`).
 //!
 //! The check is given rows and knows no database. A store reads the rows in one snapshot.
 
 mod check;
 mod finish;
+mod points;
 mod report;
 mod sums;
 mod tasks;

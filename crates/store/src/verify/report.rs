@@ -1,4 +1,4 @@
-//! The result of `ledger verify` (V1 to V9 of `docs/invariants.md`).
+//! The result of `ledger verify` (V1 to V10 of `docs/invariants.md`).
 
 use std::fmt;
 
@@ -56,6 +56,8 @@ pub enum Rule {
     V8Tasks,
     /// The entries hash to the wallet's head, and the heads noted before are hashes of the same chain.
     V9Chain,
+    /// The balances that are stored for statements are those of the entries.
+    V10Points,
 }
 
 impl fmt::Display for Rule {
@@ -70,6 +72,7 @@ impl fmt::Display for Rule {
             Self::V7Price => "V7 usage re-prices to the charge",
             Self::V8Tasks => "V8 tasks go on, or are settled and told",
             Self::V9Chain => "V9 entries hash to the head",
+            Self::V10Points => "V10 stored balances = entries",
         })
     }
 }

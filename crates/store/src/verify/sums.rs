@@ -1,8 +1,11 @@
 //! The rows that a verification reads, and their sums for each wallet and key.
 
+use std::collections::HashMap;
+
 use ledger::{Key, Micro, Wallet, WalletStatus};
 
 use crate::chain::{Head, WalletHead};
+use crate::records::balance_point::BalancePoint;
 use crate::records::ids::{KeyId, WalletId};
 
 /// A wallet as stored.
@@ -14,6 +17,9 @@ pub(crate) struct WalletFound {
     pub(crate) wallet: Wallet,
     pub(crate) entries: i64,
     pub(crate) holds_opened: i64,
+    /// The latest time of its entries, and their charges.
+    pub(crate) posted_at: i64,
+    pub(crate) charged: i64,
     /// `None` if what is stored is not a head.
     pub(crate) head: Option<Head>,
 }
@@ -53,6 +59,10 @@ pub(super) struct WalletSums {
     pub(super) balance: i128,
     pub(super) gift_balance: i128,
     pub(super) credit_used: i128,
+    /// What the entries so far should be stored as.
+    pub(super) point: BalancePoint,
+    /// The part of each top-up that was not refunded.
+    pub(super) top_ups: HashMap<i64, i64>,
     /// The values in the last entries that set them.
     pub(super) credit_limit: Micro,
     pub(super) status: WalletStatus,
@@ -79,6 +89,8 @@ impl WalletSums {
             open: 0,
             closed: 0,
             last_entry: 0,
+            point: BalancePoint::default(),
+            top_ups: HashMap::new(),
             balance: 0,
             gift_balance: 0,
             credit_used: 0,

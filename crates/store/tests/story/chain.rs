@@ -104,7 +104,8 @@ fn drop_guards(place: &Place) -> &'static str {
         "DROP TRIGGER entries_are_not_changed; DROP TRIGGER entries_are_not_deleted;
          DROP TRIGGER price_versions_are_not_changed;",
         "DROP TRIGGER entries_are_not_changed ON entries; DROP TRIGGER entries_are_not_deleted ON entries;
-         DROP TRIGGER price_versions_are_not_changed ON price_versions; DROP TRIGGER entries_are_chained ON wallets;",
+         DROP TRIGGER price_versions_are_not_changed ON price_versions; DROP TRIGGER entries_are_chained ON wallets;
+         ALTER TABLE wallets DROP CONSTRAINT every_entry_is_summed;",
     )
 }
 
@@ -167,7 +168,8 @@ pub(crate) async fn what_was_forged_is_found(place: &Place) {
         let place = Place::like(place);
         let store = place.open();
         history(&store).await;
-        place.tamper(&format!("{} {sql}", drop_guards(&place)));
+        let posted = "UPDATE wallets SET posted_at = (SELECT max(at) FROM entries WHERE wallet = wallets.n)";
+        place.tamper(&format!("{} {sql}; {posted}", drop_guards(&place)));
         let report = store.verify().await.unwrap();
         assert_eq!(rules(&report), expected.into_iter().collect(), "{sql}: {:#?}", report.differences);
         for difference in &report.differences {
@@ -183,8 +185,8 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
     let entries = store.verify().await.unwrap().entries;
     assert_eq!(entries, 17);
     let guards = place.says(
-        "DROP INDEX entries_closing;",
-        "DROP INDEX entries_closing; ALTER TABLE entries DROP CONSTRAINT entries_check,
+        "DROP INDEX entries_closing; DROP INDEX entries_by_reference;",
+        "DROP INDEX entries_closing; DROP INDEX entries_by_reference; ALTER TABLE entries DROP CONSTRAINT entries_check,
          DROP CONSTRAINT entries_charge_check, DROP CONSTRAINT entries_booked_check,
          DROP CONSTRAINT entries_basis_check, DROP CONSTRAINT entries_pkey;",
     );
@@ -204,7 +206,7 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
         "coalesce({} || ' ', '')",
         "CASE WHEN {} IS NULL THEN 'x' END",
     ];
-    let columns: [(&str, &[&str]); 18] = [
+    let columns: [(&str, &[&str]); 21] = [
         ("wallet", &number[..1]),
         ("seq", &number),
         ("kind", &text),
@@ -223,6 +225,9 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
         ("meter", &maybe_text),
         ("price_version", &maybe_number),
         ("note", &maybe_text),
+        ("reference", &maybe_text),
+        ("refund_of", &maybe_number),
+        ("actor", &maybe_text),
     ];
     // One change of each column shows what the database stores. The rest is the same code for both.
     let changes_max = match place {

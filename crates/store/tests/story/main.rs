@@ -20,6 +20,7 @@ mod place;
 mod recovery;
 mod schema;
 mod sessions;
+mod statement;
 mod tasks;
 mod verify;
 
@@ -98,6 +99,11 @@ macro_rules! story {
                         recovery::a_command_beside_a_running_server_is_seen_by_it,
                 recovery::a_command_gets_its_turn_beside_a_busy_server,
                 recovery::a_command_does_not_admit,
+                statement::a_statement_tells_the_balance_after_each_entry,
+                statement::a_long_statement_is_read_from_its_middle,
+                statement::wallets_are_listed_with_what_they_spent,
+                statement::the_history_has_every_day_with_entries,
+                statement::an_upgrade_computes_the_balances_of_old_entries,
                 verify::a_clean_ledger_verifies,
                 verify::each_planted_difference_is_found,
                 verify::entries_cannot_be_changed_or_deleted,

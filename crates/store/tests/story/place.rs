@@ -9,7 +9,17 @@ use store::{
     WalletRow,
 };
 
+use refinery::Target;
+
 use crate::schema::{Guest, LockHolder, Schema};
+
+mod ledger_schema {
+    refinery::embed_migrations!("migrations/ledger");
+}
+
+mod postgres_schema {
+    refinery::embed_migrations!("migrations/postgres");
+}
 
 /// A database that can be opened repeatedly. Its contents are deleted with it.
 pub(crate) enum Place {
@@ -91,6 +101,30 @@ impl Place {
         match self {
             Self::Sqlite(_) => panic!("SQLite has no roles"),
             Self::Postgres(schema) => schema.guest(),
+        }
+    }
+
+    /// Brings an empty database to a version of the schema, for tests of upgrades.
+    pub(crate) async fn migrate_to(&self, version: i32) {
+        match self {
+            Self::Sqlite(folder) => {
+                let path = folder.path().join("tollgate.db");
+                let mut on = rusqlite::Connection::open(path).unwrap();
+                on.pragma_update(None, "application_id", 0x546f_6c6c)
+                    .unwrap();
+                on.pragma_update(None, "journal_mode", "WAL").unwrap();
+                let old = ledger_schema::migrations::runner().set_target(Target::Version(version));
+                old.run(&mut on).unwrap();
+            }
+            Self::Postgres(schema) => {
+                let url = schema.url();
+                let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
+                let (mut client, driver) = connected.unwrap();
+                tokio::spawn(driver);
+                let old =
+                    postgres_schema::migrations::runner().set_target(Target::Version(version));
+                old.run_async(&mut client).await.unwrap();
+            }
         }
     }
 

@@ -23,7 +23,7 @@ impl Schema {
         Server::at(self.url())
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("{}&options=-csearch_path%3D{}", self.url, self.name)
     }
 

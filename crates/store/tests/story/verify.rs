@@ -117,6 +117,16 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
         (Rule::V7Price, "UPDATE entries SET meter = '{\"input\":1}' WHERE kind = 'settled'"),
         (Rule::V7Price, "UPDATE entries SET meter = 'no JSON' WHERE kind = 'settled'"),
         (Rule::V7Price, "UPDATE entries SET price_version = 99 WHERE kind = 'settled'"),
+        (Rule::V10Points, "UPDATE wallets SET charged = charged + 1"),
+        (Rule::V10Points, "UPDATE wallets SET posted_at = posted_at + 1"),
+        (
+            Rule::V10Points,
+            place.says(
+                "INSERT INTO balance_points SELECT n, 2, posted_at, balance, 0, 0, charged, 0 FROM wallets",
+                "INSERT INTO balance_points SELECT n, 2, posted_at, balance, 0, 0, charged FROM wallets",
+            ),
+        ),
+        (Rule::V10Points, "UPDATE entries SET at = at + 86400000 WHERE kind = 'settled'"),
     ] {
         let place = Place::like(place);
         let store = place.open();

@@ -72,7 +72,7 @@ pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<
     Ok(())
 }
 
-/// Waits until no node writes entries without chaining them.
+/// Waits until no node writes entries without their chain or their balances.
 async fn older_nodes_stop(
     on: &Client,
     target: &Target,
@@ -80,9 +80,9 @@ async fn older_nodes_stop(
 ) -> Result<(), OpenError> {
     let begun = Instant::now();
     while let Age::Older { found, .. } = migrations::age(on, target).await? {
-        let is_chained = found == 0 || found >= migrations::CHAINED_SINCE;
+        let keeps_balances = found == 0 || found >= migrations::BALANCES_KEPT_SINCE;
         let live = has_live_node(on);
-        if is_chained || !live.await.map_err(|error| target.refused(error.into()))? {
+        if keeps_balances || !live.await.map_err(|error| target.refused(error.into()))? {
             return Ok(());
         }
         if begun.elapsed() > settings.lock_wait_max {

@@ -17,6 +17,9 @@ use crate::records::meter::MeterText;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
+/// Columns of an entry `e` of a wallet `w` and a key `k`, for [`entry`].
+pub(super) const ENTRY_ROW: &str = "e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note, coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked, e.reference, e.refund_of, e.actor";
+
 /// The entries that match, in the order of their posting.
 pub(crate) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<EntryRow>> {
     let limit = match query.limit {
@@ -50,8 +53,7 @@ pub(crate) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<Entr
         add("e.n > ?", after);
     }
     let sql = format!(
-        "SELECT e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note,
-         coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked
+        "SELECT {ENTRY_ROW}
          FROM entries e JOIN wallets w ON w.n = e.wallet LEFT JOIN keys k ON k.wallet = e.wallet AND k.n = e.key
          WHERE {} ORDER BY e.n LIMIT {limit}",
         conditions.join(" AND ")
@@ -73,7 +75,7 @@ pub(crate) async fn prices(on: Arc<Client>) -> Read<Vec<PriceRow>> {
     on.query(select, &[]).await?.iter().map(read).collect()
 }
 
-fn entry(row: &Row) -> Read<EntryRow> {
+pub(super) fn entry(row: &Row) -> Read<EntryRow> {
     Ok(EntryRow {
         place: EntryPlace(row.try_get(0)?),
         wallet: row.try_get(1)?,
@@ -87,6 +89,9 @@ fn entry(row: &Row) -> Read<EntryRow> {
             credit_used: row.try_get(8)?,
         },
         note: row.try_get(9)?,
+        reference: row.try_get(19)?,
+        refund_of: row.try_get(20)?,
+        actor: row.try_get(21)?,
         call: match row.try_get::<_, Option<i64>>(10)? {
             Some(hold) => Some(Box::new(call(row, HoldId::new(hold))?)),
             None => None,

@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use tokio_postgres::{Client, IsolationLevel, Row, Transaction};
 
 use crate::chain::WalletHead;
-use crate::postgres::rows::{ENTRY, KEY, WALLET, entry_columns, key, wallet};
+use crate::postgres::rows::{ENTRY, KEY, WALLET, balance_point, entry_columns, key, wallet};
 use crate::records::ids::Epoch;
 use crate::verify::{Check, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
 
@@ -61,6 +61,12 @@ pub(crate) async fn verify(
         Ok(())
     })
     .await?;
+    let points = "SELECT wallet, seq, posted_at, balance, gift_balance, credit_used, charged FROM balance_points";
+    each(&snapshot, points, |row| {
+        check.point(row.try_get(0)?, balance_point(row, 1)?);
+        Ok(())
+    })
+    .await?;
     let entries = format!("SELECT {ENTRY} FROM entries ORDER BY wallet, seq");
     each(&snapshot, &entries, |row| {
         check.entry(&entry_columns(row)?);
@@ -108,10 +114,12 @@ pub(crate) async fn each(
 fn wallet_found(row: &Row) -> Read<WalletFound> {
     Ok(WalletFound {
         n: row.try_get(0)?,
-        id: row.try_get(11)?,
+        id: row.try_get(13)?,
         wallet: wallet(row)?,
         entries: row.try_get(7)?,
         holds_opened: row.try_get(8)?,
+        posted_at: row.try_get(11)?,
+        charged: row.try_get(12)?,
         head: row.try_get(9).ok(),
     })
 }

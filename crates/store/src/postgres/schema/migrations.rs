@@ -17,8 +17,9 @@ const LOCK: &str =
 const UNLOCK: &str =
     "SELECT pg_advisory_unlock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
 
-/// The first version whose nodes chain entries. No node of an earlier version may write after it.
-pub(crate) const CHAINED_SINCE: i32 = 6;
+/// The first version whose nodes keep the balances that statements need. No node of an earlier version may write after
+/// it.
+pub(crate) const BALANCES_KEPT_SINCE: i32 = 7;
 
 /// How the schema of the database compares with the program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@ pub(crate) struct BatchColumns<'b> {
     changed: ChangedHolds,
     closed: (Vec<i64>, Vec<i64>),
     entries: Entries<'b>,
+    points: Points,
 }
 
 #[derive(Default)]
@@ -30,6 +31,8 @@ struct Wallets {
     holds_opened: Vec<i64>,
     head: Vec<Head>,
     exposed: Vec<i64>,
+    posted_at: Vec<i64>,
+    charged: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -89,6 +92,20 @@ struct Entries<'b> {
     note: Vec<Option<&'b str>>,
     part_of: Vec<Option<i64>>,
     booked: Vec<i64>,
+    reference: Vec<Option<&'b str>>,
+    refund_of: Vec<Option<i64>>,
+    actor: Vec<Option<&'b str>>,
+}
+
+#[derive(Default)]
+struct Points {
+    wallet: Vec<i64>,
+    seq: Vec<i64>,
+    posted_at: Vec<i64>,
+    balance: Vec<i64>,
+    gift_balance: Vec<i64>,
+    credit_used: Vec<i64>,
+    charged: Vec<i64>,
 }
 
 impl<'b> BatchColumns<'b> {
@@ -112,6 +129,8 @@ impl<'b> BatchColumns<'b> {
                 to.holds_opened.push(row.holds_opened);
                 to.head.push(row.head);
                 to.exposed.push(wallet.exposed.get());
+                to.posted_at.push(row.posted_at.get());
+                to.charged.push(row.charged.get());
             }
         }
         for id in &books.pending.keys {
@@ -192,14 +211,27 @@ impl<'b> BatchColumns<'b> {
             to.note.push(entry.note);
             to.part_of.push(entry.part_of);
             to.booked.push(entry.booked);
+            to.reference.push(entry.reference);
+            to.refund_of.push(entry.refund_of);
+            to.actor.push(entry.actor);
+        }
+        let to = &mut self.points;
+        for (wallet, point) in &books.pending.points {
+            to.wallet.push(*wallet);
+            to.seq.push(point.seq);
+            to.posted_at.push(point.posted_at.get());
+            to.balance.push(point.balances.balance.get());
+            to.gift_balance.push(point.balances.gift_balance.get());
+            to.credit_used.push(point.balances.credit_used.get());
+            to.charged.push(point.charged.get());
         }
     }
 
     pub(crate) async fn send(&self, session: &Session) -> Result<(), tokio_postgres::Error> {
         let (wallets, keys) = (&self.wallets, &self.keys);
         let (opened, changed, closed) = (&self.opened, &self.changed, &self.closed);
-        let entries = &self.entries;
-        let columns: [&(dyn ToSql + Sync); 56] = [
+        let (entries, points) = (&self.entries, &self.points);
+        let columns: [&(dyn ToSql + Sync); 68] = [
             &wallets.n,
             &wallets.status,
             &wallets.balance,
@@ -256,6 +288,18 @@ impl<'b> BatchColumns<'b> {
             &wallets.exposed,
             &opened.exposure,
             &changed.exposure,
+            &wallets.posted_at,
+            &wallets.charged,
+            &entries.reference,
+            &entries.refund_of,
+            &entries.actor,
+            &points.wallet,
+            &points.seq,
+            &points.posted_at,
+            &points.balance,
+            &points.gift_balance,
+            &points.credit_used,
+            &points.charged,
         ];
         session.client.execute(&session.sql.write, &columns).await?;
         Ok(())

@@ -5,7 +5,7 @@ use tokio_postgres::{Client, Statement};
 /// Locks the wallets of a batch, in the same order on all nodes. All data of a wallet is changed under this
 /// lock.
 const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head,
-    exposed FROM wallets WHERE n = ANY($1) ORDER BY n FOR NO KEY UPDATE";
+    exposed, posted_at, charged FROM wallets WHERE n = ANY($1) ORDER BY n FOR NO KEY UPDATE";
 
 /// The time after locking, the transaction's id, and until when this node may open holds.
 const MOMENT: &str =
@@ -24,11 +24,12 @@ const WRITE: &str = "WITH
     changed_wallets AS (
         UPDATE wallets w SET status = u.status, balance = u.balance, gift_balance = u.gift_balance, frozen = u.frozen,
             credit_limit = u.credit_limit, credit_used = u.credit_used, entries = u.entries,
-            holds_opened = u.holds_opened, head = u.head, exposed = u.exposed
+            holds_opened = u.holds_opened, head = u.head, exposed = u.exposed, posted_at = u.posted_at, charged = u.charged,
+            summed = u.entries
         FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-            $8::bigint[], $9::bigint[], $53::bytea[], $54::bigint[])
+            $8::bigint[], $9::bigint[], $53::bytea[], $54::bigint[], $57::bigint[], $58::bigint[])
             AS u (n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head,
-                exposed)
+                exposed, posted_at, charged)
         WHERE w.n = u.n),
     changed_keys AS (
         UPDATE keys k SET usage = u.usage, frozen = u.frozen, open_holds = u.open_holds, rpm_state = u.rpm_state,
@@ -48,12 +49,17 @@ const WRITE: &str = "WITH
         WHERE h.wallet = u.wallet AND h.id = u.id),
     closed AS (
         DELETE FROM holds h USING unnest($30::bigint[], $31::bigint[]) AS u (wallet, id)
-        WHERE h.wallet = u.wallet AND h.id = u.id)
+        WHERE h.wallet = u.wallet AND h.id = u.id),
+    points AS (
+        INSERT INTO balance_points (wallet, seq, posted_at, balance, gift_balance, credit_used, charged)
+        SELECT * FROM unnest($62::bigint[], $63::bigint[], $64::bigint[], $65::bigint[], $66::bigint[], $67::bigint[],
+            $68::bigint[]))
     INSERT INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta, gift_delta, credit_delta,
-        opened_at, request_id, meter, price_version, basis, note, part_of, booked)
+        opened_at, request_id, meter, price_version, basis, note, part_of, booked, reference, refund_of, actor)
     SELECT * FROM unnest($32::bigint[], $33::bigint[], $34::text[], $35::bigint[], $36::bigint[], $37::bigint[],
         $38::bigint[], $39::bigint[], $40::bigint[], $41::bigint[], $42::bigint[], $43::bigint[], $44::text[],
-        $45::text[], $46::bigint[], $47::text[], $48::text[], $51::bigint[], $52::bigint[])";
+        $45::text[], $46::bigint[], $47::text[], $48::text[], $51::bigint[], $52::bigint[],
+        $59::text[], $60::bigint[], $61::text[])";
 
 /// The numbers of keys and their wallets, which never change.
 const NUMBERS: &str =

@@ -12,6 +12,9 @@ use crate::records::ids::{HoldId, PriceNumber};
 use crate::records::meter::MeterText;
 use crate::sqlite::rows::micro;
 
+/// Columns of an entry `e` of a wallet `w` and a key `k`, for [`entry`].
+pub(super) const ENTRY_ROW: &str = "e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note, coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked, e.reference, e.refund_of, e.actor";
+
 /// The entries that match, in the order of their posting.
 pub(crate) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<Vec<EntryRow>> {
     let mut conditions = vec!["TRUE"];
@@ -43,8 +46,7 @@ pub(crate) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<V
         limit => limit.min(ENTRIES_MAX),
     };
     let sql = format!(
-        "SELECT e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note,
-         coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked
+        "SELECT {ENTRY_ROW}
          FROM entries e JOIN wallets w ON w.n = e.wallet LEFT JOIN keys k ON k.n = e.key
          WHERE {} ORDER BY e.n LIMIT {limit}",
         conditions.join(" AND ")
@@ -69,7 +71,7 @@ pub(crate) fn prices(on: &Connection) -> rusqlite::Result<Vec<PriceRow>> {
     rows.collect()
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<EntryRow> {
+pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<EntryRow> {
     Ok(EntryRow {
         place: EntryPlace(row.get(0)?),
         wallet: row.get(1)?,
@@ -83,6 +85,9 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<EntryRow> {
             credit_used: row.get(8)?,
         },
         note: row.get(9)?,
+        reference: row.get(19)?,
+        refund_of: row.get(20)?,
+        actor: row.get(21)?,
         call: match row.get::<_, Option<i64>>(10)? {
             Some(hold) => Some(Box::new(call(row, HoldId::new(hold))?)),
             None => None,

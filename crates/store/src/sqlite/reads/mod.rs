@@ -4,4 +4,5 @@ pub(super) mod accounts;
 pub(super) mod audit;
 pub(super) mod entries;
 pub(super) mod pool;
+pub(super) mod statement;
 pub(super) mod verify;

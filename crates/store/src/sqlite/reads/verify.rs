@@ -4,7 +4,9 @@ use rusqlite::{Connection, Row};
 
 use crate::chain::WalletHead;
 use crate::records::ids::Epoch;
-use crate::sqlite::rows::{ENTRY, FROM_KEYS, KEY, WALLET, entry_columns, key_row, wallet_row};
+use crate::sqlite::rows::{
+    ENTRY, FROM_KEYS, KEY, WALLET, balance_point, entry_columns, key_row, wallet_row,
+};
 use crate::verify::{Check, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
 
 pub(crate) fn verify(on: &Connection, noted: &[WalletHead]) -> rusqlite::Result<VerifyReport> {
@@ -33,6 +35,11 @@ pub(crate) fn verify(on: &Connection, noted: &[WalletHead]) -> rusqlite::Result<
                  AND t.ended_at IS NULL), booked, exposure FROM holds";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
+        Ok(())
+    })?;
+    let points = "SELECT wallet, seq, posted_at, balance, gift_balance, credit_used, charged FROM balance_points";
+    each(&snapshot, points, |row| {
+        check.point(row.get(0)?, balance_point(row, 1)?);
         Ok(())
     })?;
     // By row number, which is the order of posting within a wallet and the order of the file.
@@ -83,6 +90,8 @@ fn wallet_found(row: &Row<'_>) -> rusqlite::Result<WalletFound> {
         wallet: stored.wallet,
         entries: row.get(9)?,
         holds_opened: row.get(10)?,
+        posted_at: row.get(13)?,
+        charged: row.get(14)?,
         head: row.get(11).ok(),
     })
 }

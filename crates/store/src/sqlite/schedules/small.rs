@@ -192,6 +192,8 @@ fn books(wallet_id: WalletId, key: KeyId) -> Books {
         wallet,
         entries: 0,
         holds_opened: 0,
+        posted_at: UnixMs::new(0),
+        charged: Micro::ZERO,
         head: Head::of_wallet(wallet_id),
         dirty: false,
     };

@@ -8,6 +8,7 @@ use super::insert::Values;
 use super::statements::Statements;
 use super::writer_lock::WriterLock;
 use crate::books::{PendingWrite, Posting};
+use crate::records::balance_point::BalancePoint;
 use crate::stats::Counters;
 
 /// A write that changes no value.
@@ -163,7 +164,15 @@ impl<'c> BatchWriter<'c> {
         let Self {
             sql, pending_write, ..
         } = self;
-        sql.post.all(&pending_write.changes.postings, post)?;
+        let changes = &pending_write.changes;
+        if !changes.points.is_empty() {
+            keep_points(self.connection, &changes.points)?;
+        }
+        if changes.has_manual {
+            sql.post_manual.all(&changes.postings, post_manual)?;
+        } else {
+            sql.post.all(&changes.postings, post)?;
+        }
         for id in &pending_write.changes.closed {
             sql.delete_hold.execute([id.get()])?;
         }
@@ -203,6 +212,8 @@ impl<'c> BatchWriter<'c> {
                 row.holds_opened,
                 row.head,
                 wallet.exposed.get(),
+                row.posted_at.get(),
+                row.charged.get(),
             ])?;
         }
         for (n, key) in &pending_write.keys {
@@ -240,6 +251,35 @@ fn post(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Result<()> 
     values.add(entry.note)?;
     values.add(entry.part_of)?;
     values.add(entry.booked)
+}
+
+/// With the columns that only entries of people have.
+fn post_manual(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Result<()> {
+    post(posting, values)?;
+    let entry = posting.columns();
+    values.add(entry.reference)?;
+    values.add(entry.refund_of)?;
+    values.add(entry.actor)
+}
+
+/// Stores balances, before the entries that follow them.
+fn keep_points(on: &Connection, points: &[(i64, BalancePoint)]) -> rusqlite::Result<()> {
+    let mut keep = on.prepare_cached(
+        "INSERT INTO balance_points (wallet, seq, posted_at, balance, gift_balance, credit_used, charged, after_n)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT coalesce(max(n), 0) FROM entries))",
+    )?;
+    for (wallet, point) in points {
+        keep.execute(params![
+            wallet,
+            point.seq,
+            point.posted_at.get(),
+            point.balances.balance.get(),
+            point.balances.gift_balance.get(),
+            point.balances.credit_used.get(),
+            point.charged.get(),
+        ])?;
+    }
+    Ok(())
 }
 
 fn aborted(why: &str) -> rusqlite::Error {

@@ -232,6 +232,8 @@ mod tests {
         let row = BookWallet {
             wallet: money,
             entries: 0,
+            posted_at: UnixMs::new(0),
+            charged: Micro::ZERO,
             head: Head::of_wallet(wallet),
             holds_opened: 0,
             dirty: false,

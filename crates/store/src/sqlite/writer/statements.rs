@@ -6,6 +6,12 @@ use super::insert::Insert;
 use crate::sqlite::rows::{FROM_KEYS, HOLD, KEY, WALLET};
 
 const ENTRY_COLUMNS: usize = 19;
+/// The columns that only entries of people have.
+const MANUAL_COLUMNS: usize = 3;
+
+// A failed batch is rolled back as a whole, so single statements need no rollback journal of their own.
+const POST: &str = "INSERT OR ROLLBACK INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta,
+     gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, part_of, booked";
 
 pub(crate) struct Statements<'c> {
     pub(crate) begin: Statement<'c>,
@@ -20,6 +26,8 @@ pub(crate) struct Statements<'c> {
     pub(crate) change_hold: Statement<'c>,
     pub(crate) delete_hold: Statement<'c>,
     pub(crate) post: Insert<'c>,
+    /// Posts entries, some of which people made.
+    pub(crate) post_manual: Insert<'c>,
 }
 
 impl<'c> Statements<'c> {
@@ -37,7 +45,7 @@ impl<'c> Statements<'c> {
             ))?,
             update_wallet: on.prepare(
                 "UPDATE wallets SET balance = ?2, gift_balance = ?3, frozen = ?4, credit_used = ?5, entries = ?6,
-                 holds_opened = ?7, head = ?8, exposed = ?9 WHERE n = ?1",
+                 holds_opened = ?7, head = ?8, exposed = ?9, posted_at = ?10, charged = ?11 WHERE n = ?1",
             )?,
             write_key_state: on.prepare(
                 "INSERT OR REPLACE INTO key_states (key, usage, frozen, open_holds, rpm_state, tpm_state)
@@ -51,13 +59,11 @@ impl<'c> Statements<'c> {
                 "UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4, booked = ?5, exposure = ?6 WHERE id = ?1",
             )?,
             delete_hold: on.prepare("DELETE FROM holds WHERE id = ?1")?,
-            // A failed batch is rolled back as a whole, so single statements need no rollback journal of their
-            // own.
-            post: Insert::prepare(
+            post: Insert::prepare(on, &format!("{POST})"), ENTRY_COLUMNS)?,
+            post_manual: Insert::prepare_single(
                 on,
-                "INSERT OR ROLLBACK INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta,
-                 gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, part_of, booked)",
-                ENTRY_COLUMNS,
+                &format!("{POST}, reference, refund_of, actor)"),
+                ENTRY_COLUMNS + MANUAL_COLUMNS,
             )?,
         })
     }

@@ -1,0 +1,117 @@
+//! What a statement of a wallet consists of.
+
+use ledger::{Micro, UnixMs};
+
+use super::accounts::WalletRow;
+use super::balance_point::{BalancePoint, Balances};
+use super::entries::{EntryKind, EntryRow};
+use super::ids::KeyId;
+
+/// The most entries of one page of a statement.
+pub const STATEMENT_ENTRIES_MAX: u32 = 4_096;
+
+/// An entry with the balance after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementEntry {
+    pub entry: EntryRow,
+    /// The name of the entry's key.
+    pub key_name: Option<Box<str>>,
+    pub after: Balances,
+}
+
+/// The entries of a wallet within a range of time: those after `opening` up to `closing`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatementRange {
+    pub opening: BalancePoint,
+    pub closing: BalancePoint,
+}
+
+/// What the entries of a range add up to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatementTotals {
+    /// In the order of [`EntryKind`]. Kinds without entries are missing.
+    pub kinds: Vec<KindTotal>,
+    /// Keys with calls in this range, the most expensive first.
+    pub keys: Vec<KeyTotal>,
+}
+
+/// The entries of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KindTotal {
+    pub kind: EntryKind,
+    pub entries: u64,
+    /// What they changed the wallet's credits by.
+    pub total: Micro,
+}
+
+/// The calls of one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyTotal {
+    pub key: KeyId,
+    pub name: Option<Box<str>>,
+    /// Calls that have ended, with or without a charge.
+    pub calls: u64,
+    pub charged: Micro,
+}
+
+/// A wallet with what its calls have cost.
+#[derive(Debug, Clone)]
+pub struct WalletSpending {
+    pub row: WalletRow,
+    /// Its position in the list of wallets.
+    pub place: WalletPlace,
+    /// Since [`WalletQuery::day`].
+    pub spent_today: Micro,
+    /// Since [`WalletQuery::month`].
+    pub spent_this_month: Micro,
+}
+
+/// A position in the list of wallets, for paging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WalletPlace(pub i64);
+
+/// Which wallets to list. The newest come first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WalletQuery {
+    /// A part of the name in any case, the beginning of the id, or nothing.
+    pub text: Option<String>,
+    /// Wallets after this position: the next page.
+    pub after: Option<WalletPlace>,
+    /// 0 means the maximum of 500.
+    pub limit: u32,
+    /// The beginning of the day (UTC).
+    pub day: UnixMs,
+    /// The beginning of the month (UTC).
+    pub month: UnixMs,
+}
+
+/// The most wallets of one page.
+pub const WALLETS_MAX: u32 = 500;
+
+/// A stored balance, and where the entries after it are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Anchor {
+    pub(crate) point: BalancePoint,
+    /// All later entries of the wallet have a larger row number.
+    pub(crate) after_n: i64,
+}
+
+/// Which stored balance is looked for: the last one that is not beyond it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnchorBound {
+    /// After this entry or an earlier one.
+    Entry(i64),
+    /// Of entries that were all posted before this time.
+    Before(UnixMs),
+}
+
+/// Entries of one wallet by number: those above `after`, up to `until`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EntrySpan {
+    /// The number of the wallet.
+    pub(crate) wallet: i64,
+    pub(crate) after: i64,
+    pub(crate) until: i64,
+    /// All of them have a larger row number.
+    pub(crate) after_n: i64,
+}

@@ -1,0 +1,77 @@
+//! Runs the reads of statements on the read pool.
+
+use std::collections::BTreeMap;
+
+use ledger::UnixMs;
+
+use super::backend::Sqlite;
+use super::reads::statement;
+use crate::error::StoreError;
+use crate::records::balance_point::BalancePoint;
+use crate::records::ids::WalletId;
+use crate::records::statement::{
+    Anchor, AnchorBound, EntrySpan, StatementEntry, WalletQuery, WalletSpending,
+};
+use crate::records::totals::{TotalKey, TotalSum};
+
+impl Sqlite {
+    pub(crate) async fn list_wallets(
+        &self,
+        query: WalletQuery,
+    ) -> Result<Vec<WalletSpending>, StoreError> {
+        let list = move |on: &_| statement::list_wallets(on, &query);
+        self.reads.run(list).await
+    }
+
+    pub(crate) async fn find_spending(
+        &self,
+        wallet: WalletId,
+        query: WalletQuery,
+    ) -> Result<Option<WalletSpending>, StoreError> {
+        let find = move |on: &_| statement::find_spending(on, wallet, &query);
+        self.reads.run(find).await
+    }
+
+    pub(crate) async fn wallet_end(
+        &self,
+        wallet: WalletId,
+    ) -> Result<Option<(i64, BalancePoint)>, StoreError> {
+        self.reads
+            .run(move |on| statement::wallet_end(on, wallet))
+            .await
+    }
+
+    pub(crate) async fn balance_anchor(
+        &self,
+        wallet: i64,
+        bound: AnchorBound,
+    ) -> Result<Anchor, StoreError> {
+        self.reads
+            .run(move |on| statement::anchor(on, wallet, bound))
+            .await
+    }
+
+    pub(crate) async fn balance_points(
+        &self,
+        wallet: i64,
+        since: UnixMs,
+    ) -> Result<Vec<BalancePoint>, StoreError> {
+        self.reads
+            .run(move |on| statement::points(on, wallet, since.get()))
+            .await
+    }
+
+    pub(crate) async fn entry_span(
+        &self,
+        span: EntrySpan,
+    ) -> Result<Vec<StatementEntry>, StoreError> {
+        self.reads.run(move |on| statement::span(on, span)).await
+    }
+
+    pub(crate) async fn span_totals(
+        &self,
+        span: EntrySpan,
+    ) -> Result<BTreeMap<TotalKey, TotalSum>, StoreError> {
+        self.reads.run(move |on| statement::totals(on, span)).await
+    }
+}

@@ -1,0 +1,227 @@
+//! Statements: the entries of a wallet with the balance after each, and what they add up to.
+//!
+//! Entries are append-only and their numbers have no gap, so a page is a span of numbers. Its first balance comes from
+//! the last stored balance before it, which is never far (`docs/decisions/036`).
+
+use ledger::{Micro, UnixMs};
+
+use super::Store;
+use crate::backend::{Backend, on};
+use crate::error::StoreError;
+use crate::records::balance_point::{BalancePoint, POINT_STEP};
+use crate::records::ids::WalletId;
+use crate::records::statement::{
+    Anchor, AnchorBound, EntrySpan, STATEMENT_ENTRIES_MAX, StatementEntry, StatementRange,
+    StatementTotals, WalletQuery, WalletSpending,
+};
+
+/// Statements.
+impl Store {
+    /// Wallets with what their calls have cost, newest first, a page at a time.
+    pub async fn list_wallets(
+        &self,
+        query: WalletQuery,
+    ) -> Result<Vec<WalletSpending>, StoreError> {
+        on!(self, backend => backend.list_wallets(query).await)
+    }
+
+    /// One wallet with what its calls have cost. Of the query, only the times matter.
+    pub async fn find_spending(
+        &self,
+        wallet: WalletId,
+        query: WalletQuery,
+    ) -> Result<Option<WalletSpending>, StoreError> {
+        on!(self, backend => backend.find_spending(wallet, query).await)
+    }
+
+    /// The last `limit` entries of a wallet before the entry `before`, newest first.
+    pub async fn latest_entries(
+        &self,
+        wallet: WalletId,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<StatementEntry>, StoreError> {
+        let (n, end) = self.wallet_end(wallet).await?;
+        let until = before.map_or(end.seq, |before| before.saturating_sub(1).min(end.seq));
+        let limit = i64::from(limit.clamp(1, STATEMENT_ENTRIES_MAX));
+        let mut entries = self
+            .span(n, until.saturating_sub(limit).max(0), until)
+            .await?;
+        entries.reverse();
+        Ok(entries)
+    }
+
+    /// The entry of this number.
+    pub async fn find_entry(
+        &self,
+        wallet: WalletId,
+        seq: i64,
+    ) -> Result<Option<StatementEntry>, StoreError> {
+        let (n, end) = self.wallet_end(wallet).await?;
+        if !(1..=end.seq).contains(&seq) {
+            return Ok(None);
+        }
+        Ok(self.span(n, seq - 1, seq).await?.pop())
+    }
+
+    /// The entries that were posted from `from` on and before `to`. An entry counts as posted at the latest time
+    /// among itself and the entries before it.
+    pub async fn statement_range(
+        &self,
+        wallet: WalletId,
+        from: Option<UnixMs>,
+        to: Option<UnixMs>,
+    ) -> Result<StatementRange, StoreError> {
+        let (n, end) = self.wallet_end(wallet).await?;
+        let opening = match from {
+            Some(from) => self.state_before(n, end, from).await?,
+            None => BalancePoint::default(),
+        };
+        let closing = match to {
+            Some(to) => self.state_before(n, end, to).await?,
+            None => end,
+        };
+        // An empty range if `to` is before `from`.
+        let closing = if closing.seq < opening.seq {
+            opening
+        } else {
+            closing
+        };
+        Ok(StatementRange { opening, closing })
+    }
+
+    /// The entries after the number `after`, up to `until`, oldest first: `limit` of them at most.
+    pub async fn statement_entries(
+        &self,
+        wallet: WalletId,
+        after: i64,
+        until: i64,
+        limit: u32,
+    ) -> Result<Vec<StatementEntry>, StoreError> {
+        let (n, end) = self.wallet_end(wallet).await?;
+        let limit = i64::from(limit.clamp(1, STATEMENT_ENTRIES_MAX));
+        let after = after.max(0);
+        let until = until.min(end.seq).min(after.saturating_add(limit));
+        self.span(n, after, until).await
+    }
+
+    /// What the entries of a range add up to.
+    pub async fn statement_totals(
+        &self,
+        wallet: WalletId,
+        range: &StatementRange,
+    ) -> Result<StatementTotals, StoreError> {
+        if range.opening.seq >= range.closing.seq {
+            return Ok(StatementTotals::default());
+        }
+        let (n, _) = self.wallet_end(wallet).await?;
+        let anchor = self
+            .anchor(n, AnchorBound::Entry(range.opening.seq))
+            .await?;
+        let span = EntrySpan {
+            wallet: n,
+            after: range.opening.seq,
+            until: range.closing.seq,
+            after_n: anchor.after_n,
+        };
+        let sums = on!(self, backend => backend.span_totals(span).await)?;
+        Ok(StatementTotals::of(sums))
+    }
+
+    /// The stored balances of a wallet since a time, oldest first, and its state now: at least one for each day with
+    /// entries. The first one is the last from before that time, if there is one.
+    pub async fn balance_history(
+        &self,
+        wallet: WalletId,
+        since: UnixMs,
+    ) -> Result<Vec<BalancePoint>, StoreError> {
+        let (n, end) = self.wallet_end(wallet).await?;
+        let before = self.anchor(n, AnchorBound::Before(since)).await?.point;
+        let points = on!(self, backend => backend.balance_points(n, since).await)?;
+        let before = (before.seq > 0).then_some(before);
+        let end = (end.seq > 0).then_some(end);
+        Ok(before.into_iter().chain(points).chain(end).collect())
+    }
+
+    /// The state of a wallet after all entries that were posted before `time`.
+    async fn state_before(
+        &self,
+        n: i64,
+        end: BalancePoint,
+        time: UnixMs,
+    ) -> Result<BalancePoint, StoreError> {
+        if end.posted_at < time {
+            return Ok(end);
+        }
+        // The next stored balance is not before `time`, so what is looked for is at most one step away.
+        let Anchor { mut point, after_n } = self.anchor(n, AnchorBound::Before(time)).await?;
+        let span = EntrySpan {
+            wallet: n,
+            after: point.seq,
+            until: end.seq.min(point.seq.saturating_add(POINT_STEP)),
+            after_n,
+        };
+        for entry in self.read_span(span).await? {
+            let next = step(&point, &entry);
+            if next.posted_at >= time {
+                break;
+            }
+            point = next;
+        }
+        Ok(point)
+    }
+
+    /// The entries after the number `after`, up to `until`, with their balances.
+    async fn span(
+        &self,
+        n: i64,
+        after: i64,
+        until: i64,
+    ) -> Result<Vec<StatementEntry>, StoreError> {
+        if after >= until {
+            return Ok(Vec::new());
+        }
+        let Anchor { mut point, after_n } = self.anchor(n, AnchorBound::Entry(after)).await?;
+        let span = EntrySpan {
+            wallet: n,
+            after: point.seq,
+            until,
+            after_n,
+        };
+        let mut entries = self.read_span(span).await?;
+        for entry in &mut entries {
+            point = step(&point, entry);
+            entry.after = point.balances;
+        }
+        entries.retain(|entry| entry.entry.seq > after);
+        Ok(entries)
+    }
+
+    async fn read_span(&self, span: EntrySpan) -> Result<Vec<StatementEntry>, StoreError> {
+        let entries = on!(self, backend => backend.entry_span(span).await)?;
+        let numbers = entries.iter().map(|entry| entry.entry.seq);
+        if numbers.eq(span.after + 1..=span.until) {
+            return Ok(entries);
+        }
+        Err(StoreError::Database(
+            "entries are missing; `tollgate ledger verify` tells more".into(),
+        ))
+    }
+
+    async fn anchor(&self, n: i64, bound: AnchorBound) -> Result<Anchor, StoreError> {
+        on!(self, backend => backend.balance_anchor(n, bound).await)
+    }
+
+    async fn wallet_end(&self, wallet: WalletId) -> Result<(i64, BalancePoint), StoreError> {
+        let found = on!(self, backend => backend.wallet_end(wallet).await)?;
+        found.ok_or_else(|| StoreError::NotFound {
+            what: "wallet",
+            id: wallet.to_string(),
+        })
+    }
+}
+
+fn step(point: &BalancePoint, entry: &StatementEntry) -> BalancePoint {
+    let entry = &entry.entry;
+    point.after(entry.at, &entry.delta, Micro::new(entry.charge.get()))
+}

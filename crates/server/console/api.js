@@ -45,13 +45,15 @@ async function send(method, path, query, body) {
 /** Sends a request and gives the response itself, for streams and files. */
 export async function request(method, path, body, options = {}) {
   const headers = { accept: 'application/json', ...options.headers };
-  if (body !== undefined) headers['content-type'] = 'application/json';
+  // A form sets its own type, with its boundary.
+  const isForm = body instanceof FormData;
+  if (body !== undefined && !isForm) headers['content-type'] = 'application/json';
   if (method !== 'GET' && csrf) headers['x-csrf-token'] = csrf;
   let answer;
   try {
     answer = await fetch(`/admin/v1${path}`, {
       method, headers, signal: options.signal, credentials: 'same-origin', cache: 'no-store',
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || isForm ? body : JSON.stringify(body),
     });
   } catch (error) {
     if (error.name === 'AbortError') throw error;

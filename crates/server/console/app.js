@@ -1,12 +1,13 @@
 // The shell: session, navigation, live events, and the page that the address names.
 
-import { html, render, useEffect, useErrorBoundary, useMemo, useState } from './preact.js';
+import { html, render, useCallback, useEffect, useErrorBoundary, useMemo, useState } from './preact.js';
 import { get, listen, remove, setCsrf, whenSignedOut } from './api.js';
 import { Live, Session, covers } from './load.js';
 import { address, useRoute } from './router.js';
+import { Dialog } from './ui/dialog.js';
 import { Icon, MARK } from './ui/icon.js';
 import { Palette } from './ui/palette.js';
-import { Button, Problem } from './ui/parts.js';
+import { Button, Facts, Problem } from './ui/parts.js';
 import { Toasts } from './ui/toast.js';
 import { SignIn } from './pages/sign-in/page.js';
 
@@ -51,6 +52,12 @@ function Account({ session, signOut }) {
   </div>`;
 }
 
+const SHORTCUTS = [['Ctrl K or ⌘ K', 'find a page, wallet, key, model or request'], ['/', 'search this page'], ['j, k', 'next and previous row'], ['Enter', 'open the row'], ['Esc', 'close'], ['?', 'this list']];
+
+function Shortcuts({ close }) {
+  return html`<${Dialog} title="Keys" close=${close}><div class="body"><${Facts} rows=${SHORTCUTS.map(([keys, what]) => [html`<kbd>${keys}</kbd>`, what])} /></div><//>`;
+}
+
 /** Fetches the code of a page, then shows it; an error of one page leaves the others alone. */
 function Page({ route }) {
   const [module, setModule] = useState(null);
@@ -71,9 +78,11 @@ function Page({ route }) {
 function Shell({ session, signOut }) {
   const route = useRoute();
   const [palette, setPalette] = useState(false);
+  const [help, setHelp] = useState(false);
   const [connected, setConnected] = useState(true);
   const listeners = useMemo(() => new Set(), []);
-  const live = useMemo(() => ({ subscribe: (listener) => { listeners.add(listener); return () => listeners.delete(listener); } }), []);
+  const subscribe = useCallback((listener) => { listeners.add(listener); return () => listeners.delete(listener); }, []);
+  const live = useMemo(() => ({ subscribe, connected }), [connected]);
   useEffect(() => listen((name, data) => listeners.forEach((listener) => listener(name, data)), setConnected), []);
   useEffect(() => {
     const press = (event) => {
@@ -81,6 +90,8 @@ function Shell({ session, signOut }) {
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k') {
         event.preventDefault();
         setPalette(true);
+      } else if (event.key === '?' && !typing) {
+        setHelp(true);
       } else if (event.key === '/' && !typing) {
         const search = document.querySelector('.filters .search');
         if (search) { event.preventDefault(); search.focus(); }
@@ -105,7 +116,7 @@ function Shell({ session, signOut }) {
       </aside>
       <div class="main">
         <header class="top">
-          <h1>${title}</h1>
+          <h1>${route.rest.length ? html`<a href=${address(route.page)}>${title}</a>` : title}</h1>
           <${Button} kind="plain" icon="search" aria-label="Find" title="Find (Ctrl-K)" onClick=${() => setPalette(true)} />
           <${Button} kind="plain" icon="theme" aria-label="Light or dark" title="Light or dark" onClick=${switchTheme} />
           <${Account} session=${session} signOut=${signOut} />
@@ -115,7 +126,8 @@ function Shell({ session, signOut }) {
       </div>
     </div>
     <${BottomBar} page=${route.page} />
-    ${palette && html`<${Palette} pages=${PAGES} close=${() => setPalette(false)} />`}
+    ${help && html`<${Shortcuts} close=${() => setHelp(false)} />`}
+    ${palette && html`<${Palette} pages=${PAGES} session=${session} close=${() => setPalette(false)} />`}
     <${Toasts} />
   <//><//>`;
 }

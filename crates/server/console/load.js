@@ -34,11 +34,15 @@ export function useList(path, query) {
   const mine = more.of === first.value ? more : { rows: [], cursor: first.value?.next_cursor ?? null, loading: false };
   const next = async () => {
     setMore({ ...mine, of: first.value, loading: true });
-    const page = await get(path, { limit: 50, ...query, cursor: mine.cursor });
-    setMore({ of: first.value, rows: [...mine.rows, ...page.data], cursor: page.next_cursor, loading: false });
+    try {
+      const page = await get(path, { limit: 50, ...query, cursor: mine.cursor });
+      setMore({ of: first.value, rows: [...mine.rows, ...page.data], cursor: page.next_cursor, loading: false });
+    } catch (error) {
+      setMore({ ...mine, of: first.value, loading: false, error });
+    }
   };
   const rows = first.value && [...first.value.data, ...mine.rows];
-  return { rows, error: first.error, loading: first.loading || mine.loading, cursor: mine.cursor, more: next, reload: first.reload };
+  return { rows, error: first.error ?? mine.error, loading: first.loading || mine.loading, cursor: mine.cursor, more: next, reload: first.reload, first: first.value };
 }
 
 /** Who is signed in: `{name, role, can(role)}`. */
@@ -50,6 +54,10 @@ export const covers = (role, needed) => ROLES.indexOf(role) >= ROLES.indexOf(nee
 
 /** Live events: `subscribe(listener)` gives a function that ends it. */
 export const Live = createContext({ subscribe: () => () => {}, connected: true });
+
+/** How often a value is fetched again that live events do not keep current now; nothing while they do. */
+const POLL_MS = 5000;
+export const usePolling = () => (useContext(Live).connected ? undefined : POLL_MS);
 
 /** Calls `listener(name, data)` for each live event. */
 export function useLive(listener) {

@@ -2,7 +2,7 @@
 
 import { html } from '../preact.js';
 import { count, credits, duration } from '../format.js';
-import { go } from '../router.js';
+import { address } from '../router.js';
 import { Badge, Empty, Time } from './parts.js';
 import { Table } from './table.js';
 
@@ -26,7 +26,8 @@ const COLUMNS = [
   { title: 'Total', minor: true, number: true, cell: (call) => duration(call.total_ms) },
 ];
 
-export function CallTable({ list, empty }) {
-  return html`<${Table} label="Calls" columns=${COLUMNS} list=${list} rowKey=${(call) => call.request_id} open=${(call) => go(['requests', call.request_id])}
-    empty=${empty ?? html`<${Empty} title="No call matches"><p>Remove a filter, or send a call from the <a class="link" href="#/playground">playground</a>.</p><//>`} />`;
+/** `keys` says whether j, k and Enter walk through this table. */
+export function CallTable({ list, empty, keys = true }) {
+  return html`<${Table} label="Calls" keys=${keys} columns=${COLUMNS} list=${list} rowKey=${(call) => call.request_id} href=${(call) => address(['requests', call.request_id])}
+    empty=${empty || html`<${Empty} title="No call matches"><p>Remove a filter, or send a call from the <a class="link" href="#/playground">playground</a>.</p><//>`} />`;
 }

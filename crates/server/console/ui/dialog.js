@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from '../preact.js';
 import { Button, Problem } from './parts.js';
 
 /** A modal box; `close` is called by Esc, by the cross and by a click outside of it. */
-export function Dialog({ title, close, children, className = '' }) {
+export function Dialog({ title, label, close, children, className = '' }) {
   const box = useRef(null);
   useEffect(() => {
     const dialog = box.current;
@@ -14,7 +14,7 @@ export function Dialog({ title, close, children, className = '' }) {
     return () => { dialog.removeEventListener('cancel', cancel); if (dialog.open) dialog.close(); };
   }, []);
   const outside = (event) => { if (event.target === box.current) close(); };
-  return html`<dialog ref=${box} class=${className} aria-label=${title} onMouseDown=${outside}>
+  return html`<dialog ref=${box} class=${className} aria-label=${title ?? label} onMouseDown=${outside}>
     ${title && html`<header><h2>${title}</h2><${Button} kind="plain" icon="close" aria-label="Close" onClick=${close} /></header>`}
     ${children}
   </dialog>`;

@@ -2,7 +2,7 @@
 
 import { html } from '../preact.js';
 import { credits } from '../format.js';
-import { go } from '../router.js';
+import { address } from '../router.js';
 import { Badge, Bar, Code, Empty, Time } from './parts.js';
 import { Table } from './table.js';
 
@@ -28,6 +28,6 @@ const COLUMNS = [
 ];
 
 export function KeyTable({ list }) {
-  return html`<${Table} label="Keys" columns=${COLUMNS} list=${list} rowKey=${(row) => row.id} open=${(row) => go(['keys', row.id])}
+  return html`<${Table} label="Keys" columns=${COLUMNS} list=${list} rowKey=${(row) => row.id} href=${(row) => address(['keys', row.id])}
     empty=${html`<${Empty} title="No key matches"><p>A key authenticates calls and spends from one wallet. Create one here or with:</p><${Code} text="tollgate key create --wallet acme --name laptop" /><//>`} />`;
 }

@@ -7,7 +7,13 @@ import { Dialog } from './dialog.js';
 
 const PLACES = { wallet: 'wallets', key: 'keys', model: 'models', channel: 'channels', request: 'requests', task: 'tasks' };
 
-export function Palette({ pages, close }) {
+/** What can be done from anywhere: title, address and the role it needs. */
+const ACTIONS = [
+  ['Create a wallet', ['wallets'], { create: 1 }, 'operator'], ['Create a key', ['keys'], { create: 1 }, 'operator'],
+  ['Add a channel', ['channels'], { add: 1 }, 'owner'], ['Create an admin token', ['settings'], { tab: 'tokens', create: 1 }, 'owner'],
+];
+
+export function Palette({ pages, session, close }) {
   const [text, setText] = useState('');
   const [found, setFound] = useState([]);
   const [selected, setSelected] = useState(0);
@@ -25,20 +31,21 @@ export function Palette({ pages, close }) {
   const wanted = text.trim().toLowerCase();
   const rows = [
     ...pages.filter(([, title]) => title.toLowerCase().includes(wanted)).map(([id, title]) => ({ kind: 'page', title, to: [id] })),
-    ...found.map(({ kind, id, title, detail }) => ({ kind, title, detail, to: [PLACES[kind] ?? kind, id] })),
+    ...ACTIONS.filter(([title, , , role]) => wanted && session.can(role) && title.toLowerCase().includes(wanted)).map(([title, to, query]) => ({ kind: 'action', title, to, query })),
+    ...found.map(({ kind, id, title, detail }) => ({ kind, title, detail, to: [PLACES[kind] ?? kind, ...(kind === 'model' ? id.split('/') : [id])] })),
   ];
-  const open = (row) => { close(); go(row.to); };
+  const open = (row) => { close(); go(row.to, row.query); };
   const type = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) { event.preventDefault(); setSelected((selected + step + rows.length) % Math.max(rows.length, 1)); }
     if (event.key === 'Enter' && rows[selected]) { event.preventDefault(); open(rows[selected]); }
   };
-  return html`<${Dialog} close=${close} className="palette">
-    <input ref=${input} value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${type} placeholder="Find a page, wallet, key, model or request id" aria-label="Find" role="combobox" aria-expanded="true" aria-controls="palette-rows" />
-    <ul id="palette-rows" role="listbox">${rows.map((row, index) => html`
-      <li key=${row.to.join('/')} role="option" aria-selected=${index === selected} onClick=${() => open(row)} onMouseMove=${() => setSelected(index)}>
+  return html`<${Dialog} label="Find" close=${close} className="palette">
+    <input ref=${input} value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${type} placeholder="Find a page, wallet, key, model or request id" aria-label="Find" autocomplete="off" role="combobox" aria-expanded="true" aria-controls="palette-rows" aria-activedescendant=${rows[selected] && `palette-${selected}`} />
+    <ul id="palette-rows" role="listbox" aria-label="Found">${rows.map((row, index) => html`
+      <li key=${`${row.kind} ${row.title} ${row.to.join('/')}`} id=${`palette-${index}`} role="option" aria-selected=${index === selected} onClick=${() => open(row)} onMouseMove=${() => setSelected(index)}>
         <span>${row.title}</span>${row.detail && html`<span class="muted">${row.detail}</span>`}<span class="kind">${row.kind}</span>
       </li>`)}
-      ${!rows.length && html`<li class="muted">Nothing has this name.</li>`}</ul>
+      ${!rows.length && html`<li class="muted" role="option" aria-selected="false" aria-disabled="true">Nothing has this name.</li>`}</ul>
   <//>`;
 }

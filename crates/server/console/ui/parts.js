@@ -60,7 +60,7 @@ export function Skeleton({ lines = 3 }) {
 /** Facts as names and values. */
 export function Facts({ rows }) {
   return html`<dl class="facts">${rows.filter((row) => row && row[1] !== undefined && row[1] !== null && row[1] !== '')
-    .map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value}</dd>`)}</dl>`;
+    .map(([name, value], index) => html`<dt key=${index}>${name}</dt><dd>${value}</dd>`)}</dl>`;
 }
 
 /** How much of a limit is used, or with `progress` how far something is. */

@@ -4,43 +4,53 @@ import { html, useEffect, useRef, useState } from '../preact.js';
 import { Button, Problem, Skeleton } from './parts.js';
 
 /**
- * `columns` are `{title, cell(row), number, minor}`; a minor one is left out on narrow screens.
- * `list` is what `useList` gives. `open(row)` makes rows lead somewhere.
+ * `columns` are `{title, cell(row), number, minor}`; a minor one is left out on narrow screens, and the first of the
+ * others leads to the row. `list` is what `useList` gives. A row leads to the address `href(row)`, or calls `open(row)`.
+ * `keys` says whether j, k and Enter walk through this table.
  */
-export function Table({ columns, list, rowKey, open, empty, label }) {
+export function Table({ columns, list, rowKey, href, open, empty, label, keys = true }) {
   const { rows, error, loading, cursor, more, reload } = list;
-  const [selected, setSelected] = useState(-1);
+  // By key, so that rows which arrive above it do not move the selection.
+  const [selected, setSelected] = useState(null);
   const body = useRef(null);
-  useEffect(() => setSelected(-1), [rows?.[0] && rowKey(rows[0])]);
+  const follow = href ? (row) => { const to = href(row); if (to) location.hash = to; } : open;
   useEffect(() => {
-    if (!open) return undefined;
+    if (!follow || !keys) return undefined;
     const move = (event) => {
-      if (event.target.closest('input, textarea, select, dialog') || event.metaKey || event.ctrlKey || !rows?.length) return;
+      if (event.target.closest('input, textarea, select, dialog') || event.metaKey || event.ctrlKey || event.altKey || !rows?.length) return;
+      const at = rows.findIndex((row) => rowKey(row) === selected);
       const step = { j: 1, k: -1 }[event.key];
       if (step) {
         event.preventDefault();
-        const next = Math.min(rows.length - 1, Math.max(0, selected + step));
-        setSelected(next);
+        const next = Math.min(rows.length - 1, Math.max(0, at + step));
+        setSelected(rowKey(rows[next]));
         body.current?.children[next]?.scrollIntoView({ block: 'nearest' });
-      } else if (event.key === 'Enter' && rows[selected] && !event.target.closest('a, button')) {
-        open(rows[selected]);
+      } else if (event.key === 'Enter' && at >= 0 && !event.target.closest('a, button')) {
+        follow(rows[at]);
       }
     };
     window.addEventListener('keydown', move);
     return () => window.removeEventListener('keydown', move);
-  }, [rows, selected, open]);
+  });
   if (error && !rows) return html`<div class="body"><${Problem} error=${error} retry=${reload} /></div>`;
   if (!rows) return html`<div class="body"><${Skeleton} lines=${6} /></div>`;
   if (!rows.length) return empty;
-  const follow = (event, row) => { if (!event.target.closest('a, button, input')) open(row); };
+  const click = (event, row) => { if (!event.target.closest('a, button, input') && !getSelection().toString()) follow(row); };
+  const leading = columns.findIndex(({ minor }) => !minor);
+  const content = ({ cell }, index, row) => {
+    const to = index === leading && href?.(row);
+    if (to) return html`<a class="row-link" href=${to}>${cell(row)}</a>`;
+    return index === leading && open ? html`<button type="button" class="row-link" onClick=${() => open(row)}>${cell(row)}</button>` : cell(row);
+  };
   return html`<div class="table-box" aria-busy=${loading}>
     <table class="cards" aria-label=${label}>
       <thead><tr>${columns.map(({ title, number }) => html`<th key=${title} scope="col" class=${number ? 'number' : ''}>${title}</th>`)}</tr></thead>
-      <tbody ref=${body}>${rows.map((row, index) => html`
-        <tr key=${rowKey(row)} class=${open ? 'linked' : ''} aria-selected=${open ? index === selected : undefined} onClick=${open && ((event) => follow(event, row))}>
-          ${columns.map(({ title, cell, number, minor }) => html`<td key=${title} class="${number ? 'number' : ''} ${minor ? 'minor' : ''}">${cell(row)}</td>`)}
+      <tbody ref=${body}>${rows.map((row) => html`
+        <tr key=${rowKey(row)} data-key=${rowKey(row)} data-selected=${rowKey(row) === selected} class=${follow && (open || href(row)) ? 'linked' : ''} onClick=${follow && ((event) => click(event, row))}>
+          ${columns.map((column, index) => html`<td key=${column.title} class="${column.number ? 'number' : ''} ${column.minor ? 'minor' : ''}">${content(column, index, row)}</td>`)}
         </tr>`)}</tbody>
     </table>
+    ${error && html`<div class="more"><${Problem} error=${error} /></div>`}
     ${cursor && html`<div class="more"><${Button} busy=${loading} onClick=${more}>Show more<//></div>`}
   </div>`;
 }

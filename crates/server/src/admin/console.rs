@@ -30,6 +30,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded!("console":
     "pages/keys/page.js",
     "pages/models/page.js",
     "pages/overview/page.js",
+    "pages/playground/answer.js",
     "pages/playground/dialects.js",
     "pages/playground/page.js",
     "pages/playground/run.js",

@@ -4,7 +4,7 @@ import { html } from '../../preact.js';
 import { get } from '../../api.js';
 import { count } from '../../format.js';
 import { useLoad, useSession } from '../../load.js';
-import { address, go, refine } from '../../router.js';
+import { address, refine } from '../../router.js';
 import { Icon } from '../../ui/icon.js';
 import { Badge, Card, Code, Empty, Facts, Json, Problem, Skeleton } from '../../ui/parts.js';
 import { Table } from '../../ui/table.js';
@@ -68,7 +68,7 @@ export function View({ rest, query }) {
     <div class="filters"><input class="search" type="search" value=${query.q ?? ''} onInput=${(event) => refine({ q: event.target.value })} placeholder="Maker or model" aria-label="Search models" />
       <select aria-label="Kind" value=${query.kind ?? ''} onChange=${(event) => refine({ kind: event.target.value })}><option value="">Every kind</option>${kinds.map((kind) => html`<option key=${kind} value=${kind}>${kind}</option>`)}</select>
       <span class="grow"></span>${session.can('operator') && html`<a class="button" href=${address('settings', { tab: 'configuration' })}>Edit models</a>`}</div>
-    <${Card} pad=${false}><${Table} label="Models" columns=${COLUMNS} list=${{ rows, loading, cursor: null }} rowKey=${(model) => model.id} open=${(model) => go(['models', ...model.id.split('/')])}
+    <${Card} pad=${false}><${Table} label="Models" columns=${COLUMNS} list=${{ rows, loading, cursor: null }} rowKey=${(model) => model.id} href=${(model) => address(['models', ...model.id.split('/')])}
       empty=${html`<${Empty} title="No model matches"><p>A model is an entry of the configuration:</p><${Code} text=${'[[model]]\nid = "maker/model"\nkind = "text"\nroutes = [{ channel = "main", model = "model" }]'} /><//>`} /><//>
   </div>`;
 }

@@ -3,7 +3,7 @@
 import { html, useState } from '../../preact.js';
 import { get } from '../../api.js';
 import { count, countShort, creditsOfMicro, creditsShort, duration, percent } from '../../format.js';
-import { useLive, useLoad } from '../../load.js';
+import { useLive, useLoad, usePolling } from '../../load.js';
 import { address, refine } from '../../router.js';
 import { Chart, Spark } from '../../ui/chart.js';
 import { Icon } from '../../ui/icon.js';
@@ -143,13 +143,13 @@ function Series({ rows, chosen, brush }) {
 /** The newest calls, kept current by live events. */
 function Tail() {
   const [fresh, setFresh] = useState([]);
-  const { value, error } = useLoad(() => get('/calls', { limit: TAIL }), []);
+  const { value, error } = useLoad(() => get('/calls', { limit: TAIL }), [], { every: usePolling() });
   useLive((name, call) => { if (name === 'call') setFresh((before) => [call, ...before].slice(0, TAIL)); });
   if (error) return html`<${Problem} error=${error} />`;
   if (!value) return html`<${Skeleton} />`;
   const known = new Set(fresh.map((call) => call.request_id));
-  const rows = [...fresh, ...value.data.filter((call) => !known.has(call.request_id))].slice(0, TAIL);
-  return html`<${CallTable} list=${{ rows, cursor: null }} />`;
+  const rows = [...fresh, ...value.data.filter((call) => !known.has(call.request_id))].sort((one, other) => other.at - one.at).slice(0, TAIL);
+  return html`<${CallTable} list=${{ rows, cursor: null }} keys=${false} />`;
 }
 
 export function View({ query }) {

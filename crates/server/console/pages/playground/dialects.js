@@ -2,23 +2,32 @@
 
 const text = (value) => (typeof value === 'string' ? value : '');
 const join = (parts, pick) => (parts ?? []).map(pick).join('');
+/** A picture as a data URL, cut into its type and its base64. */
+const media = (picture) => { const [, type, data] = /^data:([^;]+);base64,(.*)$/.exec(picture); return { type, data }; };
 
-/** Takes `{system, prompt, model, output_max, temperature}` from the form. */
+/**
+ * `body` takes `{model, system, prompt, outputMax, temperature, picture, file}` from the form. `kinds` are the kinds of
+ * models that it is for. `read` says what one event or answer holds.
+ */
 export const DIALECTS = {
   chat: {
-    title: 'Chat completions', kind: 'text', path: () => '/v1/chat/completions',
-    body: ({ model, system, prompt, outputMax, temperature }) => ({
+    title: 'Chat completions', kinds: ['text'], path: () => '/v1/chat/completions',
+    body: ({ model, system, prompt, outputMax, temperature, picture }) => ({
       model, stream: true, max_tokens: outputMax, temperature,
-      messages: [...(system ? [{ role: 'system', content: system }] : []), { role: 'user', content: prompt }],
+      messages: [...(system ? [{ role: 'system', content: system }] : []),
+        { role: 'user', content: picture ? [{ type: 'text', text: prompt }, { type: 'image_url', image_url: { url: picture } }] : prompt }],
     }),
     read: (event) => {
       const delta = event.choices?.[0]?.delta ?? event.choices?.[0]?.message ?? {};
-      return { text: text(delta.content), thought: text(delta.reasoning_content) || text(delta.reasoning), tools: delta.tool_calls, usage: event.usage };
+      return { text: text(delta.content), thought: text(delta.reasoning_content) || text(delta.reasoning), usage: event.usage };
     },
   },
   responses: {
-    title: 'Responses', kind: 'text', path: () => '/v1/responses',
-    body: ({ model, system, prompt, outputMax, temperature }) => ({ model, stream: true, input: prompt, instructions: system || undefined, max_output_tokens: outputMax, temperature }),
+    title: 'Responses', kinds: ['text'], path: () => '/v1/responses',
+    body: ({ model, system, prompt, outputMax, temperature, picture }) => ({
+      model, stream: true, instructions: system || undefined, max_output_tokens: outputMax, temperature,
+      input: picture ? [{ role: 'user', content: [{ type: 'input_text', text: prompt }, { type: 'input_image', image_url: picture }] }] : prompt,
+    }),
     read: (event) => {
       if (event.type === 'response.output_text.delta') return { text: event.delta };
       if (event.type?.startsWith('response.reasoning') && event.type.endsWith('.delta')) return { thought: text(event.delta) };
@@ -27,8 +36,11 @@ export const DIALECTS = {
     },
   },
   messages: {
-    title: 'Messages', kind: 'text', path: () => '/v1/messages', headers: { 'anthropic-version': '2023-06-01' },
-    body: ({ model, system, prompt, outputMax, temperature }) => ({ model, stream: true, max_tokens: outputMax ?? 1024, temperature, system: system || undefined, messages: [{ role: 'user', content: prompt }] }),
+    title: 'Messages', kinds: ['text'], path: () => '/v1/messages', headers: { 'anthropic-version': '2023-06-01' },
+    body: ({ model, system, prompt, outputMax, temperature, picture }) => ({
+      model, stream: true, max_tokens: outputMax ?? 1024, temperature, system: system || undefined,
+      messages: [{ role: 'user', content: picture ? [{ type: 'image', source: { type: 'base64', media_type: media(picture).type, data: media(picture).data } }, { type: 'text', text: prompt }] : prompt }],
+    }),
     read: (event) => {
       if (event.type === 'content_block_delta') return { text: text(event.delta.text), thought: text(event.delta.thinking) };
       if (event.content) return { text: join(event.content, (block) => text(block.text)), usage: event.usage };
@@ -36,9 +48,10 @@ export const DIALECTS = {
     },
   },
   generate: {
-    title: 'Generate Content', kind: 'text', path: (model) => `/v1beta/models/${model}:streamGenerateContent?alt=sse`,
-    body: ({ system, prompt, outputMax, temperature }) => ({
-      contents: [{ role: 'user', parts: [{ text: prompt }] }], systemInstruction: system ? { parts: [{ text: system }] } : undefined,
+    title: 'Generate Content', kinds: ['text'], path: (model) => `/v1beta/models/${model}:streamGenerateContent?alt=sse`, template: '/v1beta/models/{id}:generateContent',
+    body: ({ system, prompt, outputMax, temperature, picture }) => ({
+      contents: [{ role: 'user', parts: [{ text: prompt }, ...(picture ? [{ inlineData: { mimeType: media(picture).type, data: media(picture).data } }] : [])] }],
+      systemInstruction: system ? { parts: [{ text: system }] } : undefined,
       generationConfig: { maxOutputTokens: outputMax, temperature },
     }),
     read: (event) => {
@@ -50,7 +63,7 @@ export const DIALECTS = {
     },
   },
   interactions: {
-    title: 'Interactions', kind: 'text', path: () => '/v1beta/interactions',
+    title: 'Interactions', kinds: ['text'], path: () => '/v1beta/interactions',
     body: ({ model, system, prompt, outputMax, temperature }) => ({ model, stream: true, input: prompt, system_instruction: system || undefined, generation_config: { max_output_tokens: outputMax, temperature } }),
     read: (event) => {
       const delta = event.delta ?? {};
@@ -59,21 +72,42 @@ export const DIALECTS = {
     },
   },
   images: {
-    title: 'Images', kind: 'image', path: () => '/v1/images/generations',
-    body: ({ model, prompt }) => ({ model, prompt, n: 1, response_format: 'b64_json' }),
+    title: 'Images', kinds: ['image'], path: () => '/v1/images/generations',
+    body: ({ model, prompt }) => ({ model, prompt, n: 1 }),
     read: (event) => ({ images: (event.data ?? []).map((image) => image.url ?? `data:image/png;base64,${image.b64_json}`), usage: event.usage }),
   },
   video: {
-    title: 'Video', kind: 'video', path: () => '/v1/videos/generations',
-    body: ({ model, prompt }) => ({ model, prompt }),
-    read: (event) => ({ text: event.request_id ? `Task ${event.request_id} was created. Follow it under Tasks.` : '', task: event.request_id }),
+    title: 'Video', kinds: ['video'],
+    // A video model has one protocol. Its name stands among the model's protocols.
+    path: (model, protocols = []) => (protocols.includes('predict') ? `/v1beta/models/${model}:predictLongRunning`
+      : protocols.includes('content-task') ? '/v1/contents/generations/tasks' : protocols.includes('omni') ? '/v1beta/interactions' : '/v1/videos/generations'),
+    body: ({ model, prompt }, protocols = []) => (protocols.includes('predict') ? { instances: [{ prompt }] }
+      : protocols.includes('content-task') ? { model, content: [{ type: 'text', text: prompt }] }
+        : protocols.includes('omni') ? { model, input: prompt, background: true } : { model, prompt }),
+    read: (event) => ({ task: event.request_id ?? event.id ?? event.name?.split('/').at(-1) }),
   },
   speech: {
-    title: 'Speech', kind: 'speech', path: () => '/v1/audio/speech',
-    body: ({ model, prompt }) => ({ model, input: prompt, voice: 'alloy' }),
+    title: 'Speech', kinds: ['audio'], path: () => '/v1/tts',
+    body: ({ model, prompt }) => ({ model, text: prompt, language: 'en', output_format: { codec: 'wav' } }),
     read: () => ({}),
   },
+  transcript: {
+    title: 'Transcript', kinds: ['audio'], path: () => '/v1/stt', takesFile: true,
+    body: ({ model }) => ({ model }),
+    read: (event) => ({ text: text(event.text) }),
+  },
+  embeddings: {
+    title: 'Embeddings', kinds: ['embedding'], path: () => '/v1/embeddings',
+    body: ({ model, prompt }) => ({ model, input: prompt }),
+    read: (event) => ({ text: (event.data ?? []).map(({ embedding }) => (Array.isArray(embedding) ? `${embedding.length} numbers: ${embedding.slice(0, 8).join(', ')}, …` : 'a vector')).join('\n'), usage: event.usage }),
+  },
 };
+
+/** The dialect of a call of the journal, by its endpoint. */
+export function dialectOf(endpoint) {
+  const known = Object.entries(DIALECTS).find(([, { template, path }]) => endpoint === (template ?? path('')) || endpoint === path(''));
+  return known?.[0];
+}
 
 /** Members without a value do not stand in a request. */
 export function tidy(value) {

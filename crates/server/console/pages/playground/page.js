@@ -2,144 +2,186 @@
 
 import { html, useEffect, useMemo, useRef, useState } from '../../preact.js';
 import { get } from '../../api.js';
-import { credits, duration } from '../../format.js';
 import { useLoad, useSession } from '../../load.js';
-import { address } from '../../router.js';
 import { asCode } from '../../snippets.js';
-import { Badge, Button, Card, Code, Empty, Field, Problem, Tabs } from '../../ui/parts.js';
-import { DIALECTS, tidy } from './dialects.js';
+import { Button, Card, Code, Empty, Field, Problem, Tabs } from '../../ui/parts.js';
+import { Answer, Events, Headers } from './answer.js';
+import { DIALECTS, dialectOf, tidy } from './dialects.js';
 import { run } from './run.js';
 
-const FIRST = { dialect: 'chat', model: '', other: '', key: '', system: '', prompt: 'Say hello in one sentence.', outputMax: 256, temperature: '' };
+const FIRST = { dialect: 'chat', model: '', other: '', key: '', system: '', prompt: 'Say hello in one sentence.', outputMax: '256', temperature: '', picture: null, file: null };
+/** When the journal is asked for the charge: its row is written a moment after the answer. */
+const CHARGE_WAITS_MS = [150, 400, 1000, 2000];
 
-/** The form's values, with those of an earlier call when the address names one. */
-function useForm(query, models, keys) {
-  const [form, setForm] = useState({ ...FIRST, model: query.model ?? '' });
-  useEffect(() => {
-    if (!form.model && models.length) setForm((before) => ({ ...before, model: models.find((model) => model.kind === 'text' && model.callable)?.id ?? '' }));
-  }, [models]);
-  useEffect(() => {
-    if (!form.key && keys.length) setForm((before) => ({ ...before, key: keys[0].id }));
-  }, [keys]);
-  return [form, setForm];
-}
+const number = (text) => (text === '' ? undefined : Number(text));
 
-function Answer({ outcome, model }) {
-  if (!outcome) return html`<${Card} title=${model}><${Empty} title="No answer yet"><p>Press “Send”, or Ctrl-Enter.</p><//><//>`;
-  const { text, thought, images, audio, task, failure, status } = outcome;
-  return html`<${Card} title=${model} actions=${outcome.status && html`<${Badge} tone=${status < 400 && !failure ? 'good' : 'bad'}>${status}<//>`} pad=${false}>
-    <div class="answer" aria-live="polite">
-      ${thought && html`<div class="thought">${thought}</div>`}${text}
-      ${images.map((source) => html`<img key=${source.slice(-40)} src=${source} alt="The generated picture" />`)}
-      ${audio && html`<audio controls src=${audio}></audio>`}
-      ${task && html`<p><a class="link" href=${address(['tasks', task])}>Open the task</a></p>`}
-      ${failure && html`<div class="problem-box">${failure}</div>`}
-    </div>
-    <${Figures} outcome=${outcome} />
-  <//>`;
-}
-
-function Figures({ outcome }) {
-  const header = (name) => outcome.headers.find(([key]) => key === name)?.[1];
-  const dropped = header('x-dropped-params');
-  const parts = [
-    outcome.firstMs !== null && `first event after ${duration(outcome.firstMs)}`, outcome.done && `ended after ${duration(outcome.totalMs)}`,
-    outcome.charge && `${credits(outcome.charge)} credits`, outcome.tokens,
-  ].filter(Boolean);
-  return html`<div class="body row wrap muted">${parts.join(' · ')}${dropped && html`<${Badge} tone="warn">dropped: ${dropped}<//>`}</div>`;
-}
-
-function Events({ outcome }) {
-  if (!outcome?.events.length) return html`<${Empty} title="No event yet" />`;
-  return html`<div class="events">${outcome.events.map(({ at, data }, index) => html`<div key=${index}><span class="at">${duration(at)}</span><span class="data">${data}</span></div>`)}</div>`;
-}
-
-function Headers({ outcome }) {
-  if (!outcome?.headers.length) return html`<${Empty} title="No answer yet" />`;
-  return html`<div class="events">${outcome.headers.map(([name, value]) => html`<div key=${name}><span class="at"></span><span class="data">${name}: ${value}</span></div>`)}</div>`;
-}
-
-/** The charge stands in the journal a moment after the answer. */
-async function withCharge(outcome) {
+/** The answer with its row of the journal. */
+async function withCall(outcome) {
   const id = outcome.headers.find(([name]) => name === 'x-request-id')?.[1];
   if (!id) return outcome;
-  for (const wait of [150, 400, 1000]) {
+  for (const wait of CHARGE_WAITS_MS) {
     await new Promise((resolve) => setTimeout(resolve, wait));
     const call = await get(`/calls/${encodeURIComponent(id)}`).catch(() => null);
-    if (call) return { ...outcome, charge: call.charge, tokens: call.input_tokens === null ? null : `${call.input_tokens} tokens in, ${call.output_tokens} out` };
+    if (call) return { ...outcome, call };
   }
   return outcome;
 }
 
-export function View({ query }) {
-  const session = useSession();
-  const models = useLoad(() => get('/models', { limit: 500 }), []);
-  const keys = useLoad(() => get('/keys', { limit: 200 }), []);
-  const [form, setForm] = useForm(query, models.value?.data ?? [], keys.value?.data ?? []);
-  const [json, setJson] = useState(null);
-  const [outcomes, setOutcomes] = useState({});
-  const [busy, setBusy] = useState(false);
+const asDataUrl = (file) => new Promise((resolve, reject) => {
+  const reader = new FileReader();
+  reader.onload = () => resolve(reader.result);
+  reader.onerror = () => reject(reader.error);
+  reader.readAsDataURL(file);
+});
+
+/** Records from the microphone until it is stopped; gives the file. */
+function Recorder({ onFile }) {
+  const [recorder, setRecorder] = useState(null);
   const [error, setError] = useState(null);
-  const [tab, setTab] = useState('answer');
-  const stop = useRef(null);
-  const dialect = DIALECTS[form.dialect];
-  const bodyFor = (model) => tidy(dialect.body({ ...form, model, outputMax: form.outputMax === '' ? undefined : Number(form.outputMax), temperature: form.temperature === '' ? undefined : Number(form.temperature) }));
-  const shown = json ?? JSON.stringify(bodyFor(form.model), null, 2);
-  const set = (member) => (event) => { setForm({ ...form, [member]: event.target.value }); setJson(null); };
+  if (!navigator.mediaDevices || !window.MediaRecorder) return null;
+  const begin = async () => {
+    setError(null);
+    try {
+      const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
+      const next = new MediaRecorder(stream);
+      next.ondataavailable = ({ data }) => onFile(new File([data], 'recording.webm', { type: data.type }));
+      next.onstop = () => { stream.getTracks().forEach((track) => track.stop()); setRecorder(null); };
+      next.start();
+      setRecorder(next);
+    } catch (failure) {
+      setError({ message: `The microphone cannot be used: ${failure.message}` });
+    }
+  };
+  return html`<div class="stack tight"><${Button} small onClick=${recorder ? () => recorder.stop() : begin}>${recorder ? 'Stop recording' : 'Record'}<//><${Problem} error=${error} /></div>`;
+}
+
+/** The fields of the form; which ones depends on the endpoint. */
+function Fields({ form, set, dialect, choices, keys }) {
+  const isText = dialect.kinds.includes('text');
+  const change = (member) => (event) => set({ [member]: event.target.value });
+  const option = ({ id, callable }) => html`<option key=${id} value=${id} disabled=${!callable}>${id}</option>`;
+  return html`<div class="form">
+    <${Field} label="Endpoint"><select value=${form.dialect} onChange=${change('dialect')}>${Object.entries(DIALECTS).map(([id, { title }]) => html`<option key=${id} value=${id}>${title}</option>`)}</select><//>
+    <${Field} label="Pays"><select value=${form.key} onChange=${change('key')}>${keys.map(({ id, name, prefix, wallet_name: wallet }) => html`<option key=${id} value=${id}>${name ?? prefix} (${wallet})</option>`)}</select><//>
+    <${Field} label="Model" problem=${!choices.length && 'No model is for this endpoint.'}><select value=${form.model} onChange=${change('model')}>${choices.map(option)}</select><//>
+    <${Field} label="Beside it"><select value=${form.other} onChange=${change('other')}><option value="">No second model</option>${choices.map(option)}</select><//>
+    ${isText && html`<${Field} label="System" whole><textarea rows="2" value=${form.system} onInput=${change('system')}></textarea><//>`}
+    ${dialect.takesFile ? html`<div class="field whole"><${Field} label="Recording" hint=${form.file ? form.file.name : 'A sound file.'}><input type="file" accept="audio/*,video/*" onChange=${(event) => set({ file: event.target.files[0] ?? null })} /><//><${Recorder} onFile=${(file) => set({ file })} /></div>`
+      : html`<${Field} label=${dialect.kinds.includes('audio') || dialect.kinds.includes('embedding') ? 'Text' : 'Prompt'} whole><textarea rows="4" value=${form.prompt} onInput=${change('prompt')}></textarea><//>`}
+    ${isText && html`<${Field} label="Output tokens at most"><input inputmode="numeric" value=${form.outputMax} onInput=${change('outputMax')} /><//>
+      <${Field} label="Temperature"><input inputmode="decimal" value=${form.temperature} onInput=${change('temperature')} placeholder="the model's own" /><//>
+      ${form.dialect !== 'interactions' && html`<${Field} label="Picture" whole hint="For models that read images."><input type="file" accept="image/png,image/jpeg,image/webp" onChange=${async (event) => { const [file] = event.target.files; set({ picture: file ? await asDataUrl(file) : null }); }} /><//>`}`}
+  </div>`;
+}
+
+/** The form's values: the first choices when models and keys are known, and those of an earlier call. */
+function useForm(query, models, keys) {
+  const [form, setForm] = useState({ ...FIRST, dialect: DIALECTS[query.dialect] ? query.dialect : FIRST.dialect, model: query.model ?? '' });
+  const [json, setJson] = useState(null);
+  const [error, setError] = useState(null);
+  const kinds = DIALECTS[form.dialect].kinds;
+  const choices = useMemo(() => models.filter((model) => kinds.includes(model.kind)), [models, form.dialect]);
+  useEffect(() => {
+    if (!choices.length || choices.some(({ id }) => id === form.model)) return;
+    setForm((before) => ({ ...before, model: (choices.find(({ callable }) => callable) ?? choices[0]).id, other: '' }));
+  }, [choices, form.model]);
+  useEffect(() => {
+    if (!form.key && keys.length) setForm((before) => ({ ...before, key: keys[0].id }));
+  }, [keys]);
   useEffect(() => {
     if (!query.call) return;
     get(`/calls/${encodeURIComponent(query.call)}`).then((call) => {
-      const known = Object.entries(DIALECTS).find(([, one]) => one.path('').split('?')[0].replace('/models/', '') && call.endpoint.startsWith(one.path('').split(':')[0]));
-      setForm((before) => ({ ...before, dialect: known?.[0] ?? before.dialect, model: call.model, key: call.key ?? before.key }));
-      setJson(JSON.stringify(JSON.parse(call.request_body), null, 2));
+      setForm((before) => ({ ...before, dialect: dialectOf(call.endpoint) ?? before.dialect, model: call.model || before.model, key: call.key ?? before.key }));
+      if (call.request_body) setJson(pretty(call.request_body));
     }).catch(setError);
   }, [query.call]);
-  const send = async () => {
+  const set = (change) => { setForm((before) => ({ ...before, ...change })); setJson(null); };
+  return { form, set, json, setJson, choices, error };
+}
+
+/** A stored body may be cut, and then is no JSON. */
+function pretty(body) {
+  try {
+    return JSON.stringify(JSON.parse(body), null, 2);
+  } catch {
+    return body;
+  }
+}
+
+/** Sends the call to each model and keeps what came back by the model's id. */
+function useCalls() {
+  const [outcomes, setOutcomes] = useState({});
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(null);
+  const cancel = useRef(null);
+  useEffect(() => () => cancel.current?.abort(), []);
+  const send = async (calls) => {
+    cancel.current = new AbortController();
     setBusy(true);
     setError(null);
     setOutcomes({});
-    const cancel = new AbortController();
-    stop.current = cancel;
-    const one = async (model) => {
-      const body = json === null ? bodyFor(model) : { ...JSON.parse(json), ...(dialect.path('') === dialect.path('x') ? { model } : {}) };
-      const outcome = await run({ path: dialect.path(model), body, headers: dialect.headers, key: form.key, dialect, signal: cancel.signal }, (state) => setOutcomes((before) => ({ ...before, [model]: state })));
-      const charged = await withCharge(outcome);
-      setOutcomes((before) => ({ ...before, [model]: charged }));
+    const one = async ({ model, prepare }) => {
+      const keep = (outcome) => setOutcomes((before) => ({ ...before, [model]: outcome }));
+      const outcome = await run({ ...prepare(), signal: cancel.current.signal }, keep);
+      setBusy(false);
+      keep(await withCall(outcome));
     };
     try {
-      await Promise.all([form.model, form.other].filter(Boolean).map(one));
+      await Promise.all(calls.map(one));
     } catch (failure) {
       if (failure.name !== 'AbortError') setError(failure instanceof SyntaxError ? { message: `The body is not JSON: ${failure.message}` } : failure);
     } finally {
       setBusy(false);
     }
   };
-  const press = (event) => { if ((event.ctrlKey || event.metaKey) && event.key === 'Enter') { event.preventDefault(); send(); } };
-  const choices = useMemo(() => (models.value?.data ?? []).filter((model) => model.kind === dialect.kind || (dialect.kind === 'text' && model.kind === 'multimodal')), [models.value, dialect]);
-  const option = ({ id, callable }) => html`<option key=${id} value=${id} disabled=${!callable}>${id}</option>`;
-  if (!session.can('operator')) return html`<div class="page"><${Card}><${Empty} title="The playground spends credits"><p>It needs the role operator or owner. You are signed in as ${session.role}.</p><//><//></div>`;
+  return { outcomes, busy, error, send, stop: () => cancel.current?.abort() };
+}
+
+function Playground({ query }) {
+  const session = useSession();
+  const models = useLoad(() => get('/models', { limit: 500 }), []);
+  const keys = useLoad(() => get('/keys', { limit: 200 }), []);
+  const usable = useMemo(() => (keys.value?.data ?? []).filter(({ enabled }) => enabled), [keys.value]);
+  const all = useMemo(() => models.value?.data ?? [], [models.value]);
+  const { form, set, json, setJson, choices, error } = useForm(query, all, usable);
+  const calls = useCalls();
+  const [tab, setTab] = useState('answer');
+  const dialect = DIALECTS[form.dialect];
+  const protocols = (id) => all.find((model) => model.id === id)?.protocols;
+  const bodyFor = (model) => tidy(dialect.body({ ...form, model, outputMax: number(form.outputMax), temperature: number(form.temperature) }, protocols(model)));
+  const chosen = [form.model, form.other].filter((model, index, list) => model && list.indexOf(model) === index);
+  const send = () => calls.send(chosen.map((model) => ({
+    model,
+    prepare: () => {
+      const path = dialect.path(model, protocols(model));
+      const given = json === null ? bodyFor(model) : JSON.parse(json);
+      const body = json !== null && 'model' in given ? { ...given, model } : given;
+      return { path, body, file: dialect.takesFile ? form.file : null, headers: dialect.headers, key: form.key, dialect };
+    },
+  })));
+  const ready = chosen.length && form.key && (!dialect.takesFile || form.file);
+  const press = (event) => { if ((event.ctrlKey || event.metaKey) && event.key === 'Enter' && ready) { event.preventDefault(); send(); } };
+  const shown = json ?? JSON.stringify(bodyFor(form.model), null, 2);
   return html`<div class="page"><div class="playground" onKeyDown=${press}>
     <div class="stack">
-      <div class="form">
-        <${Field} label="Endpoint"><select value=${form.dialect} onChange=${set('dialect')}>${Object.entries(DIALECTS).map(([id, { title }]) => html`<option key=${id} value=${id}>${title}</option>`)}</select><//>
-        <${Field} label="Pays"><select value=${form.key} onChange=${set('key')}>${(keys.value?.data ?? []).map(({ id, name, prefix, wallet_name: wallet }) => html`<option key=${id} value=${id}>${name ?? prefix} (${wallet})</option>`)}</select><//>
-        <${Field} label="Model"><select value=${form.model} onChange=${set('model')}>${choices.map(option)}</select><//>
-        <${Field} label="Beside it"><select value=${form.other} onChange=${set('other')}><option value="">No second model</option>${choices.map(option)}</select><//>
-        ${dialect.kind === 'text' && html`<${Field} label="System" whole><textarea rows="2" value=${form.system} onInput=${set('system')}></textarea><//>`}
-        <${Field} label="Prompt" whole><textarea rows="4" value=${form.prompt} onInput=${set('prompt')}></textarea><//>
-        ${dialect.kind === 'text' && html`<${Field} label="Output tokens at most"><input inputmode="numeric" value=${form.outputMax} onInput=${set('outputMax')} /><//>
-          <${Field} label="Temperature"><input inputmode="decimal" value=${form.temperature} onInput=${set('temperature')} placeholder="the model's own" /><//>`}
-      </div>
+      <${Fields} form=${form} set=${set} dialect=${dialect} choices=${choices} keys=${usable} />
+      ${keys.value && !usable.length && html`<div class="warning">A call is paid by a key, and there is none. <a class="link" href="#/keys?create=1">Create a key</a></div>`}
       <details open=${json !== null}><summary>Body as JSON</summary><textarea rows="14" aria-label="Body as JSON" spellcheck="false" value=${shown} onInput=${(event) => setJson(event.target.value)}></textarea></details>
-      <${Problem} error=${error ?? models.error ?? keys.error} />
-      <div class="row end">${busy && html`<${Button} onClick=${() => stop.current?.abort()}>Stop<//>`}<${Button} kind="primary" icon="play" busy=${busy || !form.model || !form.key} onClick=${send}>Send<//></div>
+      <${Problem} error=${calls.error ?? error ?? models.error ?? keys.error} />
+      <div class="row end">${calls.busy && html`<${Button} onClick=${calls.stop}>Stop<//>`}<${Button} kind="primary" icon="play" busy=${calls.busy || !ready} onClick=${send}>Send<//></div>
     </div>
     <div class="stack">
       <${Tabs} tabs=${[['answer', 'Answer'], ['events', 'Events'], ['headers', 'Headers'], ['code', 'Code']]} chosen=${tab} choose=${setTab} />
-      ${tab === 'answer' && html`<div class="answers">${[form.model, form.other].filter(Boolean).map((model) => html`<${Answer} key=${model} model=${model} outcome=${outcomes[model]} />`)}</div>`}
-      ${tab === 'events' && html`<${Card} pad=${false}><${Events} outcome=${outcomes[form.model]} /><//>`}
-      ${tab === 'headers' && html`<${Card} pad=${false}><${Headers} outcome=${outcomes[form.model]} /><//>`}
-      ${tab === 'code' && asCode(session.public_url, dialect.path(form.model), bodyFor(form.model), dialect.headers).map(([name, text]) => html`<h3 key=${name}>${name}</h3><${Code} text=${text} />`)}
+      ${tab === 'answer' && html`<div class="answers">${chosen.map((model) => html`<${Answer} key=${model} model=${model} outcome=${calls.outcomes[model]} />`)}</div>`}
+      ${tab === 'events' && chosen.map((model) => html`<${Card} key=${model} title=${model} pad=${false}><${Events} outcome=${calls.outcomes[model]} /><//>`)}
+      ${tab === 'headers' && chosen.map((model) => html`<${Card} key=${model} title=${model} pad=${false}><${Headers} outcome=${calls.outcomes[model]} /><//>`)}
+      ${tab === 'code' && asCode(session.public_url, dialect.path(form.model, protocols(form.model)), bodyFor(form.model), dialect.headers).map(([name, text]) => html`<h3 key=${name}>${name}</h3><${Code} text=${text} />`)}
     </div>
   </div></div>`;
+}
+
+export function View({ query }) {
+  const session = useSession();
+  if (!session.can('operator')) return html`<div class="page"><${Card}><${Empty} title="The playground spends credits"><p>It needs the role operator or owner. You are signed in as ${session.role}.</p><//><//></div>`;
+  return html`<${Playground} query=${query} />`;
 }

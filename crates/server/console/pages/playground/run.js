@@ -16,13 +16,21 @@ export function splitter(onEvent) {
   };
 }
 
+/** The body as a form, for endpoints that take a file. */
+function formOf(body, file) {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(body)) form.append(name, value);
+  form.append('file', file);
+  return form;
+}
+
 /**
  * Runs a call in the name of `key`. `update` gets the state after each piece: text, thought, images, audio,
  * events with the milliseconds since the call began, headers, status, usage.
  */
-export async function run({ path, body, headers, key, dialect, signal }, update) {
+export async function run({ path, body, file, headers, key, dialect, signal }, update) {
   const begun = performance.now();
-  const state = { text: '', thought: '', images: [], audio: null, task: null, events: [], headers: [], status: null, usage: null, firstMs: null, totalMs: null, done: false };
+  const state = { text: '', thought: '', images: [], audio: null, task: null, events: [], headers: [], status: null, usage: null, failure: null, firstMs: null, totalMs: null, done: false };
   const take = (data) => {
     const at = performance.now() - begun;
     state.firstMs ??= at;
@@ -41,7 +49,7 @@ export async function run({ path, body, headers, key, dialect, signal }, update)
     state.task = seen.task ?? state.task;
     state.usage = seen.usage ?? state.usage;
   };
-  const answer = await request('POST', `/play${path}`, body, { headers: { ...headers, 'x-play-key': key }, anyStatus: true, signal });
+  const answer = await request('POST', `/play${path}`, file ? formOf(body, file) : body, { headers: { ...headers, 'x-play-key': key }, anyStatus: true, signal });
   state.status = answer.status;
   state.headers = [...answer.headers];
   const kind = answer.headers.get('content-type') ?? '';

@@ -3,9 +3,9 @@
 import { html, useEffect, useRef } from '../../preact.js';
 import { get } from '../../api.js';
 import { count, credits, duration } from '../../format.js';
-import { useLoad } from '../../load.js';
+import { useLoad, useSession } from '../../load.js';
 import { address } from '../../router.js';
-import { Card, Code, Empty, Facts, Json, Problem, Skeleton, Time, Badge } from '../../ui/parts.js';
+import { Badge, Card, Code, CopyButton, Facts, Json, Problem, Skeleton, Time } from '../../ui/parts.js';
 import { Status } from '../../ui/call-table.js';
 
 /** The spans of a call, in milliseconds from its arrival. */
@@ -48,36 +48,46 @@ function Receipt({ price, settlement }) {
       <tr><td colspan="3">Rounded up once, to a micro-credit</td><td class="number">${credits(price.charge)}</td></tr></tbody></table>`;
 }
 
+/** The way to send the call again. Without its body, the playground begins with its endpoint, model and key. */
+function Replay({ call }) {
+  const session = useSession();
+  if (!session.can('operator')) return html`<span class="muted">Sending it again needs the role operator.</span>`;
+  const title = call.request_body ? 'With the same body' : 'The journal keeps no bodies ([journal] bodies), so only endpoint, model and key are the same';
+  return html`<a class="button" title=${title} href=${address('playground', { call: call.request_id })}>Open in playground</a>`;
+}
+
 export function Call({ id }) {
   const { value: call, error, reload } = useLoad(() => get(`/calls/${encodeURIComponent(id)}`), [id]);
   if (error) return html`<div class="page"><${Problem} error=${error} retry=${reload} /></div>`;
   if (!call) return html`<div class="page"><${Skeleton} lines=${8} /></div>`;
   return html`<div class="page">
-    <div class="row wrap"><${Status} call=${call} /><span class="mono">${call.request_id}</span><span class="muted"><${Time} at=${call.at} /></span><span class="grow"></span>
-      ${call.request_body && html`<a class="button" href=${address('playground', { call: call.request_id })}>Open in playground</a>`}</div>
+    <div class="row wrap"><${Status} call=${call} />${call.code && html`<span class="mono">${call.code}</span>`}<span class="mono muted">${call.request_id}</span><${CopyButton} text=${call.request_id} label="Copy id" /><span class="muted"><${Time} at=${call.at} /></span><span class="grow"></span>
+      <${Replay} call=${call} /></div>
     <div class="columns">
-      <${Card} title="Call"><${Facts} rows=${[
-        ['Model', html`<a class="link" href=${address('models', { q: call.model })}>${call.model}</a>`], ['Endpoint', html`<span class="mono">${call.endpoint}</span>`],
-        ['Wallet', call.wallet && html`<a class="link" href=${address(['wallets', call.wallet])}>${call.wallet_name ?? call.wallet}</a>`],
-        ['Key', call.key && html`<a class="link" href=${address(['keys', call.key])}>${call.key_name ?? call.key}</a>`],
-        ['Answered by', call.channel && html`${call.channel} as <span class="mono">${call.upstream_model}</span>`],
-        ['Tokens', call.input_tokens !== null && `${count(call.input_tokens)} in, ${count(call.output_tokens)} out`],
-        ['Streamed', call.stream ? 'yes' : 'no'], ['Outcome', call.outcome],
-        ['Dropped parameters', call.dropped_params.length > 0 && call.dropped_params.map((name) => html`<span key=${name} class="chip mono">${name}</span> `)],
-      ]} /><//>
-      <${Card} title="Where the time went"><${Waterfall} call=${call} /><//>
-    </div>
-    <div class="columns">
-      <${Card} title="Cost" pad=${!call.price}><${Receipt} price=${call.price} settlement=${call.settlement} />
-        ${call.settlement && html`<div class="body muted">Held ${credits(call.settlement.held)}, ${call.outcome} as <a class="link" href=${address(['wallets', call.wallet])}>entry ${call.settlement.seq}</a> (${call.settlement.basis}).</div>`}<//>
-      <${Card} title="Routes">${call.attempts.length ? html`<div class="stack tight">${call.attempts.map((attempt, index) => html`
-        <div key=${index} class="row wrap"><${Badge} tone=${attempt.reason ? 'warn' : 'good'}>${attempt.reason ? 'left' : 'answered'}<//><strong>${attempt.channel}</strong><span class="muted">${attempt.reason ?? attempt.model ?? ''}</span></div>`)}</div>`
-        : html`<${Empty} title="No route was tried"><p>The call ended before it was sent.</p><//>`}
-        ${call.upstream_text && html`<p class="muted">What the upstream said</p><${Code} text=${call.upstream_text} />`}<//>
+      <div class="stack wide-gap">
+        <${Card} title="Call"><${Facts} rows=${[
+          ['Model', call.model && html`<a class="link" href=${address(['models', ...call.model.split('/')])}>${call.model}</a>`], ['Endpoint', html`<span class="mono">${call.endpoint}</span>`],
+          ['Wallet', call.wallet && html`<a class="link" href=${address(['wallets', call.wallet])}>${call.wallet_name ?? call.wallet}</a>`],
+          ['Key', call.key && html`<a class="link" href=${address(['keys', call.key])}>${call.key_name ?? call.key}</a>`],
+          ['Answered by', call.channel && html`<a class="link" href=${address(['channels', call.channel])}>${call.channel}</a> as <span class="mono">${call.upstream_model}</span>`],
+          ['Tokens', call.input_tokens !== null && `${count(call.input_tokens)} in, ${count(call.output_tokens)} out`],
+          ['Streamed', call.stream ? 'yes' : 'no'], ['Outcome', call.outcome ?? 'refused before anything was held'],
+          ['Dropped parameters', call.dropped_params.length > 0 && call.dropped_params.map((name) => html`<span key=${name} class="chip mono">${name}</span> `)],
+        ]} /><//>
+        <${Card} title="Receipt" pad=${!call.price}><${Receipt} price=${call.price} settlement=${call.settlement} cost=${call.cost} margin=${call.margin} />
+          ${call.settlement && html`<div class=${call.price ? 'body muted' : 'muted'}>Held ${credits(call.settlement.held)}, ${call.outcome} as <a class="link" href=${address(['wallets', call.wallet])}>entry ${call.settlement.seq}</a>${call.settlement.basis && ` (${call.settlement.basis})`}.</div>`}<//>
+      </div>
+      <div class="stack wide-gap">
+        <${Card} title="Where the time went"><${Waterfall} call=${call} /><//>
+        <${Card} title="Routes">${call.attempts.length ? html`<div class="stack tight">${call.attempts.map((attempt, index) => html`
+          <div key=${index} class="row wrap"><${Badge} tone=${attempt.reason ? 'warn' : 'good'}>${attempt.reason ? 'left' : 'answered'}<//><strong>${attempt.channel}</strong><span class="muted">${attempt.reason ?? attempt.model ?? ''}</span></div>`)}</div>`
+          : html`<p class="muted">The call ended before a route was tried.</p>`}
+          ${call.upstream_text && html`<div class="stack tight"><p class="muted">What the upstream said</p><${Code} text=${call.upstream_text} /></div>`}<//>
+      </div>
     </div>
     ${(call.request_body || call.response_body) && html`<div class="columns">
       ${call.request_body && html`<${Card} title="Request"><${Code} text=${call.request_body} /><//>`}
       ${call.response_body && html`<${Card} title="Answer"><${Code} text=${call.response_body} /><//>`}</div>`}
-    <${Card} title="The row as JSON"><${Json} value=${call} /><//>
+    <${Card} title="The row as JSON"><${Json} value=${call} depth=${1} /><//>
   </div>`;
 }

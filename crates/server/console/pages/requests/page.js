@@ -1,13 +1,18 @@
 // Requests: search over the journal, and one call explained.
 
-import { html, useState } from '../../preact.js';
-import { useList } from '../../load.js';
+import { html, useEffect, useMemo, useState } from '../../preact.js';
+import { useList, useLive } from '../../load.js';
+import { when } from '../../format.js';
 import { refine } from '../../router.js';
-import { Button, Card } from '../../ui/parts.js';
+import { Button, Card, Code, Empty } from '../../ui/parts.js';
 import { CallTable } from '../../ui/call-table.js';
 import { Call } from './call.js';
 
 const FILTERS = { wallet: 'Wallet', key: 'Key', model: 'Model', channel: 'Channel', endpoint: 'Endpoint' };
+const HOUR = 3_600_000;
+const SPANS = { '1h': ['Last hour', HOUR], '24h': ['Last 24 hours', 24 * HOUR], '7d': ['Last 7 days', 168 * HOUR] };
+/** Live rows that are kept above the fetched ones. */
+const FRESH_MAX = 200;
 const STATUSES = [['', 'Any status'], ['2xx', 'Answered'], ['4xx', 'Refused (4xx)'], ['5xx', 'Failed (5xx)']];
 
 function Filters({ query }) {
@@ -18,6 +23,10 @@ function Filters({ query }) {
     <select aria-label="Status" value=${query.status ?? ''} onChange=${(event) => refine({ status: event.target.value })}>
       ${STATUSES.map(([value, title]) => html`<option key=${value} value=${value}>${title}</option>`)}
     </select>
+    <select aria-label="Time" value=${query.span ?? ''} onChange=${(event) => refine({ span: event.target.value, from: undefined, to: undefined })}>
+      <option value="">${query.from ? 'Chosen time' : 'Any time'}</option>${Object.entries(SPANS).map(([id, [title]]) => html`<option key=${id} value=${id}>${title}</option>`)}
+    </select>
+    ${query.from && html`<span class="chip">${when(Number(query.from))} to ${query.to ? when(Number(query.to)) : 'now'}<button type="button" aria-label="Remove the time" onClick=${() => refine({ from: undefined, to: undefined })}>×</button></span>`}
     ${Object.entries(FILTERS).filter(([name]) => query[name]).map(([name, title]) => html`
       <span key=${name} class="chip">${title}: ${query[name]}<button type="button" aria-label=${`Remove the filter ${title}`} onClick=${() => refine({ [name]: undefined })}>×</button></span>`)}
     <${AddFilter} query=${query} />
@@ -40,12 +49,21 @@ function AddFilter({ query }) {
   return html`<input autofocus placeholder=${`${FILTERS[name]}, then Enter`} aria-label=${FILTERS[name]} onKeyDown=${set} onBlur=${() => setName('')} />`;
 }
 
+/** The list without a filter grows by live events. With one, only the gateway can tell what matches. */
 function List({ query }) {
-  const { q, status, wallet, key, model, channel, endpoint, from, to } = query;
-  const list = useList('/calls', { q, status, wallet, key, model, channel, endpoint, from, to });
+  const { q, status, wallet, key, model, channel, endpoint, from, to, span } = query;
+  const since = useMemo(() => (SPANS[span] ? Date.now() - SPANS[span][1] : from), [span, from]);
+  const filter = { q, status, wallet, key, model, channel, endpoint, from: since, to };
+  const list = useList('/calls', filter);
+  const [fresh, setFresh] = useState([]);
+  const isOpen = Object.values(filter).every((value) => !value);
+  useEffect(() => setFresh([]), [list.first]);
+  useLive((name, call) => { if (name === 'call' && isOpen) setFresh((before) => [call, ...before].slice(0, FRESH_MAX)); });
+  const known = new Set(list.rows?.map((call) => call.request_id));
+  const rows = list.rows && [...fresh.filter((call) => !known.has(call.request_id)), ...list.rows];
   return html`<div class="page">
-    <div class="row"><div class="grow"><${Filters} query=${query} /></div><${Button} icon="refresh" aria-label="Fetch again" onClick=${list.reload} /></div>
-    <${Card} pad=${false}><${CallTable} list=${list} /><//>
+    <div class="row top-aligned"><div class="grow"><${Filters} query=${query} /></div><${Button} icon="refresh" aria-label="Fetch again" title="Fetch again" onClick=${list.reload} /></div>
+    <${Card} pad=${false}><${CallTable} list=${{ ...list, rows }} empty=${isOpen && html`<${Empty} title="No call yet"><p>Create a key and send a first call, or use the <a class="link" href="#/playground">playground</a>. Calls appear here as they end.</p><${Code} text="tollgate key create --wallet NAME" /><//>`} /><//>
   </div>`;
 }
 

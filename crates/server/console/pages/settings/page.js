@@ -18,7 +18,7 @@ function Tokens() {
   const [secret, setSecret] = useState(null);
   const columns = [
     { title: 'Name', cell: (token) => html`${token.name}<span class="sub mono">${token.prefix}…</span>` },
-    { title: 'Role', cell: (token) => html`${token.role}<span class="sub">${ROLES[token.role]}</span>` },
+    { title: 'Role', cell: (token) => html`${token.role}<span class="sub optional">${ROLES[token.role]}</span>` },
     { title: 'Created', minor: true, cell: (token) => html`<${Time} at=${token.created_at} />` },
     { title: 'Last used', cell: (token) => html`<${Time} at=${token.last_used_at} />` },
     { title: 'Status', number: true, cell: (token) => (token.revoked_at ? html`<${Badge} tone="bad">revoked<//>` : session.can('owner') ? html`<${Button} small kind="danger" onClick=${() => setDialog(token)}>Revoke<//>` : html`<${Badge} tone="good">active<//>`) },

@@ -3,8 +3,8 @@
 import { html, useState } from '../../preact.js';
 import { get } from '../../api.js';
 import { credits, when } from '../../format.js';
-import { useList, useLive, useLoad } from '../../load.js';
-import { address, go, refine } from '../../router.js';
+import { useList, useLive, useLoad, usePolling } from '../../load.js';
+import { address, refine } from '../../router.js';
 import { Badge, Bar, Card, Empty, Facts, Json, Problem, Skeleton, Time } from '../../ui/parts.js';
 import { Table } from '../../ui/table.js';
 
@@ -28,7 +28,7 @@ function Result({ result }) {
 }
 
 function One({ id }) {
-  const { value: task, error, reload } = useLoad(() => get(`/tasks/${encodeURIComponent(id)}`), [id]);
+  const { value: task, error, reload } = useLoad(() => get(`/tasks/${encodeURIComponent(id)}`), [id], { every: usePolling() });
   useLive((name, data) => { if (name === 'task' && data.id === id) reload(); });
   if (!task) return html`<div class="page">${error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${6} />`}</div>`;
   return html`<div class="page">
@@ -51,7 +51,7 @@ function List({ query }) {
   const fresh = Object.values(moved).filter((task) => !query.status && rows && !rows.some(({ id }) => id === task.id));
   return html`<div class="page">
     <div class="filters"><select aria-label="Status" value=${query.status ?? ''} onChange=${(event) => refine({ status: event.target.value })}><option value="">Every status</option>${STATUSES.map((status) => html`<option key=${status} value=${status}>${status}</option>`)}</select></div>
-    <${Card} pad=${false}><${Table} label="Tasks" columns=${COLUMNS} list=${{ ...list, rows: rows && [...fresh, ...rows] }} rowKey=${(task) => task.id} open=${(task) => go(['tasks', task.id])}
+    <${Card} pad=${false}><${Table} label="Tasks" columns=${COLUMNS} list=${{ ...list, rows: rows && [...fresh, ...rows] }} rowKey=${(task) => task.id} href=${(task) => address(['tasks', task.id])}
       empty=${html`<${Empty} title="No task"><p>Video calls make tasks. Try one in the <a class="link" href=${address('playground', { kind: 'video' })}>playground</a>.</p><//>`} /><//>
   </div>`;
 }

@@ -4,7 +4,7 @@ import { html, useState } from '../../preact.js';
 import { post } from '../../api.js';
 import { credits } from '../../format.js';
 import { useList, useSession } from '../../load.js';
-import { go, refine } from '../../router.js';
+import { address, go, refine } from '../../router.js';
 import { FormDialog } from '../../ui/dialog.js';
 import { Badge, Bar, Button, Card, Code, Empty, Field } from '../../ui/parts.js';
 import { Table } from '../../ui/table.js';
@@ -52,7 +52,7 @@ function List({ query }) {
       <span class="grow"></span>
       ${session.can('operator') && html`<${Button} kind="primary" icon="plus" onClick=${() => setCreating(true)}>Create wallet<//>`}
     </div>
-    <${Card} pad=${false}><${Table} label="Wallets" columns=${COLUMNS} list=${list} rowKey=${(wallet) => wallet.id} open=${(wallet) => go(['wallets', wallet.id])}
+    <${Card} pad=${false}><${Table} label="Wallets" columns=${COLUMNS} list=${list} rowKey=${(wallet) => wallet.id} href=${(wallet) => address(['wallets', wallet.id])}
       empty=${html`<${Empty} title=${query.q ? 'No wallet has this name' : 'No wallet yet'}><p>A wallet holds the credits that calls are charged to. Create one here or with:</p><${Code} text="tollgate wallet create acme --balance 100" /><//>`} /><//>
     ${creating && html`<${CreateDialog} close=${() => setCreating(false)} />`}
   </div>`;

@@ -4,7 +4,7 @@ import { html, useState } from '../../preact.js';
 import { get, patch, withQuery } from '../../api.js';
 import { credits, creditsOfMicro, when } from '../../format.js';
 import { useList, useLoad, useSession } from '../../load.js';
-import { address, go, refine } from '../../router.js';
+import { address, refine } from '../../router.js';
 import { Chart } from '../../ui/chart.js';
 import { FormDialog } from '../../ui/dialog.js';
 import { KeyTable } from '../../ui/key-table.js';
@@ -28,7 +28,7 @@ function Statement({ wallet }) {
   const list = useList(`/wallets/${wallet.id}/entries`, {});
   const download = (format) => `/admin/v1${withQuery(`/wallets/${wallet.id}/statement`, { format })}`;
   return html`<${Card} title="Statement" pad=${false} actions=${html`<a class="button small" href=${download('csv')} download>CSV</a><a class="button small" href=${download('json')} download>JSON</a>`}>
-    <${Table} label="Entries" columns=${ENTRY_COLUMNS} list=${list} rowKey=${(entry) => entry.seq} open=${(entry) => entry.request_id && go(['requests', entry.request_id])}
+    <${Table} label="Entries" columns=${ENTRY_COLUMNS} list=${list} rowKey=${(entry) => entry.seq} href=${(entry) => entry.request_id && address(['requests', entry.request_id])}
       empty=${html`<${Empty} title="No entry yet"><p>Top up the wallet; the entry appears here.</p><//>`} /><//>`;
 }
 

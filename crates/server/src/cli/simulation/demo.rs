@@ -14,7 +14,8 @@ use sim::Sim;
 use store::{KeyLimits, NewWallet, OpenError, Store};
 use tracing_subscriber::filter::LevelFilter;
 
-use super::fetch;
+use super::traffic::{self, Traffic};
+use super::{customers, fetch};
 use crate::cli::accounts::key;
 use crate::cli::context::{Context, actor};
 use crate::cli::terminal::{CommandError, with_sources};
@@ -43,6 +44,9 @@ pub(crate) struct Demo {
     /// The folder of the data; a second start continues with it.
     #[arg(long, value_name = "FOLDER", default_value = "tollgate-data")]
     data: PathBuf,
+    /// Leave out the invented customers: their past day, and the calls that they make while the demo runs.
+    #[arg(long)]
+    no_customers: bool,
 }
 
 pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), CommandError> {
@@ -58,11 +62,17 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
         .await
         .map_err(|error| explained(error, &command))?;
     let secret = fresh_key(gateway.engine().store()).await?;
+    let secrets = if command.no_customers {
+        Vec::new()
+    } else {
+        customers::settle_in(gateway.engine(), engine::clock::now()).await?
+    };
     let shown = Shown {
         address: gateway.address(),
         admin: gateway.admin_address(),
         secret,
         data: std::path::absolute(&command.data)?,
+        has_customers: !command.no_customers,
     };
     let sample = Sample::take(&shown).await.map_err(|fault| {
         let why = with_sources(fault.as_ref());
@@ -73,7 +83,9 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
     } else {
         context.out.line(shown.text(&sample))?;
     }
+    let traffic = Traffic::start(gateway.address(), secrets);
     stopped.await;
+    traffic.stop().await;
     gateway.stop().await;
     upstream.stop().await;
     Ok(())
@@ -160,6 +172,7 @@ struct Shown {
     admin: SocketAddr,
     secret: String,
     data: PathBuf,
+    has_customers: bool,
 }
 
 impl Shown {
@@ -186,6 +199,7 @@ impl Shown {
             admin,
             secret,
             data,
+            ..
         } = self;
         let Sample {
             before,
@@ -224,11 +238,25 @@ A realtime session, with any WebSocket client:
 
   websocat -H 'Authorization: Bearer {secret}' 'ws://{address}/v1/realtime?model=sim/voice'
 
-The key works until the demo is started again. Ctrl-C stops it; the data stays.",
+{customers}The key works until the demo is started again. Ctrl-C stops it; the data stays.",
             data = data.display(),
             plain = self.curl("", CHAT, QUESTION),
             stream = self.curl("-N ", CHAT, QUESTION_STREAMED),
             speech = self.curl("-o hello.wav ", "/v1/tts", SPEECH),
+            customers = self.customers(),
+        )
+    }
+
+    /// Says where the calls come from that nobody here has made.
+    fn customers(&self) -> String {
+        if !self.has_customers {
+            return String::new();
+        }
+        format!(
+            "Three invented customers have made calls for a day, and make one every {} seconds now, {} at most.\n\
+             To start without them: tollgate demo --no-customers, with another --data.\n\n",
+            traffic::PAUSE.as_secs(),
+            traffic::CALLS_MAX,
         )
     }
 
@@ -289,6 +317,7 @@ mod tests {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
             admin_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 2)),
             data: PathBuf::from("some/where"),
+            no_customers: false,
         }
     }
 

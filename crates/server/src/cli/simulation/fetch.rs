@@ -1,4 +1,4 @@
-//! One plain HTTP call to a server on this machine, for the demo's own sample.
+//! Plain HTTP calls to a server on this machine, for the demo's own sample and its customers.
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use tokio::net::TcpStream;
 
-/// More than any answer to the sample.
+/// More than any answer to the demo's calls.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
@@ -22,6 +22,22 @@ pub(crate) async fn json(
     key: &str,
     body: &str,
 ) -> Result<Value, Fault> {
+    let (status, answer) = send(address, method, path, key, body).await?;
+    if status != StatusCode::OK {
+        let text = String::from_utf8_lossy(&answer);
+        return Err(format!("{path} answered {status}: {text}").into());
+    }
+    Ok(serde_json::from_slice(&answer)?)
+}
+
+/// Sends a call with a JSON body (or none) and reads its answer to the end.
+pub(crate) async fn send(
+    address: SocketAddr,
+    method: Method,
+    path: &str,
+    key: &str,
+    body: &str,
+) -> Result<(StatusCode, Bytes), Fault> {
     let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
@@ -39,9 +55,5 @@ pub(crate) async fn json(
         .to_bytes();
     drop(sender);
     connection.await??;
-    if head.status != StatusCode::OK {
-        let text = String::from_utf8_lossy(&body);
-        return Err(format!("{path} answered {}: {text}", head.status).into());
-    }
-    Ok(serde_json::from_slice(&body)?)
+    Ok((head.status, body))
 }

@@ -119,6 +119,81 @@ async fn a_second_start_goes_on_with_the_data() {
     assert_ne!(keys[0], keys[1]);
 }
 
+/// Runs a command on the data of a demo that has ended, and reads its rows: a list, or one in each line.
+async fn told(folder: &Path, arguments: &[&str]) -> Vec<Value> {
+    let output = run(&[arguments, &["--json"]].concat(), folder).await;
+    assert!(output.status.success(), "{}", output.stderr);
+    let lines = output.stdout.lines();
+    let rows = lines.flat_map(|line| match serde_json::from_str(line).unwrap() {
+        Value::Array(rows) => rows,
+        row => vec![row],
+    });
+    rows.collect()
+}
+
+fn micro(row: &Value) -> i64 {
+    row["charge_micro"].as_str().unwrap().parse().unwrap()
+}
+
+/// The invented day is booked like real calls, so that what the console shows adds up.
+#[tokio::test]
+async fn the_past_day_of_the_customers_is_in_the_ledger_and_in_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "[store]\nurl = \"sqlite:data/tollgate.db\"\n";
+    std::fs::write(folder.path().join("tollgate.toml"), config).unwrap();
+    let mut customers = Vec::new();
+    for _ in 0..2 {
+        let (mut demo, lines) = started(folder.path(), &FREE_PORTS).await;
+        assert!(lines.join("\n").contains("--no-customers"), "{lines:?}");
+        signal("INT", demo.pid());
+        assert!(demo.ended().await.success());
+        let verified = run(&["ledger", "verify"], folder.path()).await;
+        assert!(verified.status.success(), "{}", verified.stdout);
+        let wallets = told(folder.path(), &["wallet", "list"]).await;
+        customers.push(wallets.len());
+    }
+    assert_eq!(customers, [4, 4], "the day is not invented twice");
+    let calls = told(
+        folder.path(),
+        &["logs", "--wallet", "support-bot", "--limit", "1000"],
+    )
+    .await;
+    assert!(calls.len() > 40, "{}", calls.len());
+    let journaled: i64 = calls.iter().map(micro).sum();
+    let booked: i64 = told(
+        folder.path(),
+        &[
+            "ledger",
+            "report",
+            "--wallet",
+            "support-bot",
+            "--by",
+            "wallet",
+        ],
+    )
+    .await
+    .iter()
+    .map(micro)
+    .sum();
+    assert!(journaled > 0);
+    assert_eq!(journaled, booked);
+}
+
+#[tokio::test]
+async fn a_demo_without_customers_has_its_own_wallet_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "[store]\nurl = \"sqlite:data/tollgate.db\"\n";
+    std::fs::write(folder.path().join("tollgate.toml"), config).unwrap();
+    let arguments = [&FREE_PORTS[..], &["--no-customers"]].concat();
+    let (mut demo, lines) = started(folder.path(), &arguments).await;
+    assert!(!lines.join("\n").contains("customers"), "{lines:?}");
+    signal("INT", demo.pid());
+    assert!(demo.ended().await.success());
+    let wallets = told(folder.path(), &["wallet", "list"]).await;
+    let names: Vec<_> = wallets.iter().map(|wallet| &wallet["name"]).collect();
+    assert_eq!(names, ["demo"]);
+}
+
 #[tokio::test]
 async fn a_taken_port_is_told_with_the_way_out() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,0 +1,156 @@
+//! The invented customers of the demo: wallets and keys whose calls fill the console.
+
+use engine::Engine;
+use ledger::{Micro, UnixMs};
+use store::{Actor, KeyChange, KeyLimits, KeyRow, NewWallet, Store, WalletRow};
+
+use super::past_day;
+use crate::cli::accounts::key;
+use crate::cli::terminal::CommandError;
+
+/// A wallet, what it has paid, and its keys. The first key is the one that makes calls while the demo runs.
+struct Customer {
+    name: &'static str,
+    credit_limit: Micro,
+    /// Topped up after its past day, which its credit line has paid for.
+    paid: Micro,
+    keys: &'static [Key],
+}
+
+struct Key {
+    name: &'static str,
+    limit: Option<Micro>,
+    rpm: Option<u32>,
+}
+
+const CUSTOMERS: [Customer; 3] = [
+    Customer {
+        name: "web-shop",
+        credit_limit: Micro::new(25_000_000),
+        paid: Micro::new(120_000_000),
+        keys: &[
+            Key {
+                name: "production",
+                limit: None,
+                rpm: Some(600),
+            },
+            Key {
+                name: "staging",
+                limit: Some(Micro::new(5_000_000)),
+                rpm: Some(60),
+            },
+        ],
+    },
+    Customer {
+        name: "support-bot",
+        credit_limit: Micro::new(50_000_000),
+        paid: Micro::ZERO,
+        keys: &[Key {
+            name: "agents",
+            limit: Some(Micro::new(40_000_000)),
+            rpm: None,
+        }],
+    },
+    Customer {
+        name: "research",
+        credit_limit: Micro::new(10_000_000),
+        paid: Micro::new(40_000_000),
+        keys: &[
+            Key {
+                name: "notebooks",
+                limit: None,
+                rpm: Some(120),
+            },
+            Key {
+                name: "evaluation",
+                limit: Some(Micro::new(3_000_000)),
+                rpm: None,
+            },
+        ],
+    },
+];
+
+/// The demo itself makes these changes, not the person who has started it.
+fn actor() -> Actor {
+    Actor::cli("demo")
+}
+
+/// Creates the customers with their past day if they do not exist, and returns fresh secrets that make calls for
+/// them. Secrets are not stored, so each start replaces them.
+pub(super) async fn settle_in(engine: &Engine, now: UnixMs) -> Result<Vec<String>, CommandError> {
+    let store = engine.store();
+    if store.find_wallet(CUSTOMERS[0].name).await?.is_none() {
+        create(engine, now).await?;
+    }
+    let mut secrets = Vec::new();
+    for customer in &CUSTOMERS {
+        if let (Some(wallet), Some(first)) = (
+            store.find_wallet(customer.name).await?,
+            customer.keys.first(),
+        ) {
+            secrets.push(fresh_secret(store, &wallet, first).await?);
+        }
+    }
+    Ok(secrets)
+}
+
+async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
+    let store = engine.store();
+    let mut wallets = Vec::new();
+    let mut keys: Vec<(KeyRow, &Key)> = Vec::new();
+    for customer in &CUSTOMERS {
+        let wallet = NewWallet {
+            name: customer.name.to_owned(),
+            balance: Micro::ZERO,
+            gift: Micro::ZERO,
+            credit_limit: customer.credit_limit,
+        };
+        wallets.push((store.create_wallet(wallet, &actor()).await?.id, customer));
+        for one in customer.keys {
+            let name = Some(one.name.to_owned());
+            // The limits come after the past day, which none of its calls may exceed.
+            let (row, _) =
+                key::create(store, customer.name, name, KeyLimits::default(), &actor()).await?;
+            keys.push((row, one));
+        }
+    }
+    let rows: Vec<_> = keys.iter().map(|(row, _)| row.clone()).collect();
+    past_day::write(engine, &rows, now).await?;
+    for (row, key) in keys {
+        let change = KeyChange {
+            limit: Some(key.limit),
+            rpm: Some(key.rpm),
+            ..KeyChange::default()
+        };
+        store.update_key(row.id, change, &actor()).await?;
+    }
+    for (wallet, customer) in wallets {
+        if customer.paid > Micro::ZERO {
+            store
+                .top_up(wallet, customer.paid, "First payment", &actor())
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Replaces the key of this name, so that only the running demo knows its secret.
+async fn fresh_secret(
+    store: &Store,
+    wallet: &WalletRow,
+    wanted: &Key,
+) -> Result<String, CommandError> {
+    let limits = KeyLimits {
+        limit: wanted.limit,
+        rpm: wanted.rpm,
+        ..KeyLimits::default()
+    };
+    for old in store.keys(Some(wallet.id)).await? {
+        if old.key.enabled && old.name.as_deref() == Some(wanted.name) {
+            store.set_key_enabled(old.id, false, &actor()).await?;
+        }
+    }
+    let name = Some(wanted.name.to_owned());
+    let (_, secret) = key::create(store, &wallet.name, name, limits, &actor()).await?;
+    Ok(secret)
+}

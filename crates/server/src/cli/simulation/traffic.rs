@@ -1,0 +1,101 @@
+//! A few real calls of the demo's customers through the simulator, so that the console shows something live.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::Method;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::fetch;
+
+/// The pause between two calls.
+pub(super) const PAUSE: Duration = Duration::from_secs(3);
+/// The traffic ends by itself after so many calls.
+pub(super) const CALLS_MAX: usize = 2_000;
+
+/// What the customers ask, in turn: path and body. One names a model that does not exist, as callers do.
+const REQUESTS: [(&str, &str); 10] = [
+    (
+        "/v1/chat/completions",
+        r#"{"model":"sim/chat","stream":true,"messages":[{"role":"user","content":"Which size fits a person of 1.80 m?"}]}"#,
+    ),
+    (
+        "/v1/messages",
+        r#"{"model":"sim/chat","max_tokens":300,"system":"You answer customers of a bicycle shop.","messages":[{"role":"user","content":"My order has not arrived. What can I do?"}]}"#,
+    ),
+    (
+        "/v1/embeddings",
+        r#"{"model":"sim/embed","input":["red city bike","blue road bike","helmet"]}"#,
+    ),
+    (
+        "/v1/chat/completions",
+        r#"{"model":"sim/mini","messages":[{"role":"user","content":"Classify as praise or complaint: the brakes squeak."}]}"#,
+    ),
+    (
+        "/v1/responses",
+        r#"{"model":"sim/reason","stream":true,"input":"How many tiles of 30 by 30 cm cover 12 square metres?"}"#,
+    ),
+    (
+        "/v1beta/models/sim/mini:generateContent",
+        r#"{"contents":[{"role":"user","parts":[{"text":"Translate to German: good morning."}]}]}"#,
+    ),
+    (
+        "/v1/messages",
+        r#"{"model":"sim/chat","stream":true,"max_tokens":500,"top_k":40,"messages":[{"role":"user","content":"Summarise the last three tickets."}]}"#,
+    ),
+    (
+        "/v1/tts",
+        r#"{"model":"sim/voice","text":"Your order is on its way.","language":"en","output_format":{"codec":"wav"}}"#,
+    ),
+    (
+        "/v1/chat/completions",
+        r#"{"model":"sim/large","messages":[{"role":"user","content":"Hello"}]}"#,
+    ),
+    (
+        "/v1/chat/completions",
+        r#"{"model":"sim/chat","stream":true,"seed":7,"messages":[{"role":"user","content":"Write two sentences about rain."}]}"#,
+    ),
+];
+
+/// One film, so that the page of tasks has a result to play.
+const FILM: (&str, &str) = (
+    "/v1/videos/generations",
+    r#"{"model":"sim/motion","prompt":"A paper boat on a pond"}"#,
+);
+
+/// The running traffic. [`Traffic::stop`] ends it.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    calls: JoinHandle<Option<()>>,
+    stop: CancellationToken,
+}
+
+impl Traffic {
+    /// Begins to call the gateway at this address with these keys, in turn.
+    pub(super) fn start(gateway: SocketAddr, secrets: Vec<String>) -> Self {
+        let stop = CancellationToken::new();
+        let calls = tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
+            for number in 0..CALLS_MAX {
+                let Some(secret) = secrets.get(number % secrets.len().max(1)) else {
+                    return;
+                };
+                let (path, body) = if number == 0 {
+                    FILM
+                } else {
+                    REQUESTS[number % REQUESTS.len()]
+                };
+                // A refused call is a row of the journal like any other.
+                let _ = fetch::send(gateway, Method::POST, path, secret, body).await;
+                tokio::time::sleep(PAUSE).await;
+            }
+        }));
+        Self { calls, stop }
+    }
+
+    /// Ends the traffic. A call that runs is cut off.
+    pub(super) async fn stop(self) {
+        self.stop.cancel();
+        let _ = self.calls.await;
+    }
+}

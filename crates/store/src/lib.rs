@@ -30,6 +30,7 @@ mod store;
 mod sync;
 mod ticker;
 mod tls;
+mod usage;
 mod verify;
 
 pub use chain::{Head, HeadError, WalletHead};
@@ -56,9 +57,11 @@ pub use records::ids::{
     Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, WalletId,
 };
 pub use records::journal::{
-    BODY_BYTES_MAX, JournalEntry, JournalPlace, JournalQuery, JournalRow, StatusRange, Timings,
+    BODY_BYTES_MAX, JournalEntry, JournalPage, JournalPlace, JournalQuery, JournalRow, StatusRange,
+    Timings,
 };
 pub use records::meter::{MeterText, TokenCounts};
+pub use records::names::{AccountNames, FoundAccounts, FoundKey};
 pub use records::recovery::Recovery;
 pub use records::settled::Settled;
 pub use records::statement::{
@@ -74,4 +77,5 @@ pub use records::task_list::{TaskListed, TaskPage, TaskQuery};
 pub use settings::{Location, Server, Settings};
 pub use stats::Stats;
 pub use store::Store;
+pub use usage::{Dimension, Histogram, Series, Totals, UsageQuery, UsageRow, UsageStep};
 pub use verify::{Difference, Rule, VerifyReport};

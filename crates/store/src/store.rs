@@ -21,11 +21,13 @@ use crate::records::audit::{Actor, AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close, Extend, SessionStep};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, HoldId, KeyId, PriceVersion, WalletId};
-use crate::records::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
+use crate::records::names::{AccountNames, FoundAccounts};
 use crate::records::recovery::Recovery;
 use crate::records::settled::Settled;
 use crate::settings::Settings;
 use crate::stats::{Counters, Stats};
+use crate::usage::{UsageQuery, UsageRow};
 use crate::verify::VerifyReport;
 
 /// How long a caller waits for a decision or a lookup.
@@ -371,6 +373,21 @@ impl Store {
         on!(self, backend => backend.verify(noted).await)
     }
 
+    /// The names of these wallets and keys.
+    pub async fn account_names(
+        &self,
+        wallets: Vec<WalletId>,
+        keys: Vec<KeyId>,
+    ) -> Result<AccountNames, StoreError> {
+        on!(self, backend => backend.account_names(wallets, keys).await)
+    }
+
+    /// Wallets and keys whose names contain a text, in any case, or whose ids begin with it. A key is also found
+    /// by its secret.
+    pub async fn find_accounts(&self, text: &str, limit: u32) -> Result<FoundAccounts, StoreError> {
+        on!(self, backend => backend.find_accounts(text.to_owned(), limit).await)
+    }
+
     /// Entries in the order of their posting, a page at a time.
     pub async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
         on!(self, backend => backend.entries(query).await)
@@ -389,5 +406,16 @@ impl Store {
     /// Rows of the journal, newest first.
     pub async fn journal(&self, query: JournalQuery) -> Result<Vec<JournalEntry>, StoreError> {
         on!(self, backend => backend.journal(query).await)
+    }
+
+    /// The same, a page at a time and never for long: a page may have few rows, or none, and still say where the
+    /// search goes on.
+    pub async fn journal_page(&self, query: JournalQuery) -> Result<JournalPage, StoreError> {
+        on!(self, backend => backend.journal_page(query).await)
+    }
+
+    /// Counts calls. Fast however many there are, because the journal's writers keep the sums.
+    pub async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        on!(self, backend => backend.usage(query).await)
     }
 }

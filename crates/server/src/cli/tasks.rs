@@ -262,6 +262,7 @@ mod tests {
         let mut task = TaskListed {
             id: TaskId::random(UnixMs::new(0)),
             wallet: WalletId::random(),
+            key: None,
             protocol: "video-a".into(),
             model: "a/b".into(),
             status: "pending".into(),
@@ -274,6 +275,7 @@ mod tests {
             callback_attempts: None,
             callback_outcome: None,
             snapshot: Box::default(),
+            charge: None,
         };
         assert_eq!(progress(&task), "[##########..........] 50 %");
         assert_eq!(callback(&task), "-");

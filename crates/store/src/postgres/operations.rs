@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::backend::{HEALTHY_WITHIN, Postgres};
 use super::background::runtime;
 use super::journal;
-use super::reads::{accounts as lookups, audit, entries, verify};
+use super::reads::{accounts as lookups, audit, entries, names, verify};
 use super::tasks::{self};
 use crate::cache::IdHasher;
 use crate::chain::WalletHead;
@@ -20,12 +20,14 @@ use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::records::audit::{AuditQuery, AuditRow};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, KeyId, WalletId};
-use crate::records::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
+use crate::records::names::{AccountNames, FoundAccounts};
 use crate::records::task::TaskView;
 use crate::records::task_id::TaskId;
 use crate::records::task_list::{TaskPage, TaskQuery};
 use crate::settings::Server;
 use crate::stats::{Counters, Stats};
+use crate::usage::{UsageQuery, UsageRow};
 use crate::verify::VerifyReport;
 
 impl Postgres {
@@ -178,6 +180,26 @@ impl Postgres {
         Ok(found)
     }
 
+    pub(crate) async fn account_names(
+        &self,
+        wallets: Vec<WalletId>,
+        keys: Vec<KeyId>,
+    ) -> Result<AccountNames, StoreError> {
+        self.reads
+            .search(move |on| names::names(on, wallets.clone(), keys.clone()))
+            .await
+    }
+
+    pub(crate) async fn find_accounts(
+        &self,
+        text: String,
+        limit: u32,
+    ) -> Result<FoundAccounts, StoreError> {
+        self.reads
+            .search(move |on| names::find(on, text.clone(), limit))
+            .await
+    }
+
     pub(crate) async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
         self.reads
             .search(move |on| entries::entries(on, query.clone()))
@@ -246,6 +268,21 @@ impl Postgres {
     ) -> Result<Vec<JournalEntry>, StoreError> {
         self.reads
             .search(move |on| journal::find(on, query.clone()))
+            .await
+    }
+
+    pub(crate) async fn journal_page(
+        &self,
+        query: JournalQuery,
+    ) -> Result<JournalPage, StoreError> {
+        self.reads
+            .search(move |on| journal::page(on, query.clone()))
+            .await
+    }
+
+    pub(crate) async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        self.reads
+            .search(move |on| journal::usage(on, query.clone()))
             .await
     }
 }

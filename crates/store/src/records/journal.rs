@@ -52,6 +52,13 @@ pub struct JournalRow {
     pub response_body: Option<Box<str>>,
 }
 
+impl JournalRow {
+    /// Whether the caller saw an error, before the answer or within it.
+    pub fn is_error(&self) -> bool {
+        self.status >= 400 || self.code.is_some()
+    }
+}
+
 /// The most that is stored of one body.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 
@@ -68,6 +75,11 @@ pub(crate) fn cut(body: &str) -> &str {
 pub(crate) const TIME_SHIFT: u32 = 20;
 /// If the clock is set back by more than this, a search by time may miss rows.
 pub(crate) const SET_BACK_MS_MAX: i64 = 3_600_000;
+
+/// The time in a row's number.
+pub(crate) fn time_of(number: i64) -> UnixMs {
+    UnixMs::new(number >> TIME_SHIFT)
+}
 
 /// The lowest number of a row with this time.
 pub(crate) fn number_of(at: UnixMs) -> i64 {
@@ -125,8 +137,15 @@ pub struct JournalQuery {
     pub wallet: Option<WalletId>,
     pub key: Option<KeyId>,
     pub model: Option<String>,
+    /// The route that answered.
+    pub channel: Option<String>,
+    pub endpoint: Option<String>,
     pub status: Option<StatusRange>,
+    /// Our error code.
+    pub code: Option<String>,
     pub request_id: Option<String>,
+    /// How the request id begins.
+    pub request_prefix: Option<String>,
     /// Rows of calls that ended at or after this.
     pub since: Option<UnixMs>,
     /// Rows of calls that ended before this.
@@ -137,9 +156,47 @@ pub struct JournalQuery {
     pub after: Option<JournalPlace>,
     /// 0 means the default of 100. At most 1,000.
     pub limit: u32,
+    /// Bodies are not read: lists do not show them.
+    pub without_bodies: bool,
+}
+
+/// Rows that match, newest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JournalPage {
+    pub entries: Vec<JournalEntry>,
+    /// Where the search goes on. `None` at the end of the journal. A page is not full, or even empty, if its search
+    /// took too long.
+    pub next: Option<JournalPlace>,
 }
 
 impl JournalQuery {
+    /// The numbers of rows that may match, from the first up to the second.
+    pub(crate) fn numbers(&self) -> (i64, i64) {
+        // The number of a row is never earlier than its time. It may be later if the clock was set back.
+        let since = self.since.map_or(0, number_of);
+        let after = self.after.map_or(0, |place| place.0.saturating_add(1));
+        let until = self
+            .until
+            .map_or(i64::MAX, |until| number_of(until.plus_ms(SET_BACK_MS_MAX)));
+        let before = self.before.map_or(i64::MAX, |place| place.0);
+        (since.max(after), until.min(before))
+    }
+
+    /// Whether only failed calls match.
+    pub(crate) fn only_errors(&self) -> bool {
+        self.code.is_some() || self.status.is_some_and(|range| range.first >= 400)
+    }
+
+    /// Whether the roll-ups of traffic tell in which hours something matches.
+    pub(crate) fn is_of_traffic(&self) -> bool {
+        let is_of_account = self.wallet.is_some() || self.key.is_some();
+        let is_narrowed = self.model.is_some()
+            || self.channel.is_some()
+            || self.endpoint.is_some()
+            || self.only_errors();
+        is_narrowed && !is_of_account
+    }
+
     /// How many rows at most.
     pub(crate) fn rows_max(&self) -> u32 {
         const DEFAULT: u32 = 100;

@@ -9,6 +9,7 @@ pub(crate) mod entries;
 pub(crate) mod ids;
 pub(crate) mod journal;
 pub(crate) mod meter;
+pub(crate) mod names;
 pub(crate) mod recovery;
 pub(crate) mod settled;
 pub(crate) mod statement;

@@ -1,8 +1,8 @@
 //! Lists of tasks, for their owners and for operators.
 
-use ledger::UnixMs;
+use ledger::{Micro, UnixMs};
 
-use super::ids::WalletId;
+use super::ids::{KeyId, WalletId};
 use super::task_id::TaskId;
 
 /// Which tasks to list, the latest first. Conditions that are absent or empty match everything.
@@ -14,19 +14,27 @@ pub struct TaskQuery {
     pub statuses: Vec<String>,
     pub model: Option<Box<str>>,
     pub ids: Vec<TaskId>,
+    /// How the id begins.
+    pub id_prefix: Option<Box<str>>,
+    /// The key that created it.
+    pub key: Option<KeyId>,
+    /// Tasks that were created before this one: the next page.
+    pub before: Option<TaskId>,
     /// Only tasks that have not ended.
     pub only_open: bool,
     /// Also tasks that their owners have hidden.
     pub with_hidden: bool,
     pub limit: u32,
     pub offset: u32,
+    /// The total number is not asked for, which is much cheaper.
+    pub uncounted: bool,
 }
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPage {
     pub tasks: Vec<TaskListed>,
-    /// The number of all tasks that match.
+    /// The number of all tasks that match. 0 if it was not asked for.
     pub total: u64,
 }
 
@@ -35,6 +43,8 @@ pub struct TaskPage {
 pub struct TaskListed {
     pub id: TaskId,
     pub wallet: WalletId,
+    /// The key that created it.
+    pub key: Option<KeyId>,
     pub protocol: Box<str>,
     pub model: Box<str>,
     /// The protocol's word for the state.
@@ -51,4 +61,6 @@ pub struct TaskListed {
     /// `delivered` or `given_up`.
     pub callback_outcome: Option<Box<str>>,
     pub snapshot: Box<[u8]>,
+    /// What it was charged. `None` until it has ended.
+    pub charge: Option<Micro>,
 }

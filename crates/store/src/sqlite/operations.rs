@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::backend::{HEALTHY_WITHIN, Sqlite};
 use super::journal;
-use super::reads::{accounts as lookups, audit, entries};
+use super::reads::{accounts as lookups, audit, entries, names};
 use super::tasks::lookups as task_looks;
 use crate::chain::WalletHead;
 use crate::error::{AdmitError, StoreError};
@@ -19,7 +19,8 @@ use crate::records::audit::{AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, KeyId, WalletId};
-use crate::records::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
+use crate::records::names::{AccountNames, FoundAccounts};
 use crate::records::task::TaskView;
 use crate::records::task_id::TaskId;
 use crate::records::task_list::{TaskPage, TaskQuery};
@@ -29,6 +30,7 @@ use crate::sqlite::connection::open::journal_path;
 use crate::sqlite::reads::pool::Reads;
 use crate::sqlite::reads::verify::verify;
 use crate::stats::{Counters, Stats};
+use crate::usage::{UsageQuery, UsageRow};
 use crate::verify::VerifyReport;
 
 impl Sqlite {
@@ -119,6 +121,26 @@ impl Sqlite {
         self.reads.run(move |on| lookups::find_key(on, key)).await
     }
 
+    pub(crate) async fn account_names(
+        &self,
+        wallets: Vec<WalletId>,
+        keys: Vec<KeyId>,
+    ) -> Result<AccountNames, StoreError> {
+        self.reads
+            .run(move |on| names::names(on, &wallets, &keys))
+            .await
+    }
+
+    pub(crate) async fn find_accounts(
+        &self,
+        text: String,
+        limit: u32,
+    ) -> Result<FoundAccounts, StoreError> {
+        self.reads
+            .run(move |on| names::find(on, &text, limit))
+            .await
+    }
+
     pub(crate) async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
         self.reads.run(move |on| entries::entries(on, &query)).await
     }
@@ -201,6 +223,23 @@ impl Sqlite {
         }
     }
 
+    pub(crate) async fn journal_page(
+        &self,
+        query: JournalQuery,
+    ) -> Result<JournalPage, StoreError> {
+        match self.journal_reads()? {
+            Some(reads) => reads.run(move |on| journal::page(on, &query)).await,
+            None => Ok(JournalPage::default()),
+        }
+    }
+
+    pub(crate) async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        match self.journal_reads()? {
+            Some(reads) => reads.run(move |on| journal::usage(on, query)).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
     fn journal_reads(&self) -> Result<Option<Arc<Reads>>, StoreError> {
         let mut reads = self.journal_reads.lock();
         if let Some(reads) = &*reads {
@@ -211,8 +250,9 @@ impl Sqlite {
         if size(&path).is_none_or(|bytes| bytes == 0) {
             return Ok(None);
         }
-        let pool = Reads::new("journal-read", vec![reader(&path)?])
-            .map_err(|_| StoreError::Unavailable)?;
+        let readers = [reader(&path)?, reader(&path)?];
+        let pool =
+            Reads::new("journal-read", readers.into()).map_err(|_| StoreError::Unavailable)?;
         Ok(Some(Arc::clone(reads.insert(Arc::new(pool)))))
     }
 }

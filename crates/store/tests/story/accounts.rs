@@ -343,3 +343,52 @@ pub(crate) async fn price_versions_are_interned(place: &Place) {
         first
     );
 }
+
+pub(crate) async fn accounts_are_found_by_a_part_of_their_names(place: &Place) {
+    let store = place.open();
+    let (acme, other) = (
+        wallet(&store, "Acme Größe", credits(1)).await,
+        wallet(&store, "other", credits(1)).await,
+    );
+    let by = actor();
+    let robot = store.create_key(
+        NewKey {
+            wallet: other.id,
+            name: Some("Build robot".to_owned()),
+            digest: Digest::of(b"sk-found"),
+            shown_prefix: "sk-found".to_owned(),
+            limits: KeyLimits::default(),
+        },
+        &by,
+    );
+    let robot = robot.await.unwrap();
+    let unnamed = key(&store, acme.id, KeyLimits::default()).await;
+    let found = async |text: &str| {
+        let found = store.find_accounts(text, 10).await.unwrap();
+        let wallets: Vec<WalletId> = found.wallets.iter().map(|(id, _)| *id).collect();
+        let keys: Vec<KeyId> = found.keys.iter().map(|key| key.id).collect();
+        (wallets, keys)
+    };
+    for (text, wallets, keys) in [
+        ("ACME", vec![acme.id], vec![]),
+        ("robot", vec![], vec![robot.id]),
+        ("o", vec![other.id], vec![robot.id]),
+        ("100%", vec![], vec![]),
+        ("_", vec![], vec![]),
+        ("sk-found-and-the-rest", vec![], vec![robot.id]),
+        (&*acme.id.to_string(), vec![acme.id], vec![]),
+        (&unnamed.id.to_string()[..12], vec![], vec![unnamed.id]),
+    ] {
+        assert_eq!(found(text).await, (wallets, keys), "{text}");
+    }
+    assert_eq!(store.find_accounts("", 1).await.unwrap().wallets.len(), 1);
+    let names = store
+        .account_names(
+            vec![acme.id, WalletId::random()],
+            vec![robot.id, unnamed.id],
+        )
+        .await
+        .unwrap();
+    assert_eq!(names.wallets, [(acme.id, "Acme Größe".to_owned())].into());
+    assert_eq!(names.keys, [(robot.id, "Build robot".to_owned())].into());
+}

@@ -22,6 +22,7 @@ mod schema;
 mod sessions;
 mod statement;
 mod tasks;
+mod usage;
 mod verify;
 
 use place::Place;
@@ -63,6 +64,7 @@ macro_rules! story {
                 accounts::a_key_is_found_by_its_digest_alone,
                 accounts::key_changes_act_at_the_next_admission,
                 accounts::price_versions_are_interned,
+                accounts::accounts_are_found_by_a_part_of_their_names,
                 audit::each_change_has_a_row_of_its_own,
                 audit::a_refused_change_leaves_no_row,
                 audit::rows_are_found_by_every_condition_a_page_at_a_time,
@@ -112,6 +114,10 @@ macro_rules! story {
                 chain::noted_heads_find_a_chain_that_was_rewritten,
                 chain::a_migration_that_was_stopped_before_the_heads_is_completed,
                 chain::server_and_commands_write_one_chain,
+                usage::reports_equal_a_recount_of_the_rows,
+                usage::reports_outlive_the_rows,
+                usage::rows_of_earlier_versions_are_counted,
+                usage::a_search_finds_what_a_look_at_every_row_finds,
                 journal::rows_come_back_as_they_were_given,
                 journal::pages_follow_each_other_without_gap_or_repeat,
                 journal::conditions_are_all_obeyed,

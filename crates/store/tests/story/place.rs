@@ -133,6 +133,18 @@ impl Place {
         self.try_tamper(sql).unwrap();
     }
 
+    /// Changes the journal behind the store's back.
+    pub(crate) fn tamper_journal(&self, sql: &str) {
+        match self {
+            Self::Sqlite(folder) => {
+                let path = folder.path().join("tollgate.db-calls");
+                let connection = rusqlite::Connection::open(path).unwrap();
+                connection.execute_batch(sql).unwrap();
+            }
+            Self::Postgres(schema) => schema.run(sql).unwrap(),
+        }
+    }
+
     /// The same, if the database is expected to refuse.
     pub(crate) fn try_tamper(&self, sql: &str) -> Result<(), String> {
         match self {

@@ -387,9 +387,46 @@ pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
             },
             vec![],
         ),
+        (
+            TaskQuery {
+                key: Some(key.id),
+                ..own.clone()
+            },
+            ids.clone(),
+        ),
+        (
+            TaskQuery {
+                key: Some(other.id),
+                ..own.clone()
+            },
+            vec![],
+        ),
+        (
+            TaskQuery {
+                before: Some(ids[0]),
+                ..own.clone()
+            },
+            ids[1..].to_vec(),
+        ),
+        (
+            TaskQuery {
+                id_prefix: Some(ids[1].to_string()[..30].into()),
+                ..own.clone()
+            },
+            vec![ids[1]],
+        ),
     ] {
         let total = expected.len() as u64;
-        assert_eq!(found(&query).await, (expected, total), "{query:?}");
+        assert_eq!(found(&query).await, (expected.clone(), total), "{query:?}");
+        let uncounted = TaskQuery {
+            uncounted: true,
+            ..query
+        };
+        assert_eq!(found(&uncounted).await, (expected, 0));
+    }
+    for task in store.tasks(own.clone()).await.unwrap().tasks {
+        assert_eq!(task.key, Some(key.id));
+        assert_eq!(task.charge.is_some(), task.id == ended);
     }
     let going_on = TaskQuery {
         only_open: true,

@@ -4,8 +4,11 @@ mod partitions;
 mod query;
 mod queue;
 mod rows;
+mod search;
+mod usage;
 mod writer;
 
-pub(super) use query::find;
 pub(super) use queue::Journal;
+pub(super) use search::{find, page};
+pub(super) use usage::usage;
 pub(super) use writer::write;

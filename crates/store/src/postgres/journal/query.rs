@@ -1,88 +1,133 @@
-//! Searches the journal, newest first, page by page.
-
-use std::sync::Arc;
+//! The rows of the journal that meet all conditions.
 
 use ledger::{Micro, UnixMs};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use crate::records::ids::HoldId;
-use crate::records::journal::{
-    JournalEntry, JournalPlace, JournalQuery, JournalRow, SET_BACK_MS_MAX, Timings, number_of,
-};
+use crate::records::journal::{JournalEntry, JournalPlace, JournalQuery, JournalRow, Timings};
 
-type Read<T> = Result<T, tokio_postgres::Error>;
+pub(super) type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// The rows that match. Conditions are bound values, never parts of the SQL text.
-pub(crate) async fn find(on: Arc<Client>, query: JournalQuery) -> Read<Vec<JournalEntry>> {
-    let mut conditions = Conditions::default();
-    if let Some(wallet) = query.wallet {
-        conditions.add("wallet = ?", wallet.to_string());
-    }
-    if let Some(key) = query.key {
-        conditions.add("key = ?", key.to_string());
-    }
-    if let Some(model) = &query.model {
-        conditions.add("model = ?", model.replace('\0', ""));
-    }
-    if let Some(status) = query.status {
-        conditions.add("status >= ?", i32::from(status.first));
-        conditions.add("status <= ?", i32::from(status.last));
-    }
-    if let Some(request_id) = &query.request_id {
-        conditions.add("request_id = ?", request_id.replace('\0', ""));
-    }
-    if let Some(since) = query.since {
-        // The number of a row is never earlier than its time.
-        conditions.add("n >= ?", number_of(since));
-        conditions.add("at >= ?", since.get());
-    }
-    if let Some(until) = query.until {
-        // It may be later if the clock was set back. The rows are still one range of the index.
-        conditions.add("n < ?", number_of(until.plus_ms(SET_BACK_MS_MAX)));
-        conditions.add("at < ?", until.get());
-    }
-    if let Some(before) = query.before {
-        conditions.add("n < ?", before.get());
-    }
-    if let Some(after) = query.after {
-        conditions.add("n > ?", after.get());
-    }
-    let sql = format!(
-        "SELECT n, at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream, outcome,
-         hold, meter, charge, admitted_us, queued_us, upstream_us, first_byte_us, total_us, dropped_params, route_notes,
-         request_body, response_body, cost
-         FROM calls WHERE {} ORDER BY n DESC LIMIT {}",
-        conditions.sql(),
-        query.rows_max(),
-    );
-    let values: Vec<&(dyn ToSql + Sync)> = conditions
-        .values
-        .iter()
-        .map(|value| -> &(dyn ToSql + Sync) { &**value })
-        .collect();
-    on.query(&sql, &values).await?.iter().map(entry).collect()
-}
-
+/// What a search asks of a row. Conditions are bound values, never parts of the SQL text.
 #[derive(Default)]
-struct Conditions {
+pub(super) struct Conditions {
     texts: Vec<String>,
     values: Vec<Box<dyn ToSql + Sync + Send>>,
+    /// How many of them an index answers alone. They come first.
+    indexed: usize,
+    without_bodies: bool,
 }
 
 impl Conditions {
+    pub(super) fn of(query: &JournalQuery) -> Self {
+        let mut conditions = Self {
+            without_bodies: query.without_bodies,
+            ..Self::default()
+        };
+        conditions.add_indexed(query);
+        conditions.indexed = conditions.texts.len();
+        for (text, name) in [
+            ("model = ?", &query.model),
+            ("channel = ?", &query.channel),
+            ("endpoint = ?", &query.endpoint),
+            ("code = ?", &query.code),
+        ] {
+            if let Some(name) = name {
+                conditions.add(text, name.replace('\0', ""));
+            }
+        }
+        if let Some(status) = query.status {
+            conditions.add("status >= ?", i32::from(status.first));
+            conditions.add("status <= ?", i32::from(status.last));
+        }
+        if let Some(since) = query.since {
+            conditions.add("at >= ?", since.get());
+        }
+        if let Some(until) = query.until {
+            conditions.add("at < ?", until.get());
+        }
+        conditions
+    }
+
+    fn add_indexed(&mut self, query: &JournalQuery) {
+        if let Some(request_id) = &query.request_id {
+            self.add("request_id = ?", request_id.replace('\0', ""));
+        }
+        if let Some(prefix) = &query.request_prefix {
+            let prefix = prefix.replace('\0', "");
+            // The operators of the index, which compares bytes whatever the language of the database is.
+            self.add("request_id ~<=~ ?", format!("{prefix}\u{10ffff}"));
+            self.add("request_id ~>=~ ?", prefix);
+        }
+        if let Some(key) = query.key {
+            self.add("key = ?", key.to_string());
+        }
+        if let Some(wallet) = query.wallet {
+            self.add("wallet = ?", wallet.to_string());
+        }
+    }
+
     fn add(&mut self, text: &'static str, value: impl ToSql + Sync + Send + 'static) {
         self.values.push(Box::new(value));
         self.texts
             .push(text.replace('?', &format!("${}", self.values.len())));
     }
 
-    fn sql(&self) -> String {
-        if self.texts.is_empty() {
-            "TRUE".to_owned()
+    /// The newest rows with these numbers, from the first up to the second.
+    pub(super) async fn rows(
+        &self,
+        on: &Client,
+        numbers: (i64, i64),
+        limit: usize,
+    ) -> Read<Vec<JournalEntry>> {
+        let bodies = if self.without_bodies {
+            "NULL, NULL"
         } else {
-            self.texts.join(" AND ")
-        }
+            "request_body, response_body"
+        };
+        let columns = format!(
+            "n, at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream, outcome,
+             hold, meter, charge, admitted_us, queued_us, upstream_us, first_byte_us, total_us, dropped_params,
+             route_notes, {bodies}, cost"
+        );
+        let limit = format!("LIMIT {limit}");
+        let rows = self.select(on, &columns, self.texts.len(), numbers, &limit);
+        rows.await?.iter().map(entry).collect()
+    }
+
+    /// Where a window of so many rows begins that ends before a number.
+    pub(super) async fn window_start(
+        &self,
+        on: &Client,
+        numbers: (i64, i64),
+        rows: usize,
+    ) -> Read<i64> {
+        let nth = format!("OFFSET {rows} LIMIT 1");
+        let found = self.select(on, "n", self.indexed, numbers, &nth).await?;
+        let start = found.first().map(|row| row.try_get(0)).transpose()?;
+        Ok(start.unwrap_or(numbers.0))
+    }
+
+    async fn select(
+        &self,
+        on: &Client,
+        columns: &str,
+        conditions: usize,
+        (first, before): (i64, i64),
+        limit: &str,
+    ) -> Read<Vec<Row>> {
+        let mut texts = vec![format!("n >= {first} AND n < {before}")];
+        texts.extend(self.texts.iter().take(conditions).cloned());
+        let sql = format!(
+            "SELECT {columns} FROM calls WHERE {} ORDER BY n DESC {limit}",
+            texts.join(" AND ")
+        );
+        let values = self.values.iter().take(conditions);
+        let values: Vec<&(dyn ToSql + Sync)> = values
+            .map(|value| -> &(dyn ToSql + Sync) { &**value })
+            .collect();
+        on.query(&sql, &values).await
     }
 }
 

@@ -10,17 +10,23 @@ use tokio_postgres::Client;
 use super::partitions;
 use super::queue::Journal;
 use super::rows::{copy, plain};
+use super::search::search;
+use super::usage::{self, UsageWriter};
 use crate::clock;
 use crate::postgres::connection::connect::{Role, Target};
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::node::lease::Node;
-use crate::records::journal::{JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of};
+use crate::records::journal::{
+    JournalPlace, JournalQuery, JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of,
+};
 
 /// How often the tables of the days are checked.
 const DAYS_EVERY: Duration = Duration::from_secs(3_600);
 const DAYS_AGAIN: Duration = Duration::from_secs(60);
 /// How long one attempt may take.
 const COPY_MAX: Duration = Duration::from_secs(15);
+/// How many rows that are older than the roll-ups are counted in one transaction.
+const COUNT_ROWS: u32 = 1_000;
 /// The first pause after a failure. It doubles up to the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
@@ -35,14 +41,20 @@ pub(crate) async fn write(journal: Arc<Journal>, target: Arc<Target>, node: Arc<
         client: None,
         last: 0,
         lock: rand::rng().random(),
+        usage: UsageWriter::default(),
     };
     let mut rows = Vec::new();
     let mut days_at = Instant::now();
+    let mut count_at = Some(Instant::now());
     loop {
         if Instant::now() >= days_at {
             days_at = Instant::now() + writer.see_to_days(journal.retention_days).await;
         }
-        let Some(flushes) = journal.next(&mut rows, days_at).await else {
+        if count_at.is_some_and(|at| Instant::now() >= at) {
+            count_at = writer.count_older().await;
+        }
+        let until = count_at.map_or(days_at, |at| at.min(days_at));
+        let Some(flushes) = journal.next(&mut rows, until).await else {
             return;
         };
         writer.write_all(&journal, &rows).await;
@@ -64,6 +76,7 @@ struct Writer {
     /// An advisory lock that each of our transactions holds. So when the next transaction begins, an earlier
     /// one whose connection was lost has ended.
     lock: i64,
+    usage: UsageWriter,
 }
 
 /// The numbers of rows of an attempt with an unknown outcome: all of them are stored, or none.
@@ -85,6 +98,7 @@ impl Writer {
         let seen = async {
             let client = self.client().await?;
             partitions::keep(client, clock::now(), retention_days).await?;
+            usage::prune(client, clock::now()).await?;
             Ok::<(), PgError>(())
         };
         match tokio::time::timeout(COPY_MAX, seen).await {
@@ -99,6 +113,54 @@ impl Writer {
                 DAYS_AGAIN
             }
         }
+    }
+
+    /// Counts some rows that an earlier version wrote, the newest first. Returns when to count more.
+    async fn count_older(&mut self) -> Option<Instant> {
+        let counted = tokio::time::timeout(COPY_MAX, self.try_count_older()).await;
+        match counted.unwrap_or(Err(PgError::NoAnswer)) {
+            Ok(true) => Some(Instant::now()),
+            Ok(false) => None,
+            Err(failed) => {
+                tracing::warn!(error = %failed, "older journal rows could not be counted");
+                self.client = None;
+                self.usage.forget();
+                Some(Instant::now() + DAYS_AGAIN)
+            }
+        }
+    }
+
+    async fn try_count_older(&mut self) -> Result<bool, PgError> {
+        self.client().await?;
+        let Some(client) = &self.client else {
+            return Err(PgError::NoAnswer);
+        };
+        // The row's lock keeps other nodes from counting the same rows.
+        client.batch_execute("BEGIN").await?;
+        let before = "SELECT before FROM usage_uncounted FOR UPDATE";
+        let Some(before) = client.query_opt(before, &[]).await? else {
+            client.batch_execute("COMMIT").await?;
+            return Ok(false);
+        };
+        let query = JournalQuery {
+            before: Some(JournalPlace(before.try_get(0)?)),
+            limit: COUNT_ROWS,
+            without_bodies: true,
+            ..JournalQuery::default()
+        };
+        let entries = search(client, &query, None).await?.entries;
+        let oldest = entries.last().map(|entry| entry.place.get());
+        let rows: Vec<JournalRow> = entries.into_iter().map(|entry| entry.row).collect();
+        self.usage.add(client, &rows, clock::now()).await?;
+        match oldest {
+            Some(oldest) => {
+                let update = "UPDATE usage_uncounted SET before = $1";
+                client.execute(update, &[&oldest]).await?;
+            }
+            None => client.batch_execute("DELETE FROM usage_uncounted").await?,
+        }
+        client.batch_execute("COMMIT").await?;
+        Ok(oldest.is_some())
     }
 
     /// Writes rows, however long the database is unavailable. A row that the database rejects is dropped and
@@ -142,6 +204,7 @@ impl Writer {
                 return Ok(());
             };
             self.client = None;
+            self.usage.forget();
             failures = failures.saturating_add(1);
             if is_a_rows_fault(&failed) || journal.is_closed() {
                 return Err(failed);
@@ -167,7 +230,10 @@ impl Writer {
         doubtful: &mut Option<Doubtful>,
     ) -> Result<(), PgError> {
         let lock = self.lock;
-        let client = self.client().await?;
+        self.client().await?;
+        let Some(client) = &self.client else {
+            return Err(PgError::NoAnswer);
+        };
         client
             .batch_execute(&format!("BEGIN; SELECT pg_advisory_xact_lock({lock})"))
             .await?;
@@ -187,6 +253,7 @@ impl Writer {
         }
         *doubtful = None;
         copy(client, rows, numbers).await?;
+        self.usage.add(client, rows, clock::now()).await?;
         *doubtful = Some(Doubtful { first: *first });
         client.batch_execute("COMMIT").await?;
         Ok(())

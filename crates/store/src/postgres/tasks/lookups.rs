@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::UnixMs;
+use ledger::{Micro, UnixMs};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
@@ -52,13 +52,26 @@ pub(crate) async fn channels(on: Arc<Client>) -> Read<Vec<(Box<str>, u64)>> {
 pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
     const WHERE: &str = "($1::text IS NULL OR w.id = $1) AND ($2::text IS NULL OR t.protocol = $2)
         AND ($3::text[] IS NULL OR t.status = ANY($3)) AND ($4::text IS NULL OR t.model = $4)
-        AND ($5::text[] IS NULL OR t.id = ANY($5)) AND (NOT $6 OR t.ended_at IS NULL) AND ($7 OR t.hidden_at IS NULL)";
+        AND ($5::text[] IS NULL OR t.id = ANY($5)) AND (NOT $6 OR t.ended_at IS NULL) AND ($7 OR t.hidden_at IS NULL)
+        AND ($8::text IS NULL OR t.id < $8) AND ($9::text IS NULL OR (t.id >= $9 AND t.id < $9 || 'g'))";
+    // A hold is open, or an entry has closed it. Both know the key.
+    const FROM: &str = "tasks t JOIN wallets w ON w.n = t.wallet
+        LEFT JOIN holds h ON h.wallet = t.wallet AND h.id = t.hold
+        LEFT JOIN entries e ON e.wallet = t.wallet AND e.closes = t.hold
+        LEFT JOIN keys k ON k.wallet = t.wallet AND k.n = coalesce(h.key, e.key)";
     let wallet = query.wallet.map(|wallet| wallet.to_string());
     let statuses = (!query.statuses.is_empty()).then_some(&query.statuses);
     let ids: Vec<String> = query.ids.iter().map(TaskId::to_string).collect();
     let ids = (!ids.is_empty()).then_some(&ids);
     let (protocol, model) = (query.protocol.as_deref(), query.model.as_deref());
-    let filters: [&(dyn ToSql + Sync); 7] = [
+    let key = query.key.map(|key| key.to_string());
+    let of_key = match key {
+        Some(_) => "k.id = $10::text",
+        None => "$10::text IS NULL",
+    };
+    let before = query.before.map(|task| task.to_string());
+    let prefix = query.id_prefix.as_deref();
+    let filters: [&(dyn ToSql + Sync); 10] = [
         &wallet,
         &protocol,
         &statuses,
@@ -66,15 +79,25 @@ pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
         &ids,
         &query.only_open,
         &query.with_hidden,
+        &before,
+        &prefix,
+        &key,
     ];
-    let count =
-        format!("SELECT count(*) FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE {WHERE}");
-    let total: i64 = on.query_one(&count, &filters).await?.try_get(0)?;
+    let total: i64 = if query.uncounted {
+        0
+    } else {
+        let from = match key {
+            Some(_) => FROM,
+            None => "tasks t JOIN wallets w ON w.n = t.wallet",
+        };
+        let count = format!("SELECT count(*) FROM {from} WHERE {WHERE} AND {of_key}");
+        on.query_one(&count, &filters).await?.try_get(0)?
+    };
     let select = format!(
         "SELECT t.id, w.id, t.protocol, t.model, t.status, t.progress, t.channel, t.polls, t.created_at, t.next_at,
-         t.ended_at, c.attempts, c.outcome, t.snapshot FROM tasks t JOIN wallets w ON w.n = t.wallet
+         t.ended_at, c.attempts, c.outcome, t.snapshot, k.id, e.charge FROM {FROM}
          LEFT JOIN callbacks c ON c.wallet = t.wallet AND c.task = t.id
-         WHERE {WHERE} ORDER BY t.id DESC LIMIT $8 OFFSET $9"
+         WHERE {WHERE} AND {of_key} ORDER BY t.id DESC LIMIT $11 OFFSET $12"
     );
     let (limit, offset) = (i64::from(query.limit), i64::from(query.offset));
     let mut values = filters.to_vec();
@@ -108,5 +131,7 @@ fn listed(row: &Row) -> Read<TaskListed> {
         callback_attempts: row.try_get::<_, Option<i64>>(11)?.map(count),
         callback_outcome: row.try_get(12)?,
         snapshot: row.try_get::<_, Vec<u8>>(13)?.into(),
+        key: row.try_get(14)?,
+        charge: row.try_get::<_, Option<i64>>(15)?.map(Micro::new),
     })
 }

@@ -4,7 +4,10 @@
 mod names;
 mod query;
 mod rows;
+mod search;
+mod usage;
 mod writer;
 
-pub(super) use query::find;
+pub(super) use search::{find, page};
+pub(super) use usage::usage;
 pub(super) use writer::{Journal, JournalOptions};

@@ -1,101 +1,144 @@
-//! Searches the journal, newest first, page by page.
+//! The rows of the journal that meet all conditions.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
 use crate::records::ids::HoldId;
-use crate::records::journal::{
-    JournalEntry, JournalPlace, JournalQuery, JournalRow, SET_BACK_MS_MAX, Timings, number_of,
-};
+use crate::records::journal::{JournalEntry, JournalPlace, JournalQuery, JournalRow, Timings};
 
-/// The rows that match. Conditions are bound values, never parts of the SQL text.
-pub(crate) fn find(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Vec<JournalEntry>> {
-    let mut conditions = Conditions::default();
-    if let Some(wallet) = query.wallet {
-        let Some((n, _)) = name(on, &wallet.to_string())? else {
-            return Ok(Vec::new());
-        };
-        conditions.add("c.wallet = ?", n);
-    }
-    if let Some(key) = query.key {
-        let Some((n, wallet)) = name(on, &key.to_string())? else {
-            return Ok(Vec::new());
-        };
-        // The index begins with the wallet, and a key never changes its wallet.
-        if query.wallet.is_none() {
-            conditions.add("c.wallet = ?", wallet);
-        }
-        conditions.add("c.key = ?", n);
-    }
-    if let Some(model) = &query.model {
-        let Some((n, _)) = name(on, model)? else {
-            return Ok(Vec::new());
-        };
-        conditions.add("c.model = ?", n);
-    }
-    if let Some(status) = query.status {
-        conditions.add("c.status >= ?", i64::from(status.first));
-        conditions.add("c.status <= ?", i64::from(status.last));
-    }
-    if let Some(request_id) = &query.request_id {
-        conditions.add("c.request_id = ?", request_id.clone());
-    }
-    if let Some(since) = query.since {
-        // The number of a row is never earlier than its time.
-        conditions.add("c.n >= ?", number_of(since));
-        conditions.add("c.at >= ?", since.get());
-    }
-    if let Some(until) = query.until {
-        // It may be later if the clock was set back. The rows are still one range of the index.
-        conditions.add("c.n < ?", number_of(until.plus_ms(SET_BACK_MS_MAX)));
-        conditions.add("c.at < ?", until.get());
-    }
-    if let Some(before) = query.before {
-        conditions.add("c.n < ?", before.get());
-    }
-    if let Some(after) = query.after {
-        conditions.add("c.n > ?", after.get());
-    }
-    let limit = query.rows_max();
-    let sql = format!(
-        "SELECT c.n, c.at, w.name, k.name, c.status, c.request_id, m.name, e.name, ch.name, u.name, c.code, c.stream,
-         c.outcome, c.meter, c.charge, c.admitted_us, c.upstream_us, c.first_byte_us, c.total_us, c.dropped_params,
-         c.route_notes, c.request_body, c.response_body, c.hold, c.queued_us, c.cost
-         FROM calls c
-         LEFT JOIN names w ON w.n = c.wallet LEFT JOIN names k ON k.n = c.key
-         LEFT JOIN names m ON m.n = c.model LEFT JOIN names e ON e.n = c.endpoint
-         LEFT JOIN names ch ON ch.n = c.channel LEFT JOIN names u ON u.n = c.upstream_model
-         WHERE {} ORDER BY c.n DESC LIMIT {limit}",
-        conditions.sql()
-    );
-    let mut select = on.prepare_cached(&sql)?;
-    let rows = select.query_map(params_from_iter(conditions.values), entry)?;
-    rows.collect()
-}
-
-#[derive(Default)]
-struct Conditions {
+/// What a search asks of a row. Conditions are bound values, never parts of the SQL text.
+pub(super) struct Conditions {
     texts: Vec<&'static str>,
     values: Vec<Value>,
+    /// The number of the wallet, whose rows have an index.
+    pub(super) wallet: Option<i64>,
+    without_bodies: bool,
 }
 
 impl Conditions {
+    /// `None` if no row can match, because a name was never used.
+    pub(super) fn of(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Option<Self>> {
+        let mut conditions = Self {
+            texts: Vec::new(),
+            values: Vec::new(),
+            wallet: None,
+            without_bodies: query.without_bodies,
+        };
+        let wallet = query.wallet.map(|wallet| wallet.to_string());
+        let key = query.key.map(|key| key.to_string());
+        for (text, name) in [
+            ("c.wallet = ?", wallet.as_deref()),
+            ("c.key = ?", key.as_deref()),
+            ("c.model = ?", query.model.as_deref()),
+            ("c.channel = ?", query.channel.as_deref()),
+            ("c.endpoint = ?", query.endpoint.as_deref()),
+        ] {
+            let Some(name) = name else { continue };
+            let Some((n, wallet)) = number_of_name(on, name)? else {
+                return Ok(None);
+            };
+            conditions.add(text, n);
+            match text {
+                "c.wallet = ?" => conditions.wallet = Some(n),
+                // The index begins with the wallet, and a key never changes its wallet.
+                "c.key = ?" if query.wallet.is_none() => {
+                    conditions.add("c.wallet = ?", wallet);
+                    conditions.wallet = wallet;
+                }
+                _ => {}
+            }
+        }
+        if let Some(status) = query.status {
+            conditions.add("c.status >= ?", i64::from(status.first));
+            conditions.add("c.status <= ?", i64::from(status.last));
+        }
+        if let Some(code) = &query.code {
+            conditions.add("c.code = ?", code.clone());
+        }
+        if let Some(since) = query.since {
+            conditions.add("c.at >= ?", since.get());
+        }
+        if let Some(until) = query.until {
+            conditions.add("c.at < ?", until.get());
+        }
+        Ok(Some(conditions))
+    }
+
     fn add(&mut self, text: &'static str, value: impl Into<Value>) {
         self.texts.push(text);
         self.values.push(value.into());
     }
 
-    fn sql(&self) -> String {
-        if self.texts.is_empty() {
-            "TRUE".to_owned()
+    /// The newest rows with these numbers, from the first up to the second.
+    pub(super) fn rows(
+        &self,
+        on: &Connection,
+        (first, before): (i64, i64),
+        limit: usize,
+    ) -> rusqlite::Result<Vec<JournalEntry>> {
+        self.select(
+            on,
+            "c.n >= ? AND c.n < ?",
+            [first.into(), before.into()],
+            limit,
+        )
+    }
+
+    /// The newest rows of an hour whose request ids lie between two texts.
+    pub(super) fn rows_of_requests(
+        &self,
+        on: &Connection,
+        hour: i64,
+        (first, last): (&str, &str),
+        (first_n, before_n): (i64, i64),
+        limit: usize,
+    ) -> rusqlite::Result<Vec<JournalEntry>> {
+        let range = "(c.n >> 20) / 3600000 = ? AND c.request_id >= ? AND c.request_id <= ?
+            AND +c.n >= ? AND +c.n < ?";
+        let values: [Value; 5] = [
+            hour.into(),
+            first.to_owned().into(),
+            last.to_owned().into(),
+            first_n.into(),
+            before_n.into(),
+        ];
+        self.select(on, range, values, limit)
+    }
+
+    fn select(
+        &self,
+        on: &Connection,
+        range: &str,
+        range_values: impl IntoIterator<Item = Value>,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<JournalEntry>> {
+        let mut texts = vec![range];
+        texts.extend(&self.texts);
+        let values = range_values.into_iter().chain(self.values.iter().cloned());
+        let bodies = if self.without_bodies {
+            "NULL, NULL"
         } else {
-            self.texts.join(" AND ")
-        }
+            "c.request_body, c.response_body"
+        };
+        let sql = format!(
+            "SELECT c.n, c.at, w.name, k.name, c.status, c.request_id, m.name, e.name, ch.name, u.name, c.code,
+             c.stream, c.outcome, c.meter, c.charge, c.admitted_us, c.upstream_us, c.first_byte_us, c.total_us,
+             c.dropped_params, c.route_notes, {bodies}, c.hold, c.queued_us, c.cost
+             FROM calls c
+             LEFT JOIN names w ON w.n = c.wallet LEFT JOIN names k ON k.n = c.key
+             LEFT JOIN names m ON m.n = c.model LEFT JOIN names e ON e.n = c.endpoint
+             LEFT JOIN names ch ON ch.n = c.channel LEFT JOIN names u ON u.n = c.upstream_model
+             WHERE {} ORDER BY c.n DESC LIMIT {limit}",
+            texts.join(" AND ")
+        );
+        let mut select = on.prepare_cached(&sql)?;
+        let rows = select.query_map(params_from_iter(values), entry)?;
+        rows.collect()
     }
 }
 
-fn name(on: &Connection, name: &str) -> rusqlite::Result<Option<(i64, Option<i64>)>> {
+fn number_of_name(on: &Connection, name: &str) -> rusqlite::Result<Option<(i64, Option<i64>)>> {
     let mut select = on.prepare_cached("SELECT n, wallet FROM names WHERE name = ?1")?;
     select
         .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))

@@ -11,9 +11,11 @@ use tokio::sync::oneshot;
 
 use super::names::{DAY_MS, Names, day_of};
 use super::rows::Inserts;
+use super::search::find_within;
+use super::usage::{self, UsageWriter};
 use crate::clock;
 use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
-use crate::records::journal::{JournalRow, number_of};
+use crate::records::journal::{JournalPlace, JournalQuery, JournalRow, number_of};
 use crate::stats::Counters;
 
 /// Nobody waits for a row, so many rows share a transaction.
@@ -23,6 +25,9 @@ const BATCH_ROWS: usize = 2_048;
 /// How many old rows are deleted in one transaction, so that new rows need not wait long.
 const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
+/// How many rows that are older than the roll-ups are counted in one transaction.
+const COUNT_ROWS: u32 = 1_000;
+const COUNT_AGAIN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JournalOptions {
@@ -148,6 +153,7 @@ struct Writer<'c> {
     /// Prepared with the first row.
     inserts: Option<Inserts<'c>>,
     names: Names<'c>,
+    usage: UsageWriter<'c>,
 }
 
 impl<'c> Writer<'c> {
@@ -158,12 +164,14 @@ impl<'c> Writer<'c> {
             options,
             inserts: None,
             names: Names::new(connection),
+            usage: UsageWriter::new(connection),
         }
     }
 
     fn run(mut self, pending: &PendingRows) {
         let mut rows = Vec::new();
         let mut prune_at = Instant::now();
+        let mut count_at = Some(Instant::now());
         loop {
             if Instant::now() >= prune_at {
                 prune_at = match self.prune(clock::now()) {
@@ -175,7 +183,11 @@ impl<'c> Writer<'c> {
                     }
                 };
             }
-            let Some(flushes) = pending.next(&mut rows, prune_at) else {
+            if count_at.is_some_and(|at| Instant::now() >= at) {
+                count_at = self.count_older(clock::now());
+            }
+            let until = count_at.map_or(prune_at, |at| at.min(prune_at));
+            let Some(flushes) = pending.next(&mut rows, until) else {
                 return;
             };
             let count = rows.len() as u64;
@@ -186,6 +198,7 @@ impl<'c> Writer<'c> {
                     self.counters.journal_dropped.add(count);
                     // The names of a transaction that was rolled back are not in the table.
                     self.names.forget();
+                    self.usage.forget();
                 }
             }
             rows.clear();
@@ -207,14 +220,50 @@ impl<'c> Writer<'c> {
             none => none.insert(Inserts::prepare(connection)?),
         };
         inserts.all(rows, &mut self.names)?;
+        self.usage.add(rows, clock::now())?;
         transaction.commit()?;
         self.names.age();
         Ok(())
     }
 
+    /// Counts some rows that an earlier version wrote, the newest first. Returns when to count more.
+    fn count_older(&mut self, now: UnixMs) -> Option<Instant> {
+        match self.try_count_older(now) {
+            Ok(true) => Some(Instant::now()),
+            Ok(false) => None,
+            Err(error) => {
+                tracing::warn!(%error, "older journal rows could not be counted");
+                self.usage.forget();
+                Some(Instant::now() + COUNT_AGAIN)
+            }
+        }
+    }
+
+    fn try_count_older(&mut self, now: UnixMs) -> rusqlite::Result<bool> {
+        let connection = self.connection;
+        let transaction = connection.unchecked_transaction()?;
+        let Some(before) = usage::uncounted(connection)? else {
+            return Ok(false);
+        };
+        let query = JournalQuery {
+            before: Some(JournalPlace(before)),
+            limit: COUNT_ROWS,
+            without_bodies: true,
+            ..JournalQuery::default()
+        };
+        let entries = find_within(connection, &query)?;
+        let oldest = entries.last().map(|entry| entry.place.get());
+        let rows: Vec<JournalRow> = entries.into_iter().map(|entry| entry.row).collect();
+        self.usage.add(&rows, now)?;
+        usage::set_uncounted(connection, oldest)?;
+        transaction.commit()?;
+        Ok(oldest.is_some())
+    }
+
     /// Deletes some rows that are too old, and returns how many. With the last of them, deletes the names that
     /// no row uses any more.
     fn prune(&mut self, now: UnixMs) -> rusqlite::Result<usize> {
+        usage::prune(self.connection, now)?;
         if self.options.retention_days == 0 {
             return Ok(0);
         }
@@ -242,7 +291,6 @@ impl<'c> Writer<'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::JournalQuery;
     use crate::sqlite::connection::open::prepared;
     use crate::sqlite::schema::migrations::Schema;
 

@@ -1,6 +1,6 @@
 //! Lookups of tasks, on the read pool.
 
-use ledger::UnixMs;
+use ledger::{Micro, UnixMs};
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
@@ -56,13 +56,21 @@ pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskP
     const WHERE: &str = "(?1 IS NULL OR w.id = ?1) AND (?2 IS NULL OR t.protocol = ?2)
         AND (?3 IS NULL OR t.status IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR t.model = ?4)
         AND (?5 IS NULL OR t.id IN (SELECT value FROM json_each(?5))) AND (NOT ?6 OR t.ended_at IS NULL)
-        AND (?7 OR t.hidden_at IS NULL)";
+        AND (?7 OR t.hidden_at IS NULL) AND (?8 IS NULL OR t.id < ?8)
+        AND (?9 IS NULL OR (t.id >= ?9 AND t.id < ?9 || 'g'))";
+    // A hold is open, or an entry has closed it. Both know the key.
+    const FROM: &str = "tasks t JOIN wallets w ON w.n = t.wallet LEFT JOIN holds h ON h.id = t.hold
+        LEFT JOIN entries e ON e.closes = t.hold LEFT JOIN keys k ON k.n = coalesce(h.key, e.key)";
+    let of_key = match query.key {
+        Some(_) => "k.id = ?10",
+        None => "?10 IS NULL",
+    };
     // Lists of texts always have a JSON form.
     let json = |list: &[String]| serde_json::to_string(list).unwrap_or_default();
     let ids: Vec<String> = query.ids.iter().map(TaskId::to_string).collect();
     let statuses = (!query.statuses.is_empty()).then(|| json(&query.statuses));
     let ids = (!ids.is_empty()).then(|| json(&ids));
-    let filters: [&dyn ToSql; 7] = [
+    let filters: [&dyn ToSql; 10] = [
         &query.wallet,
         &query.protocol,
         &statuses,
@@ -70,16 +78,25 @@ pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskP
         &ids,
         &query.only_open,
         &query.with_hidden,
+        &query.before,
+        &query.id_prefix,
+        &query.key,
     ];
-    let count =
-        format!("SELECT count(*) FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE {WHERE}");
-    let total: i64 = on
-        .prepare_cached(&count)?
-        .query_row(&filters[..], |row| row.get(0))?;
+    let total: i64 = if query.uncounted {
+        0
+    } else {
+        let from = match query.key {
+            Some(_) => FROM,
+            None => "tasks t JOIN wallets w ON w.n = t.wallet",
+        };
+        let count = format!("SELECT count(*) FROM {from} WHERE {WHERE} AND {of_key}");
+        on.prepare_cached(&count)?
+            .query_row(&filters[..], |row| row.get(0))?
+    };
     let select = format!(
         "SELECT t.id, w.id, t.protocol, t.model, t.status, t.progress, t.channel, t.polls, t.created_at, t.next_at,
-         t.ended_at, c.attempts, c.outcome, t.snapshot FROM tasks t JOIN wallets w ON w.n = t.wallet
-         LEFT JOIN callbacks c ON c.task = t.id WHERE {WHERE} ORDER BY t.id DESC LIMIT ?8 OFFSET ?9"
+         t.ended_at, c.attempts, c.outcome, t.snapshot, k.id, e.charge FROM {FROM}
+         LEFT JOIN callbacks c ON c.task = t.id WHERE {WHERE} AND {of_key} ORDER BY t.id DESC LIMIT ?11 OFFSET ?12"
     );
     let mut values = filters.to_vec();
     values.extend([&query.limit as &dyn ToSql, &query.offset]);
@@ -112,6 +129,8 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<TaskListed> {
         callback_attempts: row.get(11)?,
         callback_outcome: row.get(12)?,
         snapshot: bytes(row, 13)?,
+        key: row.get(14)?,
+        charge: row.get::<_, Option<i64>>(15)?.map(Micro::new),
     })
 }
 

@@ -1,0 +1,168 @@
+//! How durations are distributed, in buckets whose width grows with the duration.
+//!
+//! Every power of two is cut into sixteen buckets, so a bucket is at most a sixteenth as wide as its durations
+//! are long. A percentile is the middle of its bucket, and differs from the true one by at most
+//! one part in 32.
+
+use super::varint;
+
+/// A power of two has this many bits of buckets.
+const SUB_BITS: u32 = 4;
+
+/// Counts of durations in microseconds. Only buckets that are not empty take room.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// In the order of the buckets.
+    counts: Vec<(u16, u64)>,
+}
+
+impl Histogram {
+    /// Counts one duration.
+    pub(crate) fn add(&mut self, micros: u64) {
+        self.add_to(bucket_of(micros), 1);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (bucket, count) in &other.counts {
+            self.add_to(*bucket, *count);
+        }
+    }
+
+    fn add_to(&mut self, bucket: u16, count: u64) {
+        match self.counts.binary_search_by_key(&bucket, |(at, _)| *at) {
+            Ok(found) => {
+                if let Some((_, sum)) = self.counts.get_mut(found) {
+                    *sum = sum.saturating_add(count);
+                }
+            }
+            Err(place) => self.counts.insert(place, (bucket, count)),
+        }
+    }
+
+    /// How many durations were counted.
+    pub fn count(&self) -> u64 {
+        let counts = self.counts.iter().map(|(_, count)| *count);
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// The duration that so many of a hundred do not exceed, in microseconds. `None` if nothing was counted.
+    pub fn percentile(&self, of_hundred: u8) -> Option<u64> {
+        let all = u128::from(self.count());
+        let rank = (all * u128::from(of_hundred.min(100))).div_ceil(100).max(1);
+        let mut seen = 0_u128;
+        for (bucket, count) in &self.counts {
+            seen += u128::from(*count);
+            if seen >= rank {
+                return Some(middle_of(*bucket));
+            }
+        }
+        None
+    }
+
+    pub(super) fn encode(&self, to: &mut Vec<u8>) {
+        varint::put(to, self.counts.len() as u64);
+        let mut last = 0;
+        for (bucket, count) in &self.counts {
+            varint::put(to, u64::from(bucket - last));
+            varint::put(to, *count);
+            last = *bucket;
+        }
+    }
+
+    /// Adds what was encoded, and takes it from the front of `from`.
+    pub(super) fn merge_encoded(&mut self, from: &mut &[u8]) -> Option<()> {
+        let mut bucket = 0_u16;
+        for _ in 0..varint::take(from)? {
+            let step = u16::try_from(varint::take(from)?).ok()?;
+            bucket = bucket.checked_add(step)?;
+            self.add_to(bucket, varint::take(from)?);
+        }
+        Some(())
+    }
+}
+
+fn bucket_of(micros: u64) -> u16 {
+    let exponent = micros.max(1).ilog2();
+    let bucket = if exponent < SUB_BITS {
+        micros
+    } else {
+        let shift = exponent - SUB_BITS;
+        (u64::from(shift) << SUB_BITS) + (micros >> shift)
+    };
+    u16::try_from(bucket).unwrap_or(u16::MAX)
+}
+
+fn middle_of(bucket: u16) -> u64 {
+    let (width_bits, lead) = (bucket >> SUB_BITS, u64::from(bucket & 0xf));
+    // The first two powers have buckets of one microsecond.
+    let Some(shift) = width_bits.checked_sub(1) else {
+        return lead;
+    };
+    let low = (lead + 16)
+        .checked_shl(u32::from(shift))
+        .unwrap_or(u64::MAX);
+    low.saturating_add((1_u64.checked_shl(u32::from(shift)).unwrap_or(0)) / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn durations() -> impl Strategy<Value = Vec<u64>> {
+        let duration = (0_u32..40).prop_flat_map(|bits| 0..=(1_u64 << bits));
+        prop::collection::vec(duration, 1..200)
+    }
+
+    proptest! {
+            #[test]
+            fn a_percentile_is_within_its_bound(mut durations in durations(), of_hundred in 0_u8..=100) {
+                let mut histogram = Histogram::default();
+                for micros in &*durations {
+     histogram.add(*micros);
+    }
+                durations.sort_unstable();
+                let rank = (durations.len() * usize::from(of_hundred)).div_ceil(100).max(1);
+                let true_one = durations[rank - 1];
+                let told = histogram.percentile(of_hundred).unwrap();
+                prop_assert!(told.abs_diff(true_one) <= true_one / 32, "{} instead of {}", told, true_one);
+            }
+
+            #[test]
+            fn merging_is_counting_all(one in durations(), other in durations()) {
+                let count = |durations: &[u64]| {
+                    let mut histogram = Histogram::default();
+                    for micros in durations {
+     histogram.add(*micros);
+    }
+                    histogram
+                };
+                let mut merged = count(&one);
+                merged.merge(&count(&other));
+                let mut bytes = Vec::new();
+                count(&other).encode(&mut bytes);
+                let mut encoded = count(&one);
+                let mut rest = &*bytes;
+                prop_assert_eq!(encoded.merge_encoded(&mut rest), Some(()));
+                prop_assert!(rest.is_empty());
+                let all: Vec<u64> = one.into_iter().chain(other).collect();
+                prop_assert_eq!(&merged, &count(&all));
+                prop_assert_eq!(&encoded, &merged);
+            }
+        }
+
+    #[test]
+    fn the_longest_durations_have_buckets_too() {
+        for micros in [0, 1, 15, 16, 31, 32, u64::from(u32::MAX), u64::MAX] {
+            let mut histogram = Histogram::default();
+            histogram.add(micros);
+            let told = histogram.percentile(50).unwrap();
+            assert!(
+                told.abs_diff(micros) <= micros / 32,
+                "{told} instead of {micros}"
+            );
+        }
+        assert_eq!(Histogram::default().percentile(50), None);
+    }
+}

@@ -1,0 +1,290 @@
+//! Which roll-ups answer a question.
+
+use ledger::UnixMs;
+
+use super::roll_up::{Grain, minutes_kept_since};
+use super::series::Series;
+use super::time::{UsageStep, ceil, floor};
+use crate::records::ids::{KeyId, WalletId};
+
+/// What calls can be counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dimension {
+    Model,
+    Channel,
+    Wallet,
+    Key,
+    Endpoint,
+}
+
+impl Dimension {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Model,
+        Self::Channel,
+        Self::Wallet,
+        Self::Key,
+        Self::Endpoint,
+    ];
+}
+
+/// A question about usage.
+///
+/// Its ends are widened to whole minutes, and to whole hours where they lie more than two days back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageQuery {
+    pub from: UnixMs,
+    pub to: UnixMs,
+    /// `None` counts the whole time together.
+    pub step: Option<UsageStep>,
+    pub by: Vec<Dimension>,
+    pub model: Option<String>,
+    pub channel: Option<String>,
+    pub wallet: Option<WalletId>,
+    pub key: Option<KeyId>,
+    pub endpoint: Option<String>,
+    /// The time by which minutes are still kept.
+    pub now: UnixMs,
+}
+
+impl UsageQuery {
+    /// Everything within a time, counted together.
+    pub fn between(from: UnixMs, to: UnixMs, now: UnixMs) -> Self {
+        Self {
+            from,
+            to,
+            step: None,
+            by: Vec::new(),
+            model: None,
+            channel: None,
+            wallet: None,
+            key: None,
+            endpoint: None,
+            now,
+        }
+    }
+
+    /// The earliest time that can be counted by minutes.
+    pub fn minutes_since(now: UnixMs) -> UnixMs {
+        minutes_kept_since(now)
+    }
+
+    /// Whether a series is asked for.
+    pub(super) fn matches(&self, series: &Series) -> bool {
+        let text =
+            |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|text| text == is);
+        text(&self.model, &series.model)
+            && text(&self.channel, &series.channel)
+            && text(&self.endpoint, &series.endpoint)
+            && self
+                .wallet
+                .is_none_or(|wallet| series.wallet == Some(wallet))
+            && self.key.is_none_or(|key| series.key == Some(key))
+    }
+
+    /// Whether the answer depends on the series at all.
+    pub(super) fn needs_series(&self) -> bool {
+        !self.dimensions().is_empty()
+    }
+
+    fn dimensions(&self) -> Vec<Dimension> {
+        let mut dimensions = self.by.clone();
+        dimensions.extend(self.model.is_some().then_some(Dimension::Model));
+        dimensions.extend(self.channel.is_some().then_some(Dimension::Channel));
+        dimensions.extend(self.wallet.is_some().then_some(Dimension::Wallet));
+        dimensions.extend(self.key.is_some().then_some(Dimension::Key));
+        dimensions.extend(self.endpoint.is_some().then_some(Dimension::Endpoint));
+        dimensions
+    }
+
+    /// The roll-ups to read. They do not overlap, and the longest steps come first.
+    pub(crate) fn segments(&self) -> Vec<Segment> {
+        let dimensions = self.dimensions();
+        let of = |dimension: Dimension| dimensions.contains(&dimension);
+        let by_account = of(Dimension::Wallet) || of(Dimension::Key);
+        let by_traffic = of(Dimension::Model) || of(Dimension::Channel) || of(Dimension::Endpoint);
+        let grains: &[Grain] = match (by_account, by_traffic) {
+            (false, _) => &[Grain::TrafficHour, Grain::TrafficMinute],
+            (true, true) => &[Grain::CallHour, Grain::CallMinute],
+            (true, false) if of(Dimension::Key) => {
+                &[Grain::KeyDay, Grain::CallHour, Grain::CallMinute]
+            }
+            (true, false) => &[Grain::WalletDay, Grain::CallHour, Grain::CallMinute],
+        };
+        let step_ms = match self.step {
+            Some(UsageStep::Minute) => super::time::MINUTE_MS,
+            Some(UsageStep::Hour) => super::time::HOUR_MS,
+            Some(UsageStep::Day | UsageStep::Month) | None => super::time::DAY_MS,
+        };
+        // No roll-up may be longer than a step.
+        let first = grains.iter().position(|grain| grain.step_ms() <= step_ms);
+        let grains = first
+            .and_then(|first| grains.get(first..))
+            .unwrap_or_default();
+        let mut segments = Vec::new();
+        let cover = Cover {
+            minutes_since: minutes_kept_since(self.now),
+        };
+        cover.add(grains, self.from, self.to, &mut segments);
+        segments
+    }
+}
+
+/// Roll-ups of one grain, from the first time up to the second one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) grain: Grain,
+    pub(crate) from: UnixMs,
+    pub(crate) to: UnixMs,
+}
+
+struct Cover {
+    minutes_since: UnixMs,
+}
+
+impl Cover {
+    /// Covers a time with the first grain, and its ends with the finer ones.
+    fn add(&self, grains: &[Grain], from: UnixMs, to: UnixMs, segments: &mut Vec<Segment>) {
+        let Some((grain, finer)) = grains.split_first() else {
+            return;
+        };
+        let step_ms = grain.step_ms();
+        let (first, last) = (ceil(from, step_ms), floor(to, step_ms));
+        let ends = if first < last && !finer.is_empty() {
+            segments.push(Segment {
+                grain: *grain,
+                from: first,
+                to: last,
+            });
+            vec![(from, first), (last, to)]
+        } else {
+            vec![(from, to)]
+        };
+        for (from, to) in ends.into_iter().filter(|(from, to)| from < to) {
+            if self.are_kept(finer, from) {
+                self.add(finer, from, to, segments);
+            } else {
+                segments.push(Segment {
+                    grain: *grain,
+                    from: floor(from, step_ms),
+                    to: ceil(to, step_ms),
+                });
+            }
+        }
+    }
+
+    fn are_kept(&self, grains: &[Grain], from: UnixMs) -> bool {
+        let finer = grains.first();
+        finer.is_some_and(|grain| !Grain::MINUTES.contains(grain) || from >= self.minutes_since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::time::{DAY_MS, HOUR_MS, MINUTE_MS};
+    use super::*;
+
+    /// The beginning of a day.
+    const NOW: UnixMs = UnixMs::new(20_000 * DAY_MS);
+
+    fn plan(query: &UsageQuery) -> Vec<(Grain, i64, i64)> {
+        let segments = query.segments();
+        segments
+            .iter()
+            .map(|part| (part.grain, NOW.ms_since(part.from), NOW.ms_since(part.to)))
+            .collect()
+    }
+
+    #[test]
+    fn long_steps_are_read_inside_and_short_ones_at_the_ends() {
+        let from = NOW.minus_ms(HOUR_MS + 90_000);
+        let query = UsageQuery::between(from, NOW.minus_ms(10), NOW);
+        assert_eq!(
+            plan(&query),
+            [(Grain::TrafficMinute, HOUR_MS + 2 * MINUTE_MS, 0)]
+        );
+        let by_wallet = UsageQuery {
+            by: vec![Dimension::Wallet],
+            from: NOW.minus_ms(30 * DAY_MS + 90 * MINUTE_MS),
+            to: NOW.plus_ms(5 * MINUTE_MS),
+            ..query.clone()
+        };
+        assert_eq!(
+            plan(&by_wallet),
+            [
+                (Grain::WalletDay, 30 * DAY_MS, 0),
+                // Minutes of that time are gone, so its end is widened to an hour.
+                (Grain::CallHour, 30 * DAY_MS + HOUR_MS, 30 * DAY_MS),
+                (
+                    Grain::CallHour,
+                    30 * DAY_MS + 2 * HOUR_MS,
+                    30 * DAY_MS + HOUR_MS,
+                ),
+                (Grain::CallMinute, 0, -5 * MINUTE_MS),
+            ]
+        );
+        let by_hour = UsageQuery {
+            step: Some(UsageStep::Day),
+            by: vec![Dimension::Model],
+            ..by_wallet.clone()
+        };
+        assert_eq!(
+            plan(&by_hour),
+            [
+                (Grain::TrafficHour, 30 * DAY_MS + HOUR_MS, 0),
+                (
+                    Grain::TrafficHour,
+                    30 * DAY_MS + 2 * HOUR_MS,
+                    30 * DAY_MS + HOUR_MS
+                ),
+                (Grain::TrafficMinute, 0, -5 * MINUTE_MS),
+            ]
+        );
+        let by_hour = UsageQuery {
+            step: Some(UsageStep::Hour),
+            from: NOW.minus_ms(HOUR_MS),
+            to: NOW,
+            ..by_wallet
+        };
+        assert_eq!(plan(&by_hour), [(Grain::CallHour, HOUR_MS, 0)]);
+        let by_minute = UsageQuery {
+            step: Some(UsageStep::Minute),
+            by: vec![Dimension::Model],
+            ..by_hour
+        };
+        assert_eq!(plan(&by_minute), [(Grain::TrafficMinute, HOUR_MS, 0)]);
+    }
+
+    #[test]
+    fn an_empty_time_needs_nothing() {
+        assert_eq!(plan(&UsageQuery::between(NOW, NOW, NOW)), []);
+    }
+
+    #[test]
+    fn the_grain_has_every_dimension_that_is_asked_for() {
+        use Dimension::{Channel, Endpoint, Key, Model, Wallet};
+        let day = |by: &[Dimension]| {
+            let query = UsageQuery {
+                by: by.to_vec(),
+                ..UsageQuery::between(NOW.minus_ms(DAY_MS), NOW, NOW)
+            };
+            plan(&query)[0].0
+        };
+        for (by, grain) in [
+            (&[][..], Grain::TrafficHour),
+            (&[Model, Channel, Endpoint], Grain::TrafficHour),
+            (&[Wallet], Grain::WalletDay),
+            (&[Key], Grain::KeyDay),
+            (&[Wallet, Key], Grain::KeyDay),
+            (&[Wallet, Model], Grain::CallHour),
+        ] {
+            assert_eq!(day(by), grain, "{by:?}");
+        }
+        let filtered = UsageQuery {
+            by: vec![Model],
+            wallet: Some(WalletId::random()),
+            ..UsageQuery::between(NOW.minus_ms(DAY_MS), NOW, NOW)
+        };
+        assert_eq!(plan(&filtered)[0].0, Grain::CallHour);
+    }
+}

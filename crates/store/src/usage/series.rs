@@ -1,0 +1,48 @@
+//! What calls are counted by.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::plan::Dimension;
+use crate::records::ids::{KeyId, WalletId};
+use crate::records::journal::JournalRow;
+
+/// A combination of what calls are counted by. What is left out is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Series {
+    pub wallet: Option<WalletId>,
+    pub key: Option<KeyId>,
+    pub model: Arc<str>,
+    pub channel: Arc<str>,
+    pub endpoint: Cow<'static, str>,
+}
+
+impl Series {
+    /// The series of a call. Names that callers made up are left out, so that nobody can fill the store with them.
+    pub(super) fn of(row: &JournalRow, nothing: &Arc<str>) -> Self {
+        let is_known = row.code.as_deref() != Some("model_not_found");
+        Self {
+            wallet: row.wallet,
+            key: row.key,
+            model: Arc::clone(if is_known { &row.model } else { nothing }),
+            channel: Arc::clone(row.channel.as_ref().unwrap_or(nothing)),
+            endpoint: row.endpoint.clone(),
+        }
+    }
+
+    /// The same, with nothing but these dimensions.
+    #[must_use]
+    pub(crate) fn only(&self, dimensions: &[Dimension]) -> Self {
+        let mut only = Self::default();
+        for dimension in dimensions {
+            match dimension {
+                Dimension::Model => only.model = Arc::clone(&self.model),
+                Dimension::Channel => only.channel = Arc::clone(&self.channel),
+                Dimension::Wallet => only.wallet = self.wallet,
+                Dimension::Key => only.key = self.key,
+                Dimension::Endpoint => only.endpoint.clone_from(&self.endpoint),
+            }
+        }
+        only
+    }
+}

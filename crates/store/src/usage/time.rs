@@ -1,0 +1,69 @@
+//! The steps of a report. Days and months are those of UTC.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use ledger::UnixMs;
+
+pub(super) const MINUTE_MS: i64 = 60_000;
+pub(super) const HOUR_MS: i64 = 3_600_000;
+pub(super) const DAY_MS: i64 = 86_400_000;
+
+/// How long each step of a time series is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UsageStep {
+    Minute,
+    Hour,
+    Day,
+    Month,
+}
+
+impl UsageStep {
+    /// When the step that contains this time began.
+    pub fn start_of(self, at: UnixMs) -> UnixMs {
+        match self {
+            Self::Minute => floor(at, MINUTE_MS),
+            Self::Hour => floor(at, HOUR_MS),
+            Self::Day => floor(at, DAY_MS),
+            Self::Month => start_of_month(at),
+        }
+    }
+}
+
+pub(super) fn floor(at: UnixMs, unit_ms: i64) -> UnixMs {
+    UnixMs::new(at.get().div_euclid(unit_ms).saturating_mul(unit_ms))
+}
+
+pub(super) fn ceil(at: UnixMs, unit_ms: i64) -> UnixMs {
+    floor(at.plus_ms(unit_ms - 1), unit_ms)
+}
+
+fn start_of_month(at: UnixMs) -> UnixMs {
+    let start = Timestamp::from_millisecond(at.get()).ok().and_then(|at| {
+        let day = at.to_zoned(TimeZone::UTC).date().first_of_month();
+        day.to_zoned(TimeZone::UTC).ok()
+    });
+    start.map_or(at, |start| UnixMs::new(start.timestamp().as_millisecond()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_begins_where_its_clock_says() {
+        let at = |text: &str| UnixMs::new(text.parse::<Timestamp>().unwrap().as_millisecond());
+        for (step, start) in [
+            (UsageStep::Minute, "2028-02-29T23:59:00Z"),
+            (UsageStep::Hour, "2028-02-29T23:00:00Z"),
+            (UsageStep::Day, "2028-02-29T00:00:00Z"),
+            (UsageStep::Month, "2028-02-01T00:00:00Z"),
+        ] {
+            assert_eq!(
+                step.start_of(at("2028-02-29T23:59:59.999Z")),
+                at(start),
+                "{step:?}"
+            );
+            assert_eq!(step.start_of(at(start)), at(start), "{step:?}");
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! Usage: the roll-ups tell what a recount of the journal's rows tells, and searches use them.
+
+use std::collections::BTreeMap;
+
+use ledger::{Meter, Micro, UnixMs};
+use rand::seq::IndexedRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+use store::{
+    Dimension, Histogram, JournalPlace, JournalQuery, JournalRow, KeyId, MeterText, Series,
+    Settings, StatusRange, Store, Timings, UsageQuery, UsageRow, UsageStep, WalletId,
+};
+
+use crate::place::Place;
+
+const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 3_600_000;
+const DAY_MS: i64 = 86_400_000;
+const ROWS: usize = 600;
+
+fn now() -> UnixMs {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    UnixMs::new(i64::try_from(since.as_millis()).unwrap())
+}
+
+/// Calls of three months, many of them lately, with all that is counted.
+fn rows(seed: u64, now: UnixMs) -> Vec<JournalRow> {
+    let mut rng = rand::rngs::StdRng::seed_from_u64(seed);
+    let accounts: Vec<(WalletId, KeyId)> = (0..5)
+        .flat_map(|_| {
+            let wallet = WalletId::random();
+            [(wallet, KeyId::random()), (wallet, KeyId::random())]
+        })
+        .collect();
+    let mut ages: Vec<i64> = (0..ROWS)
+        .map(|_| {
+            let span = *[MINUTE_MS, HOUR_MS, 2 * DAY_MS, 90 * DAY_MS]
+                .choose(&mut rng)
+                .unwrap();
+            rng.random_range(0..span)
+        })
+        .collect();
+    ages.sort_unstable_by(|one, other| other.cmp(one));
+    let row = |(n, age): (usize, i64)| {
+        let account = rng
+            .random_bool(0.9)
+            .then(|| *accounts.choose(&mut rng).unwrap());
+        let (status, code) = *[
+            (200, None),
+            (200, None),
+            (429, Some("rate_limit_exceeded")),
+            (404, Some("model_not_found")),
+        ]
+        .choose(&mut rng)
+        .unwrap();
+        JournalRow {
+            at: now.minus_ms(age),
+            request_id: format!("req_{n:05}{}", rng.random_range(0..100))
+                .as_str()
+                .into(),
+            wallet: account.map(|(wallet, _)| wallet),
+            key: account.map(|(_, key)| key),
+            endpoint: ["/v1/chat/completions", "/v1/messages"][rng.random_range(0..2)].into(),
+            model: ["a/x", "a/y", "b/z"][rng.random_range(0..3)].into(),
+            channel: (status == 200).then(|| ["one", "two"][rng.random_range(0..2)].into()),
+            status,
+            code: code.map(Into::into),
+            meter: (status == 200).then(|| {
+                MeterText::from(&Meter {
+                    input: rng.random_range(0..1_000),
+                    cached_input: rng.random_range(0..10),
+                    output: rng.random_range(0..100),
+                    ..Meter::default()
+                })
+            }),
+            charge: Micro::new(rng.random_range(0..10_000)),
+            cost: rng
+                .random_bool(0.5)
+                .then(|| Micro::new(rng.random_range(0..9_000))),
+            timings: Timings {
+                first_byte_us: (status == 200).then(|| rng.random_range(0..5_000_000)),
+                total_us: rng.random_range(0..60_000_000),
+                ..Timings::default()
+            },
+            ..JournalRow::default()
+        }
+    };
+    ages.into_iter().enumerate().map(row).collect()
+}
+
+/// What is counted of some calls: their number, errors, tokens in and out, charge, cost and margin.
+type Counted = (u64, u64, u64, u64, i64, Option<i64>, Option<i64>);
+
+#[derive(Default)]
+struct Recount {
+    counted: Counted,
+    latency: Vec<u64>,
+    first_byte: Vec<u64>,
+}
+
+fn recount(rows: &[JournalRow], query: &UsageQuery) -> BTreeMap<(Option<UnixMs>, Series), Recount> {
+    let mut groups: BTreeMap<(Option<UnixMs>, Series), Recount> = BTreeMap::new();
+    for row in rows {
+        let model = if row.code.as_deref() == Some("model_not_found") {
+            ""
+        } else {
+            &row.model
+        };
+        let channel = row.channel.as_deref().unwrap_or_default();
+        let is_asked_for = query.from <= row.at
+            && row.at < query.to
+            && query.wallet.is_none_or(|wallet| row.wallet == Some(wallet))
+            && query.model.as_deref().is_none_or(|wanted| wanted == model);
+        if !is_asked_for {
+            continue;
+        }
+        let mut series = Series::default();
+        for dimension in &query.by {
+            match dimension {
+                Dimension::Model => series.model = model.into(),
+                Dimension::Channel => series.channel = channel.into(),
+                Dimension::Wallet => series.wallet = row.wallet,
+                Dimension::Key => series.key = row.key,
+                Dimension::Endpoint => series.endpoint = row.endpoint.clone(),
+            }
+        }
+        let at = query.step.map(|step| step.start_of(row.at));
+        let group = groups.entry((at, series)).or_default();
+        let (requests, errors, input, output, charge, cost, margin) = &mut group.counted;
+        let meter = row
+            .meter
+            .as_ref()
+            .map(|meter| meter.read().unwrap())
+            .unwrap_or_default();
+        *requests += 1;
+        *errors += u64::from(row.status != 200);
+        *input += meter.input + meter.cached_input;
+        *output += meter.output;
+        *charge += row.charge.get();
+        if let Some(paid) = row.cost {
+            *cost.get_or_insert(0) += paid.get();
+            *margin.get_or_insert(0) += row.charge.get() - paid.get();
+        }
+        group.latency.push(row.timings.total_us);
+        group.first_byte.extend(row.timings.first_byte_us);
+    }
+    groups
+}
+
+fn assert_percentile(told: &Histogram, durations: &mut [u64], of_hundred: u8) {
+    durations.sort_unstable();
+    let rank = (durations.len() * usize::from(of_hundred))
+        .div_ceil(100)
+        .max(1);
+    match (told.percentile(of_hundred), durations.get(rank - 1)) {
+        (Some(told), Some(true_one)) => assert!(told.abs_diff(*true_one) <= true_one / 32),
+        (told, true_one) => assert_eq!(told, true_one.copied()),
+    }
+}
+
+async fn assert_recounted(store: &Store, rows: &[JournalRow], query: UsageQuery) {
+    let told: Vec<UsageRow> = store.usage(query.clone()).await.unwrap();
+    let mut expected = recount(rows, &query);
+    assert_eq!(told.len(), expected.len(), "{query:?}");
+    for UsageRow { at, series, totals } in told {
+        let group = expected.get_mut(&(at, series.clone())).unwrap();
+        let counted = (
+            totals.requests,
+            totals.errors,
+            totals.input_tokens,
+            totals.output_tokens,
+            totals.charge.get(),
+            totals.known_cost().map(Micro::get),
+            totals.margin().map(Micro::get),
+        );
+        assert_eq!(counted, group.counted, "{query:?} {at:?} {series:?}");
+        for of_hundred in [50, 95] {
+            assert_percentile(&totals.latency, &mut group.latency, of_hundred);
+            assert_percentile(&totals.first_byte, &mut group.first_byte, of_hundred);
+        }
+    }
+}
+
+async fn write(store: &Store, rows: &[JournalRow]) {
+    for part in rows.chunks(97) {
+        part.iter()
+            .for_each(|row| store.journal_append(row.clone()));
+        store.flush().await.unwrap();
+    }
+}
+
+fn kept(place: &Place) -> Store {
+    let settings = Settings {
+        journal_retention_days: 0,
+        ..place.settings()
+    };
+    Store::open(&settings).unwrap().0
+}
+
+/// Questions of every kind, with ends on the units that are kept.
+fn questions(rows: &[JournalRow], now: UnixMs) -> Vec<UsageQuery> {
+    use Dimension::{Channel, Endpoint, Key, Model, Wallet};
+    let minute = |ago_ms: i64| UsageStep::Minute.start_of(now.minus_ms(ago_ms));
+    let hour = |ago_ms: i64| UsageStep::Hour.start_of(now.minus_ms(ago_ms));
+    let end = now.plus_ms(1);
+    let mut questions = Vec::new();
+    for by in [
+        vec![],
+        vec![Model],
+        vec![Channel],
+        vec![Endpoint],
+        vec![Wallet],
+        vec![Key],
+        vec![Wallet, Key],
+        vec![Model, Channel],
+        vec![Wallet, Model],
+        Dimension::ALL.to_vec(),
+    ] {
+        for (from, to, step) in [
+            (hour(80 * DAY_MS), end, None),
+            (hour(40 * DAY_MS), hour(3 * DAY_MS + 7 * HOUR_MS), None),
+            (minute(45 * MINUTE_MS), end, None),
+            (minute(HOUR_MS), end, Some(UsageStep::Minute)),
+            (hour(5 * DAY_MS), end, Some(UsageStep::Hour)),
+            (
+                hour(30 * DAY_MS),
+                minute(3 * MINUTE_MS),
+                Some(UsageStep::Day),
+            ),
+            (hour(89 * DAY_MS), end, Some(UsageStep::Month)),
+        ] {
+            let query = UsageQuery {
+                step,
+                by: by.clone(),
+                ..UsageQuery::between(from, to, now)
+            };
+            questions.push(query);
+        }
+    }
+    let filtered = UsageQuery {
+        wallet: rows.iter().find_map(|row| row.wallet),
+        by: vec![Model],
+        ..UsageQuery::between(hour(60 * DAY_MS), end, now)
+    };
+    questions.push(UsageQuery {
+        model: Some("a/x".to_owned()),
+        ..filtered.clone()
+    });
+    questions.push(filtered);
+    questions
+}
+
+pub(crate) async fn reports_equal_a_recount_of_the_rows(place: &Place) {
+    let store = kept(place);
+    let now = now();
+    let rows = rows(1, now);
+    write(&store, &rows).await;
+    for query in questions(&rows, now) {
+        assert_recounted(&store, &rows, query).await;
+    }
+    // Nothing is counted in memory alone.
+    drop(store);
+    let store = kept(place);
+    for query in questions(&rows, now) {
+        assert_recounted(&store, &rows, query).await;
+    }
+}
+
+pub(crate) async fn reports_outlive_the_rows(place: &Place) {
+    let store = kept(place);
+    let now = now();
+    let rows = rows(2, now);
+    write(&store, &rows).await;
+    drop(store);
+    let settings = Settings {
+        journal_retention_days: 10,
+        ..place.settings()
+    };
+    let (store, _) = Store::open(&settings).unwrap();
+    store.flush().await.unwrap();
+    let kept = store.journal(JournalQuery {
+        limit: 1_000,
+        ..JournalQuery::default()
+    });
+    assert!(kept.await.unwrap().len() < rows.len());
+    for query in questions(&rows, now) {
+        assert_recounted(&store, &rows, query).await;
+    }
+}
+
+pub(crate) async fn rows_of_earlier_versions_are_counted(place: &Place) {
+    let store = kept(place);
+    let now = now();
+    let rows = rows(3, now);
+    let (older, newer) = rows.split_at(400);
+    write(&store, older).await;
+    drop(store);
+    // As a store of the last version is migrated.
+    place.tamper_journal(
+        "DELETE FROM usage_totals; DELETE FROM usage_series; DELETE FROM usage_uncounted;
+         INSERT INTO usage_uncounted SELECT max(n) + 1 FROM calls",
+    );
+    let store = kept(place);
+    write(&store, newer).await;
+    let everything = UsageQuery::between(now.minus_ms(91 * DAY_MS), now.plus_ms(1), now);
+    let began = std::time::Instant::now();
+    loop {
+        let counted = store.usage(everything.clone()).await.unwrap();
+        if counted.iter().map(|row| row.totals.requests).sum::<u64>() == rows.len() as u64 {
+            break;
+        }
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(60),
+            "{counted:?}"
+        );
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    for query in questions(&rows, now) {
+        assert_recounted(&store, &rows, query).await;
+    }
+}
+
+/// The pages of a search, put together.
+async fn pages(store: &Store, query: &JournalQuery) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut before: Option<JournalPlace> = query.before;
+    loop {
+        let page = JournalQuery {
+            before,
+            ..query.clone()
+        };
+        let page = store.journal_page(page).await.unwrap();
+        found.extend(
+            page.entries
+                .iter()
+                .map(|entry| entry.row.request_id.to_string()),
+        );
+        let Some(next) = page.next else { return found };
+        assert!(
+            before.is_none_or(|before| next <= before),
+            "a search goes on"
+        );
+        before = Some(next);
+    }
+}
+
+pub(crate) async fn a_search_finds_what_a_look_at_every_row_finds(place: &Place) {
+    let store = kept(place);
+    let now = now();
+    let rows = rows(4, now);
+    write(&store, &rows).await;
+    let mut rng = rand::rngs::StdRng::seed_from_u64(5);
+    for _ in 0..150 {
+        let like = rows.choose(&mut rng).unwrap().clone();
+        let mut may = |likely: f64| rng.random_bool(likely);
+        let query = JournalQuery {
+            wallet: like.wallet.filter(|_| may(0.3)),
+            key: like.key.filter(|_| may(0.2)),
+            model: may(0.4).then(|| like.model.to_string()),
+            channel: like.channel.as_deref().filter(|_| may(0.3)).map(Into::into),
+            endpoint: may(0.3).then(|| like.endpoint.to_string()),
+            status: may(0.4).then(|| StatusRange::class(like.status / 100)),
+            code: like.code.as_deref().filter(|_| may(0.3)).map(Into::into),
+            request_prefix: may(0.2).then(|| like.request_id[..7].to_owned()),
+            since: may(0.3).then(|| like.at.minus_ms(DAY_MS)),
+            until: may(0.3).then(|| like.at.plus_ms(HOUR_MS)),
+            limit: 37,
+            without_bodies: true,
+            ..JournalQuery::default()
+        };
+        let matches = |row: &&JournalRow| {
+            let text = |wanted: &Option<String>, is: Option<&str>| {
+                wanted.as_deref().is_none_or(|wanted| is == Some(wanted))
+            };
+            query.wallet.is_none_or(|wallet| row.wallet == Some(wallet))
+                && query.key.is_none_or(|key| row.key == Some(key))
+                && text(&query.model, Some(&row.model))
+                && text(&query.channel, row.channel.as_deref())
+                && text(&query.endpoint, Some(&row.endpoint))
+                && text(&query.code, row.code.as_deref())
+                && query
+                    .status
+                    .is_none_or(|range| range.first <= row.status && row.status <= range.last)
+                && query
+                    .request_prefix
+                    .as_ref()
+                    .is_none_or(|prefix| row.request_id.starts_with(&**prefix))
+                && query.since.is_none_or(|since| row.at >= since)
+                && query.until.is_none_or(|until| row.at < until)
+        };
+        let expected = rows.iter().rev().filter(matches);
+        let expected: Vec<String> = expected.map(|row| row.request_id.to_string()).collect();
+        assert_eq!(pages(&store, &query).await, expected, "{query:?}");
+    }
+}

@@ -65,18 +65,20 @@ export async function request(method, path, body, options = {}) {
   throw new ApiError(answer.status, error.code ?? 'unknown', error.message ?? `The gateway answered ${answer.status}.`, error.param, error.request_id);
 }
 
-/** Live events. Gives a function that ends them. */
+/** When events are asked for again after a refusal. */
+const REOPEN_MS = 3000;
+
+/** Live events. `onState` hears whether they come. Gives a function that ends them. */
 export function listen(onEvent, onState) {
   let source = null;
   let timer = null;
-  let ended = false;
   const open = () => {
     source = new EventSource('/admin/v1/events');
     source.onopen = () => onState(true);
     source.onerror = () => {
       onState(false);
-      source.close();
-      if (!ended) timer = setTimeout(open, 3000);
+      // After a broken connection the browser asks again by itself, with the id of the last event. A refusal is final for it.
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS);
     };
     for (const name of ['call', 'task', 'alert', 'channel']) {
       source.addEventListener(name, (event) => onEvent(name, JSON.parse(event.data)));
@@ -84,8 +86,7 @@ export function listen(onEvent, onState) {
   };
   open();
   return () => {
-    ended = true;
     clearTimeout(timer);
-    source?.close();
+    source.close();
   };
 }

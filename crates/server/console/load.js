@@ -26,16 +26,28 @@ export function useLoad(fetchValue, depends, { every } = {}) {
   return { ...state, reload };
 }
 
+/** How often a search that has found nothing yet is continued before the page shows that. */
+const CONTINUED_MAX = 20;
+
+/** One page. A long search may answer without a row and with a cursor that goes on. */
+async function fetchPage(path, query) {
+  let page = await get(path, query);
+  for (let times = 0; !page.data.length && page.next_cursor && times < CONTINUED_MAX; times += 1) {
+    page = await get(path, { ...query, cursor: page.next_cursor });
+  }
+  return page;
+}
+
 /** A list of the admin API. `more` fetches the next page; there is none when `cursor` is null. */
 export function useList(path, query) {
   const depends = [path, JSON.stringify(query)];
   const [more, setMore] = useState({ of: null, rows: [], cursor: null, loading: false });
-  const first = useLoad(() => get(path, { limit: 50, ...query }), depends);
+  const first = useLoad(() => fetchPage(path, { limit: 50, ...query }), depends);
   const mine = more.of === first.value ? more : { rows: [], cursor: first.value?.next_cursor ?? null, loading: false };
   const next = async () => {
     setMore({ ...mine, of: first.value, loading: true });
     try {
-      const page = await get(path, { limit: 50, ...query, cursor: mine.cursor });
+      const page = await fetchPage(path, { limit: 50, ...query, cursor: mine.cursor });
       setMore({ of: first.value, rows: [...mine.rows, ...page.data], cursor: page.next_cursor, loading: false });
     } catch (error) {
       setMore({ ...mine, of: first.value, loading: false, error });

@@ -18,20 +18,14 @@ const TAIL = 10;
 function spanOf(query) {
   if (query.from && query.to) {
     const [from, to] = [Number(query.from), Number(query.to)];
-    return { from, to, step: to - from <= 3 * HOUR ? 'minute' : to - from <= 240 * HOUR ? 'hour' : 'day' };
+    // Minutes are kept for two days.
+    const hasMinutes = from > Date.now() - 47 * HOUR;
+    return { from, to, step: hasMinutes && to - from <= 3 * HOUR ? 'minute' : to - from <= 240 * HOUR ? 'hour' : 'day' };
   }
   const [, length, step] = RANGES[query.range] ?? RANGES['24h'];
   const to = Date.now();
   return { from: to - length, to, step };
 }
-
-const sum = (rows, member) => rows.reduce((total, row) => total + Number(row[member] ?? 0), 0);
-/** The mean of the buckets' percentiles, weighted by their requests: near enough for a headline. */
-const typical = (rows, member) => {
-  const known = rows.filter((row) => row[member] !== null && row.requests > 0);
-  const weight = sum(known, 'requests');
-  return weight ? known.reduce((total, row) => total + row[member] * row.requests, 0) / weight : null;
-};
 
 const STEPS = { minute: 60_000, hour: HOUR, day: 24 * HOUR };
 
@@ -52,10 +46,10 @@ export function filled(rows, from, to, step) {
 async function fetchOverview(query) {
   const { from, to, step } = spanOf(query);
   const series = (by, more) => get('/usage', { from, to, by, ...more });
-  const [now, before, models, wallets, channels, attention] = await Promise.all([
-    series('', { step }), get('/usage', { from: from - (to - from), to: from }), series('model'), series('wallet'), series('channel'), get('/attention'),
+  const [now, whole, before, models, wallets, channels, attention] = await Promise.all([
+    series('', { step }), series(''), get('/usage', { from: from - (to - from), to: from }), series('model'), series('wallet'), series('channel'), get('/attention'),
   ]);
-  return { rows: filled(now.data, from, to, step), before: before.data, models: models.data, wallets: wallets.data, channels: channels.data, attention: attention.data };
+  return { rows: filled(now.data, from, to, step), whole: whole.data[0], before: before.data[0], models: models.data, wallets: wallets.data, channels: channels.data, attention: attention.data };
 }
 
 function Attention({ rows }) {
@@ -78,14 +72,17 @@ function changeOf(now, before) {
   return `${share > 0 ? '▲' : '▼'} ${Math.abs(share).toLocaleString('en', { maximumFractionDigits: 0 })} % from the previous period`;
 }
 
-function Figures({ rows, before }) {
-  const errors = (list) => sum(list, 'errors') / Math.max(1, sum(list, 'requests'));
-  const wait = typical(rows, 'first_byte_p95_ms');
+function Figures({ rows, whole, before }) {
+  const of = (member) => [Number(whole?.[member] ?? 0), Number(before?.[member] ?? 0)];
+  const [requests, requestsBefore] = of('requests');
+  const [charge, chargeBefore] = of('charge_micro');
+  const [errors, errorsBefore] = of('errors');
+  const [wait, waitBefore] = of('first_byte_p95_ms');
   return html`<div class="figures">
-    <${Figure} name="Requests" value=${countShort(sum(rows, 'requests'))} change=${changeOf(sum(rows, 'requests'), sum(before, 'requests'))} values=${rows.map((row) => row.requests)} />
-    <${Figure} name="Charged" value=${creditsShort(sum(rows, 'charge_micro'))} unit="credits" change=${changeOf(sum(rows, 'charge_micro'), sum(before, 'charge_micro'))} values=${rows.map((row) => Number(row.charge_micro))} />
-    <${Figure} name="Error rate" value=${percent(sum(rows, 'errors'), sum(rows, 'requests'))} change=${changeOf(errors(rows), errors(before))} values=${rows.map((row) => row.errors / Math.max(1, row.requests))} />
-    <${Figure} name="First byte, 95th percentile" value=${duration(wait)} change=${changeOf(wait ?? 0, typical(before, 'first_byte_p95_ms') ?? 0)} values=${rows.map((row) => row.first_byte_p95_ms ?? 0)} />
+    <${Figure} name="Requests" value=${countShort(requests)} change=${changeOf(requests, requestsBefore)} values=${rows.map((row) => row.requests)} />
+    <${Figure} name="Charged" value=${creditsShort(charge)} unit="credits" change=${changeOf(charge, chargeBefore)} values=${rows.map((row) => Number(row.charge_micro))} />
+    <${Figure} name="Error rate" value=${percent(errors, requests)} change=${changeOf(errors / Math.max(1, requests), errorsBefore / Math.max(1, requestsBefore))} values=${rows.map((row) => row.errors / Math.max(1, row.requests))} />
+    <${Figure} name="First byte, 95th percentile" value=${duration(whole?.first_byte_p95_ms)} change=${changeOf(wait, waitBefore)} values=${rows.map((row) => row.first_byte_p95_ms ?? 0)} />
   </div>`;
 }
 
@@ -160,12 +157,12 @@ export function View({ query }) {
     ${Object.entries(RANGES).map(([id, [title]]) => html`<option key=${id} value=${id}>${title}</option>`)}
   </select>`;
   if (!value) return html`<div class="page">${error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${8} />`}</div>`;
-  const { rows, before, attention } = value;
-  const total = sum(rows, 'requests');
+  const { rows, whole, before, attention } = value;
+  const total = whole?.requests ?? 0;
   return html`<div class="page">
     <div class="row wrap top-aligned"><div class="grow"><${Attention} rows=${attention} /></div><div>${choice}</div></div>
     <${Problem} error=${error} retry=${reload} />
-    <${Figures} rows=${rows} before=${before} />
+    <${Figures} rows=${rows} whole=${whole} before=${before} />
     ${total === 0 ? html`<${Card}><${Empty} title="No calls in this span of time">
         <p>Create a key, then send a first call. It appears here at once.</p>
         <${Code} text=${'curl "$TOLLGATE/v1/chat/completions" -H "authorization: Bearer $KEY" \\\n  -H "content-type: application/json" \\\n  -d \'{"model": "MAKER/MODEL", "messages": [{"role": "user", "content": "Hello"}]}\''} />

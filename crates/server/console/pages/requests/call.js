@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef } from '../../preact.js';
 import { get } from '../../api.js';
-import { count, credits, duration } from '../../format.js';
+import { count, credits, creditsOfMicro, duration } from '../../format.js';
 import { useLoad, useSession } from '../../load.js';
 import { address } from '../../router.js';
 import { Badge, Card, Code, CopyButton, Facts, Json, Problem, Skeleton, Time } from '../../ui/parts.js';
@@ -40,12 +40,17 @@ function Waterfall({ call }) {
   </div>`;
 }
 
-function Receipt({ price, settlement }) {
+/** The unit of a price, in a word. */
+const per = (units) => (units === 1 ? 'each' : units === 1e6 ? 'per million' : `per ${count(units)}`);
+
+function Receipt({ call }) {
+  const { price, settlement } = call;
   if (!price) return html`<p class="muted">${settlement ? 'The hold was released. Nothing was charged.' : 'Nothing was held for this call.'}</p>`;
-  return html`<table class="receipt" aria-label="Price lines"><thead><tr><th scope="col">What</th><th scope="col" class="number">Quantity</th><th scope="col" class="number">Price</th><th scope="col" class="number">Credits</th></tr></thead>
-    <tbody>${price.lines.map((line) => html`<tr key=${line.name}><td>${line.name}</td><td class="number">${count(line.quantity)}</td><td class="number muted">${line.price}</td><td class="number">${line.amount}</td></tr>`)}
-      <tr class="sum"><td colspan="3">Exact</td><td class="number">${price.exact}</td></tr>
-      <tr><td colspan="3">Rounded up once, to a micro-credit</td><td class="number">${credits(price.charge)}</td></tr></tbody></table>`;
+  return html`<table class="receipt" aria-label="Price lines"><thead><tr><th scope="col">What</th><th scope="col" class="number">Credits</th></tr></thead>
+    <tbody>${price.lines.map((line) => html`<tr key=${line.name}><td>${line.name}<span class="sub">${count(line.quantity)}${line.price === null ? ', which has no price' : ` at ${line.price} ${per(line.per)}`}</span></td><td class="number">${line.amount ?? '–'}</td></tr>`)}
+      <tr class="sum"><td>Exact</td><td class="number">${price.exact ?? '–'}</td></tr>
+      <tr><td>Rounded up once, to a micro-credit</td><td class="number">${credits(price.charge)}</td></tr>
+      ${call.cost !== null && call.cost !== undefined && html`<tr><td>Cost at the upstream</td><td class="number">${credits(call.cost)}</td></tr><tr><td>Margin</td><td class="number">${creditsOfMicro(BigInt(call.charge_micro) - BigInt(call.cost_micro))}</td></tr>`}</tbody></table>`;
 }
 
 /** The way to send the call again. Without its body, the playground begins with its endpoint, model and key. */
@@ -74,8 +79,8 @@ export function Call({ id }) {
           ['Streamed', call.stream ? 'yes' : 'no'], ['Outcome', call.outcome ?? 'refused before anything was held'],
           ['Dropped parameters', call.dropped_params.length > 0 && call.dropped_params.map((name) => html`<span key=${name} class="chip mono">${name}</span> `)],
         ]} /><//>
-        <${Card} title="Receipt" pad=${!call.price}><${Receipt} price=${call.price} settlement=${call.settlement} cost=${call.cost} margin=${call.margin} />
-          ${call.settlement && html`<div class=${call.price ? 'body muted' : 'muted'}>Held ${credits(call.settlement.held)}, ${call.outcome} as <a class="link" href=${address(['wallets', call.wallet])}>entry ${call.settlement.seq}</a>${call.settlement.basis && ` (${call.settlement.basis})`}.</div>`}<//>
+        <${Card} title="Receipt" pad=${!call.price}><${Receipt} call=${call} />
+          ${call.settlement && html`<div class=${call.price ? 'body muted' : 'muted'}>${call.settlement.held !== null && `Held ${credits(call.settlement.held)}, `}${call.settlement.kind} as <a class="link" href=${address(['wallets', call.wallet])}>entry ${call.settlement.seq}</a>${call.settlement.basis && ` (${call.settlement.basis})`}.</div>`}<//>
       </div>
       <div class="stack wide-gap">
         <${Card} title="Where the time went"><${Waterfall} call=${call} /><//>

@@ -33,7 +33,7 @@ export function MoneyDialog({ wallet, close, done }) {
   const valid = micro !== null && micro !== 0n && (sign === 0 || micro > 0n);
   const after = valid && BigInt(wallet.balance_micro) + BigInt(wallet.gift_balance_micro) + (sign === 0 ? micro : micro * BigInt(sign));
   const send = async (form) => {
-    await post(`/wallets/${wallet.id}/entries`, { kind, amount: amount.trim(), reference: reference.trim(), note: form.get('note').trim() || undefined });
+    await post(`/wallets/${wallet.id}/entries`, { kind, amount: amount.trim(), reference: reference.trim(), note: form.get('note').trim() || undefined, refund_of: form.get('refund_of')?.trim() || undefined });
     toast(`${title}: ${credits(amount.trim())} credits. The balance is ${creditsOfMicro(after)}.`);
     done();
   };
@@ -42,6 +42,7 @@ export function MoneyDialog({ wallet, close, done }) {
       <${Field} label="What"><select value=${kind} onChange=${(event) => setKind(event.target.value)}>${KINDS.filter(([, , , role]) => session.can(role)).map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select><//>
       <${Field} label="Amount" hint="Credits, up to six decimals." problem=${amount && !valid ? 'This is not an amount.' : error?.param === 'amount' && error.message}><input autofocus inputmode="decimal" value=${amount} onInput=${(event) => setAmount(event.target.value)} /><//>
       <${Field} label="Reference" whole hint="The number of the payment or ticket. Sending it again changes nothing." problem=${error?.code === 'reference_conflict' && error.message}><input value=${reference} onInput=${(event) => setReference(event.target.value)} maxlength="200" /><//>
+      ${kind === 'refund' && html`<${Field} label="Of the top-up" whole hint="Its reference or number. Refunds of a top-up never exceed it. Empty: of any." problem=${error?.param === 'refund_of' && error.message}><input name="refund_of" maxlength="200" /><//>`}
       <${Field} label="Note" whole><input name="note" maxlength="500" placeholder=${sign < 0 ? 'Why' : 'Optional'} /><//>
     </div>
     <div class="outcome">${valid ? html`The balance goes from <strong>${creditsOfMicro(BigInt(wallet.balance_micro) + BigInt(wallet.gift_balance_micro))}</strong> to <strong>${creditsOfMicro(after)}</strong> credits.` : 'Type an amount to see the new balance.'}</div>`}<//>`;

@@ -12,6 +12,7 @@ mod gateway;
 mod http;
 mod logging;
 mod model_facts;
+mod operations;
 mod serve;
 
 #[cfg(fuzzing)]

@@ -1,13 +1,20 @@
-//! The operators' listener: health, readiness and metrics.
+//! The operators' listener: health, readiness, metrics, the admin API and the console.
 //!
-//! It never shares a port with the public listener. Its endpoints need no token and reveal no secret.
-//! Every other path requires the token, and is not found with it.
+//! It never shares a port with the public listener. Health, readiness, metrics, the API's description and the files
+//! of the console need no token and reveal no secret; every other path needs one, whether it exists or not (K8).
+//!
+//! `listener` accepts connections, `router` puts the resources together. `api` is what all resources share, `access`
+//! decides who asks and what they may do, and `resources` has one file for each resource.
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the listener serves it once the admin API exists")
-)]
+#[allow(dead_code, reason = "resources take these up one after the other")]
+mod access;
+#[allow(dead_code, reason = "resources take these up one after the other")]
+mod api;
 mod console;
 mod listener;
+mod resources;
+mod router;
 
+pub(crate) use access::Access;
+pub(crate) use api::state::AdminState;
 pub(crate) use listener::AdminListener;

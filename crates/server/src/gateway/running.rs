@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::catalog::{install, missing_channels};
 use super::start_error::StartError;
 use super::{open_store, reload};
-use crate::admin::AdminListener;
+use crate::admin::{Access, AdminListener, AdminState};
 use crate::config::{self, Config};
 use crate::http::{Limits, PublicListener, ServeThreads};
 
@@ -66,12 +66,13 @@ impl Gateway {
             source,
         })?;
         let ready = Arc::new(AtomicBool::new(true));
-        let admin = AdminListener::bind(
-            admin_listen,
+        let admin = AdminState::new(
             Arc::clone(&engine),
-            admin_token,
+            Access::new(admin_token),
+            config.clone(),
             Arc::clone(&ready),
         );
+        let admin = AdminListener::bind(admin_listen, admin);
         let admin = admin.await.map_err(|source| StartError::Listen {
             address: admin_listen,
             source,

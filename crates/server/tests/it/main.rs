@@ -4,6 +4,7 @@
     reason = "a test that cannot go on has failed, and helpers are part of the tests"
 )]
 
+mod admin;
 mod harness;
 mod http;
 mod images;

@@ -25,8 +25,8 @@ async fn health_readiness_and_metrics_need_no_token() {
     assert_eq!(ready["channels"]["main"], "closed");
     stage.admin_get("/metrics").await.ok();
     for target in [
-        "/",
         "/admin",
+        "/admin/v1/audit",
         "/v1/models",
         "/metrics/",
         "/healthz/x",
@@ -34,6 +34,7 @@ async fn health_readiness_and_metrics_need_no_token() {
     ] {
         let answer = stage.admin_get(target).await;
         assert_eq!(answer.status(), 401, "{target}");
+        assert_eq!(answer.json()["error"]["code"], "invalid_admin_token");
     }
     let answer = admin(&stage, &Request::post("/healthz")).await;
     assert_eq!(answer.status(), 401);

@@ -1,0 +1,110 @@
+//! Refuses addresses that guess tokens.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// How many wrong tokens an address may send within [`WINDOW`].
+const WRONG_MAX: u32 = 10;
+/// The time in which wrong tokens are counted, and for which an address is locked out.
+const WINDOW: Duration = Duration::from_secs(60);
+/// How many addresses are remembered. When there are more, the oldest is forgotten.
+const ADDRESSES_MAX: usize = 4096;
+
+/// Counts wrong tokens by address.
+#[derive(Debug, Default)]
+pub(crate) struct Lockout {
+    guesses: Mutex<HashMap<IpAddr, Guesses>>,
+}
+
+/// Wrong tokens of one address. Once there are too many, `since` is when it was locked out.
+#[derive(Debug, Clone, Copy)]
+struct Guesses {
+    wrong: u32,
+    since: Instant,
+}
+
+impl Lockout {
+    /// For how long the address is still locked out, whatever token it sends.
+    pub(crate) fn remaining(&self, address: IpAddr, now: Instant) -> Option<Duration> {
+        let guesses = self.guesses.lock();
+        let found = guesses.get(&address).filter(|it| it.wrong >= WRONG_MAX)?;
+        let left = WINDOW.checked_sub(now.saturating_duration_since(found.since))?;
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// Notes a wrong token.
+    pub(crate) fn note_wrong(&self, address: IpAddr, now: Instant) {
+        let mut guesses = self.guesses.lock();
+        if guesses.len() >= ADDRESSES_MAX && !guesses.contains_key(&address) {
+            guesses.retain(|_, it| now.saturating_duration_since(it.since) < WINDOW);
+            if guesses.len() >= ADDRESSES_MAX
+                && let Some(oldest) = guesses.iter().min_by_key(|(_, it)| it.since)
+            {
+                let oldest = *oldest.0;
+                guesses.remove(&oldest);
+            }
+        }
+        let found = guesses.entry(address).or_insert(Guesses {
+            wrong: 0,
+            since: now,
+        });
+        if now.saturating_duration_since(found.since) >= WINDOW {
+            *found = Guesses {
+                wrong: 0,
+                since: now,
+            };
+        }
+        found.wrong += 1;
+        if found.wrong == WRONG_MAX {
+            found.since = now;
+            tracing::warn!(%address, "an address is locked out of the admin API for a minute: too many wrong tokens");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(n: u32) -> IpAddr {
+        std::net::Ipv4Addr::from(n).into()
+    }
+
+    #[test]
+    fn ten_wrong_tokens_within_a_minute_lock_an_address_out_for_a_minute() {
+        let (lockout, start) = (Lockout::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        for _ in 0..9 {
+            lockout.note_wrong(address(1), at(0));
+        }
+        assert_eq!(lockout.remaining(address(1), at(1)), None);
+        // The minute is over, so they count no more.
+        lockout.note_wrong(address(1), at(60));
+        assert_eq!(lockout.remaining(address(1), at(60)), None);
+        for _ in 0..9 {
+            lockout.note_wrong(address(1), at(70));
+        }
+        assert_eq!(
+            lockout.remaining(address(1), at(71)),
+            Some(Duration::from_secs(59))
+        );
+        assert_eq!(lockout.remaining(address(2), at(71)), None);
+        assert_eq!(lockout.remaining(address(1), at(130)), None);
+        lockout.note_wrong(address(1), at(130));
+        assert_eq!(lockout.remaining(address(1), at(130)), None);
+    }
+
+    #[test]
+    fn the_memory_is_bounded_and_forgets_the_oldest() {
+        let (lockout, start) = (Lockout::default(), Instant::now());
+        for n in 0..6000 {
+            lockout.note_wrong(address(n), start + Duration::from_millis(u64::from(n)));
+        }
+        let guesses = lockout.guesses.lock();
+        assert_eq!(guesses.len(), ADDRESSES_MAX);
+        assert!(guesses.contains_key(&address(5999)) && !guesses.contains_key(&address(0)));
+    }
+}

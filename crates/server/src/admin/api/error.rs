@@ -1,0 +1,216 @@
+//! The errors of the admin API, in one envelope.
+
+use std::collections::BTreeMap;
+
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde::Serialize;
+use store::StoreError;
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
+use utoipa::{IntoResponses, ToSchema};
+
+/// Why a request was refused. Middleware adds the request id and writes the envelope (`api/answer.rs`).
+#[derive(Debug, Clone)]
+pub(crate) struct ApiError {
+    pub(crate) status: StatusCode,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    /// The member, query parameter or header that is wrong.
+    pub(crate) param: Option<String>,
+    /// After how many seconds a retry may succeed.
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            param: None,
+            retry_after: None,
+        }
+    }
+
+    /// A member or query parameter has no valid value.
+    pub(crate) fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            param: Some(param.into()),
+            ..Self::malformed(message)
+        }
+    }
+
+    /// The request as a whole cannot be read.
+    pub(crate) fn malformed(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
+    }
+
+    /// Neither a token nor a session, or a wrong one.
+    pub(crate) fn invalid_token() -> Self {
+        let message = "The admin token is missing or not valid.";
+        Self::new(StatusCode::UNAUTHORIZED, "invalid_admin_token", message)
+    }
+
+    /// The role of the token is too low.
+    pub(crate) fn role_not_sufficient(needed: store::Role) -> Self {
+        let message = format!("This needs the role {needed} or a higher one.");
+        Self::new(StatusCode::FORBIDDEN, "role_not_sufficient", message)
+    }
+
+    /// A browser's request that another site may have caused.
+    pub(crate) fn forged(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "cross_site_request", message)
+    }
+
+    /// There is no such thing: `not_found("wallet", id)`.
+    pub(crate) fn not_found(what: &str, id: impl std::fmt::Display) -> Self {
+        let message = format!("There is no {what} `{id}`.");
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    /// There is no such path.
+    pub(crate) fn unknown_path() -> Self {
+        let message = "There is no such endpoint.";
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    /// The path exists, but not with this method. The router adds `allow`.
+    pub(crate) fn method_not_allowed() -> Self {
+        let message =
+            "This endpoint does not have this method; the header `allow` names those it has.";
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            message,
+        )
+    }
+
+    /// The request contradicts what is stored; the code says how, such as `reference_conflict`.
+    pub(crate) fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, message)
+    }
+
+    /// The body is larger than allowed.
+    pub(crate) fn too_large(bytes_max: usize) -> Self {
+        let message = format!("The body is larger than {bytes_max} bytes.");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "request_too_large", message)
+    }
+
+    /// Too many requests, or too many wrong tokens.
+    pub(crate) fn too_many(message: impl Into<String>, retry_after: u64) -> Self {
+        Self {
+            retry_after: Some(retry_after.max(1)),
+            ..Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "rate_limit_exceeded",
+                message,
+            )
+        }
+    }
+
+    /// The store cannot answer now.
+    pub(crate) fn unavailable() -> Self {
+        let message = "The database cannot be used at present. Try again.";
+        Self {
+            retry_after: Some(1),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+        }
+    }
+
+    /// A fault of ours. The log has the reason.
+    pub(crate) fn internal() -> Self {
+        let message = "Something went wrong in the gateway; its log has the reason.";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
+    }
+
+    /// Names the member or parameter that is to blame.
+    pub(crate) fn with_param(mut self, param: impl Into<String>) -> Self {
+        self.param = Some(param.into());
+        self
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotFound { what, id } => Self::not_found(what, id),
+            StoreError::Taken { .. } => Self::conflict("name_taken", error.to_string()),
+            StoreError::Invalid(message) => Self::malformed(message),
+            StoreError::Overflow => Self::malformed(error.to_string()),
+            StoreError::Unavailable | StoreError::Away(_) => {
+                tracing::warn!(%error, "the store could not answer the admin API");
+                Self::unavailable()
+            }
+            StoreError::Database(_) => {
+                tracing::error!(%error, "the database refused a request of the admin API");
+                Self::internal()
+            }
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// The body of every error.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    pub(crate) error: ErrorDetail,
+}
+
+/// What went wrong.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorDetail {
+    /// A stable word for programs.
+    pub(crate) code: &'static str,
+    /// A sentence for people.
+    pub(crate) message: String,
+    /// The member, query parameter or header that is wrong.
+    #[schema(required)]
+    pub(crate) param: Option<String>,
+    /// The same as the header `x-request-id`.
+    pub(crate) request_id: String,
+}
+
+/// The refusals that every operation can answer, for `responses(...)` of its description.
+#[derive(Debug)]
+pub(crate) struct Refused;
+
+impl IntoResponses for Refused {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let refused = [
+            ("400", "The request is not valid: `invalid_request`."),
+            ("401", "No valid token or session: `invalid_admin_token`."),
+            (
+                "403",
+                "The role is too low: `role_not_sufficient`; or another site may have caused the request of a browser: `cross_site_request`.",
+            ),
+            (
+                "429",
+                "Too many requests or wrong tokens: `rate_limit_exceeded`, with `retry-after`.",
+            ),
+            ("500", "A fault of the gateway: `internal_error`."),
+            (
+                "503",
+                "The database cannot be used at present: `unavailable`.",
+            ),
+        ];
+        refused
+            .map(|(status, why)| (status.to_owned(), refusal(why)))
+            .into()
+    }
+}
+
+fn refusal(why: &str) -> RefOr<utoipa::openapi::Response> {
+    let body = Ref::from_schema_name("ErrorBody");
+    let content = ContentBuilder::new().schema(Some(body)).build();
+    let response = ResponseBuilder::new()
+        .description(why)
+        .content("application/json", content);
+    RefOr::T(response.build())
+}

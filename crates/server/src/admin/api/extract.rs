@@ -1,0 +1,129 @@
+//! Reads path, query and body of a request into types. What cannot be read is an [`ApiError`] that names the place.
+//!
+//! Types of bodies and queries carry `#[serde(deny_unknown_fields)]`, so that a misspelt member is refused.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::request::Parts;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::error::ApiError;
+
+/// The largest body of a request.
+pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// How long a body may take to arrive.
+const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A JSON body, of a request or of an answer.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        if !is_json(&parts) {
+            let message = "The body must be JSON, with `content-type: application/json`.";
+            return Err(ApiError::invalid("content-type", message));
+        }
+        let body = read(&parts, body).await?;
+        let mut json = serde_json::Deserializer::from_slice(&body);
+        let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let path = error.path().to_string();
+            let error = ApiError::malformed(format!("The body is not valid: {}.", error.inner()));
+            match path.as_str() {
+                "." => error,
+                _ => error.with_param(path),
+            }
+        })?;
+        json.end()
+            .map_err(|error| ApiError::malformed(format!("The body is not valid: {error}.")))?;
+        Ok(Self(value))
+    }
+}
+
+fn is_json(parts: &Parts) -> bool {
+    let Some(kind) = parts.headers.get(CONTENT_TYPE) else {
+        return false;
+    };
+    let kind = kind.to_str().unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}
+
+async fn read(parts: &Parts, body: Body) -> Result<bytes::Bytes, ApiError> {
+    let announced = parts
+        .headers
+        .get(CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: usize| length > BODY_BYTES_MAX) {
+        return Err(ApiError::too_large(BODY_BYTES_MAX));
+    }
+    let collect = Limited::new(body, BODY_BYTES_MAX).collect();
+    match tokio::time::timeout(BODY_TIME_MAX, collect).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(ApiError::too_large(BODY_BYTES_MAX))
+        }
+        Ok(Err(_)) => Err(ApiError::malformed("The body could not be read.")),
+        Err(_) => Err(ApiError::malformed("The body took too long to arrive.")),
+    }
+}
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        axum::Json(self.0).into_response()
+    }
+}
+
+/// The query of a request.
+#[derive(Debug)]
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let query = parts.uri.query().unwrap_or_default();
+        let pairs = serde_urlencoded::Deserializer::new(form(query));
+        let value = serde_path_to_error::deserialize(pairs).map_err(|error| {
+            let path = error.path().to_string();
+            let error = ApiError::malformed(format!("The query is not valid: {}.", error.inner()));
+            match path.as_str() {
+                "." => error,
+                _ => error.with_param(path),
+            }
+        })?;
+        Ok(Self(value))
+    }
+}
+
+fn form(query: &str) -> form_urlencoded::Parse<'_> {
+    form_urlencoded::parse(query.as_bytes())
+}
+
+/// A part of the path, such as an id. What cannot be an id names nothing.
+#[derive(Debug)]
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match axum::extract::Path::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(value)) => Ok(Self(value)),
+            Err(_) => {
+                let last = parts.uri.path().rsplit('/').next().unwrap_or_default();
+                Err(ApiError::not_found("such thing as", last))
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Lists, a page at a time.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::error::ApiError;
+
+/// The most rows of a page.
+const LIMIT_MAX: u32 = 500;
+/// The longest cursor. Ours are far shorter.
+const CURSOR_BYTES_MAX: usize = 1024;
+
+/// A page of a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Page<T> {
+    pub(crate) data: Vec<T>,
+    /// The `cursor` of the next page, or null at the end of the list.
+    #[schema(required)]
+    pub(crate) next_cursor: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// A page from rows that were read with a limit of [`PageLimit::and_one`]. `place` tells where the row after
+    /// which the next page begins stands.
+    pub(crate) fn of<R, P: Serialize>(
+        mut rows: Vec<R>,
+        limit: PageLimit,
+        place: impl FnOnce(&R) -> P,
+        show: impl FnMut(R) -> T,
+    ) -> Self {
+        let limit = usize::try_from(limit.get()).unwrap_or(usize::MAX);
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let last = rows.last().filter(|_| more);
+        let next_cursor = last.map(|row| Cursor::at(&place(row)).0);
+        Self {
+            data: rows.into_iter().map(show).collect(),
+            next_cursor,
+        }
+    }
+
+    /// All rows of a list that is never long.
+    pub(crate) fn whole(data: Vec<T>) -> Self {
+        Self {
+            data,
+            next_cursor: None,
+        }
+    }
+}
+
+/// The query of a list without conditions. A list with conditions has these two members among its own, because
+/// serde cannot flatten a query and refuse unknown members of it.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageQuery {
+    /// How many rows, 1 to 500.
+    #[serde(default)]
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 50)]
+    pub(crate) limit: PageLimit,
+    /// `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    pub(crate) cursor: Option<Cursor>,
+}
+
+/// How many rows a page has: 1 to 500, 50 if it is not said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageLimit(u32);
+
+impl PageLimit {
+    pub(crate) fn get(self) -> u32 {
+        self.0
+    }
+
+    /// One row more than the page has, to learn whether there is a next page.
+    pub(crate) fn and_one(self) -> u32 {
+        self.0 + 1
+    }
+}
+
+impl Default for PageLimit {
+    fn default() -> Self {
+        Self(50)
+    }
+}
+
+impl<'de> Deserialize<'de> for PageLimit {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match u32::deserialize(from) {
+            Ok(limit @ 1..=LIMIT_MAX) => Ok(Self(limit)),
+            _ => Err(D::Error::custom("a limit is a number from 1 to 500")),
+        }
+    }
+}
+
+/// Where a page begins: a place in the list, which callers hand back as they got it.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Cursor(String);
+
+impl Cursor {
+    /// The cursor of a place.
+    pub(crate) fn at(place: &impl Serialize) -> Self {
+        let json = serde_json::to_vec(place).unwrap_or_default();
+        Self(URL_SAFE_NO_PAD.encode(json))
+    }
+
+    /// The place. A text that we never gave out is refused.
+    pub(crate) fn place<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        let refused = || ApiError::invalid("cursor", "This is not a cursor of this list.");
+        if self.0.len() > CURSOR_BYTES_MAX {
+            return Err(refused());
+        }
+        let json = URL_SAFE_NO_PAD.decode(&self.0).map_err(|_| refused())?;
+        serde_json::from_slice(&json).map_err(|_| refused())
+    }
+}
+
+impl fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The place of an optional cursor.
+pub(crate) fn place_of<T: DeserializeOwned>(
+    cursor: Option<&Cursor>,
+) -> Result<Option<T>, ApiError> {
+    cursor.map(Cursor::place).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_back_as_its_place_and_nothing_else_does() {
+        let cursor = Cursor::at(&(7_i64, "name"));
+        assert_eq!(
+            cursor.place::<(i64, String)>().unwrap(),
+            (7, "name".to_owned())
+        );
+        for text in ["", "7", "!!!", "bnVsbA", &"A".repeat(5000)] {
+            let cursor = Cursor(text.to_owned());
+            let error = cursor.place::<(i64, String)>().unwrap_err();
+            assert_eq!(error.param.as_deref(), Some("cursor"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_page_has_a_cursor_only_if_there_is_more() {
+        let limit = PageLimit(2);
+        let page = |rows: Vec<i64>| Page::of(rows, limit, |row| *row, |row| row);
+        assert_eq!(page(vec![1, 2]).next_cursor, None);
+        let more = page(vec![1, 2, 3]);
+        assert_eq!(more.data, [1, 2]);
+        let cursor = Cursor(more.next_cursor.unwrap());
+        assert_eq!(cursor.place::<i64>().unwrap(), 2);
+    }
+}

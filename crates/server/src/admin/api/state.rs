@@ -1,0 +1,74 @@
+//! What the handlers of all resources work on.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::Engine;
+use store::Store;
+
+use crate::admin::access::Access;
+use crate::admin::console::Console;
+use crate::config::Config;
+
+/// Shared by all handlers. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct AdminState(Arc<AdminParts>);
+
+/// The parts of the state.
+#[derive(Debug)]
+pub(crate) struct AdminParts {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) access: Access,
+    /// The configuration that the process was started with.
+    pub(crate) config: Config,
+    ready: Arc<AtomicBool>,
+    console: OnceLock<Console>,
+}
+
+impl AdminState {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        access: Access,
+        config: Config,
+        ready: Arc<AtomicBool>,
+    ) -> Self {
+        Self(Arc::new(AdminParts {
+            engine,
+            access,
+            config,
+            ready,
+            console: OnceLock::new(),
+        }))
+    }
+}
+
+impl AdminParts {
+    pub(crate) fn store(&self) -> &Store {
+        self.engine.store()
+    }
+
+    /// Whether the node is about to stop.
+    pub(crate) fn is_draining(&self) -> bool {
+        !self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Whether calls are admitted.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.is_draining() && self.store().healthy()
+    }
+
+    /// The console. Its policy names the public address, which is not known before both listeners are bound.
+    pub(crate) fn console(&self) -> &Console {
+        self.console
+            .get_or_init(|| Console::new(self.engine.public_url()))
+    }
+}
+
+impl std::ops::Deref for AdminState {
+    type Target = AdminParts;
+
+    fn deref(&self) -> &AdminParts {
+        &self.0
+    }
+}

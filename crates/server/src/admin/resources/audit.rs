@@ -1,0 +1,78 @@
+//! `/admin/v1/audit`: who changed what.
+
+use axum::extract::State;
+use ledger::UnixMs;
+use serde::Deserialize;
+use store::{AuditPlace, AuditQuery};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admin::access::Viewer;
+use crate::admin::api::error::{ApiError, Refused};
+use crate::admin::api::extract::{Json, Query};
+use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
+use crate::admin::api::state::AdminState;
+use crate::operations::views::AuditView;
+
+pub(crate) fn router() -> OpenApiRouter<AdminState> {
+    OpenApiRouter::new().routes(routes!(list_audit))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListQuery {
+    /// The id or the name of who made the change.
+    actor: Option<String>,
+    /// What was done, such as `wallet.create`.
+    action: Option<String>,
+    /// The id of what was changed.
+    target: Option<String>,
+    /// Changes made at or after this, in Unix milliseconds.
+    from: Option<i64>,
+    /// Changes made before this, in Unix milliseconds.
+    to: Option<i64>,
+    /// A part of any text of the row, in either case.
+    q: Option<String>,
+    /// How many rows, 1 to 500.
+    #[serde(default)]
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 50)]
+    limit: PageLimit,
+    /// `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<Cursor>,
+}
+
+/// List administrative changes, newest first.
+#[utoipa::path(
+    get,
+    path = "/audit",
+    tag = "audit",
+    params(ListQuery),
+    responses((status = 200, description = "A page of rows.", body = Page<AuditView>), Refused)
+)]
+async fn list_audit(
+    _viewer: Viewer,
+    State(state): State<AdminState>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<AuditView>>, ApiError> {
+    let limit = query.limit;
+    let rows = state.store().audit(AuditQuery {
+        actor: query.actor,
+        action: query.action,
+        target: query.target,
+        from: query.from.map(UnixMs::new),
+        to: query.to.map(UnixMs::new),
+        text: query.q,
+        before: place_of(query.cursor.as_ref())?.map(AuditPlace),
+        limit: limit.and_one(),
+    });
+    let rows = rows.await?;
+    Ok(Json(Page::of(
+        rows,
+        limit,
+        |row| row.place.0,
+        AuditView::from,
+    )))
+}

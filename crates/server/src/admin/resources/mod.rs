@@ -1,0 +1,4 @@
+//! The resources of the admin listener, one file each.
+
+pub(crate) mod audit;
+pub(crate) mod health;

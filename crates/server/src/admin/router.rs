@@ -1,0 +1,87 @@
+//! Puts the routers of all resources together, and what every request passes through around them.
+
+use std::sync::LazyLock;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use utoipa::OpenApi;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+
+use super::access::authenticate;
+use super::api::answer::complete;
+use super::api::error::{ApiError, ErrorBody};
+use super::api::state::AdminState;
+use super::resources::{audit, health};
+
+/// The head of the API's description.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Tollgate admin API",
+        description = "Everything that the console and the command line can do, for scripts. Amounts are decimal texts of credits with a twin in micro-credits; times are Unix milliseconds.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    components(schemas(ErrorBody)),
+    security(("token" = []), ("session" = [])),
+)]
+struct Description;
+
+/// The resources of `/admin/v1`. Each is one line.
+fn resources() -> OpenApiRouter<AdminState> {
+    OpenApiRouter::new().merge(audit::router())
+}
+
+/// All endpoints of the listener.
+pub(crate) fn router(state: AdminState) -> Router {
+    let (api, _) = api();
+    api.merge(health::router())
+        .route("/openapi.json", get(description))
+        .fallback(async || ApiError::unknown_path())
+        .method_not_allowed_fallback(async || ApiError::method_not_allowed())
+        .layer(from_fn_with_state(state.clone(), authenticate))
+        .layer(from_fn_with_state(state.clone(), console))
+        .layer(from_fn(complete))
+        .with_state(state)
+}
+
+fn api() -> (Router<AdminState>, utoipa::openapi::OpenApi) {
+    let mut description = Description::openapi();
+    let components = description.components.get_or_insert_default();
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);
+    components.add_security_scheme("token", SecurityScheme::Http(bearer.build()));
+    let cookie = ApiKey::Cookie(ApiKeyValue::new("tollgate_admin"));
+    components.add_security_scheme("session", SecurityScheme::ApiKey(cookie));
+    OpenApiRouter::with_openapi(description)
+        .nest("/admin/v1", resources())
+        .split_for_parts()
+}
+
+/// The API's description, which is the same for ever in one program.
+static DESCRIPTION: LazyLock<Bytes> = LazyLock::new(|| {
+    let text = api().1.to_pretty_json().unwrap_or_default();
+    Bytes::from(text + "\n")
+});
+
+async fn description() -> Response {
+    ([(CONTENT_TYPE, "application/json")], DESCRIPTION.clone()).into_response()
+}
+
+/// Serves the page and the files of the console, which need no token.
+async fn console(State(state): State<AdminState>, request: Request, next: Next) -> Response {
+    let reads = matches!(request.method().as_str(), "GET" | "HEAD");
+    let path = request.uri().path();
+    if reads
+        && !path.starts_with("/admin/")
+        && let Some(answer) = state.console().answer(path, request.headers())
+    {
+        return answer.map(Body::from);
+    }
+    next.run(request).await
+}

@@ -1,0 +1,3 @@
+//! Use cases that the command line and the admin API share, and the views that both print.
+
+pub(crate) mod views;

@@ -1,0 +1,69 @@
+//! Who is let in.
+
+use super::{Admin, assert_refused, with_token};
+use crate::harness::{Plot, Request};
+
+#[tokio::test]
+async fn a_path_that_does_not_exist_is_told_only_to_those_with_a_token() {
+    let stage = with_token(Plot::default()).open().await;
+    for path in ["/nothing", "/wallets/x/nothing", "/audit/x"] {
+        let answer = Admin::nobody(&stage).send("GET", path, None).await;
+        assert_refused(&answer, 401, "invalid_admin_token");
+        let answer = Admin::with(&stage, "wrong").send("GET", path, None).await;
+        assert_refused(&answer, 401, "invalid_admin_token");
+        let answer = Admin::of(&stage).send("GET", path, None).await;
+        assert_refused(&answer, 404, "not_found");
+    }
+    let answer = Admin::of(&stage).send("POST", "/audit", None).await;
+    assert_refused(&answer, 405, "method_not_allowed");
+    assert_eq!(answer.header("allow"), Some("GET,HEAD"));
+}
+
+#[tokio::test]
+async fn whoever_guesses_tokens_is_locked_out_even_with_the_right_one() {
+    let stage = with_token(Plot::default()).open().await;
+    for _ in 0..10 {
+        let answer = Admin::with(&stage, "guess")
+            .send("GET", "/audit", None)
+            .await;
+        assert_refused(&answer, 401, "invalid_admin_token");
+    }
+    // A request without any token is no guess, and is locked out all the same.
+    for admin in [Admin::of(&stage), Admin::nobody(&stage)] {
+        let answer = admin.send("GET", "/audit", None).await;
+        assert_refused(&answer, 429, "rate_limit_exceeded");
+        let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=60).contains(&seconds), "{seconds}");
+    }
+    stage.admin_get("/healthz").await.ok();
+}
+
+#[tokio::test]
+async fn answers_tell_browsers_neither_to_keep_nor_to_frame_nor_to_share_them() {
+    let stage = with_token(Plot::default()).open().await;
+    let request = Request::get("/admin/v1/audit").header("origin", "https://evil.example");
+    for answer in [
+        Admin::of(&stage).send_as_is(request.clone()).await.ok(),
+        Admin::nobody(&stage).send_as_is(request).await,
+    ] {
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(answer.header("x-frame-options"), Some("DENY"));
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'"), "{policy}");
+        assert_eq!(answer.header("access-control-allow-origin"), None);
+    }
+}
+
+#[tokio::test]
+async fn the_console_and_the_description_need_no_token() {
+    let stage = with_token(Plot::default()).open().await;
+    let page = stage.admin_get("/").await.ok();
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    let description = stage.admin_get("/openapi.json").await.ok().json();
+    assert_eq!(description["openapi"], "3.1.0");
+    assert!(description["paths"]["/admin/v1/audit"]["get"].is_object());
+}

@@ -1,0 +1,62 @@
+//! `/admin/v1/audit`.
+
+use serde_json::Value;
+
+use super::{Admin, assert_refused, with_token};
+use crate::harness::Plot;
+
+#[tokio::test]
+async fn what_the_command_line_did_is_told_a_page_at_a_time() {
+    let stage = with_token(Plot::default()).open().await;
+    for name in ["one", "two", "three"] {
+        stage.wallet(name, &["--balance", "5"]).await;
+    }
+    let admin = Admin::of(&stage);
+    let first = admin.get("/audit?action=wallet.create&limit=2").await;
+    let names = |page: &Value| -> Vec<String> {
+        let rows = page["data"].as_array().unwrap().iter();
+        rows.map(|row| row["after"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&first), ["three", "two"]);
+    let row = &first["data"][0];
+    assert_eq!(
+        (&row["actor"], &row["actor_role"]),
+        (&"cli".into(), &"owner".into())
+    );
+    assert_eq!(
+        (&row["before"], &row["request_id"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert!(row["target"].as_str().unwrap().starts_with("wal_"));
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let path = format!("/audit?action=wallet.create&limit=2&cursor={cursor}");
+    let second = admin.get(&path).await;
+    assert_eq!(names(&second), ["one"]);
+    assert_eq!(second["next_cursor"], Value::Null);
+    assert_eq!(names(&admin.get("/audit?q=THREE").await), ["three"]);
+}
+
+#[tokio::test]
+async fn a_query_that_cannot_be_obeyed_is_refused() {
+    let stage = with_token(Plot::default()).open().await;
+    for (query, param) in [
+        ("limit=0", "limit"),
+        ("limit=501", "limit"),
+        ("limit=ten", "limit"),
+        ("limit=", "limit"),
+        ("cursor=!", "cursor"),
+        ("cursor=bnVsbA", "cursor"),
+        ("from=yesterday", "from"),
+        ("colour=red", "colour"),
+    ] {
+        let answer = Admin::of(&stage)
+            .send("GET", &format!("/audit?{query}"), None)
+            .await;
+        assert_eq!(
+            assert_refused(&answer, 400, "invalid_request"),
+            param,
+            "{query}"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! A client of the admin API.
+
+use serde_json::Value;
+
+use crate::harness::{Answer, Connection, Plot, Request, Stage};
+
+/// The token of the configuration of [`with_token`].
+pub(crate) const TOKEN: &str = "a-long-admin-token-0123456789abcdef";
+
+/// A stage whose admin API is open to [`TOKEN`].
+pub(crate) fn with_token(plot: Plot) -> Plot {
+    plot.setting("admin", "token = { file = \"admin-token\" }")
+        .file("admin-token", TOKEN)
+}
+
+/// Somebody with a token, or without.
+#[derive(Debug, Clone)]
+pub(crate) struct Admin<'s> {
+    stage: &'s Stage,
+    token: Option<String>,
+}
+
+impl<'s> Admin<'s> {
+    /// With the configured token.
+    pub(crate) fn of(stage: &'s Stage) -> Self {
+        Self::with(stage, TOKEN)
+    }
+
+    /// With this token.
+    pub(crate) fn with(stage: &'s Stage, token: &str) -> Self {
+        Self {
+            stage,
+            token: Some(token.to_owned()),
+        }
+    }
+
+    /// Without a token.
+    pub(crate) fn nobody(stage: &'s Stage) -> Self {
+        Self { stage, token: None }
+    }
+
+    /// Sends a request to a path under `/admin/v1`.
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        let request = Request::new(method, &format!("/admin/v1{path}"));
+        let request = match body {
+            Some(body) => request.json(body),
+            None => request,
+        };
+        self.send_as_is(request).await
+    }
+
+    /// Sends a request, with the token if there is one.
+    pub(crate) async fn send_as_is(&self, request: Request) -> Answer {
+        let request = match &self.token {
+            Some(token) => request.bearer(token),
+            None => request,
+        };
+        let mut connection = Connection::open(self.stage.admin()).await;
+        connection.send(&request).await;
+        connection.answer().await
+    }
+
+    /// The answer to a GET that goes well.
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        self.send("GET", path, None).await.ok().json()
+    }
+
+    /// The answer to a POST that goes well, with any status of success.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Value {
+        let answer = self.send("POST", path, Some(body)).await;
+        assert!(
+            answer.status() < 300,
+            "{}: {}",
+            answer.status(),
+            answer.text()
+        );
+        answer.json()
+    }
+}
+
+/// Checks status, code and envelope of a refusal, and returns its `param`.
+#[track_caller]
+pub(crate) fn assert_refused(answer: &Answer, status: u16, code: &str) -> Value {
+    assert_eq!(
+        answer.status(),
+        status,
+        "{}",
+        String::from_utf8_lossy(&answer.body)
+    );
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let whole = answer.json();
+    let members: Vec<_> = whole.as_object().unwrap().keys().collect();
+    assert_eq!(members, ["error"], "{whole}");
+    let error = &whole["error"];
+    let mut members: Vec<_> = error.as_object().unwrap().keys().collect();
+    members.sort();
+    assert_eq!(
+        members,
+        ["code", "message", "param", "request_id"],
+        "{error}"
+    );
+    assert_eq!(error["code"], code, "{error}");
+    assert!(!error["message"].as_str().unwrap().is_empty());
+    assert_eq!(error["request_id"].as_str(), answer.header("x-request-id"));
+    assert!(answer.header("x-request-id").unwrap().starts_with("req_"));
+    error["param"].clone()
+}

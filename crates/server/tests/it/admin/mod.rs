@@ -1,0 +1,7 @@
+//! The admin API, by its own tokens.
+
+mod access;
+mod audit;
+mod client;
+
+pub(crate) use client::{Admin, assert_refused, with_token};

@@ -23,7 +23,6 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
     img-src 'self' data: blob:; media-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Lists files of a folder as `(path, bytes)`, for [`Assets::new`]. The folder is relative to the crate.
-#[allow(unused_macros, reason = "the pages that use it follow")]
 macro_rules! embedded {
     ($folder:literal: $($path:literal),+ $(,)?) => {
         &[$((
@@ -32,7 +31,6 @@ macro_rules! embedded {
         )),+]
     };
 }
-#[allow(unused_imports, reason = "the pages that use it follow")]
 pub(crate) use embedded;
 
 /// A set of files with one version.
@@ -112,6 +110,11 @@ impl Asset {
             gzip: compressed(&plain).filter(|gzip| gzip.len() < plain.len()),
             plain,
         }
+    }
+
+    /// The content as a text; empty if it is none.
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.plain).unwrap_or_default()
     }
 
     /// The answer to a request with these headers: the content in an encoding that the client accepts, or 304 if the

@@ -35,6 +35,10 @@ pub(crate) struct Limits {
     connections_per_address_max: usize,
     /// Whether to serve paths that only SDKs use.
     pub(crate) sdk_aliases: bool,
+    /// Whether the page for callers is served.
+    pub(crate) page: bool,
+    /// Whether that page lists the models to visitors without a key.
+    pub(crate) page_models: bool,
     /// Origins whose pages may read answers in a browser.
     pub(crate) cors_origins: Vec<String>,
     /// Peers that are exempt from limits per address.
@@ -77,6 +81,8 @@ impl Limits {
             connections_max: limits.connections,
             connections_per_address_max: limits.connections_per_address,
             sdk_aliases: config.server.sdk_aliases,
+            page: config.server.page,
+            page_models: config.server.page_models,
             cors_origins: config.server.cors_origins.clone(),
             trusted_proxies: config.server.trusted_proxies.clone(),
         }

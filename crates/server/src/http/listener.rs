@@ -11,6 +11,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::callers_page::CallersPage;
 use super::connection::{
     Close, CoarseClock, Connection, ConnectionTimers, ListenerState, OpenConnections, OpenStreams,
     ServeThreads, StreamExecutor, WaitLimits,
@@ -58,6 +59,7 @@ impl PublicListener {
             state: Arc::new(ListenerState {
                 engine,
                 cors: Cors::of(&limits.cors_origins),
+                page: limits.page.then(|| CallersPage::new(limits.page_models)),
                 sessions: connections.clone(),
                 limits,
             }),

@@ -5,6 +5,7 @@
 //! for, `request` reads it, a handler in `handlers` calls the engine, and `response` writes the
 //! headers and the body of the answer.
 
+mod callers_page;
 mod connection;
 mod context;
 mod endpoint;

@@ -102,6 +102,7 @@ fn answer(context: RequestContext, output: Output) -> Response<ResponseBody> {
         Output::Document(document) => response::json(context, document),
         Output::Answer(answer) => response::answer(context, answer),
         Output::Media(reply) => response::media(context, reply),
+        Output::File(file) => response::file(context, file),
         Output::WebSocket(upgrade) => {
             let response = response::switching_protocols(&context, &upgrade);
             let connection = Arc::clone(&context.connection);

@@ -22,6 +22,11 @@ settings! {
         /// Whether to serve paths that current SDKs call and the API does not name, such as `/v1/interactions`
         /// and `/v1/messages/count_tokens`.
         pub sdk_aliases: bool = flag("sdk_aliases", true),
+        /// Whether browsers get a page about the gateway at `/`: first steps, errors, and with a key the models, the
+        /// balance and a playground. Other clients get JSON there.
+        pub page: bool = flag("page", true),
+        /// Whether that page lists the models and their prices to visitors without a key too.
+        pub page_models: bool = flag("page_models", false),
         /// Origins of web pages that may read answers in a browser (CORS), such as
         /// `["https://app.example.com"]`, or `["*"]` for all. Such a page contains an API key, which everybody who
         /// opens the page can read.

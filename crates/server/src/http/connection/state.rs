@@ -7,6 +7,7 @@ use tokio_util::task::TaskTracker;
 
 use super::registry::ConnectionSlot;
 use super::timers::ConnectionTimers;
+use crate::http::callers_page::CallersPage;
 use crate::http::framing::RefusedRequests;
 use crate::http::limits::Limits;
 use crate::http::response::Cors;
@@ -18,6 +19,8 @@ pub(crate) struct ListenerState {
     pub(crate) limits: Limits,
     /// The origins whose pages may read answers in a browser, if there are any.
     pub(crate) cors: Option<Cors>,
+    /// The page for callers, unless it is switched off.
+    pub(crate) page: Option<CallersPage>,
     /// Sessions that have taken over their connections. The node waits for them when it stops.
     pub(crate) sessions: TaskTracker,
 }

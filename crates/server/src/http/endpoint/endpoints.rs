@@ -9,6 +9,9 @@ use store::MediaName;
 /// Content tasks are created, listed, shown and deleted under one path.
 pub(super) const CONTENT_TASKS: &str = "/v1/contents/generations/tasks";
 
+/// The files of the callers' page are served below this path and their version.
+pub(crate) const PAGE_FILES: &str = "/page";
+
 /// An endpoint, with the parameters of its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Endpoint {
@@ -53,6 +56,12 @@ pub(crate) enum Endpoint {
     ContentTasks,
     /// `DELETE /v1/contents/generations/tasks/{id}`
     TaskDeletion(String),
+    /// `GET /`: the page for callers. It needs no API key.
+    Page,
+    /// A file of the page, by its path below the version. It needs no API key.
+    PageFile(String),
+    /// `GET /openapi.json`. It needs no API key.
+    OpenApi,
     /// A path or method that is not served.
     Unknown,
 }
@@ -122,6 +131,9 @@ impl Endpoint {
             Self::WebSocket(WebSocketPath::Transcript) => "/v1/stt (socket)",
             Self::Media(MediaPath::Inline, _) => "/media/{id}",
             Self::Media(MediaPath::Download, _) => "/v1beta/files/{id}:download",
+            Self::Page => "/",
+            Self::PageFile(_) => "/page/{file}",
+            Self::OpenApi => "/openapi.json",
             Self::Unknown => "unknown",
         }
     }

@@ -12,7 +12,7 @@ use protocol::video::video_a::Operation;
 use protocol::{Dialect, Family};
 use store::{MediaId, MediaName, MediaType};
 
-use super::endpoints::{CONTENT_TASKS, Endpoint, MediaPath, WebSocketPath};
+use super::endpoints::{CONTENT_TASKS, Endpoint, MediaPath, PAGE_FILES, WebSocketPath};
 use crate::http::percent::percent_decoded;
 
 /// The endpoint that a request line names.
@@ -86,10 +86,18 @@ fn of_get(path: &str) -> Endpoint {
         "/v1/tts" => Endpoint::WebSocket(WebSocketPath::Speech),
         "/v1/stt" => Endpoint::WebSocket(WebSocketPath::Transcript),
         CONTENT_TASKS => Endpoint::ContentTasks,
-        _ => named_voice(path)
+        "/" => Endpoint::Page,
+        "/openapi.json" => Endpoint::OpenApi,
+        _ => page_file(path)
+            .or_else(|| named_voice(path))
             .or_else(|| task(path))
             .unwrap_or_else(|| named_model(path)),
     }
+}
+
+fn page_file(path: &str) -> Option<Endpoint> {
+    let file = path.strip_prefix(PAGE_FILES)?.strip_prefix('/')?;
+    Some(Endpoint::PageFile(file.to_owned()))
 }
 
 /// `/v1/tasks/{id}`, and the paths that the protocols' own clients poll.

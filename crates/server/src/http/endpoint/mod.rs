@@ -5,5 +5,5 @@ mod find;
 #[cfg(test)]
 mod tests;
 
-pub(super) use endpoints::{Endpoint, MediaPath, WebSocketPath};
+pub(super) use endpoints::{Endpoint, MediaPath, PAGE_FILES, WebSocketPath};
 pub(super) use find::Target;

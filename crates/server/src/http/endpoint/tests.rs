@@ -315,7 +315,18 @@ fn paths_name_their_endpoint_and_family() {
         ),
         ("GET", "/v1/nothing", Endpoint::Unknown, Family::OpenAi),
         ("GET", "/v1beta/nothing", Endpoint::Unknown, Family::Google),
-        ("GET", "/", Endpoint::Unknown, Family::OpenAi),
+        ("GET", "/", Endpoint::Page, Family::OpenAi),
+        ("HEAD", "/", Endpoint::Page, Family::OpenAi),
+        ("POST", "/", Endpoint::Unknown, Family::OpenAi),
+        (
+            "GET",
+            "/page/0123/app.js",
+            Endpoint::PageFile("0123/app.js".to_owned()),
+            Family::OpenAi,
+        ),
+        ("GET", "/page", Endpoint::Unknown, Family::OpenAi),
+        ("GET", "/pages", Endpoint::Unknown, Family::OpenAi),
+        ("GET", "/openapi.json", Endpoint::OpenApi, Family::OpenAi),
     ];
     for (method, path, endpoint, family) in table {
         let method = Method::from_bytes(method.as_bytes()).unwrap();

@@ -3,9 +3,10 @@
 use std::sync::LazyLock;
 
 use engine::{Catalog, Model, clock};
-use protocol::Thinking;
+use protocol::{Failure, Thinking};
 use serde::Serialize;
 
+use crate::http::endpoint::Endpoint;
 use crate::model_facts::{ModelFacts, generation_methods};
 
 #[derive(Serialize)]
@@ -45,30 +46,27 @@ struct GoogleEntry<'a> {
     thinking: Option<bool>,
 }
 
-/// `GET /v1/models`
-pub(super) fn list(catalog: &Catalog, aliases: bool) -> Vec<u8> {
-    let data = catalog.list().map(|model| entry(model, aliases)).collect();
-    to_json(&List {
-        object: "list",
-        data,
+/// The catalog or one model of it, in the format of the endpoint. `aliases` says whether the paths are served that only
+/// SDKs use.
+pub(super) fn show(
+    catalog: &Catalog,
+    endpoint: &Endpoint,
+    aliases: bool,
+) -> Result<Vec<u8>, Failure> {
+    Ok(match endpoint {
+        Endpoint::Models => to_json(&List {
+            object: "list",
+            data: catalog.list().map(|model| entry(model, aliases)).collect(),
+        }),
+        Endpoint::Model(id) => to_json(&entry(catalog.find(id)?, aliases)),
+        Endpoint::GoogleModels => {
+            let models = catalog.list();
+            let models = models.map(|model| google_entry(model, aliases)).collect();
+            to_json(&GoogleList { models })
+        }
+        Endpoint::GoogleModel(id) => to_json(&google_entry(catalog.find(id)?, aliases)),
+        _ => return Err(Failure::internal()),
     })
-}
-
-/// `GET /v1/models/{id}`
-pub(super) fn one(model: &Model, aliases: bool) -> Vec<u8> {
-    to_json(&entry(model, aliases))
-}
-
-/// `GET /v1beta/models`
-pub(super) fn google_list(catalog: &Catalog, aliases: bool) -> Vec<u8> {
-    let models = catalog.list();
-    let models = models.map(|model| google_entry(model, aliases)).collect();
-    to_json(&GoogleList { models })
-}
-
-/// `GET /v1beta/models/{id}`
-pub(super) fn google_one(model: &Model, aliases: bool) -> Vec<u8> {
-    to_json(&google_entry(model, aliases))
 }
 
 fn entry(model: &Model, aliases: bool) -> Entry<'_> {

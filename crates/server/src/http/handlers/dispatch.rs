@@ -7,7 +7,7 @@ use ledger::Balance;
 use protocol::{Dialect, Failure};
 
 use super::output::Output;
-use super::{catalog, embeddings, images, media, tasks, text, voice, websocket};
+use super::{catalog, embeddings, images, media, page, tasks, text, voice, websocket};
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{Endpoint, Target};
 use crate::http::request::{credentials, headers};
@@ -35,6 +35,10 @@ pub(crate) async fn dispatch(
         let reply = Box::pin(media::serve(engine, address, name, path, head)).await?;
         return Ok(Output::Media(reply));
     }
+    if let Endpoint::Page | Endpoint::PageFile(_) | Endpoint::OpenApi = &target.endpoint {
+        let file = page::find(context, &target.endpoint, &head.headers);
+        return Ok(Output::File(file.ok_or_else(not_served)?));
+    }
     let secret = credentials::find(target.family, &head.headers, &head.uri)
         .map_err(|_| Failure::invalid_api_key())?;
     let caller = engine
@@ -42,24 +46,12 @@ pub(crate) async fn dispatch(
         .await?;
     let caller = context.caller.get_or_init(|| caller);
     match target.endpoint {
-        Endpoint::Models => {
-            let list = catalog::list(&engine.catalog(), limits.sdk_aliases);
-            Ok(Output::Document(list))
-        }
-        Endpoint::GoogleModels => {
-            let list = catalog::google_list(&engine.catalog(), limits.sdk_aliases);
-            Ok(Output::Document(list))
-        }
-        Endpoint::Model(id) => {
-            let model = engine.catalog().find(&id).cloned()?;
-            Ok(Output::Document(catalog::one(&model, limits.sdk_aliases)))
-        }
-        Endpoint::GoogleModel(id) => {
-            let model = engine.catalog().find(&id).cloned()?;
-            Ok(Output::Document(catalog::google_one(
-                &model,
-                limits.sdk_aliases,
-            )))
+        listing @ (Endpoint::Models
+        | Endpoint::Model(_)
+        | Endpoint::GoogleModels
+        | Endpoint::GoogleModel(_)) => {
+            let shown = catalog::show(&engine.catalog(), &listing, limits.sdk_aliases)?;
+            Ok(Output::Document(shown))
         }
         Endpoint::Balance => Ok(Box::pin(balance(engine, caller)).await?),
         Endpoint::Text(Dialect::Interactions) => {
@@ -116,7 +108,11 @@ pub(crate) async fn dispatch(
             engine.delete_task(&caller.key, &id).await?;
             Ok(Output::Document(b"{}".to_vec()))
         }
-        Endpoint::Media(..) | Endpoint::Unknown => Err(not_served().into()),
+        Endpoint::Media(..)
+        | Endpoint::Page
+        | Endpoint::PageFile(_)
+        | Endpoint::OpenApi
+        | Endpoint::Unknown => Err(not_served().into()),
     }
 }
 

@@ -7,6 +7,7 @@ mod embeddings;
 mod images;
 mod media;
 mod output;
+mod page;
 mod range;
 mod tasks;
 mod text;

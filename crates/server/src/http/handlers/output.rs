@@ -11,4 +11,6 @@ pub(crate) enum Output {
     Answer(engine::Answer),
     WebSocket(Box<WebSocketUpgrade>),
     Media(MediaReply),
+    /// A page or one of its files.
+    File(http::Response<bytes::Bytes>),
 }

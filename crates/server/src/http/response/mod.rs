@@ -9,6 +9,6 @@ mod write;
 pub(super) use body::ResponseBody;
 pub(super) use cors::{Cors, Grant};
 pub(super) use write::{
-    answer, failed_call, failure, failure_and_close, finish, json, media, no_content,
+    answer, failed_call, failure, failure_and_close, file, finish, json, media, no_content,
     switching_protocols,
 };

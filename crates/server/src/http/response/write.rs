@@ -1,10 +1,11 @@
 //! Builds the response to each kind of result. `headers.rs` writes the headers.
 
+use bytes::Bytes;
 use engine::{Answer, AnswerBody, FailedCall};
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Body as _;
-use protocol::Failure;
+use protocol::{ByteQueue, Failure};
 
 use super::body::{ResponseBody, whole};
 use super::cors::Grant;
@@ -37,6 +38,18 @@ pub(crate) fn media(context: RequestContext, reply: MediaReply) -> Response<Resp
             response
         }
     }
+}
+
+/// A file for browsers, with its own headers.
+pub(crate) fn file(context: RequestContext, file: Response<Bytes>) -> Response<ResponseBody> {
+    let (head, bytes) = file.into_parts();
+    let mut body = ByteQueue::new();
+    body.push(bytes);
+    let mut response = build(context, head.status, JSON, AnswerBody::Whole(body));
+    // A file that the client has already is described by no type.
+    response.headers_mut().remove(CONTENT_TYPE);
+    response.headers_mut().extend(head.headers);
+    response
 }
 
 /// A JSON document that we wrote.

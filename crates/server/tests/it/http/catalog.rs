@@ -349,7 +349,7 @@ async fn an_unknown_path_is_a_404_in_the_envelope_of_its_family() {
         body["error"]["code"].clone()
     };
     let table: &[(&str, &str, ReadCode<'_>)] = &[
-        ("GET", "/", &openai),
+        ("POST", "/", &openai),
         ("GET", "/v1/chat/completions", &openai),
         ("GET", "/v1/nothing", &openai),
         ("GET", "/v1/chat/completions/chatcmpl_1", &openai),

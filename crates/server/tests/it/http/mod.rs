@@ -7,4 +7,5 @@ mod cors;
 mod framing;
 mod http2;
 mod limits;
+mod page;
 mod plain_http;

@@ -1,0 +1,34 @@
+//! What the public listener shows without a key: the page for callers, its files, the description of the API.
+
+use bytes::Bytes;
+use http::{HeaderMap, Response};
+
+use crate::assets::Lifetime;
+use crate::http::callers_page::{self, asks_for_html};
+use crate::http::context::RequestContext;
+use crate::http::endpoint::Endpoint;
+
+/// The file of an endpoint, as the client wants it. `None` if there is none, or the page is switched off.
+pub(super) fn find(
+    context: &RequestContext,
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+) -> Option<Response<Bytes>> {
+    let page = context.connection.listener.page.as_ref();
+    match endpoint {
+        Endpoint::Page => {
+            let page = page?;
+            let shown = if asks_for_html(headers) {
+                page.html(context.engine())
+            } else {
+                page.json()
+            };
+            Some(shown.answer(headers, Lifetime::Checked))
+        }
+        Endpoint::PageFile(path) => {
+            let file = page.and_then(|_| callers_page::file(path))?;
+            Some(file.answer(headers, Lifetime::Forever))
+        }
+        _ => None,
+    }
+}

@@ -12,6 +12,7 @@ use protocol::{Dialect, Failure, Kind, Profile};
 use store::{PriceVersion, Store, StoreError};
 use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
 
+use crate::billing::route_cost::RouteCost;
 use crate::failures::retry_after_s;
 
 /// A model as configured.
@@ -41,6 +42,8 @@ pub struct RouteSpec {
     pub weight: u32,
     /// Overrides the dialect in which the channel is called.
     pub dialect: Option<Dialect>,
+    /// What the upstream charges us. Unknown if absent.
+    pub cost: Option<PriceCard>,
 }
 
 /// A model that can be called.
@@ -67,6 +70,8 @@ pub struct Route {
     pub priority: u32,
     pub weight: u32,
     pub dialect: Option<Dialect>,
+    /// What the upstream charges us. Unknown if absent.
+    pub cost: Option<Arc<RouteCost>>,
 }
 
 /// Why a catalog could not be built.
@@ -78,7 +83,7 @@ pub enum CatalogError {
     Store(#[from] StoreError),
     #[error("model {model} has a route to the unknown channel {channel}")]
     UnknownChannel { model: String, channel: String },
-    #[error("the price card of {0} cannot be written down: {1}")]
+    #[error("a price or cost card of {0} cannot be written down: {1}")]
     Price(String, serde_json::Error),
 }
 
@@ -123,29 +128,12 @@ impl Catalog {
     }
 
     async fn model_of(&self, spec: ModelSpec, store: &Store) -> Result<Model, CatalogError> {
-        let card = serde_json::to_string(&spec.price)
-            .map_err(|error| CatalogError::Price(spec.id.clone(), error))?;
+        let card = write_card(&spec.id, &spec.price)?;
         let price_version = store.price_version(&spec.id, &card).await?;
-        let routes = spec
-            .routes
-            .into_iter()
-            .map(|route| {
-                let channel = self.channels.get(&route.channel).ok_or_else(|| {
-                    CatalogError::UnknownChannel {
-                        model: spec.id.clone(),
-                        channel: route.channel.clone(),
-                    }
-                })?;
-                Ok(Arc::new(Route {
-                    channel: channel.clone(),
-                    channel_name: channel.name().into(),
-                    model: route.model.into(),
-                    priority: route.priority,
-                    weight: route.weight,
-                    dialect: route.dialect,
-                }))
-            })
-            .collect::<Result<Vec<Arc<Route>>, CatalogError>>()?;
+        let mut routes = Vec::with_capacity(spec.routes.len());
+        for route in spec.routes {
+            routes.push(Arc::new(self.route_of(&spec.id, route, store).await?));
+        }
         Ok(Model {
             id: spec.id.into(),
             kind: spec.kind,
@@ -157,6 +145,38 @@ impl Catalog {
                 .iter()
                 .all(|route| route.channel.keeps_output_limit()),
             routes,
+        })
+    }
+
+    async fn route_of(
+        &self,
+        model: &str,
+        route: RouteSpec,
+        store: &Store,
+    ) -> Result<Route, CatalogError> {
+        let channel =
+            self.channels
+                .get(&route.channel)
+                .ok_or_else(|| CatalogError::UnknownChannel {
+                    model: model.to_owned(),
+                    channel: route.channel.clone(),
+                })?;
+        let cost = match route.cost {
+            Some(card) => {
+                let written = write_card(model, &card)?;
+                let version = store.cost_version(model, &route.channel, &written).await?;
+                Some(Arc::new(RouteCost { card, version }))
+            }
+            None => None,
+        };
+        Ok(Route {
+            channel: channel.clone(),
+            channel_name: channel.name().into(),
+            model: route.model.into(),
+            priority: route.priority,
+            weight: route.weight,
+            dialect: route.dialect,
+            cost,
         })
     }
 
@@ -191,6 +211,11 @@ impl Catalog {
     pub fn channels(&self) -> impl Iterator<Item = &Channel> {
         self.channels.values()
     }
+}
+
+/// A price or cost card as it is stored.
+fn write_card(model: &str, card: &PriceCard) -> Result<String, CatalogError> {
+    serde_json::to_string(card).map_err(|error| CatalogError::Price(model.to_owned(), error))
 }
 
 impl Model {

@@ -26,6 +26,7 @@ mod speech;
 mod task;
 mod text;
 
+pub use billing::route_cost::RouteCost;
 pub use call::answer::{Answer, AnswerBody};
 pub use call::arrival::Arrival;
 pub use call::failed_call::FailedCall;

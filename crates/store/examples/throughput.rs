@@ -289,6 +289,7 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
         price_version: price,
         basis,
         tokens: Some(1_200),
+        cost: None,
     };
     store.close(Close {
         if_lost: IfLost::Charge,

@@ -14,11 +14,12 @@ use crate::chain::WalletHead;
 use crate::clock;
 use crate::error::{AdmitError, OpenError, StoreError};
 use crate::queue::command::Admitted;
-use crate::queue::command::{Change, Command, Credit, KeyEdit, Reply, WalletChange};
+use crate::queue::command::{Change, Command, CostedRoute, Credit, KeyEdit, Reply, WalletChange};
 use crate::queue::durable::Durable;
 use crate::records::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::records::audit::{Actor, AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close, Extend, SessionStep};
+use crate::records::cost::{CostRow, CostVersion};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, HoldId, KeyId, PriceVersion, WalletId};
 use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
@@ -161,6 +162,26 @@ impl Store {
         let version = version.await?;
         self.counters().settled.name(version, model);
         Ok(version)
+    }
+
+    /// The version of a route's cost card. Stored if it is new, and kept forever.
+    pub async fn cost_version(
+        &self,
+        model: &str,
+        channel: &str,
+        card_json: &str,
+    ) -> Result<CostVersion, StoreError> {
+        let route = CostedRoute {
+            model: model.to_owned(),
+            channel: channel.to_owned(),
+            card: card_json.to_owned(),
+        };
+        let version = self.change(|reply| Change::CostVersion {
+            route,
+            now: clock::now(),
+            reply,
+        });
+        version.await
     }
 }
 
@@ -396,6 +417,11 @@ impl Store {
     /// Every price card, oldest first.
     pub async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
         on!(self, backend => backend.prices().await)
+    }
+
+    /// Every cost card, oldest first.
+    pub async fn costs(&self) -> Result<Vec<CostRow>, StoreError> {
+        on!(self, backend => backend.costs().await)
     }
 
     /// Adds a row to the journal. Never waits: a row that does not fit into the queue is dropped and counted.

@@ -3,4 +3,5 @@
 pub(crate) mod estimate;
 pub(crate) mod metering;
 mod picture_tier;
+pub(crate) mod route_cost;
 pub(crate) mod usage_limits;

@@ -10,17 +10,18 @@ use std::time::Duration;
 use ledger::{Meter, Micro, Rates, Reservation};
 use protocol::native::Seen;
 use protocol::{Failure, ToolCalls};
-use store::{Admit, Basis, Close, Durable, End, HoldId, IfLost, KeyHead, MeterText};
+use store::{Admit, Basis, Close, Cost, Durable, End, HoldId, IfLost, KeyHead, MeterText};
 
 use tokio::runtime::Handle;
 
 use crate::billing::estimate::Estimate;
 use crate::billing::metering::Metering;
+use crate::billing::route_cost::RouteCost;
 use crate::billing::usage_limits::UsageLimits;
 use crate::call::failed_call::{FailedCall, unpriceable};
 use crate::call::progress::Progress;
-use crate::call::record::{ClientOutcome, Record};
-use crate::catalog::Model;
+use crate::call::record::{ClientOutcome, Record, Settlement};
+use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
 use crate::failures::try_again_soon;
@@ -50,8 +51,10 @@ pub(crate) struct Admission {
     /// Calls of built-in tools that the hold covers.
     reserved_tools: ToolCalls,
     progress: Arc<Progress>,
+    /// What the route that is tried, or has answered, costs us.
+    route_cost: Option<Arc<RouteCost>>,
     /// What the call was charged, set when the ledger has been told.
-    charged: Option<(Micro, MeterText)>,
+    charged: Option<Settlement>,
     /// `None` once the call is closed and journaled.
     record: Option<Box<Record>>,
 }
@@ -110,6 +113,7 @@ impl Admission {
                     output_bound: estimate.output_bound,
                     reserved_tools: estimate.tools,
                     progress,
+                    route_cost: None,
                     charged: None,
                     record: Some(record),
                 }))
@@ -163,6 +167,17 @@ impl Admission {
         } else {
             ClientOutcome::done()
         }
+    }
+
+    /// A route is being tried.
+    pub(crate) fn start_attempt(&mut self, route: &Route) {
+        self.route_cost.clone_from(&route.cost);
+        self.note(|record| record.start_attempt(route));
+    }
+
+    /// What this usage costs us on the route that answered, if that is known.
+    fn cost(&self, meter: &Meter) -> Option<Box<Cost>> {
+        self.route_cost.as_ref().and_then(|cost| cost.of(meter))
     }
 
     /// Adds something to the journal row.
@@ -256,7 +271,12 @@ impl Admission {
             metrics.unpriced_tool(&self.model.id, tool, calls);
         }
         let tokens = meter.input_total().saturating_add(meter.output_total());
-        let meter = MeterText::from(&meter);
+        let cost = self.cost(&meter);
+        let settlement = Settlement {
+            charge,
+            meter: MeterText::from(&meter),
+            cost: cost.as_deref().map(|cost| cost.amount),
+        };
         // An answer that waits for its hold is withheld if the hold is lost.
         let if_lost = if self.answers_before_commit() || self.durable.is_done() {
             IfLost::Charge
@@ -268,14 +288,15 @@ impl Admission {
             hold: self.hold,
             end: End::Settled {
                 charge,
-                meter: meter.clone(),
+                meter: settlement.meter.clone(),
                 price_version: self.model.price_version,
                 basis,
                 tokens: Some(tokens),
+                cost,
             },
             now: clock::now(),
         });
-        self.charged = Some((charge, meter));
+        self.charged = Some(settlement);
     }
 
     fn close_released(&mut self, outcome: &ClientOutcome) {
@@ -295,15 +316,14 @@ impl Admission {
         if is_certain || Handle::try_current().is_err() {
             return self.journal(&outcome);
         }
-        let (Some(record), Some((charge, meter))) = (self.record.take(), self.charged.take())
-        else {
+        let (Some(record), Some(settlement)) = (self.record.take(), self.charged.take()) else {
             return;
         };
         let (engine, durable) = (Arc::clone(self.engine()), self.durable.clone());
         let tasks = engine.tasks.clone();
         tasks.spawn(async move {
             let row = match durable.wait().await {
-                Ok(()) => record.settled(&outcome, charge, meter),
+                Ok(()) => record.settled(&outcome, settlement),
                 Err(_lost) => record.released(&outcome),
             };
             engine.journal(row);
@@ -316,7 +336,7 @@ impl Admission {
             return;
         };
         let row = match self.charged.take() {
-            Some((charge, meter)) => record.settled(outcome, charge, meter),
+            Some(settlement) => record.settled(outcome, settlement),
             None => record.released(outcome),
         };
         self.engine().journal(row);

@@ -48,6 +48,15 @@ impl ClientOutcome {
     }
 }
 
+/// What a call was charged, and for what.
+#[derive(Debug)]
+pub(crate) struct Settlement {
+    pub(crate) charge: Micro,
+    pub(crate) meter: MeterText,
+    /// What the call cost us, if that is known.
+    pub(crate) cost: Option<Micro>,
+}
+
 /// The journal row of one call, while it is being collected.
 #[derive(Debug)]
 pub(crate) struct Record {
@@ -181,14 +190,10 @@ impl Record {
     }
 
     /// The hold was settled.
-    pub(crate) fn settled(
-        mut self,
-        outcome: &ClientOutcome,
-        charge: Micro,
-        meter: MeterText,
-    ) -> JournalRow {
-        self.row.charge = charge;
-        self.row.meter = Some(meter);
+    pub(crate) fn settled(mut self, outcome: &ClientOutcome, settlement: Settlement) -> JournalRow {
+        self.row.charge = settlement.charge;
+        self.row.meter = Some(settlement.meter);
+        self.row.cost = settlement.cost;
         self.ended(outcome, Some("settled"))
     }
 

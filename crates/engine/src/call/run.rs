@@ -130,7 +130,7 @@ impl<K: CallKind> Call<K> {
     /// which no other route may repeat.
     async fn answer(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
         while let Some(route) = self.plan.next(&self.progress) {
-            admission.note(|record| record.start_attempt(&route));
+            admission.start_attempt(&route);
             let failed = if self.kind.is_streamed() {
                 match self.try_stream(&route, &mut admission).await {
                     Ok(received) => return self.deliver_stream(received, admission).await,

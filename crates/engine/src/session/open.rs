@@ -175,7 +175,7 @@ async fn open(
     mut admission: Box<Admission>,
 ) -> Result<Box<OpenSession>, Failure> {
     while let Some(route) = plan.next(progress) {
-        admission.note(|record| record.start_attempt(&route));
+        admission.start_attempt(&route);
         match handshake(engine, &call, &model, &route).await {
             Ok(upstream) => {
                 admission.note(Record::upstream_answered);

@@ -1,9 +1,12 @@
 //! What a task is held for, and what its end costs.
 
+use std::sync::Arc;
+
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::video::{Bound, Outcome, Used};
 use store::{Basis, End, TaskRow};
 
+use crate::billing::route_cost::RouteCost;
 use crate::billing::usage_limits::{TOOL_CALLS_MAX, UsageLimits};
 use crate::engine::Engine;
 
@@ -47,7 +50,12 @@ enum Cost {
 }
 
 /// How the hold of an ended task is closed.
-pub(super) fn end_of(card: &PriceCard, row: &TaskRow, outcome: &Outcome) -> End {
+pub(super) fn end_of(
+    card: &PriceCard,
+    route_cost: Option<&RouteCost>,
+    row: &TaskRow,
+    outcome: &Outcome,
+) -> End {
     match cost_of(card, &row.bound, outcome) {
         Cost::Nothing => End::Released,
         Cost::Charge(charge, meter, basis) => End::Settled {
@@ -56,6 +64,7 @@ pub(super) fn end_of(card: &PriceCard, row: &TaskRow, outcome: &Outcome) -> End 
             price_version: row.price_version,
             basis,
             tokens: None,
+            cost: route_cost.and_then(|cost| cost.of(&meter)),
         },
         Cost::Unpriceable => End::Abandoned,
     }
@@ -203,6 +212,16 @@ impl Engine {
             .into_iter()
             .find(|price| price.version == row.price_version.number())?;
         serde_json::from_str(&version.card).ok()
+    }
+
+    /// The cost card of the route that a task runs on, as it is configured now. `None` if the cost is unknown.
+    pub(super) fn cost_card_of(&self, row: &TaskRow) -> Option<Arc<RouteCost>> {
+        let upstream = row.upstream.as_ref()?;
+        let catalog = self.catalog();
+        let route = catalog.get(&row.model)?.routes.iter().find(|route| {
+            *route.channel.name() == *upstream.channel && *route.model == *upstream.model
+        })?;
+        route.cost.clone()
     }
 
     /// Counts a settlement in the metrics. The store counts its charge.

@@ -94,7 +94,8 @@ impl Engine {
     pub(super) async fn end_as_reported(&self, row: &TaskRow, outcome: Outcome) {
         match self.card_of(row).await {
             Some(card) => {
-                let end = billing::end_of(&card, row, &outcome);
+                let cost = self.cost_card_of(row);
+                let end = billing::end_of(&card, cost.as_deref(), row, &outcome);
                 self.end(row, outcome, end).await;
             }
             // The price card is in the store, which does not answer now.

@@ -139,7 +139,7 @@ impl PriceKey {
     }
 
     /// The class whose price applies to a special token class without its own price.
-    pub(crate) const fn fallback(self) -> Option<Self> {
+    pub const fn fallback(self) -> Option<Self> {
         match self {
             Self::CachedInput | Self::CacheWrite | Self::ImageInput | Self::AudioInput => {
                 Some(Self::Input)

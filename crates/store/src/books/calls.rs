@@ -21,7 +21,7 @@ pub(crate) enum Closed {
     /// The hold was closed before, or was never durable.
     Late,
     /// The stored amounts do not contain the hold. Nothing has changed.
-    Unbookable(Close),
+    Unbookable(Box<Close>),
 }
 
 impl Books {
@@ -58,6 +58,7 @@ impl Books {
             key: admit.key,
             held: admit.ask,
             booked: Micro::ZERO,
+            cost_booked: Micro::ZERO,
             request_id: admit.request_id,
             opened_at: admit.now,
             row: HoldRow::None,
@@ -87,6 +88,7 @@ impl Books {
         let hold = OpenHold {
             held: ask,
             booked: Micro::ZERO,
+            cost_booked: Micro::ZERO,
             row: HoldRow::Lost,
             ..hold.clone()
         };
@@ -148,6 +150,7 @@ impl Books {
         let hold = self.holds.get(&id)?;
         let (key, ask, before, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
         let (opened_at, request_id) = (hold.opened_at, hold.request_id);
+        let mut cost_booked = hold.cost_booked;
         let rates_at = self.rate_clock.at(stepping.now);
         let debt_limit = self.debt_limit;
         let mut rows = self.rows_of(key)?;
@@ -171,9 +174,13 @@ impl Books {
                 key_id: key,
                 held: ask.hold,
                 booked: before,
+                cost_booked,
                 opened_at,
                 request_id,
             };
+            if let Some(cost) = &stepping.cost {
+                cost_booked = cost_booked.max(cost.amount);
+            }
             rows.post(Posting {
                 wallet,
                 seq: 0,
@@ -193,6 +200,7 @@ impl Books {
         self.set_held(id, ask);
         if let Some(hold) = self.holds.get_mut(&id) {
             hold.booked = booked;
+            hold.cost_booked = cost_booked;
         }
         Some(Ok(booked.checked_add(stepped.hold).unwrap_or(Micro::MAX)))
     }
@@ -219,11 +227,11 @@ impl Books {
         let (key, ask, before) = (hold.key, hold.held, hold.booked);
         let rates_at = self.rate_clock.at(closing.now);
         let Some(mut rows) = self.rows_of(key) else {
-            return Closed::Unbookable(closing);
+            return Closed::Unbookable(Box::new(closing));
         };
         let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
         let Ok(booking) = book(wallet, key, &ask, before, &closing.end, rates_at) else {
-            return Closed::Unbookable(closing);
+            return Closed::Unbookable(Box::new(closing));
         };
         rows.touch();
         let Some(hold) = rows.holds.remove(&closing.hold) else {

@@ -6,9 +6,11 @@
 use ledger::{Delta, Micro, UnixMs};
 
 use super::rows::{BookWallet, OpenHold};
+use crate::chain::Named;
 use crate::records::balance_point::{BalancePoint, Balances, keeps_point};
 use crate::records::call::{Basis, Close, End, SessionStep};
 use crate::records::columns::EntryColumns;
+use crate::records::cost::Cost;
 use crate::records::entries::EntryKind;
 use crate::records::ids::{HoldId, KeyId, PriceVersion, RequestId};
 use crate::records::meter::TokenCounts;
@@ -110,8 +112,12 @@ impl BookWallet {
         self.charged = Micro::new(self.charged.get().saturating_add(posting.charge.get()));
         self.entries = self.entries.saturating_add(1);
         posting.seq = self.entries;
-        let card = posting.price_version().map(PriceVersion::digest);
-        self.head = self.head.after(&posting.columns(), posting.key(), card);
+        let named = Named {
+            key: posting.key(),
+            card: posting.price_version().map(PriceVersion::digest),
+            cost_card: posting.cost().map(|cost| cost.version.digest()),
+        };
+        self.head = self.head.after(&posting.columns(), named);
         pending.postings.push(posting);
     }
 }
@@ -167,6 +173,7 @@ pub(crate) struct SteppedHold {
     pub(crate) key_id: KeyId,
     pub(crate) held: Micro,
     pub(crate) booked: Micro,
+    pub(crate) cost_booked: Micro,
     pub(crate) opened_at: UnixMs,
     pub(crate) request_id: RequestId,
 }
@@ -204,6 +211,18 @@ impl Posting {
             Source::Part { stepping, .. } => Some(&stepping.price_version),
             Source::Close { closing, .. } => match &closing.end {
                 End::Settled { price_version, .. } => Some(price_version),
+                End::Released | End::Abandoned => None,
+            },
+            Source::Manual { .. } => None,
+        }
+    }
+
+    /// What its call or session cost us, if that is known.
+    fn cost(&self) -> Option<&Cost> {
+        match &self.source {
+            Source::Part { stepping, .. } => stepping.cost.as_deref(),
+            Source::Close { closing, .. } => match &closing.end {
+                End::Settled { cost, .. } => cost.as_deref(),
                 End::Released | End::Abandoned => None,
             },
             Source::Manual { .. } => None,
@@ -260,6 +279,7 @@ impl Posting {
                 columns.meter = Some(stepping.meter.as_str());
                 columns.price_version = Some(stepping.price_version.get());
                 columns.basis = Some(Basis::Counted.as_str());
+                columns.set_cost(self.cost(), call.cost_booked);
             }
             Source::Close { closing, hold, key } => {
                 columns.at = closing.now.get();
@@ -280,6 +300,7 @@ impl Posting {
                     columns.price_version = Some(price_version.get());
                     columns.basis = Some(basis.as_str());
                 }
+                columns.set_cost(self.cost(), hold.cost_booked);
             }
         }
         columns

@@ -42,6 +42,8 @@ pub(crate) struct OpenHold {
     pub(crate) held: Reservation,
     /// What the steps of a session have charged so far.
     pub(crate) booked: Micro,
+    /// What these steps cost us, as far as it is known.
+    pub(crate) cost_booked: Micro,
     pub(crate) request_id: RequestId,
     pub(crate) opened_at: UnixMs,
     pub(crate) row: HoldRow,

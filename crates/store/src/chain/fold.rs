@@ -2,17 +2,19 @@
 
 use std::collections::HashMap;
 
-use super::head::Head;
+use super::head::{Head, Named};
 use crate::records::columns::EntryColumns;
+use crate::records::cost::CostVersion;
 use crate::records::ids::{KeyId, PriceVersion, WalletId};
 
-/// Chains that are being computed. Wallets, keys and price versions are added first, then the entries, in the
+/// Chains that are being computed. Wallets, keys, price and cost versions are added first, then the entries, in the
 /// order of their numbers within each wallet.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     heads: HashMap<i64, Head>,
     keys: HashMap<i64, KeyId>,
     cards: HashMap<i64, [u8; 32]>,
+    cost_cards: HashMap<i64, [u8; 32]>,
 }
 
 impl Chains {
@@ -28,16 +30,26 @@ impl Chains {
         self.cards.insert(version.get(), *version.digest());
     }
 
+    pub(crate) fn cost_version(&mut self, version: CostVersion) {
+        let number = version.number().get();
+        self.cost_cards.insert(number, *version.digest());
+    }
+
     /// Adds an entry to the chain of its wallet. An entry of an unknown wallet belongs to no chain.
     pub(crate) fn entry(&mut self, entry: &EntryColumns<'_>) {
         let Some(head) = self.heads.get_mut(&entry.wallet) else {
             return;
         };
-        let key = entry.key.and_then(|key| self.keys.get(&key).copied());
-        let card = entry
-            .price_version
-            .and_then(|number| self.cards.get(&number));
-        *head = head.after(entry, key, card);
+        let named = Named {
+            key: entry.key.and_then(|key| self.keys.get(&key).copied()),
+            card: entry
+                .price_version
+                .and_then(|number| self.cards.get(&number)),
+            cost_card: entry
+                .cost_version
+                .and_then(|number| self.cost_cards.get(&number)),
+        };
+        *head = head.after(entry, named);
     }
 
     /// The head of a wallet after the entries so far.

@@ -15,9 +15,21 @@ const WALLET: &[u8] = b"tollgate ledger wallet 1";
 const ENTRY: &[u8] = b"tollgate ledger entry 1";
 /// Entries with a reference, a top-up that they refund, or an actor.
 const MANUAL_ENTRY: &[u8] = b"tollgate ledger entry 2";
+/// What follows in the encoding of an entry with a cost.
+const COST: &str = "cost";
 
 /// Large enough for an entry of usual size, so that the hasher is called once.
 const BUFFER_BYTES: usize = 512;
+
+/// What an entry names only by row numbers, which mean nothing outside the database.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Named<'a> {
+    pub(crate) key: Option<KeyId>,
+    /// The digest of its price version.
+    pub(crate) card: Option<&'a [u8; 32]>,
+    /// The digest of its cost version.
+    pub(crate) cost_card: Option<&'a [u8; 32]>,
+}
 
 /// The hash of a wallet's last entry, and so of all its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,14 +43,8 @@ impl Head {
         encoder.finish()
     }
 
-    /// The head after one more entry. `key` is the id of the entry's key, which the entry names only by row
-    /// number, and `card` the digest of its price version.
-    pub(crate) fn after(
-        &self,
-        entry: &EntryColumns<'_>,
-        key: Option<KeyId>,
-        card: Option<&[u8; 32]>,
-    ) -> Self {
+    /// The head after one more entry.
+    pub(crate) fn after(&self, entry: &EntryColumns<'_>, named: Named<'_>) -> Self {
         let EntryColumns {
             // The first head of the chain contains the wallet's id.
             wallet: _,
@@ -47,7 +53,7 @@ impl Head {
             at,
             closes,
             part_of,
-            // Row numbers mean nothing outside the database; `key` is the id.
+            // `named` has its id.
             key: _,
             held,
             booked,
@@ -62,7 +68,14 @@ impl Head {
             reference,
             refund_of,
             actor,
+            cost,
+            cost_version,
         } = entry;
+        let Named {
+            key,
+            card,
+            cost_card,
+        } = named;
         let is_manual = reference.is_some() || refund_of.is_some() || actor.is_some();
         let mut encoder = Encoder::new(if is_manual { MANUAL_ENTRY } else { ENTRY });
         encoder.bytes(&self.0);
@@ -91,6 +104,13 @@ impl Head {
             encoder.option(*reference, Encoder::text);
             encoder.option(*refund_of, Encoder::integer);
             encoder.option(*actor, Encoder::text);
+        }
+        // Entries without a cost are encoded as before costs were known.
+        if cost.is_some() || cost_version.is_some() {
+            encoder.text(COST);
+            encoder.option(*cost, Encoder::integer);
+            encoder.option(*cost_version, Encoder::integer);
+            encoder.option(cost_card, |encoder, card| encoder.bytes(card));
         }
         encoder.finish()
     }
@@ -251,6 +271,14 @@ mod tests {
         }
     }
 
+    fn named(key: Option<KeyId>, card: Option<&[u8; 32]>) -> Named<'_> {
+        Named {
+            key,
+            card,
+            cost_card: None,
+        }
+    }
+
     /// Stored heads never change: another encoding needs another version and a migration.
     #[test]
     fn the_encoding_does_not_change() {
@@ -259,7 +287,7 @@ mod tests {
             first.to_string(),
             "f6c212369142f646346d3c4c1e95086d4ddafe193b566510584d3b709ccca9c9"
         );
-        let second = first.after(&settled(), Some(key()), Some(&[7; 32]));
+        let second = first.after(&settled(), named(Some(key()), Some(&[7; 32])));
         assert_eq!(
             second.to_string(),
             "1b210fe7248fafd21ad6176b53355839f904b2fe5b3a9020664b233bd0bc51cb"
@@ -278,7 +306,7 @@ mod tests {
             actor: Some("ada"),
             ..EntryColumns::default()
         };
-        let third = second.after(&refund, None, None);
+        let third = second.after(&refund, Named::default());
         assert_eq!(
             third.to_string(),
             "c51611cb66bc538245cd1757cebe882e1d87f14d6256091411ba1a149d70a1d7"
@@ -306,7 +334,16 @@ mod tests {
         let first = Head::of_wallet(wallet("wal_0123456789abcdef"));
         let base = settled();
         let long: &str = "x".repeat(2 * BUFFER_BYTES).leak();
-        let of = |entry: EntryColumns<'_>| first.after(&entry, Some(key()), Some(&[7; 32]));
+        let of = |entry: EntryColumns<'_>| first.after(&entry, named(Some(key()), Some(&[7; 32])));
+        let costly = EntryColumns {
+            cost: Some(0),
+            cost_version: Some(3),
+            ..base.clone()
+        };
+        let cost_card = |card: &'static [u8; 32]| Named {
+            cost_card: Some(card),
+            ..named(Some(key()), Some(&[7; 32]))
+        };
         let with = |change: &dyn Fn(&mut EntryColumns<'static>)| {
             let mut entry = base.clone();
             change(&mut entry);
@@ -314,15 +351,18 @@ mod tests {
         };
         let heads = [
             of(base.clone()),
-            Head::of_wallet(wallet("wal_0123456789abcdeg")).after(
-                &base,
-                Some(key()),
-                Some(&[7; 32]),
-            ),
-            first.after(&base, None, Some(&[7; 32])),
-            first.after(&base, Some(KeyId::random()), Some(&[7; 32])),
-            first.after(&base, Some(key()), None),
-            first.after(&base, Some(key()), Some(&[8; 32])),
+            Head::of_wallet(wallet("wal_0123456789abcdeg"))
+                .after(&base, named(Some(key()), Some(&[7; 32]))),
+            first.after(&base, named(None, Some(&[7; 32]))),
+            first.after(&base, named(Some(KeyId::random()), Some(&[7; 32]))),
+            first.after(&base, named(Some(key()), None)),
+            first.after(&base, named(Some(key()), Some(&[8; 32]))),
+            of(costly.clone()),
+            first.after(&costly, cost_card(&[7; 32])),
+            first.after(&costly, cost_card(&[8; 32])),
+            with(&|it| it.cost = Some(0)),
+            with(&|it| (it.cost, it.cost_version) = (Some(1), Some(3))),
+            with(&|it| (it.cost, it.cost_version) = (Some(0), Some(4))),
             with(&|it| it.seq = 3),
             with(&|it| it.kind = "abandoned"),
             with(&|it| it.at += 1),
@@ -368,7 +408,7 @@ mod tests {
             let (request_id, meter) = text.split_at(*cut.get(&cuts));
             let hash = |request_id, meter| {
                 let entry = EntryColumns { request_id: Some(request_id), meter: Some(meter), ..settled() };
-                Head::of_wallet(wallet("wal_0123456789abcdef")).after(&entry, None, None)
+                Head::of_wallet(wallet("wal_0123456789abcdef")).after(&entry, Named::default())
             };
             prop_assert_ne!(hash(request_id, meter), hash(&text, ""));
             prop_assert_eq!(hash(request_id, meter), hash(request_id, meter));

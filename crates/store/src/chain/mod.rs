@@ -8,4 +8,5 @@ mod fold;
 mod head;
 
 pub(crate) use fold::Chains;
+pub(crate) use head::Named;
 pub use head::{Head, HeadError, WalletHead};

@@ -18,6 +18,7 @@ use crate::queue::command::{Change, Command};
 use crate::queue::command_queue::{CommandQueue, PushError};
 use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::records::audit::{AuditQuery, AuditRow};
+use crate::records::cost::CostRow;
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, KeyId, WalletId};
 use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
@@ -49,7 +50,7 @@ impl Postgres {
                 Change::Wallet { wallet, .. } => Some(*wallet),
                 Change::CreateKey { new, .. } => Some(new.wallet),
                 Change::Key { key, .. } => self.wallet_of(*key).await?,
-                Change::PriceVersion { .. } => None,
+                Change::PriceVersion { .. } | Change::CostVersion { .. } => None,
             },
             Command::Task(_) | Command::Flush(_) => None,
         };
@@ -230,6 +231,10 @@ impl Postgres {
         self.reads
             .search(move |on| audit::audit(on, query.clone()))
             .await
+    }
+
+    pub(crate) async fn costs(&self) -> Result<Vec<CostRow>, StoreError> {
+        self.reads.search(entries::costs).await
     }
 
     pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {

@@ -93,7 +93,7 @@ pub(super) fn held(row: &Row) -> Read<Reservation> {
 }
 
 /// Columns of an entry, for [`entry_columns`].
-pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, reference, refund_of, actor";
+pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, reference, refund_of, actor, cost, cost_version";
 
 /// An entry as it is stored.
 pub(super) fn entry_columns(row: &Row) -> Read<EntryColumns<'_>> {
@@ -122,6 +122,8 @@ pub(super) fn entry_columns(row: &Row) -> Read<EntryColumns<'_>> {
         reference: row.try_get(19)?,
         refund_of: row.try_get(20)?,
         actor: row.try_get(21)?,
+        cost: row.try_get(22)?,
+        cost_version: row.try_get(23)?,
     })
 }
 

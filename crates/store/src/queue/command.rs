@@ -11,6 +11,7 @@ use crate::error::{AdmitError, StoreError};
 use crate::records::accounts::{KeyChange, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::records::audit::Actor;
 use crate::records::call::{Admit, Close, End, Extend, IfLost, SessionStep};
+use crate::records::cost::CostVersion;
 use crate::records::ids::{HoldId, KeyId, PriceVersion, WalletId};
 use crate::records::task::{
     CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
@@ -123,6 +124,19 @@ pub(crate) enum Change {
         now: UnixMs,
         reply: Reply<PriceVersion>,
     },
+    CostVersion {
+        route: CostedRoute,
+        now: UnixMs,
+        reply: Reply<CostVersion>,
+    },
+}
+
+/// A route's cost card, and what identifies the route.
+#[derive(Debug, Clone)]
+pub(crate) struct CostedRoute {
+    pub(crate) model: String,
+    pub(crate) channel: String,
+    pub(crate) card: String,
 }
 
 /// A change of a wallet.

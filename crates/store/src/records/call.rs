@@ -2,6 +2,7 @@
 
 use ledger::{Micro, Reservation, Step, UnixMs};
 
+use super::cost::Cost;
 use super::ids::{HoldId, KeyId, PriceVersion, RequestId, WalletId};
 use super::meter::MeterText;
 
@@ -32,6 +33,8 @@ pub struct SessionStep {
     pub step: Step,
     pub meter: MeterText,
     pub price_version: PriceVersion,
+    /// What it cost us so far. `None` if the route has no cost card.
+    pub cost: Option<Box<Cost>>,
     pub now: UnixMs,
 }
 
@@ -75,6 +78,8 @@ pub enum End {
         basis: Basis,
         /// The actual tokens, to correct the key's token rate. `None` keeps the reserved tokens.
         tokens: Option<u64>,
+        /// What it cost us. `None` if the route has no cost card. Boxed, so that calls without it stay small.
+        cost: Option<Box<Cost>>,
     },
     /// Nothing was delivered.
     Released,

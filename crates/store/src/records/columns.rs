@@ -1,6 +1,8 @@
 //! An entry column by column, as it is written, read back and hashed.
 
-use ledger::Delta;
+use ledger::{Delta, Micro};
+
+use super::cost::Cost;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EntryColumns<'a> {
@@ -25,4 +27,16 @@ pub(crate) struct EntryColumns<'a> {
     pub(crate) reference: Option<&'a str>,
     pub(crate) refund_of: Option<i64>,
     pub(crate) actor: Option<&'a str>,
+    pub(crate) cost: Option<i64>,
+    pub(crate) cost_version: Option<i64>,
+}
+
+impl EntryColumns<'_> {
+    /// Sets the cost of the entry, whose hold had the cost `booked` before.
+    pub(crate) fn set_cost(&mut self, cost: Option<&Cost>, booked: Micro) {
+        if let Some(cost) = cost {
+            self.cost = Some(cost.beyond(booked).get());
+            self.cost_version = Some(cost.version.number().get());
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use ledger::{Delta, ManualKind, Micro, UnixMs};
 
 use super::call::Basis;
+use super::cost::EntryCost;
 use super::ids::{HoldId, KeyId, PriceNumber, WalletId};
 use super::meter::MeterText;
 
@@ -70,6 +71,8 @@ pub struct SettledUsage {
     pub meter: MeterText,
     pub price_version: PriceNumber,
     pub basis: Basis,
+    /// What it cost us. `None` if that is unknown.
+    pub cost: Option<EntryCost>,
 }
 
 /// The kind of an entry.

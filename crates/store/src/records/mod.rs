@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod balance_point;
 pub(crate) mod call;
 pub(crate) mod columns;
+pub(crate) mod cost;
 pub(crate) mod entries;
 pub(crate) mod ids;
 pub(crate) mod journal;

@@ -17,6 +17,7 @@ use crate::queue::command_queue::PushError;
 use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::records::audit::{AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close};
+use crate::records::cost::CostRow;
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, KeyId, WalletId};
 use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
@@ -147,6 +148,10 @@ impl Sqlite {
 
     pub(crate) async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditRow>, StoreError> {
         self.reads.run(move |on| audit::audit(on, &query)).await
+    }
+
+    pub(crate) async fn costs(&self) -> Result<Vec<CostRow>, StoreError> {
+        self.reads.run(entries::costs).await
     }
 
     pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {

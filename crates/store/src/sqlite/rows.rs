@@ -88,8 +88,7 @@ pub(super) fn book_key(row: &Row<'_>) -> rusqlite::Result<BookKey> {
 }
 
 /// Columns of a hold, for [`open_hold`].
-pub(super) const HOLD: &str =
-    "h.wallet, k.id, h.amount, h.tokens, h.counts, h.request_id, h.opened_at, h.booked, h.exposure";
+pub(super) const HOLD: &str = "h.wallet, k.id, h.amount, h.tokens, h.counts, h.request_id, h.opened_at, h.booked, h.exposure, h.cost_booked";
 
 pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
     Ok(OpenHold {
@@ -104,12 +103,13 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
         request_id: row.get_ref(5)?.as_str()?.into(),
         opened_at: UnixMs::new(row.get(6)?),
         booked: micro(row, 7)?,
+        cost_booked: micro(row, 9)?,
         row: HoldRow::Same,
     })
 }
 
 /// Columns of an entry, for [`entry_columns`].
-pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, reference, refund_of, actor";
+pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, reference, refund_of, actor, cost, cost_version";
 
 /// An entry as it is stored.
 pub(super) fn entry_columns<'a>(row: &'a Row<'_>) -> rusqlite::Result<EntryColumns<'a>> {
@@ -141,6 +141,8 @@ pub(super) fn entry_columns<'a>(row: &'a Row<'_>) -> rusqlite::Result<EntryColum
         reference: text(19)?,
         refund_of: row.get(20)?,
         actor: text(21)?,
+        cost: row.get(22)?,
+        cost_version: row.get(23)?,
     })
 }
 

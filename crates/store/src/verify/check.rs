@@ -9,6 +9,7 @@ use super::sums::{HoldFound, KeyFound, KeySums, WalletFound, WalletSums};
 use crate::chain::{Chains, Head, WalletHead};
 use crate::records::balance_point::BalancePoint;
 use crate::records::columns::EntryColumns;
+use crate::records::cost::CostVersion;
 use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 
 /// The most differences that are reported. The first ones are enough to see that a ledger is ruined.
@@ -22,6 +23,7 @@ pub(crate) struct Check {
     pub(super) wallets: HashMap<i64, WalletSums>,
     pub(super) keys: HashMap<i64, KeySums>,
     prices: HashMap<i64, Option<PriceCard>>,
+    costs: HashMap<i64, Option<PriceCard>>,
     pub(super) chains: Chains,
     /// Heads noted by an earlier verification whose wallets have not been seen yet.
     pub(super) noted: HashMap<WalletId, WalletHead>,
@@ -36,6 +38,9 @@ pub(super) struct Session {
     pub(super) wallet: i64,
     pub(super) stored: i64,
     pub(super) booked: i64,
+    /// The same for the cost of its steps.
+    pub(super) cost_stored: i64,
+    pub(super) cost_booked: i64,
 }
 
 impl Check {
@@ -47,6 +52,7 @@ impl Check {
             wallets: HashMap::new(),
             keys: HashMap::new(),
             prices: HashMap::new(),
+            costs: HashMap::new(),
             chains: Chains::default(),
             noted: noted.iter().map(|noted| (noted.wallet, *noted)).collect(),
             points: HashMap::new(),
@@ -75,6 +81,12 @@ impl Check {
             .price_version(PriceVersion::new(number, model, card));
     }
 
+    pub(crate) fn cost_version(&mut self, number: i64, model: &str, channel: &str, card: &str) {
+        self.costs.insert(number, serde_json::from_str(card).ok());
+        self.chains
+            .cost_version(CostVersion::new(number, model, channel, card));
+    }
+
     /// V6, and the sums of V1.
     pub(crate) fn hold(&mut self, hold: &HoldFound) {
         let (id, wallet) = (HoldId::new(hold.id), hold.wallet);
@@ -100,9 +112,10 @@ impl Check {
         self.owner(wallet, hold.key, Rule::V1Frozen, || {
             format!("key of hold {id}")
         });
-        if hold.booked != 0 {
+        if hold.booked != 0 || hold.cost_booked != 0 {
             let session = self.sessions.entry(hold.id).or_default();
             (session.wallet, session.stored) = (wallet, hold.booked);
+            session.cost_stored = hold.cost_booked;
         }
         if !hold.of_task && !self.live.contains(&id.epoch()) {
             self.differs(
@@ -185,20 +198,46 @@ impl Check {
 
     /// V4 for sessions: each entry of a hold says what the entries before it have booked.
     fn parts(&mut self, entry: &EntryColumns<'_>) {
-        let before = match (entry.part_of, entry.closes) {
+        let (before, cost_before) = match (entry.part_of, entry.closes) {
             (Some(hold), _) => {
                 let session = self.sessions.entry(hold).or_default();
                 session.wallet = entry.wallet;
-                let before = session.booked;
-                session.booked = before.saturating_add(entry.charge);
+                let before = (session.booked, session.cost_booked);
+                session.booked = before.0.saturating_add(entry.charge);
+                session.cost_booked = before.1.saturating_add(entry.cost.unwrap_or(0));
                 before
             }
-            (None, Some(hold)) => self.sessions.remove(&hold).map_or(0, |it| it.booked),
-            (None, None) => 0,
+            (None, Some(hold)) => {
+                let session = self.sessions.remove(&hold);
+                session.map_or((0, 0), |it| (it.booked, it.cost_booked))
+            }
+            (None, None) => (0, 0),
         };
+        self.cost(entry, cost_before);
         if entry.booked != before {
             let what = format!("booked before entry {}", entry.seq);
             self.differs(entry.wallet, Rule::V4Closes, what, before, entry.booked);
+        }
+    }
+
+    /// V7 for the cost: the card's price of the usage, without what earlier entries of the hold have. Nothing is
+    /// said of an entry without a cost.
+    fn cost(&mut self, entry: &EntryColumns<'_>, before: i64) {
+        if entry.cost.is_none() && entry.cost_version.is_none() {
+            return;
+        }
+        let card = entry.cost_version.and_then(|it| self.costs.get(&it));
+        let meter = entry.meter.and_then(|it| serde_json::from_str(it).ok());
+        let cost = card
+            .and_then(Option::as_ref)
+            .zip(meter)
+            .and_then(|(card, meter): (_, Meter)| card.price(&meter).ok());
+        let expected = cost.map(|cost| cost.get().saturating_sub(before).max(0));
+        if expected.is_none() || entry.cost != expected {
+            let shown = |cost: Option<i64>| cost.map_or("unknown".to_owned(), |it| it.to_string());
+            let what = format!("cost of entry {}", entry.seq);
+            let (expected, found) = (shown(expected), shown(entry.cost));
+            self.differs(entry.wallet, Rule::V7Price, what, expected, found);
         }
     }
 

@@ -15,6 +15,11 @@ impl Check {
                 let (found, expected) = (session.stored, session.booked);
                 self.differs(session.wallet, Rule::V4Closes, what, expected, found);
             }
+            if session.cost_stored != session.cost_booked {
+                let what = format!("cost of the steps of hold {}", HoldId::new(hold));
+                let (found, expected) = (session.cost_stored, session.cost_booked);
+                self.differs(session.wallet, Rule::V4Closes, what, expected, found);
+            }
         }
         self.sums();
         self.points_end();

@@ -45,6 +45,7 @@ pub(crate) struct HoldFound {
     /// Whether it belongs to a task that has not ended, and so not to a node.
     pub(crate) of_task: bool,
     pub(crate) booked: i64,
+    pub(crate) cost_booked: i64,
 }
 
 /// A wallet, and the sums of its holds and entries.

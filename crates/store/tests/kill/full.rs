@@ -89,6 +89,7 @@ async fn on_a_small_disk() {
             price_version,
             basis: Basis::Reported,
             tokens: None,
+            cost: None,
         };
         let (hold, now) = (admitted.hold, NOW);
         store.close(Close {

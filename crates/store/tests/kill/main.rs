@@ -317,6 +317,7 @@ async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
                 price_version,
                 basis,
                 tokens: None,
+                cost: None,
             },
         };
         store.close(Close {

@@ -70,6 +70,7 @@ async fn history(store: &Store) -> KeyRow {
         meter: meter.clone(),
         price_version: version,
         now: NOW,
+        cost: None,
     };
     store.step_session(step).await.unwrap();
     store.close(Close {
@@ -80,6 +81,7 @@ async fn history(store: &Store) -> KeyRow {
             price_version: version,
             basis: Basis::Counted,
             tokens: None,
+            cost: None,
         },
         now: NOW,
         if_lost: IfLost::Charge,

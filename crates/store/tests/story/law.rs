@@ -202,6 +202,7 @@ impl Tale {
                             ..Meter::default()
                         }),
                         price_version: self.version,
+                        cost: None,
                         now: NOW,
                     };
                     drop(store.step_session(step).await);

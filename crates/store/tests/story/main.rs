@@ -8,6 +8,7 @@ mod accounts;
 mod audit;
 mod calls;
 mod chain;
+mod costs;
 mod cut;
 mod debt;
 mod entries;
@@ -69,6 +70,9 @@ macro_rules! story {
                 audit::a_refused_change_leaves_no_row,
                 audit::rows_are_found_by_every_condition_a_page_at_a_time,
                 audit::rows_cannot_be_changed_or_deleted,
+                costs::the_cost_of_a_call_stands_in_its_entry,
+                costs::the_cost_of_a_session_is_booked_by_its_steps_and_rounded_once,
+                costs::a_forged_cost_is_found,
                 sessions::a_session_is_charged_in_steps_and_rounded_once,
                 sessions::a_step_reaches_as_far_as_the_money,
                 sessions::a_dead_key_takes_no_further_step,

@@ -254,6 +254,7 @@ pub(crate) fn settled(hold: HoldId, version: PriceVersion, tokens: u64) -> Close
         price_version: version,
         basis: Basis::Reported,
         tokens: Some(tokens),
+        cost: None,
     };
     Close {
         if_lost: IfLost::Charge,

@@ -39,6 +39,7 @@ fn step(hold: HoldId, version: PriceVersion, used: u64, ahead: u64) -> SessionSt
         meter: meter(used),
         price_version: version,
         now: NOW,
+        cost: None,
     }
 }
 
@@ -49,6 +50,7 @@ fn settled(hold: HoldId, version: PriceVersion, seconds: u64) -> Close {
         price_version: version,
         basis: Basis::Counted,
         tokens: None,
+        cost: None,
     };
     Close {
         if_lost: IfLost::Charge,

@@ -50,6 +50,7 @@ pub(crate) async fn a_clean_ledger_verifies(place: &Place) {
         price_version: price(&store).await,
         basis: Basis::Counted,
         tokens: None,
+        cost: None,
     };
     store.close(Close {
         if_lost: IfLost::Charge,

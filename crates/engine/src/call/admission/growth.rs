@@ -158,6 +158,7 @@ impl Admission {
             hold: self.hold,
             step,
             meter: used.into(),
+            cost: self.cost(used),
             price_version: self.model.price_version,
             now: clock::now(),
         })

@@ -1,11 +1,11 @@
-//! `tollgate ledger report`: what was used and charged, by day, wallet, key and model.
+//! `tollgate ledger report`: what was used, charged and paid, by day, wallet, key, model and channel.
 
 use std::collections::{BTreeMap, HashMap};
 
 use clap::{Args, ValueEnum};
 use ledger::Micro;
 use serde_json::{Map, Value, json};
-use store::{EntryKind, EntryRow, PriceNumber, PriceRow};
+use store::{CostNumber, CostRow, EntryKind, EntryRow, PriceNumber, PriceRow};
 
 use super::entry_range::{EntryRange, day_of};
 use crate::cli::context::Context;
@@ -34,6 +34,8 @@ enum By {
     Wallet,
     Key,
     Model,
+    /// The channel that answered, where its route has a cost card.
+    Channel,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -45,7 +47,8 @@ enum Format {
 
 pub(crate) async fn run(command: Report, context: &mut Context) -> Result<(), CommandError> {
     let store = context.store()?;
-    let mut lines = Lines::new(command.by, &store.prices().await?);
+    let (prices, costs) = (store.prices().await?, store.costs().await?);
+    let mut lines = Lines::new(command.by, &prices, &costs);
     command.range.each(&store, |entry| lines.add(entry)).await?;
     match command.format {
         _ if context.json => lines
@@ -67,6 +70,7 @@ pub(crate) async fn run(command: Report, context: &mut Context) -> Result<(), Co
 struct Lines {
     by: Vec<By>,
     models: HashMap<PriceNumber, Box<str>>,
+    channels: HashMap<CostNumber, Box<str>>,
     sums: BTreeMap<Vec<String>, Sums>,
 }
 
@@ -85,10 +89,14 @@ struct Sums {
     charge: i128,
     /// What abandoned calls had frozen. Nobody is charged for them.
     abandoned_held: i128,
+    /// The entries whose cost is known, what they were charged and what they cost.
+    costed: u64,
+    costed_charge: i128,
+    cost: i128,
 }
 
 /// The columns behind the names, as CSV and JSON call them.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 14] = [
     "calls",
     "released",
     "abandoned",
@@ -100,6 +108,9 @@ const COLUMNS: [&str; 11] = [
     "tool_calls",
     "charge_micro",
     "abandoned_held_micro",
+    "costed_entries",
+    "cost_micro",
+    "margin_micro",
 ];
 
 struct Row<'a> {
@@ -109,11 +120,13 @@ struct Row<'a> {
 }
 
 impl Lines {
-    fn new(by: Vec<By>, prices: &[PriceRow]) -> Self {
+    fn new(by: Vec<By>, prices: &[PriceRow], costs: &[CostRow]) -> Self {
         let models = prices.iter().map(|row| (row.version, row.model.clone()));
+        let channels = costs.iter().map(|row| (row.version, row.channel.clone()));
         Self {
             by,
             models: models.collect(),
+            channels: channels.collect(),
             sums: BTreeMap::new(),
         }
     }
@@ -123,6 +136,7 @@ impl Lines {
             return;
         };
         let usage = call.usage.as_ref();
+        let cost = usage.and_then(|usage| usage.cost);
         let names = self.by.iter().map(|by| match by {
             By::Day => day_of(entry.at),
             By::Wallet => entry.wallet.to_string(),
@@ -131,6 +145,10 @@ impl Lines {
             By::Model => usage
                 .and_then(|usage| self.models.get(&usage.price_version))
                 .map_or("-", |model| model)
+                .to_owned(),
+            By::Channel => cost
+                .and_then(|cost| self.channels.get(&cost.version))
+                .map_or("-", |channel| channel)
                 .to_owned(),
         });
         let sums = self.sums.entry(names.collect()).or_default();
@@ -144,6 +162,11 @@ impl Lines {
             _ => {}
         }
         sums.charge += i128::from(entry.charge.get());
+        if let Some(cost) = cost {
+            sums.costed += 1;
+            sums.costed_charge += i128::from(entry.charge.get());
+            sums.cost += i128::from(cost.amount.get());
+        }
         let meter = usage.and_then(|usage| usage.meter.read().ok());
         if let Some(meter) = meter {
             sums.input += u128::from(meter.input);
@@ -180,10 +203,14 @@ impl Lines {
             "INPUT",
             "CACHED",
             "WRITTEN",
+            "WRITTEN 1H",
             "OUTPUT",
             "TOOLS",
             "CHARGE",
             "HELD BY ABANDONED",
+            "COSTED",
+            "COST",
+            "MARGIN",
         ];
         let columns = names.chain(columns.map(|title| (title, Side::Right)));
         let mut table = Table::of(columns);
@@ -213,6 +240,7 @@ impl By {
             Self::Wallet => "wallet",
             Self::Key => "key",
             Self::Model => "model",
+            Self::Channel => "channel",
         }
     }
 
@@ -222,6 +250,7 @@ impl By {
             Self::Wallet => "WALLET",
             Self::Key => "KEY",
             Self::Model => "MODEL",
+            Self::Channel => "CHANNEL",
         }
     }
 }
@@ -239,10 +268,22 @@ impl Sums {
         self.tool_calls += other.tool_calls;
         self.charge += other.charge;
         self.abandoned_held += other.abandoned_held;
+        self.costed += other.costed;
+        self.costed_charge += other.costed_charge;
+        self.cost += other.cost;
+    }
+
+    /// What is known to have been paid to upstreams, and what is left of the charges of the same entries. `None` if
+    /// no cost is known.
+    fn cost_and_margin(&self) -> Option<(i128, i128)> {
+        (self.costed > 0).then_some((self.cost, self.costed_charge - self.cost))
     }
 
     /// In the order of [`COLUMNS`].
-    fn cells(&self) -> [String; 11] {
+    fn cells(&self) -> [String; 14] {
+        let known = self.cost_and_margin();
+        let [cost, margin] = [known.map(|it| it.0), known.map(|it| it.1)]
+            .map(|amount| amount.map_or_else(String::new, |amount| amount.to_string()));
         [
             self.settled.to_string(),
             self.released.to_string(),
@@ -255,6 +296,9 @@ impl Sums {
             self.tool_calls.to_string(),
             self.charge.to_string(),
             self.abandoned_held.to_string(),
+            self.costed.to_string(),
+            cost,
+            margin,
         ]
     }
 }
@@ -270,13 +314,14 @@ impl Row<'_> {
 
     /// The cells for people: amounts in credits.
     fn shown(&self) -> Vec<String> {
-        let mut cells = self.cells();
-        let amounts = [self.sums.charge, self.sums.abandoned_held];
-        let places = cells.iter_mut().rev().take(2).rev();
-        for (cell, amount) in places.zip(amounts) {
-            *cell = credits(amount);
-        }
-        cells
+        let names = self.names.iter().cloned();
+        let columns = COLUMNS.iter().zip(self.sums.cells());
+        let cells = columns.map(|(column, cell)| match cell.parse() {
+            Ok(micro) if column.ends_with("_micro") => credits(micro),
+            Err(_) => "-".to_owned(),
+            Ok(_) => cell,
+        });
+        names.chain(cells).collect()
     }
 
     /// Counts as numbers, amounts as strings.
@@ -287,12 +332,18 @@ impl Row<'_> {
         }
         for (column, cell) in COLUMNS.iter().zip(self.sums.cells()) {
             let value = match cell.parse::<u64>() {
+                // The cost is not known.
+                Err(_) if cell.is_empty() => Value::Null,
                 Ok(count) if !column.ends_with("_micro") => json!(count),
                 _ => json!(cell),
             };
             members.insert((*column).to_owned(), value);
         }
         members.insert("charge".to_owned(), json!(credits(self.sums.charge)));
+        if let Some((cost, margin)) = self.sums.cost_and_margin() {
+            members.insert("cost".to_owned(), json!(credits(cost)));
+            members.insert("margin".to_owned(), json!(credits(margin)));
+        }
         Value::Object(members)
     }
 }

@@ -260,6 +260,11 @@ fn members(row: &JournalRow) -> Vec<(&'static str, Value)> {
         ("outcome", json!(row.outcome)),
         ("charge", json!(row.charge.to_string())),
         ("charge_micro", json!(row.charge.get().to_string())),
+        ("cost", json!(row.cost.map(|cost| cost.to_string()))),
+        (
+            "cost_micro",
+            json!(row.cost.map(|cost| cost.get().to_string())),
+        ),
         (
             "usage",
             json!(row.meter.as_ref().and_then(|meter| meter.read().ok())),
@@ -390,11 +395,17 @@ mod tests {
             model: "a/b".into(),
             status: 200,
             charge: Micro::new(1_500_000),
+            cost: Some(Micro::new(250_000)),
             ..JournalRow::default()
         };
         let value = row_json(&row);
         assert_eq!(value["charge"], "1.5");
         assert_eq!(value["charge_micro"], "1500000");
+        assert_eq!(
+            (&value["cost"], &value["cost_micro"]),
+            (&json!("0.25"), &json!("250000"))
+        );
+        assert_eq!(row_json(&JournalRow::default())["cost_micro"], Value::Null);
         assert_eq!(value["at"], 1000);
         assert_eq!(value["key"], Value::Null);
     }

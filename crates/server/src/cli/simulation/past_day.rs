@@ -280,6 +280,7 @@ async fn book(
                 price_version: model.price_version,
                 basis: Basis::Reported,
                 tokens: Some(input + cached + output),
+                cost: None,
             };
             (end, Some((text, charge)), charge)
         }

@@ -3,7 +3,7 @@
 use engine::RouteSpec;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use ledger::PriceCard;
+use ledger::{PriceCard, PriceKey};
 use protocol::{Base, Dialect, Kind, Profile, UnknownDialect};
 use toml::de::DeValue;
 use upstream::Protocol;
@@ -46,7 +46,9 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>, channels: &Named<'_>) -> D
     let price = read_price(section, "price");
     let profile = read_profile(section, "profile", kind);
     let base = profile.as_ref().and_then(|profile| profile.base);
-    let routes = section.each("routes", |route| read_route(route, kind, base, channels));
+    let routes = section.each("routes", |route| {
+        read_route(route, kind, base, price.as_ref(), channels)
+    });
 
     let parts = id.as_ref().zip(kind).zip(profile);
     let model = parts.map(|((id, kind), profile)| Model {
@@ -77,6 +79,7 @@ fn read_route(
     section: &mut Section<'_, '_, '_>,
     kind: Option<Kind>,
     base: Option<Base>,
+    price: Option<&PriceCard>,
     channels: &Named<'_>,
 ) -> Option<RouteSpec> {
     let channel = section.require("channel", value::text);
@@ -84,6 +87,10 @@ fn read_route(
     let priority = section.value("priority", value::count).unwrap_or(0);
     let weight = section.value("weight", value::positive).unwrap_or(1);
     let dialect = section.take("dialect", read_dialect);
+    let cost = read_price(section, "cost");
+    if let Some((price, cost)) = price.zip(cost.as_ref()) {
+        check_cost(price, cost, section);
+    }
     if let Some(channel) = &channel {
         check_channel(channel, dialect.as_ref(), kind, base, channels, section.log);
     }
@@ -93,7 +100,29 @@ fn read_route(
         priority,
         weight,
         dialect: dialect.map(|at| at.value),
+        cost,
     })
+}
+
+/// A cost card must have every unit that the price has: usage is metered in the units of the price, and a call with
+/// a unit that has no cost would have no known cost at all.
+fn check_cost(price: &PriceCard, cost: &PriceCard, section: &mut Section<'_, '_, '_>) {
+    let lacks =
+        |key: &PriceKey| price.unit_price(*key).is_some() && cost.unit_price(*key).is_none();
+    // A class that falls back to a missing one is not named beside it.
+    let is_first = |key: &PriceKey| key.fallback().is_none_or(|other| !lacks(&other));
+    let missing = PriceKey::ALL.into_iter().filter(lacks);
+    let missing: Vec<_> = missing.filter(is_first).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let names: Vec<_> = missing.iter().map(|key| format!("`{key}`")).collect();
+    let path = section.path_of("cost");
+    let message = format!(
+        "lacks {}, which the price of the model has",
+        names.join(", ")
+    );
+    section.log.report(section.span(), path, message);
 }
 
 fn check_channel(

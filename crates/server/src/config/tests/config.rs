@@ -654,3 +654,28 @@ fn media_in_a_bucket_take_their_keys_and_folders() {
     assert_eq!(settings.expiry.as_secs(), 2 * 3600);
     assert_eq!(settings.keep_expired.as_secs(), 3 * 3600);
 }
+
+#[test]
+fn a_cost_card_has_the_units_of_the_price() {
+    let model = |cost: &str| {
+        format!(
+            "{CHANNEL}[[model]]\nid = 'a/b'\nkind = 'text'\nprice = {{ input = '1', output = '2', image_output = '3' }}\n\
+             routes = [{{ channel = 'main', model = 'm', cost = {cost} }}]"
+        )
+    };
+    let config = parse(&model(
+        "{ input = '0.5', output = '1', image_output = '1' }",
+    ))
+    .unwrap();
+    assert!(config.models[0].routes[0].cost.is_some());
+    // Classes of output without a price of their own have that of `output`.
+    assert_eq!(problems(&model("{ input = '0.5', output = '1' }")), [""; 0]);
+    assert_eq!(
+        problems(&model("{ input = '0.5' }")),
+        ["9:11 model[0].routes[0].cost: lacks `output`, which the price of the model has"]
+    );
+    assert_eq!(
+        problems(&model("{ inptu = '1', output = '1' }")),
+        ["9:64 model[0].routes[0].cost.inptu: is not a price key; did you mean `input`?"]
+    );
+}

@@ -6,6 +6,7 @@ mod balance;
 mod bill;
 mod debt;
 mod long_cache;
+mod margin;
 mod output_limit;
 mod prompt_count;
 mod rates;

@@ -61,7 +61,7 @@ async fn a_report_adds_up_by_every_name_and_in_every_form() {
     let mut csv = table.stdout.lines();
     assert_eq!(
         csv.next().unwrap(),
-        "day,model,calls,released,abandoned,input,cached_input,cache_write,cache_write_1h,output,tool_calls,charge_micro,abandoned_held_micro"
+        "day,model,calls,released,abandoned,input,cached_input,cache_write,cache_write_1h,output,tool_calls,charge_micro,abandoned_held_micro,costed_entries,cost_micro,margin_micro"
     );
     let model = csv.find(|line| line.contains("maker/chat")).unwrap();
     let cells: Vec<_> = model.split(',').collect();

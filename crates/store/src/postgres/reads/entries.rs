@@ -9,6 +9,7 @@ use tokio_postgres::{Client, Row};
 use crate::postgres::ids::by_word;
 use crate::postgres::rows::{micro, time};
 use crate::records::call::Basis;
+use crate::records::cost::{CostNumber, CostRow, EntryCost};
 use crate::records::entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
 };
@@ -18,7 +19,7 @@ use crate::records::meter::MeterText;
 type Read<T> = Result<T, tokio_postgres::Error>;
 
 /// Columns of an entry `e` of a wallet `w` and a key `k`, for [`entry`].
-pub(super) const ENTRY_ROW: &str = "e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note, coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked, e.reference, e.refund_of, e.actor";
+pub(super) const ENTRY_ROW: &str = "e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note, coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked, e.reference, e.refund_of, e.actor, e.cost, e.cost_version";
 
 /// The entries that match, in the order of their posting.
 pub(crate) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<EntryRow>> {
@@ -75,6 +76,21 @@ pub(crate) async fn prices(on: Arc<Client>) -> Read<Vec<PriceRow>> {
     on.query(select, &[]).await?.iter().map(read).collect()
 }
 
+/// All cost cards, oldest first.
+pub(crate) async fn costs(on: Arc<Client>) -> Read<Vec<CostRow>> {
+    let select = "SELECT id, model, channel, card, created_at FROM cost_versions ORDER BY id";
+    let read = |row: &Row| {
+        Ok(CostRow {
+            version: CostNumber(row.try_get(0)?),
+            model: row.try_get(1)?,
+            channel: row.try_get(2)?,
+            card: row.try_get(3)?,
+            created_at: time(row, 4)?,
+        })
+    };
+    on.query(select, &[]).await?.iter().map(read).collect()
+}
+
 pub(super) fn entry(row: &Row) -> Read<EntryRow> {
     Ok(EntryRow {
         place: EntryPlace(row.try_get(0)?),
@@ -105,6 +121,7 @@ fn call(row: &Row, hold: HoldId) -> Read<CallRow> {
             meter: MeterText::from(&*meter),
             price_version: PriceNumber(row.try_get(16)?),
             basis: row.try_get(17)?,
+            cost: cost(row)?,
         }),
         None => None,
     };
@@ -117,6 +134,14 @@ fn call(row: &Row, hold: HoldId) -> Read<CallRow> {
         request_id: row.try_get(14)?,
         usage,
     })
+}
+
+fn cost(row: &Row) -> Read<Option<EntryCost>> {
+    let (amount, version): (Option<i64>, Option<i64>) = (row.try_get(22)?, row.try_get(23)?);
+    Ok(amount.zip(version).map(|(amount, version)| EntryCost {
+        amount: Micro::new(amount),
+        version: CostNumber(version),
+    }))
 }
 
 by_word!(EntryKind);

@@ -70,7 +70,7 @@ pub(crate) async fn span(on: Arc<Client>, span: EntrySpan) -> Read<Vec<Statement
     let read = |row: &Row| {
         Ok(StatementEntry {
             entry: entry(row)?,
-            key_name: row.try_get(22)?,
+            key_name: row.try_get(24)?,
             after: Balances::default(),
         })
     };

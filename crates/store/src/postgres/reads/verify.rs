@@ -53,9 +53,21 @@ pub(crate) async fn verify(
         Ok(())
     })
     .await?;
+    let costs = "SELECT id, model, channel, card FROM cost_versions";
+    each(&snapshot, costs, |row| {
+        check.cost_version(
+            row.try_get(0)?,
+            row.try_get(1)?,
+            row.try_get(2)?,
+            row.try_get(3)?,
+        );
+        Ok(())
+    })
+    .await?;
     let holds =
         "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = h.id
-                 AND t.wallet = h.wallet AND t.ended_at IS NULL), booked, exposure FROM holds h";
+                 AND t.wallet = h.wallet AND t.ended_at IS NULL), booked, exposure, cost_booked
+                 FROM holds h";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
         Ok(())
@@ -143,5 +155,6 @@ fn hold_found(row: &Row) -> Read<HoldFound> {
         of_task: row.try_get(5)?,
         booked: row.try_get(6)?,
         exposure: row.try_get(7)?,
+        cost_booked: row.try_get(8)?,
     })
 }

@@ -126,7 +126,7 @@ impl Worker {
             }
             Closed::Unbookable(closing) => {
                 tracing::error!(%hold, "a hold could not be closed: the stored amounts do not contain it");
-                self.lane.set_aside([closing]);
+                self.lane.set_aside([*closing]);
             }
         }
     }

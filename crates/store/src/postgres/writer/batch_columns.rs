@@ -58,6 +58,7 @@ struct NewHolds<'b> {
     opened_at: Vec<i64>,
     booked: Vec<i64>,
     exposure: Vec<i64>,
+    cost_booked: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -69,6 +70,7 @@ struct ChangedHolds {
     counts: Vec<bool>,
     booked: Vec<i64>,
     exposure: Vec<i64>,
+    cost_booked: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -95,6 +97,8 @@ struct Entries<'b> {
     reference: Vec<Option<&'b str>>,
     refund_of: Vec<Option<i64>>,
     actor: Vec<Option<&'b str>>,
+    cost: Vec<Option<i64>>,
+    cost_version: Vec<Option<i64>>,
 }
 
 #[derive(Default)]
@@ -166,6 +170,7 @@ impl<'b> BatchColumns<'b> {
                 to.opened_at.push(hold.opened_at.get());
                 to.booked.push(hold.booked.get());
                 to.exposure.push(hold.held.exposure.get());
+                to.cost_booked.push(hold.cost_booked.get());
             }
         }
         for id in &books.pending.changed {
@@ -178,6 +183,7 @@ impl<'b> BatchColumns<'b> {
                 to.counts.push(hold.held.counts);
                 to.booked.push(hold.booked.get());
                 to.exposure.push(hold.held.exposure.get());
+                to.cost_booked.push(hold.cost_booked.get());
             }
         }
         written.post(books);
@@ -214,6 +220,8 @@ impl<'b> BatchColumns<'b> {
             to.reference.push(entry.reference);
             to.refund_of.push(entry.refund_of);
             to.actor.push(entry.actor);
+            to.cost.push(entry.cost);
+            to.cost_version.push(entry.cost_version);
         }
         let to = &mut self.points;
         for (wallet, point) in &books.pending.points {
@@ -231,7 +239,7 @@ impl<'b> BatchColumns<'b> {
         let (wallets, keys) = (&self.wallets, &self.keys);
         let (opened, changed, closed) = (&self.opened, &self.changed, &self.closed);
         let (entries, points) = (&self.entries, &self.points);
-        let columns: [&(dyn ToSql + Sync); 68] = [
+        let columns: [&(dyn ToSql + Sync); 72] = [
             &wallets.n,
             &wallets.status,
             &wallets.balance,
@@ -300,6 +308,10 @@ impl<'b> BatchColumns<'b> {
             &points.gift_balance,
             &points.credit_used,
             &points.charged,
+            &opened.cost_booked,
+            &changed.cost_booked,
+            &entries.cost,
+            &entries.cost_version,
         ];
         session.client.execute(&session.sql.write, &columns).await?;
         Ok(())

@@ -14,9 +14,10 @@ use crate::error::StoreError;
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, Session};
 use crate::postgres::rows::{KEY, WALLET, book_wallet, key_row, time, wallet_row};
-use crate::queue::command::{Change, Command, KeyEdit, WalletChange};
+use crate::queue::command::{Change, Command, CostedRoute, KeyEdit, WalletChange};
 use crate::queue::command_queue::Queued;
 use crate::records::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::cost::CostVersion;
 use crate::records::ids::{Epoch, KeyId, PriceVersion, WalletId};
 
 const NOW: &str =
@@ -27,6 +28,7 @@ enum Changed {
     Wallet(Box<WalletRow>),
     Key(Box<KeyRow>),
     Price(PriceVersion),
+    Cost(CostVersion),
 }
 
 /// Why a change was not made. Nothing was written.
@@ -159,6 +161,9 @@ fn answer(
         (Change::PriceVersion { reply, .. }, Ok(Changed::Price(version))) => {
             drop(reply.send(Ok((version, durable))));
         }
+        (Change::CostVersion { reply, .. }, Ok(Changed::Cost(version))) => {
+            drop(reply.send(Ok((version, durable))));
+        }
         (Change::CreateWallet { reply, .. } | Change::Wallet { reply, .. }, Err(error)) => {
             drop(reply.send(Err(error)));
         }
@@ -166,6 +171,7 @@ fn answer(
             drop(reply.send(Err(error)));
         }
         (Change::PriceVersion { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
+        (Change::CostVersion { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
         (_, Ok(_)) => unreachable!("each change makes its own kind"),
     }
 }
@@ -217,6 +223,9 @@ async fn execute(
         }
         Change::PriceVersion { model, card, .. } => {
             Changed::Price(price_version(session, model, card, now).await?)
+        }
+        Change::CostVersion { route, .. } => {
+            Changed::Cost(cost_version(session, route, now).await?)
         }
     };
     Ok((made, begun))
@@ -429,4 +438,38 @@ async fn price_version(
         None => session.client.query_one(select, &[&model, &card]).await?,
     };
     Ok(PriceVersion::new(row.try_get(0)?, model, card))
+}
+
+async fn cost_version(
+    session: &Session,
+    route: &CostedRoute,
+    now: UnixMs,
+) -> Result<CostVersion, ChangeError> {
+    let (model, channel, card) = (&*route.model, &*route.channel, &*route.card);
+    let select = "SELECT id FROM cost_versions WHERE model = $1 AND channel = $2 AND card = $3";
+    let known = session
+        .client
+        .query_opt(select, &[&model, &channel, &card])
+        .await?;
+    if let Some(row) = known {
+        return Ok(CostVersion::new(row.try_get(0)?, model, channel, card));
+    }
+    let insert =
+        "INSERT INTO cost_versions (model, channel, card, created_at) VALUES ($1, $2, $3, $4)
+                  ON CONFLICT (model, channel, card) DO NOTHING RETURNING id";
+    let made = session
+        .client
+        .query_opt(insert, &[&model, &channel, &card, &now.get()])
+        .await?;
+    let row = match made {
+        Some(row) => row,
+        // Another node inserted it first.
+        None => {
+            session
+                .client
+                .query_one(select, &[&model, &channel, &card])
+                .await?
+        }
+    };
+    Ok(CostVersion::new(row.try_get(0)?, model, channel, card))
 }

@@ -224,7 +224,8 @@ pub(super) fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
             Change::Key { key, .. } => state.keys.peek(*key).map(|key| key.wallet_id),
             Change::CreateWallet { .. }
             | Change::CreateKey { .. }
-            | Change::PriceVersion { .. } => None,
+            | Change::PriceVersion { .. }
+            | Change::CostVersion { .. } => None,
         },
         Command::Task(_) | Command::Flush(_) => None,
     }

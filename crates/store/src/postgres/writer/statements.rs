@@ -16,7 +16,8 @@ const KEYS: &str = "SELECT k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit
     k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state
     FROM unnest($1::bigint[], $2::bigint[]) AS u (wallet, n) JOIN keys k ON k.wallet = u.wallet AND k.n = u.n";
 
-const HOLDS: &str = "SELECT h.id, h.amount, h.tokens, h.counts, h.exposure, h.request_id, h.opened_at, h.booked
+const HOLDS: &str = "SELECT h.id, h.amount, h.tokens, h.counts, h.exposure, h.request_id, h.opened_at, h.booked,
+    h.cost_booked
     FROM unnest($1::bigint[], $2::bigint[]) AS u (wallet, id) JOIN holds h ON h.wallet = u.wallet AND h.id = u.id";
 
 /// All changes of a batch in one statement, which takes effect as a whole or not at all.
@@ -38,14 +39,15 @@ const WRITE: &str = "WITH
             $16::bigint[]) AS u (wallet, n, usage, frozen, open_holds, rpm_state, tpm_state)
         WHERE k.wallet = u.wallet AND k.n = u.n),
     opened AS (
-        INSERT INTO holds (wallet, id, key, amount, tokens, counts, request_id, opened_at, booked, exposure)
+        INSERT INTO holds (wallet, id, key, amount, tokens, counts, request_id, opened_at, booked, exposure,
+            cost_booked)
         SELECT * FROM unnest($17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::boolean[],
-            $23::text[], $24::bigint[], $49::bigint[], $55::bigint[])),
+            $23::text[], $24::bigint[], $49::bigint[], $55::bigint[], $69::bigint[])),
     changed_holds AS (
         UPDATE holds h SET amount = u.amount, tokens = u.tokens, counts = u.counts, booked = u.booked,
-            exposure = u.exposure
+            exposure = u.exposure, cost_booked = u.cost_booked
         FROM unnest($25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::boolean[], $50::bigint[],
-            $56::bigint[]) AS u (wallet, id, amount, tokens, counts, booked, exposure)
+            $56::bigint[], $70::bigint[]) AS u (wallet, id, amount, tokens, counts, booked, exposure, cost_booked)
         WHERE h.wallet = u.wallet AND h.id = u.id),
     closed AS (
         DELETE FROM holds h USING unnest($30::bigint[], $31::bigint[]) AS u (wallet, id)
@@ -55,11 +57,12 @@ const WRITE: &str = "WITH
         SELECT * FROM unnest($62::bigint[], $63::bigint[], $64::bigint[], $65::bigint[], $66::bigint[], $67::bigint[],
             $68::bigint[]))
     INSERT INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta, gift_delta, credit_delta,
-        opened_at, request_id, meter, price_version, basis, note, part_of, booked, reference, refund_of, actor)
+        opened_at, request_id, meter, price_version, basis, note, part_of, booked, reference, refund_of, actor,
+        cost, cost_version)
     SELECT * FROM unnest($32::bigint[], $33::bigint[], $34::text[], $35::bigint[], $36::bigint[], $37::bigint[],
         $38::bigint[], $39::bigint[], $40::bigint[], $41::bigint[], $42::bigint[], $43::bigint[], $44::text[],
         $45::text[], $46::bigint[], $47::text[], $48::text[], $51::bigint[], $52::bigint[],
-        $59::text[], $60::bigint[], $61::text[])";
+        $59::text[], $60::bigint[], $61::text[], $71::bigint[], $72::bigint[])";
 
 /// The numbers of keys and their wallets, which never change.
 const NUMBERS: &str =

@@ -153,6 +153,7 @@ pub(crate) async fn begin(
             request_id: row.try_get::<_, &str>(5)?.into(),
             opened_at: time(&row, 6)?,
             booked: micro(&row, 7)?,
+            cost_booked: micro(&row, 8)?,
             row: HoldRow::Same,
         };
         books.holds.insert(id, hold);

@@ -66,6 +66,7 @@ async fn metrics_count_what_was_committed() {
         price_version: other,
         basis: Basis::Reported,
         tokens: None,
+        cost: None,
     };
     for (call, end) in [(&kept[1], free), (&kept[2], End::Abandoned)] {
         rig.store.close(Close {

@@ -64,6 +64,7 @@ impl Rig {
                     meter,
                     price_version: self.price,
                     now,
+                    cost: None,
                 };
                 let reach = self.store.step_session(step).await.unwrap();
                 assert_eq!(reach, micro(REACH));
@@ -82,6 +83,7 @@ impl Rig {
             price_version: self.price,
             basis: Basis::Counted,
             tokens: None,
+            cost: None,
         };
         self.store.close(Close {
             if_lost: IfLost::Charge,

@@ -122,6 +122,7 @@ impl Rig {
             price_version: self.price,
             basis,
             tokens: None,
+            cost: None,
         };
         self.store.close(Close {
             if_lost,

@@ -5,6 +5,7 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};
 use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::records::call::Basis;
+use crate::records::cost::{CostNumber, CostRow, EntryCost};
 use crate::records::entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
 };
@@ -13,7 +14,7 @@ use crate::records::meter::MeterText;
 use crate::sqlite::rows::micro;
 
 /// Columns of an entry `e` of a wallet `w` and a key `k`, for [`entry`].
-pub(super) const ENTRY_ROW: &str = "e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note, coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked, e.reference, e.refund_of, e.actor";
+pub(super) const ENTRY_ROW: &str = "e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note, coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked, e.reference, e.refund_of, e.actor, e.cost, e.cost_version";
 
 /// The entries that match, in the order of their posting.
 pub(crate) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<Vec<EntryRow>> {
@@ -71,6 +72,23 @@ pub(crate) fn prices(on: &Connection) -> rusqlite::Result<Vec<PriceRow>> {
     rows.collect()
 }
 
+/// All cost cards, oldest first.
+pub(crate) fn costs(on: &Connection) -> rusqlite::Result<Vec<CostRow>> {
+    let mut select = on.prepare_cached(
+        "SELECT id, model, channel, card, created_at FROM cost_versions ORDER BY id",
+    )?;
+    let rows = select.query_map([], |row| {
+        Ok(CostRow {
+            version: CostNumber(row.get(0)?),
+            model: row.get(1)?,
+            channel: row.get(2)?,
+            card: row.get(3)?,
+            created_at: UnixMs::new(row.get(4)?),
+        })
+    })?;
+    rows.collect()
+}
+
 pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<EntryRow> {
     Ok(EntryRow {
         place: EntryPlace(row.get(0)?),
@@ -101,6 +119,7 @@ fn call(row: &Row<'_>, hold: HoldId) -> rusqlite::Result<CallRow> {
             meter: MeterText::from(&*meter),
             price_version: PriceNumber(row.get(16)?),
             basis: row.get(17)?,
+            cost: cost(row)?,
         }),
         None => None,
     };
@@ -113,6 +132,14 @@ fn call(row: &Row<'_>, hold: HoldId) -> rusqlite::Result<CallRow> {
         request_id: row.get(14)?,
         usage,
     })
+}
+
+fn cost(row: &Row<'_>) -> rusqlite::Result<Option<EntryCost>> {
+    let (amount, version): (Option<i64>, Option<i64>) = (row.get(22)?, row.get(23)?);
+    Ok(amount.zip(version).map(|(amount, version)| EntryCost {
+        amount: Micro::new(amount),
+        version: CostNumber(version),
+    }))
 }
 
 impl FromSql for EntryKind {

@@ -84,7 +84,7 @@ pub(crate) fn span(on: &Connection, span: EntrySpan) -> rusqlite::Result<Vec<Sta
         let rows = select.query_map(values, |row| {
             Ok(StatementEntry {
                 entry: entry(row)?,
-                key_name: row.get(22)?,
+                key_name: row.get(24)?,
                 after: Balances::default(),
             })
         })?;

@@ -31,8 +31,14 @@ pub(crate) fn verify(on: &Connection, noted: &[WalletHead]) -> rusqlite::Result<
         check.price_version(row.get(0)?, model, card);
         Ok(())
     })?;
+    let costs = "SELECT id, model, channel, card FROM cost_versions";
+    each(&snapshot, costs, |row| {
+        let text = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_str()?);
+        check.cost_version(row.get(0)?, text(1)?, text(2)?, text(3)?);
+        Ok(())
+    })?;
     let holds = "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = holds.id
-                 AND t.ended_at IS NULL), booked, exposure FROM holds";
+                 AND t.ended_at IS NULL), booked, exposure, cost_booked FROM holds";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
         Ok(())
@@ -116,5 +122,6 @@ fn hold_found(row: &Row<'_>) -> rusqlite::Result<HoldFound> {
         of_task: row.get(5)?,
         booked: row.get(6)?,
         exposure: row.get(7)?,
+        cost_booked: row.get(8)?,
     })
 }

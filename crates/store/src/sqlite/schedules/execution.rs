@@ -219,6 +219,7 @@ impl Node {
                 price_version: template.price,
                 basis: Basis::Reported,
                 tokens: None,
+                cost: None,
             };
             close(settled, if_lost);
         };

@@ -89,7 +89,7 @@ impl Ledger<'_> {
             Ok(Closed::Late) => self.books.counters.late_closes.add(1),
             Ok(Closed::Unbookable(closing)) => {
                 tracing::error!(hold = %closing.hold, "a hold could not be closed: the stored amounts do not contain it");
-                undecided.push_back(closing);
+                undecided.push_back(*closing);
             }
             Err(unread) => {
                 let (closing, error) = *unread;
@@ -149,6 +149,9 @@ impl Ledger<'_> {
                 reply,
             } => {
                 answer(reply, self.price_version(&model, &card, now), batch);
+            }
+            Change::CostVersion { route, now, reply } => {
+                answer(reply, self.cost_version(&route, now), batch);
             }
         }
     }

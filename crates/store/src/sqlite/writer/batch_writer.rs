@@ -188,6 +188,7 @@ impl<'c> BatchWriter<'c> {
                 hold.opened_at.get(),
                 hold.booked.get(),
                 hold.held.exposure.get(),
+                hold.cost_booked.get(),
             ])?;
         }
         for (id, hold) in &pending_write.changed {
@@ -198,6 +199,7 @@ impl<'c> BatchWriter<'c> {
                 hold.held.counts,
                 hold.booked.get(),
                 hold.held.exposure.get(),
+                hold.cost_booked.get(),
             ])?;
         }
         for (n, row) in &pending_write.wallets {
@@ -250,7 +252,9 @@ fn post(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Result<()> 
     values.add(entry.basis)?;
     values.add(entry.note)?;
     values.add(entry.part_of)?;
-    values.add(entry.booked)
+    values.add(entry.booked)?;
+    values.add(entry.cost)?;
+    values.add(entry.cost_version)
 }
 
 /// With the columns that only entries of people have.

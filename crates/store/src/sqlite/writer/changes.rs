@@ -10,9 +10,10 @@ use super::ledger::Ledger;
 use crate::books::{Audited, Opening, changed, edited, new_key};
 use crate::chain::Head;
 use crate::error::StoreError;
-use crate::queue::command::{KeyEdit, WalletChange};
+use crate::queue::command::{CostedRoute, KeyEdit, WalletChange};
 use crate::records::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
 use crate::records::audit::Actor;
+use crate::records::cost::CostVersion;
 use crate::records::ids::{KeyId, PriceVersion, WalletId};
 use crate::sqlite::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
 
@@ -223,5 +224,33 @@ impl Ledger<'_> {
         self.books.pending.wrote = true;
         let id = self.connection.last_insert_rowid();
         Ok(PriceVersion::new(id, model, card))
+    }
+
+    pub(crate) fn cost_version(
+        &mut self,
+        route: &CostedRoute,
+        now: UnixMs,
+    ) -> Result<CostVersion, StoreError> {
+        let (model, channel, card) = (&*route.model, &*route.channel, &*route.card);
+        let select = "SELECT id FROM cost_versions WHERE model = ?1 AND channel = ?2 AND card = ?3";
+        let known = self
+            .connection
+            .prepare_cached(select)?
+            .query_row([model, channel, card], |row| row.get(0))
+            .optional()?;
+        if let Some(id) = known {
+            return Ok(CostVersion::new(id, model, channel, card));
+        }
+        let insert =
+            "INSERT INTO cost_versions (model, channel, card, created_at) VALUES (?1, ?2, ?3, ?4)";
+        self.connection.prepare_cached(insert)?.execute(params![
+            model,
+            channel,
+            card,
+            now.get()
+        ])?;
+        self.books.pending.wrote = true;
+        let id = self.connection.last_insert_rowid();
+        Ok(CostVersion::new(id, model, channel, card))
     }
 }

@@ -105,7 +105,7 @@ impl SharedLedger {
                 shared.counts.closes();
                 Ok(())
             }
-            Closed::Unbookable(closing) => Err(closing),
+            Closed::Unbookable(closing) => Err(*closing),
         }
     }
 

@@ -5,13 +5,14 @@ use rusqlite::{Connection, Statement};
 use super::insert::Insert;
 use crate::sqlite::rows::{FROM_KEYS, HOLD, KEY, WALLET};
 
-const ENTRY_COLUMNS: usize = 19;
+const ENTRY_COLUMNS: usize = 21;
 /// The columns that only entries of people have.
 const MANUAL_COLUMNS: usize = 3;
 
 // A failed batch is rolled back as a whole, so single statements need no rollback journal of their own.
 const POST: &str = "INSERT OR ROLLBACK INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta,
-     gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, part_of, booked";
+     gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, part_of, booked,
+     cost, cost_version";
 
 pub(crate) struct Statements<'c> {
     pub(crate) begin: Statement<'c>,
@@ -52,11 +53,12 @@ impl<'c> Statements<'c> {
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?,
             open_hold: on.prepare(
-                "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at, booked, exposure)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at, booked, exposure,
+                 cost_booked) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             )?,
             change_hold: on.prepare(
-                "UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4, booked = ?5, exposure = ?6 WHERE id = ?1",
+                "UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4, booked = ?5, exposure = ?6,
+                 cost_booked = ?7 WHERE id = ?1",
             )?,
             delete_hold: on.prepare("DELETE FROM holds WHERE id = ?1")?,
             post: Insert::prepare(on, &format!("{POST})"), ENTRY_COLUMNS)?,

@@ -98,6 +98,12 @@ async fn the_steps_of_a_session_add_up_to_its_price() {
         (&report["calls"], &report["charge_micro"]),
         (&json!(1), &json!("100000"))
     );
+    // Each entry has the cost of its own step.
+    assert_eq!(
+        (&report["cost_micro"], &report["margin_micro"]),
+        (&json!("10000"), &json!("90000"))
+    );
+    assert_eq!(report["costed_entries"], proof["settlements"]);
 }
 
 /// S11: a crash loses one step at most, and what was booked stays.

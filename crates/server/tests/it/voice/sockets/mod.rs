@@ -26,7 +26,7 @@ const ENTRIES: &str = r#"
 [[model]]
 id = "maker/voice"
 kind = "audio"
-routes = [{ channel = "main", model = "sim-voice-secret" }]
+routes = [{ channel = "main", model = "sim-voice-secret", cost = { realtime_minute = "0.06", realtime_text_input = "0", tts_stream_characters = "1", stt_stream_second = "0.0001" } }]
 price = { realtime_minute = "0.6", realtime_text_input = "0.004", tts_stream_characters = "15", stt_stream_second = "0.001" }
 "#;
 const REALTIME: &str = "/v1/realtime?model=maker/voice";

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ledger::PriceCard;
 use protocol::{Dialect, Failure, Kind, Profile};
-use store::{PriceVersion, Store, StoreError};
+use store::{KeyHead, PriceVersion, Store, StoreError};
 use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
 
 use crate::billing::route_cost::RouteCost;
@@ -180,8 +180,12 @@ impl Catalog {
         })
     }
 
-    /// A model by its public id, if it can be called now.
-    pub fn find(&self, id: &str) -> Result<&Arc<Model>, Failure> {
+    /// A model by its public id, if this key may call it and it can be called now. A key that may not call it is not
+    /// told whether it exists.
+    pub fn find(&self, id: &str, key: &KeyHead) -> Result<&Arc<Model>, Failure> {
+        if !key.allows(id) {
+            return Err(Failure::model_not_allowed(id));
+        }
         match self.models.get(id) {
             Some(model) if model.is_callable() => Ok(model),
             Some(model) => {
@@ -205,6 +209,11 @@ impl Catalog {
     /// The models that can be called now, by id.
     pub fn list(&self) -> impl Iterator<Item = &Arc<Model>> {
         self.models.values().filter(|model| model.is_callable())
+    }
+
+    /// Those of them that this key may call.
+    pub fn list_for(&self, key: &KeyHead) -> impl Iterator<Item = &Arc<Model>> {
+        self.list().filter(|model| key.allows(&model.id))
     }
 
     /// All channels, by name.

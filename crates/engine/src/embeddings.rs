@@ -60,7 +60,7 @@ fn prepare(
     };
     record.set_model(request.model.as_str(), false);
     let catalog = engine.catalog();
-    let model = catalog.find(&request.model)?;
+    let model = catalog.find(&request.model, &call.arrival.key)?;
     if model.kind != Kind::Embedding {
         return Err(Failure::model_not_supported(format!(
             "The model `{}` does not make embeddings.",

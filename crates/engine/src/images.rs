@@ -9,6 +9,7 @@ use protocol::images::{self, Family, Grade, Operation, Request, Rewriter};
 use protocol::multipart::Form;
 use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
+use store::KeyHead;
 use upstream::{Endpoint, Protocol, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
@@ -51,8 +52,9 @@ impl Engine {
             asked,
             body,
         } = call;
+        let key = arrival.key.clone();
         self.run_call(arrival, move |engine, record| {
-            prepare(engine, asked, body, record)
+            prepare(engine, &key, asked, body, record)
         })
         .await
     }
@@ -60,6 +62,7 @@ impl Engine {
 
 fn prepare(
     engine: &Engine,
+    key: &KeyHead,
     asked: Operation,
     body: ImagesBody,
     record: &mut Record,
@@ -76,7 +79,7 @@ fn prepare(
     };
     record.set_model(request.model.as_str(), request.stream);
     let catalog = engine.catalog();
-    let model = catalog.find(&request.model)?;
+    let model = catalog.find(&request.model, key)?;
     let family = family(model)?;
     request.check(&model.profile)?;
     if engine.settings.refuse_unpriced_tools {

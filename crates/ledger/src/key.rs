@@ -4,6 +4,7 @@ use crate::bucket::Bucket;
 use crate::micro::Micro;
 use crate::time::UnixMs;
 use crate::wallet::{not_negative, to_i128};
+use crate::window::{Period, Window};
 
 /// An API key's limits and their use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,6 +15,8 @@ pub struct Key {
     pub expires_at: Option<UnixMs>,
     /// The most that it may spend in total.
     pub limit: Option<Micro>,
+    /// The most that it may spend in one period of the calendar.
+    pub window: Option<Window>,
     /// What it has spent: the sum of its settled charges.
     pub usage: Micro,
     /// What its open holds reserve.
@@ -33,10 +36,16 @@ pub struct Key {
 }
 
 impl Key {
-    /// What is left of the spending limit: `max(limit - usage, 0)`; `None` without a limit.
+    /// What is left of the spending limits: `max(limit - usage, 0)`, or what is left of the current
+    /// period if that is less; `None` without a limit.
     pub fn limit_remaining(&self) -> Option<Micro> {
-        self.limit
-            .map(|limit| not_negative(to_i128(limit) - to_i128(self.usage)))
+        self.unspent().map(not_negative)
+    }
+
+    /// What was charged in the current period of the window.
+    pub fn window_usage(&self) -> Micro {
+        self.window
+            .map_or(Micro::ZERO, |window| not_negative(window.spent(self.usage)))
     }
 
     /// Whether the key has expired.
@@ -44,15 +53,38 @@ impl Key {
         self.expires_at.is_some_and(|end| now >= end)
     }
 
-    /// Whether `amount` more can be held under the spending limit.
+    /// Whether the period of the window is over, or has not begun.
+    pub fn needs_period(&self, now: UnixMs) -> bool {
+        self.window.is_some_and(|window| window.is_over(now))
+    }
+
+    /// Begins a period of the window. What was charged until now belongs to earlier periods. Open
+    /// holds do not: they count against the new period, because they will be charged in it.
+    pub fn begin_period(&mut self, period: Period) {
+        if let Some(window) = &mut self.window {
+            window.period = period;
+            window.usage_before = self.usage;
+        }
+    }
+
+    /// Whether `amount` more can be held under the spending limits.
     pub(crate) fn covers(&self, amount: Micro) -> bool {
         self.left().is_none_or(|left| left >= to_i128(amount))
     }
 
-    /// What can still be held under the spending limit. It may be negative: an exceeded limit
+    /// What can still be held under the spending limits. It may be negative: an exceeded limit
     /// refuses even a call that costs nothing.
     pub(crate) fn left(&self) -> Option<i128> {
-        let spent = to_i128(self.usage) + to_i128(self.frozen);
-        self.limit.map(|limit| to_i128(limit) - spent)
+        self.unspent().map(|left| left - to_i128(self.frozen))
+    }
+
+    /// What the charges so far have left of the spending limits.
+    fn unspent(&self) -> Option<i128> {
+        let total = self.limit.map(|limit| to_i128(limit) - to_i128(self.usage));
+        let Some(window) = self.window else {
+            return total;
+        };
+        let in_period = to_i128(window.amount) - window.spent(self.usage);
+        Some(total.map_or(in_period, |total| total.min(in_period)))
     }
 }

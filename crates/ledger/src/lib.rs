@@ -26,6 +26,7 @@ mod rate_clock;
 mod session;
 mod time;
 mod wallet;
+mod window;
 
 pub use admit::{Rates, Refusal, Reservation, admit, extend};
 pub use balance::Balance;
@@ -42,3 +43,4 @@ pub use rate_clock::{AdmitTime, RateClock};
 pub use session::{BookedStep, Step, step};
 pub use time::UnixMs;
 pub use wallet::{Delta, UnknownStatus, Wallet, WalletStatus};
+pub use window::{Period, Window};

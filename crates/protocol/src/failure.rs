@@ -181,6 +181,16 @@ impl Failure {
         .param("model")
     }
 
+    /// 404 `model_not_found` for a key that may call some models only; the same bytes whether or not there is
+    /// such a model.
+    pub fn model_not_allowed(model: &str) -> Self {
+        Self::new(
+            Code::ModelNotFound,
+            format!("The model `{model}` does not exist or this key may not call it."),
+        )
+        .param("model")
+    }
+
     /// 404 `task_not_found`; the same bytes for a missing task and one of another wallet.
     pub fn task_not_found() -> Self {
         Self::new(Code::TaskNotFound, "The task does not exist.")

@@ -205,6 +205,7 @@ async fn funded(store: &Store) -> KeyRow {
                 digest: Digest::of(secret.as_bytes()),
                 shown_prefix: secret[..8].to_owned(),
                 limits: KeyLimits::default(),
+                tags: Vec::new(),
             },
             &store::Actor::cli("test"),
         )

@@ -162,6 +162,7 @@ async fn accounts(store: &Store, count: usize) -> Vec<KeyRow> {
                 digest,
                 shown_prefix: "sk-tg-ab".to_owned(),
                 limits,
+                tags: Vec::new(),
             };
             store
                 .create_key(new, &store::Actor::cli("test"))

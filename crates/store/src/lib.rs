@@ -43,11 +43,14 @@ pub use media::{
 };
 pub use queue::command::Admitted;
 pub use queue::durable::Durable;
-pub use records::accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
+pub use records::accounts::{
+    KeyChange, KeyHead, KeyLimits, KeyRotation, KeyRow, KeyWindow, NewKey, NewWallet, WalletRow,
+};
 pub use records::audit::{
     AUDIT_ROWS_MAX, Actor, AuditPlace, AuditQuery, AuditRow, Role, UnknownRole,
 };
 pub use records::balance_point::{BalancePoint, Balances};
+pub use records::calendar::{Calendar, Per, UnknownPer, UnknownZone};
 pub use records::call::{Admit, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
 pub use records::cost::{Cost, CostNumber, CostRow, CostVersion, EntryCost};
 pub use records::entries::{
@@ -61,7 +64,9 @@ pub use records::journal::{
     BODY_BYTES_MAX, JournalEntry, JournalPage, JournalPlace, JournalQuery, JournalRow, StatusRange,
     Timings,
 };
+pub use records::key_query::KeyQuery;
 pub use records::meter::{MeterText, TokenCounts};
+pub use records::model_list::{ModelList, ModelListError};
 pub use records::names::{AccountNames, FoundAccounts, FoundKey};
 pub use records::recovery::Recovery;
 pub use records::settled::Settled;

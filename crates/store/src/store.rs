@@ -16,13 +16,16 @@ use crate::error::{AdmitError, OpenError, StoreError};
 use crate::queue::command::Admitted;
 use crate::queue::command::{Change, Command, CostedRoute, Credit, KeyEdit, Reply, WalletChange};
 use crate::queue::durable::Durable;
-use crate::records::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::accounts::{
+    KeyChange, KeyHead, KeyRotation, KeyRow, NewKey, NewWallet, WalletRow,
+};
 use crate::records::audit::{Actor, AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close, Extend, SessionStep};
 use crate::records::cost::{CostRow, CostVersion};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, HoldId, KeyId, PriceVersion, WalletId};
 use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
+use crate::records::key_query::KeyQuery;
 use crate::records::names::{AccountNames, FoundAccounts};
 use crate::records::recovery::Recovery;
 use crate::records::settled::Settled;
@@ -137,7 +140,7 @@ impl Store {
     /// A key and its wallet at one instant, after all settlements that were queued before. What it shows is
     /// durable.
     pub async fn balance(&self, key: &KeyId) -> Result<(ledger::Wallet, ledger::Key), StoreError> {
-        let balance = self.ask(|reply| Command::Balance(*key, reply));
+        let balance = self.ask(|reply| Command::Balance(*key, clock::now(), reply));
         found_in_time(balance).await
     }
 
@@ -274,12 +277,20 @@ impl Store {
 
     /// The keys of a wallet, or all keys, oldest first.
     pub async fn keys(&self, wallet: Option<WalletId>) -> Result<Vec<KeyRow>, StoreError> {
-        on!(self, backend => backend.keys(wallet).await)
+        let found = on!(self, backend => backend.keys(wallet).await)?;
+        Ok(as_of_now(found))
+    }
+
+    /// The keys that a search finds, newest first.
+    pub async fn search_keys(&self, query: KeyQuery) -> Result<Vec<KeyRow>, StoreError> {
+        let found = on!(self, backend => backend.search_keys(query).await)?;
+        Ok(as_of_now(found))
     }
 
     /// The key with this id.
     pub async fn find_key(&self, key: &KeyId) -> Result<Option<KeyRow>, StoreError> {
-        on!(self, backend => backend.find_key(*key).await)
+        let found = on!(self, backend => backend.find_key(*key).await)?;
+        Ok(found.map(|row| row.at(clock::now())))
     }
 
     /// Changes a key's name and limits, effective at the next admission.
@@ -290,6 +301,16 @@ impl Store {
         actor: &Actor,
     ) -> Result<KeyRow, StoreError> {
         self.change_key(key, KeyEdit::Limits(change), actor).await
+    }
+
+    /// Replaces the secret of a key. The one before it ends at once or at a set time, and any older one at once.
+    pub async fn rotate_key(
+        &self,
+        key: KeyId,
+        rotation: KeyRotation,
+        actor: &Actor,
+    ) -> Result<KeyRow, StoreError> {
+        self.change_key(key, KeyEdit::Rotate(rotation), actor).await
     }
 
     /// Allows or stops calls with this key.
@@ -343,14 +364,15 @@ impl Store {
         edit: KeyEdit,
         actor: &Actor,
     ) -> Result<KeyRow, StoreError> {
-        self.change(|reply| Change::Key {
+        let now = clock::now();
+        let changed = self.change(|reply| Change::Key {
             key,
             edit,
-            now: clock::now(),
+            now,
             actor: Box::new(actor.clone()),
             reply,
-        })
-        .await
+        });
+        Ok(changed.await?.at(now))
     }
 
     /// Rows of the audit, newest first.
@@ -372,6 +394,11 @@ impl Store {
         durable.wait().await.map_err(|_| StoreError::Unavailable)?;
         Ok(value)
     }
+}
+
+fn as_of_now(rows: Vec<KeyRow>) -> Vec<KeyRow> {
+    let now = clock::now();
+    rows.into_iter().map(|row| row.at(now)).collect()
 }
 
 /// The result of a lookup, or an error if the store does not answer in time.

@@ -193,8 +193,8 @@ impl Keyring {
         let asked = query.asked;
         let known = found.map(|head| CachedKey {
             digest,
-            head,
             share: self.callers.share_of(&head),
+            head,
             asked,
         });
         let mut shard = self.shard(&digest).lock();

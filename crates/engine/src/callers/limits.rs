@@ -158,6 +158,7 @@ mod tests {
             enabled: true,
             expires_at: None,
             rpm_limit: None,
+            models: None,
         }
     }
 
@@ -165,8 +166,8 @@ mod tests {
         Callers::new(limits, MemoryBudget::new(1_000))
     }
 
-    fn enter(callers: &Callers, head: KeyHead) -> Result<Caller, Failure> {
-        callers.enter(head, callers.share_of(&head))
+    fn enter(callers: &Callers, head: &KeyHead) -> Result<Caller, Failure> {
+        callers.enter(head.clone(), callers.share_of(head))
     }
 
     #[test]
@@ -176,15 +177,15 @@ mod tests {
             ..CallerLimits::default()
         });
         let (one, other) = (head(), head());
-        let first = enter(&callers, one).unwrap();
-        let _second = enter(&callers, one).unwrap();
+        let first = enter(&callers, &one).unwrap();
+        let _second = enter(&callers, &one).unwrap();
         for _ in 0..3 {
-            let refused = enter(&callers, one).unwrap_err();
+            let refused = enter(&callers, &one).unwrap_err();
             assert_eq!(refused.code, protocol::Code::ConcurrencyLimitExceeded);
         }
-        assert!(enter(&callers, other).is_ok());
+        assert!(enter(&callers, &other).is_ok());
         drop(first);
-        assert!(enter(&callers, one).is_ok());
+        assert!(enter(&callers, &one).is_ok());
     }
 
     #[test]
@@ -199,7 +200,7 @@ mod tests {
                 rpm_limit,
                 ..head()
             };
-            let caller = enter(&callers, head).unwrap();
+            let caller = enter(&callers, &head).unwrap();
             for _ in 0..allowed {
                 callers.take_token_count(&caller, at(0)).unwrap();
             }
@@ -222,9 +223,9 @@ mod tests {
         let one = head();
         let sibling = KeyHead {
             key: KeyId::random(),
-            ..one
+            ..one.clone()
         };
-        let [one, sibling, other] = [one, sibling, head()].map(|it| enter(&callers, it).unwrap());
+        let [one, sibling, other] = [one, sibling, head()].map(|it| enter(&callers, &it).unwrap());
         let mut share = one.large_bodies().share();
         assert_eq!(
             share.try_grow(301),

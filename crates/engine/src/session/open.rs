@@ -90,7 +90,10 @@ impl Engine {
         let mut record = Box::new(Record::begin(&call.arrival));
         record.set_model(call.model.as_str(), true);
         let found = guard::model_id(&call.model)
-            .and_then(|()| model::find(self, &call.model, Some(call.kind.price_key())))
+            .and_then(|()| {
+                let price = Some(call.kind.price_key());
+                model::find(self, &call.model, &call.arrival.key, price)
+            })
             .and_then(|plan| self.refuse_unpriced_text(call.kind, plan));
         let plan = match found {
             Ok(plan) => plan,

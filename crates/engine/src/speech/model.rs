@@ -2,19 +2,21 @@
 
 use ledger::PriceKey;
 use protocol::{Failure, Kind};
+use store::KeyHead;
 use upstream::Protocol;
 
 use crate::call::route_plan::RoutePlan;
 use crate::engine::Engine;
 
-/// An audio model that has the required price, and the routes to it.
+/// An audio model that the key may call and that has the required price, and the routes to it.
 pub(crate) fn find(
     engine: &Engine,
     id: &str,
+    key: &KeyHead,
     price: Option<PriceKey>,
 ) -> Result<RoutePlan, Failure> {
     let catalog = engine.catalog();
-    let model = catalog.find(id)?;
+    let model = catalog.find(id, key)?;
     if model.kind != Kind::Audio {
         return Err(Failure::model_not_supported(format!(
             "The model `{id}` neither speaks nor listens."

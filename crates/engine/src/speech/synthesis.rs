@@ -66,7 +66,12 @@ fn prepare(
     if engine.settings.journal_bodies {
         record.keep_request(&call.body);
     }
-    let plan = model::find(engine, &speech.model, Some(PriceKey::TtsCharacters))?;
+    let plan = model::find(
+        engine,
+        &speech.model,
+        &call.arrival.key,
+        Some(PriceKey::TtsCharacters),
+    )?;
     let meter = Meter {
         tts_characters: speech.characters,
         ..Meter::default()

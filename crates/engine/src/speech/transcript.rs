@@ -58,7 +58,12 @@ fn prepare(
         VoiceForm::Renamed => voice::read_renamed_transcript(call.fields, bytes_max)?,
     };
     record.set_model(transcript.model.as_str(), false);
-    let plan = model::find(engine, &transcript.model, Some(PriceKey::SttSecond))?;
+    let plan = model::find(
+        engine,
+        &transcript.model,
+        &call.arrival.key,
+        Some(PriceKey::SttSecond),
+    )?;
     Ok(Prepared {
         estimate: Estimate::transcript(transcript.seconds_max, transcript.seconds_told),
         kind: Heard {

@@ -53,7 +53,7 @@ async fn list(
     if let Some(voice) = &call.voice {
         guard::voice_id(voice)?;
     }
-    let mut plan = model::find(engine, &call.model, None)?;
+    let mut plan = model::find(engine, &call.model, &call.arrival.key, None)?;
     let model = Arc::clone(plan.model());
     let progress = Progress::new(engine);
     while let Some(route) = plan.next(&progress) {

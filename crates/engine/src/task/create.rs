@@ -135,7 +135,7 @@ async fn prepare(
     let wire_protocol = call.ask.protocol();
     let protocol = TaskProtocol::find(wire_protocol.as_str()).ok_or_else(Failure::internal)?;
     let catalog = engine.catalog();
-    let model = catalog.find(request.model())?;
+    let model = catalog.find(request.model(), &call.arrival.key)?;
     let speaks = |route: &Route| route.channel.speaks(wire_protocol);
     let is_made = model.kind == Kind::Video && call.ask.suits(model.profile.base);
     if !is_made || !model.routes.iter().any(|route| speaks(route)) {

@@ -37,7 +37,7 @@ fn prepare(
     }
     let head = call.read_head()?;
     let catalog = engine.catalog();
-    let found = catalog.find(head.model.as_str());
+    let found = catalog.find(head.model.as_str(), &call.arrival.key);
     let public_model: Arc<str> = match &found {
         Ok(model) => Arc::clone(&model.id),
         Err(_) => head.model.as_str().into(),

@@ -66,7 +66,7 @@ async fn count(
     let name = counted.head.model.as_str();
     record.set_model(name, false);
     let catalog = engine.catalog();
-    let model = catalog.find(name)?;
+    let model = catalog.find(name, &call.arrival.key)?;
     capability_check::check(model, call.dialect, &counted.head)?;
     let spoken = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     // A request that no route could answer gets no count either.

@@ -41,7 +41,7 @@ impl RequestContext {
     /// What the engine gets to know about the request.
     pub(crate) fn arrival(&self, caller: &Caller) -> Arrival {
         Arrival {
-            key: caller.key,
+            key: caller.key.clone(),
             request_id: self.request_id,
             endpoint: self.endpoint,
             at: self.arrived,

@@ -1,3 +1,5 @@
 //! Use cases that the command line and the admin API share, and the views that both print.
 
+pub(crate) mod keys;
+mod secret;
 pub(crate) mod views;

@@ -3,7 +3,7 @@
 use ledger::{Micro, UnixMs, Wallet};
 use serde_json::{Map, Value, json};
 
-use crate::queue::command::{Credit, WalletChange};
+use crate::queue::command::{Credit, KeyEdit, WalletChange};
 use crate::records::accounts::{KeyRow, WalletRow};
 use crate::records::ids::WalletId;
 
@@ -80,18 +80,16 @@ impl Audited {
     pub(crate) fn key_created(row: &KeyRow) -> Self {
         let mut after = key_members(row);
         after["wallet"] = json!(row.wallet.to_string());
-        after["prefix"] = json!(row.shown_prefix);
         Self::created("key.create", row.id.to_string(), &after)
     }
 
-    pub(crate) fn key_changed(before: &KeyRow, after: &KeyRow) -> Self {
+    pub(crate) fn key_changed(before: &KeyRow, after: &KeyRow, edit: &KeyEdit) -> Self {
         let target = after.id.to_string();
-        Self::changed(
-            "key.update",
-            target,
-            key_members(before),
-            key_members(after),
-        )
+        let action = match edit {
+            KeyEdit::Rotate(_) => "key.rotate",
+            KeyEdit::Limits(_) | KeyEdit::Enabled(_) => "key.update",
+        };
+        Self::changed(action, target, key_members(before), key_members(after))
     }
 }
 
@@ -134,7 +132,29 @@ fn key_members(row: &KeyRow) -> Value {
     let key = &row.key;
     set("name", row.name.clone().map(Value::from));
     set("enabled", Some(key.enabled.into()));
+    set("prefix", Some(row.shown_prefix.clone().into()));
     set("limit", key.limit.map(text));
+    let window = key.window.zip(row.calendar.as_ref());
+    set(
+        "window",
+        window.map(|(window, calendar)| {
+            let (per, zone) = (calendar.per().as_str(), calendar.time_zone());
+            json!({"amount": window.amount.to_string(), "per": per, "time_zone": zone})
+        }),
+    );
+    let models = row.models.as_ref();
+    set(
+        "models",
+        models.map(|models| models.patterns().collect::<Vec<_>>().into()),
+    );
+    set(
+        "tags",
+        (!row.tags.is_empty()).then(|| row.tags.clone().into()),
+    );
+    set(
+        "old_secret_until",
+        row.old_secret_until.map(UnixMs::get).map(Value::from),
+    );
     set("rpm", key.rpm_limit.map(Value::from));
     set("tpm", key.tpm_limit.map(Value::from));
     set("concurrency", key.concurrency_limit.map(Value::from));

@@ -39,7 +39,7 @@ impl Books {
             rates: self.rate_clock.at(admit.now),
         };
         let debt_limit = self.debt_limit;
-        let Some(mut rows) = self.rows_of(admit.key) else {
+        let Some(mut rows) = self.rows_at(admit.key, admit.now) else {
             return Err(unknown);
         };
         if rows.key.wallet_id != admit.wallet {
@@ -63,6 +63,7 @@ impl Books {
             opened_at: admit.now,
             row: HoldRow::None,
         };
+        rows.key.last_used_at = Some(admit.now);
         rows.open(id, hold);
         self.last_hold = id;
         self.open_holds = self.open_holds.saturating_add(1);
@@ -126,7 +127,7 @@ impl Books {
         let (key, held) = self.held(extend.hold)?;
         let now = self.rate_clock.at(extend.now);
         let debt_limit = self.debt_limit;
-        let mut rows = self.rows_of(key)?;
+        let mut rows = self.rows_at(key, extend.now)?;
         let grown = ledger::extend(
             &mut rows.wallet.wallet,
             &mut rows.key.key,
@@ -153,7 +154,7 @@ impl Books {
         let mut cost_booked = hold.cost_booked;
         let rates_at = self.rate_clock.at(stepping.now);
         let debt_limit = self.debt_limit;
-        let mut rows = self.rows_of(key)?;
+        let mut rows = self.rows_at(key, stepping.now)?;
         let stepped = ledger::step(
             &mut rows.wallet.wallet,
             &mut rows.key.key,
@@ -226,7 +227,7 @@ impl Books {
         };
         let (key, ask, before) = (hold.key, hold.held, hold.booked);
         let rates_at = self.rate_clock.at(closing.now);
-        let Some(mut rows) = self.rows_of(key) else {
+        let Some(mut rows) = self.rows_at(key, closing.now) else {
             return Closed::Unbookable(Box::new(closing));
         };
         let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);

@@ -1,6 +1,6 @@
 //! Administrative changes of wallets and keys: their checks and their effect on the rows.
 
-use ledger::{Bucket, Delta, Key, Micro, UnixMs, Wallet};
+use ledger::{Delta, Key, Micro, UnixMs, Wallet, Window};
 
 use super::pending::{Origin, Posting, Source};
 use super::rows::BookWallet;
@@ -8,9 +8,10 @@ use super::state::Books;
 use crate::chain::Head;
 use crate::error::StoreError;
 use crate::queue::command::{Credit, KeyEdit, WalletChange};
-use crate::records::accounts::{KeyLimits, NewKey, NewWallet};
+use crate::records::accounts::{KeyChange, KeyLimits, KeyRow, KeyWindow, NewKey, NewWallet};
 use crate::records::entries::EntryKind;
-use crate::records::ids::WalletId;
+use crate::records::ids::{KeyId, WalletId};
+use crate::records::tags::checked_tags;
 
 /// The longest name of a wallet or key, and the longest note of an entry.
 const TEXT_CHARS_MAX: usize = 200;
@@ -157,56 +158,107 @@ fn posting(wallet: i64, said: Said, at: UnixMs) -> Posting {
     }
 }
 
-/// Checks a new key.
-pub(crate) fn new_key(new: &NewKey) -> Result<Key, StoreError> {
+/// The row of a new key, checked.
+pub(crate) fn new_key(
+    id: KeyId,
+    new: NewKey,
+    wallet_name: String,
+    now: UnixMs,
+) -> Result<KeyRow, StoreError> {
     if let Some(name) = &new.name {
         checked_name("key", name)?;
     }
     let KeyLimits {
         limit,
+        window,
+        models,
         rpm,
         tpm,
         concurrency,
         expires_at,
     } = new.limits;
     checked_limit(limit)?;
-    Ok(Key {
+    checked_limit(window.as_ref().map(|window| window.amount))?;
+    let key = Key {
         enabled: true,
         expires_at,
         limit,
-        usage: Micro::ZERO,
-        frozen: Micro::ZERO,
-        open_holds: 0,
+        window: window.as_ref().map(|window| Window::new(window.amount)),
         rpm_limit: rpm,
         tpm_limit: tpm,
         concurrency_limit: concurrency,
-        rpm: Bucket::default(),
-        tpm: Bucket::default(),
+        ..Key::default()
+    };
+    Ok(KeyRow {
+        id,
+        wallet: new.wallet,
+        wallet_name,
+        name: new.name,
+        shown_prefix: new.shown_prefix,
+        key,
+        calendar: window.map(|window| window.calendar),
+        models,
+        tags: checked_tags(new.tags)?,
+        last_used_at: None,
+        old_secret_until: None,
+        created_at: now,
     })
 }
 
-/// Computes a key and its name after a change of its settings.
-pub(crate) fn edited(
-    mut key: Key,
-    mut name: Option<String>,
-    edit: KeyEdit,
-) -> Result<(Key, Option<String>), StoreError> {
+/// Computes the row of a key after a change of its settings. `now` is the key as the ledger knows it.
+pub(crate) fn edited(before: &KeyRow, now: Key, edit: KeyEdit) -> Result<KeyRow, StoreError> {
+    let mut row = KeyRow {
+        key: now,
+        ..before.clone()
+    };
     match edit {
-        KeyEdit::Enabled(enabled) => key.enabled = enabled,
-        KeyEdit::Limits(change) => {
-            if let Some(Some(name)) = &change.name {
-                checked_name("key", name)?;
-            }
-            key.limit = change.limit.unwrap_or(key.limit);
-            key.rpm_limit = change.rpm.unwrap_or(key.rpm_limit);
-            key.tpm_limit = change.tpm.unwrap_or(key.tpm_limit);
-            key.concurrency_limit = change.concurrency.unwrap_or(key.concurrency_limit);
-            key.expires_at = change.expires_at.unwrap_or(key.expires_at);
-            name = change.name.unwrap_or(name);
-            checked_limit(key.limit)?;
+        KeyEdit::Enabled(enabled) => row.key.enabled = enabled,
+        KeyEdit::Limits(change) => change_limits(&mut row, change)?,
+        KeyEdit::Rotate(rotation) => {
+            row.shown_prefix = rotation.shown_prefix;
+            row.old_secret_until = rotation.old_secret_until;
         }
     }
-    Ok((key, name))
+    Ok(row)
+}
+
+fn change_limits(row: &mut KeyRow, change: KeyChange) -> Result<(), StoreError> {
+    if let Some(Some(name)) = &change.name {
+        checked_name("key", name)?;
+    }
+    let key = &mut row.key;
+    key.enabled = change.enabled.unwrap_or(key.enabled);
+    key.limit = change.limit.unwrap_or(key.limit);
+    key.rpm_limit = change.rpm.unwrap_or(key.rpm_limit);
+    key.tpm_limit = change.tpm.unwrap_or(key.tpm_limit);
+    key.concurrency_limit = change.concurrency.unwrap_or(key.concurrency_limit);
+    key.expires_at = change.expires_at.unwrap_or(key.expires_at);
+    if let Some(window) = change.window {
+        set_window(row, window);
+    }
+    row.name = change.name.unwrap_or_else(|| row.name.take());
+    row.models = change.models.unwrap_or_else(|| row.models.take());
+    if let Some(tags) = change.tags {
+        row.tags = checked_tags(tags)?;
+    }
+    checked_limit(row.key.limit)?;
+    checked_limit(row.key.window.map(|window| window.amount))
+}
+
+/// Sets or removes the window of a key. A new amount applies to the current period. Other periods begin with the
+/// next decision, and nothing that was charged before counts in them.
+fn set_window(row: &mut KeyRow, window: Option<KeyWindow>) {
+    let Some(KeyWindow { amount, calendar }) = window else {
+        (row.key.window, row.calendar) = (None, None);
+        return;
+    };
+    let same = row.calendar.as_ref() == Some(&calendar);
+    let current = row.key.window.filter(|_| same);
+    row.key.window = Some(Window {
+        amount,
+        ..current.unwrap_or(Window::new(amount))
+    });
+    row.calendar = Some(calendar);
 }
 
 fn checked_name(what: &'static str, name: &str) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! The decisions of a batch, moved out of the books to be written, so that the books are free for the next
 //! batch.
 
-use ledger::Key;
+use ledger::{Key, UnixMs};
 
 use super::pending::Pending;
 use super::rows::{BookWallet, HoldRow, OpenHold};
@@ -15,7 +15,8 @@ const CACHED_HOLDS_MAX: usize = 65_536;
 pub(crate) struct PendingWrite {
     /// The new contents of rows, with their numbers.
     pub(crate) wallets: Vec<(i64, BookWallet)>,
-    pub(crate) keys: Vec<(i64, Key)>,
+    /// With the time of the last admission.
+    pub(crate) keys: Vec<(i64, Key, Option<UnixMs>)>,
     /// New holds, with the number of their key.
     pub(crate) opened: Vec<(HoldId, Option<i64>, OpenHold)>,
     pub(crate) changed: Vec<(HoldId, OpenHold)>,
@@ -51,7 +52,7 @@ impl Books {
         for id in &self.pending.keys {
             if let Some(row) = self.keys.get_mut(*id) {
                 row.dirty = false;
-                pending_write.keys.push((row.n, row.key));
+                pending_write.keys.push((row.n, row.key, row.last_used_at));
             }
         }
         for id in &self.pending.opened {

@@ -1,8 +1,9 @@
 //! Rows of the ledger in memory.
 
-use ledger::{Key, Micro, Reservation, UnixMs, Wallet};
+use ledger::{Key, Micro, Period, Reservation, UnixMs, Wallet};
 
 use crate::chain::Head;
+use crate::records::calendar::Calendar;
 use crate::records::ids::{KeyId, RequestId, WalletId};
 
 /// A wallet.
@@ -30,8 +31,30 @@ pub(crate) struct BookKey {
     pub(crate) wallet: i64,
     pub(crate) wallet_id: WalletId,
     pub(crate) key: Key,
+    /// The periods of the key's window.
+    pub(crate) calendar: Option<Calendar>,
+    pub(crate) last_used_at: Option<UnixMs>,
     /// Changed in the current batch.
     pub(crate) dirty: bool,
+}
+
+impl BookKey {
+    /// Begins the next period of the key's window, if the current one is over at `now`. It changes nothing that
+    /// must be written: whoever reads the row later comes to the same result.
+    pub(crate) fn begin_period(&mut self, now: UnixMs, entries: i64) {
+        let Some(window) = self.key.window else {
+            return;
+        };
+        let Some(calendar) = &self.calendar else {
+            return;
+        };
+        if self.key.needs_period(now) || calendar.begins_after(now, window.period.ends_at) {
+            self.key.begin_period(Period {
+                ends_at: calendar.period_end(now),
+                entries_before: entries,
+            });
+        }
+    }
 }
 
 /// An open hold.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::{Key, Micro, RateClock, Wallet};
+use ledger::{Key, Micro, RateClock, UnixMs, Wallet};
 
 use super::pending::{Pending, Posting};
 use super::rows::{BookKey, BookWallet, OpenHold};
@@ -88,6 +88,13 @@ impl Books {
         })
     }
 
+    /// The rows of a key and its wallet, for a decision at `now`.
+    pub(crate) fn rows_at(&mut self, key: KeyId, now: UnixMs) -> Option<Rows<'_>> {
+        let rows = self.rows_of(key)?;
+        rows.key.begin_period(now, rows.wallet.entries);
+        Some(rows)
+    }
+
     /// Whether the rows of a key and its wallet are in memory.
     pub(crate) fn knows(&self, key: KeyId) -> bool {
         let key = self.keys.peek(key);
@@ -100,9 +107,9 @@ impl Books {
         hold.is_some_and(|hold| self.knows(hold.key))
     }
 
-    /// The current state of a key and its wallet.
-    pub(crate) fn balance(&mut self, key: KeyId) -> Result<(Wallet, Key), StoreError> {
-        match self.rows_of(key) {
+    /// The state of a key and its wallet at `now`.
+    pub(crate) fn balance(&mut self, key: KeyId, now: UnixMs) -> Result<(Wallet, Key), StoreError> {
+        match self.rows_at(key, now) {
             Some(rows) => Ok((rows.wallet.wallet, rows.key.key)),
             None => Err(StoreError::NotFound {
                 what: "key",

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::backend::{HEALTHY_WITHIN, Postgres};
 use super::background::runtime;
 use super::journal;
-use super::reads::{accounts as lookups, audit, entries, names, verify};
+use super::reads::{accounts as lookups, audit, entries, key_search, names, verify};
 use super::tasks::{self};
 use crate::cache::IdHasher;
 use crate::chain::WalletHead;
@@ -22,6 +22,7 @@ use crate::records::cost::CostRow;
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, KeyId, WalletId};
 use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
+use crate::records::key_query::KeyQuery;
 use crate::records::names::{AccountNames, FoundAccounts};
 use crate::records::task::TaskView;
 use crate::records::task_id::TaskId;
@@ -44,7 +45,7 @@ impl Postgres {
             Command::Step(stepping, _) => return self.lane(stepping.hold.lane()).push(command),
             Command::Close(closing) => return self.lane(closing.hold.lane()).push(command),
             Command::Uncount(hold) => return self.lane(hold.lane()).push(command),
-            Command::Balance(key, _) => self.wallet_of(*key).await?,
+            Command::Balance(key, ..) => self.wallet_of(*key).await?,
             Command::Change(change) => match change {
                 Change::CreateWallet { id, .. } => Some(*id),
                 Change::Wallet { wallet, .. } => Some(*wallet),
@@ -168,6 +169,11 @@ impl Postgres {
 
     pub(crate) async fn keys(&self, wallet: Option<WalletId>) -> Result<Vec<KeyRow>, StoreError> {
         self.reads.search(move |on| lookups::keys(on, wallet)).await
+    }
+
+    pub(crate) async fn search_keys(&self, query: KeyQuery) -> Result<Vec<KeyRow>, StoreError> {
+        let search = move |on| key_search::search_keys(on, query.clone());
+        self.reads.search(search).await
     }
 
     pub(crate) async fn find_key(&self, key: KeyId) -> Result<Option<KeyRow>, StoreError> {

@@ -1,20 +1,36 @@
 //! Reads rows of the ledger.
 
-use ledger::{Bucket, Delta, Key, Micro, Reservation, UnixMs, Wallet, WalletStatus};
+use ledger::{
+    Bucket, Delta, Key, Micro, Period, Reservation, UnixMs, Wallet, WalletStatus, Window,
+};
 use tokio_postgres::Row;
 
 use crate::books::BookWallet;
 use crate::records::accounts::{KeyRow, WalletRow};
 use crate::records::balance_point::{BalancePoint, Balances};
+use crate::records::calendar::Calendar;
 use crate::records::columns::EntryColumns;
+use crate::records::model_list::ModelList;
+use crate::records::tags::stored_tags;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
 /// Columns of a wallet, for [`wallet_row`].
 pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.entries, w.holds_opened, w.head, w.exposed, w.posted_at, w.charged, w.id, w.name, w.created_at";
 
+/// Columns of a key that decisions need, for [`key`] and [`calendar`].
+macro_rules! decided_key {
+    () => {
+        "k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds, k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state, k.window_amount, k.window_before, k.window_ends_at, k.window_entries, k.window_per, k.window_zone, k.last_used_at"
+    };
+}
+pub(super) use decided_key;
+
 /// Columns of a key beside its wallet, for [`key_row`].
-pub(super) const KEY: &str = "k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds, k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state, k.id, w.id, k.name, k.shown_prefix, k.created_at";
+pub(super) const KEY: &str = concat!(
+    decided_key!(),
+    ", k.id, w.id, k.name, k.shown_prefix, k.created_at, w.name, k.models, k.tags, k.old_secret_until"
+);
 
 /// The amounts of a wallet, starting at its second column.
 pub(super) fn wallet(row: &Row) -> Read<Wallet> {
@@ -60,6 +76,7 @@ pub(super) fn key(row: &Row) -> Read<Key> {
         enabled: row.try_get(2)?,
         expires_at: row.try_get::<_, Option<i64>>(3)?.map(UnixMs::new),
         limit: row.try_get::<_, Option<i64>>(4)?.map(Micro::new),
+        window: window(row)?,
         usage: micro(row, 5)?,
         frozen: micro(row, 6)?,
         open_holds: small(row.try_get(7)?),
@@ -71,15 +88,57 @@ pub(super) fn key(row: &Row) -> Read<Key> {
     })
 }
 
+fn window(row: &Row) -> Read<Option<Window>> {
+    let Some(amount) = row.try_get::<_, Option<i64>>(13)? else {
+        return Ok(None);
+    };
+    Ok(Some(Window {
+        amount: Micro::new(amount),
+        usage_before: micro(row, 14)?,
+        period: Period {
+            ends_at: time(row, 15)?,
+            entries_before: row.try_get(16)?,
+        },
+    }))
+}
+
+/// The periods of a key's window.
+pub(super) fn calendar(row: &Row) -> Read<Option<Calendar>> {
+    let Some(per) = row.try_get::<_, Option<&str>>(17)? else {
+        return Ok(None);
+    };
+    let zone: Option<&str> = row.try_get(18)?;
+    Ok(Some(Calendar::stored(per, zone.unwrap_or_default())))
+}
+
+/// When the last call of a key was admitted.
+pub(super) fn last_used_at(row: &Row) -> Read<Option<UnixMs>> {
+    time_or_null(row, 19)
+}
+
+/// The number of the column of a key's id in [`KEY`].
+pub(super) const KEY_ID: usize = 20;
+
 pub(super) fn key_row(row: &Row) -> Read<KeyRow> {
     Ok(KeyRow {
         key: key(row)?,
-        id: row.try_get(13)?,
-        wallet: row.try_get(14)?,
-        name: row.try_get(15)?,
-        shown_prefix: row.try_get(16)?,
-        created_at: time(row, 17)?,
+        calendar: calendar(row)?,
+        last_used_at: last_used_at(row)?,
+        id: row.try_get(KEY_ID)?,
+        wallet: row.try_get(21)?,
+        name: row.try_get(22)?,
+        shown_prefix: row.try_get(23)?,
+        created_at: time(row, 24)?,
+        wallet_name: row.try_get(25)?,
+        models: model_list(row, 26)?,
+        tags: stored_tags(row.try_get(27)?),
+        old_secret_until: time_or_null(row, 28)?,
     })
+}
+
+pub(super) fn model_list(row: &Row, column: usize) -> Read<Option<ModelList>> {
+    let list: Option<&str> = row.try_get(column)?;
+    Ok(list.map(ModelList::stored))
 }
 
 /// The amounts of a hold: amount, tokens, whether it counts, and its exposure, starting at its second column.
@@ -143,6 +202,10 @@ pub(super) fn balance_point(row: &Row, first: usize) -> Read<BalancePoint> {
 
 pub(super) fn micro(row: &Row, column: usize) -> Read<Micro> {
     row.try_get(column).map(Micro::new)
+}
+
+pub(super) fn time_or_null(row: &Row, column: usize) -> Read<Option<UnixMs>> {
+    Ok(row.try_get::<_, Option<i64>>(column)?.map(UnixMs::new))
 }
 
 pub(super) fn time(row: &Row, column: usize) -> Read<UnixMs> {

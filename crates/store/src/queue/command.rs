@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::command_queue::CommandQueue;
 use super::durable::Durable;
 use crate::error::{AdmitError, StoreError};
-use crate::records::accounts::{KeyChange, KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::accounts::{KeyChange, KeyRotation, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::records::audit::Actor;
 use crate::records::call::{Admit, Close, End, Extend, IfLost, SessionStep};
 use crate::records::cost::CostVersion;
@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Close(Close),
     /// Stops counting the hold against its key's concurrency.
     Uncount(HoldId),
-    Balance(KeyId, Reply<(ledger::Wallet, ledger::Key)>),
+    Balance(KeyId, UnixMs, Reply<(ledger::Wallet, ledger::Key)>),
     Change(Change),
     Task(TaskCommand),
     Flush(oneshot::Sender<Durable>),
@@ -156,6 +156,7 @@ pub(crate) enum WalletChange {
 pub(crate) enum KeyEdit {
     Limits(KeyChange),
     Enabled(bool),
+    Rotate(KeyRotation),
 }
 
 /// Which balance a credit goes to.

@@ -1,8 +1,12 @@
 //! Wallets and keys, for administration.
 
+use std::sync::Arc;
+
 use ledger::{Micro, UnixMs, WalletStatus};
 
+use super::calendar::Calendar;
 use super::ids::{Digest, KeyId, WalletId};
+use super::model_list::ModelList;
 
 /// A new wallet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,27 +46,52 @@ pub struct NewKey {
     /// The first characters of the secret, so that people can tell keys apart.
     pub shown_prefix: String,
     pub limits: KeyLimits,
+    /// Words by which people find keys.
+    pub tags: Vec<String>,
 }
 
-/// What a key may spend and how fast. `None` is unlimited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a key may spend, how fast, and on which models. `None` is unlimited.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyLimits {
     pub limit: Option<Micro>,
+    pub window: Option<KeyWindow>,
+    pub models: Option<ModelList>,
     pub rpm: Option<u32>,
     pub tpm: Option<u32>,
     pub concurrency: Option<u32>,
     pub expires_at: Option<UnixMs>,
 }
 
+/// What a key may spend in each period of a calendar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyWindow {
+    pub amount: Micro,
+    pub calendar: Calendar,
+}
+
 /// A change of a key. The outer `None` keeps a value, the inner `None` removes the limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyChange {
     pub name: Option<Option<String>>,
+    pub enabled: Option<bool>,
     pub limit: Option<Option<Micro>>,
+    pub window: Option<Option<KeyWindow>>,
+    pub models: Option<Option<ModelList>>,
+    pub tags: Option<Vec<String>>,
     pub rpm: Option<Option<u32>>,
     pub tpm: Option<Option<u32>>,
     pub concurrency: Option<Option<u32>>,
     pub expires_at: Option<Option<UnixMs>>,
+}
+
+/// A new secret for a key. The store never sees the secret itself.
+#[derive(Debug, Clone)]
+pub struct KeyRotation {
+    pub digest: Digest,
+    /// The first characters of the new secret.
+    pub shown_prefix: String,
+    /// Until when the secret before it works too. `None` ends it at once.
+    pub old_secret_until: Option<UnixMs>,
 }
 
 /// The current state of a key.
@@ -70,20 +99,64 @@ pub struct KeyChange {
 pub struct KeyRow {
     pub id: KeyId,
     pub wallet: WalletId,
+    pub wallet_name: String,
     pub name: Option<String>,
     pub shown_prefix: String,
     /// Limits, spending and rates.
     pub key: ledger::Key,
+    /// The periods of the key's window.
+    pub calendar: Option<Calendar>,
+    pub models: Option<ModelList>,
+    pub tags: Vec<String>,
+    /// When its last call was admitted.
+    pub last_used_at: Option<UnixMs>,
+    /// Until when the secret before the last rotation works.
+    pub old_secret_until: Option<UnixMs>,
     pub created_at: UnixMs,
 }
 
+impl KeyRow {
+    /// Shows the row as of `now`: a period that is over has ended, even if no call has noticed it yet.
+    #[must_use]
+    pub(crate) fn at(mut self, now: UnixMs) -> Self {
+        if let Some(calendar) = &self.calendar
+            && self.key.needs_period(now)
+        {
+            self.key.begin_period(ledger::Period {
+                ends_at: calendar.period_end(now),
+                entries_before: 0,
+            });
+        }
+        self.old_secret_until = self.old_secret_until.filter(|until| *until > now);
+        self
+    }
+}
+
 /// What authentication needs of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyHead {
     pub key: KeyId,
     pub wallet: WalletId,
     pub enabled: bool,
+    /// For the secret before a rotation, the time until which it works, if that is earlier.
     pub expires_at: Option<UnixMs>,
     /// Requests per minute, for limits that do not involve the ledger.
     pub rpm_limit: Option<u32>,
+    /// The models that the key may call. `None` is all of them, and costs a call nothing.
+    pub models: Option<Arc<ModelList>>,
+}
+
+impl KeyHead {
+    /// Whether the key may call a model.
+    pub fn allows(&self, model: &str) -> bool {
+        self.models.as_ref().is_none_or(|list| list.allows(model))
+    }
+}
+
+/// The earlier of two times that may not exist.
+pub(crate) fn earlier(one: Option<UnixMs>, other: Option<UnixMs>) -> Option<UnixMs> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
 }

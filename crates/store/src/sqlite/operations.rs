@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::backend::{HEALTHY_WITHIN, Sqlite};
 use super::journal;
-use super::reads::{accounts as lookups, audit, entries, names};
+use super::reads::{accounts as lookups, audit, entries, key_search, names};
 use super::tasks::lookups as task_looks;
 use crate::chain::WalletHead;
 use crate::error::{AdmitError, StoreError};
@@ -21,6 +21,7 @@ use crate::records::cost::CostRow;
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, KeyId, WalletId};
 use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
+use crate::records::key_query::KeyQuery;
 use crate::records::names::{AccountNames, FoundAccounts};
 use crate::records::task::TaskView;
 use crate::records::task_id::TaskId;
@@ -116,6 +117,12 @@ impl Sqlite {
 
     pub(crate) async fn keys(&self, wallet: Option<WalletId>) -> Result<Vec<KeyRow>, StoreError> {
         self.reads.run(move |on| lookups::keys(on, wallet)).await
+    }
+
+    pub(crate) async fn search_keys(&self, query: KeyQuery) -> Result<Vec<KeyRow>, StoreError> {
+        self.reads
+            .run(move |on| key_search::search_keys(on, &query))
+            .await
     }
 
     pub(crate) async fn find_key(&self, key: KeyId) -> Result<Option<KeyRow>, StoreError> {

@@ -1,20 +1,25 @@
 //! Reads rows of the ledger.
 
-use ledger::{Bucket, Delta, Key, Micro, Reservation, UnixMs, Wallet, WalletStatus};
+use ledger::{
+    Bucket, Delta, Key, Micro, Period, Reservation, UnixMs, Wallet, WalletStatus, Window,
+};
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
 use crate::books::{BookKey, BookWallet, HoldRow, OpenHold};
 use crate::records::accounts::{KeyRow, WalletRow};
 use crate::records::balance_point::{BalancePoint, Balances};
+use crate::records::calendar::Calendar;
 use crate::records::columns::EntryColumns;
 use crate::records::ids::{KeyId, WalletId};
+use crate::records::model_list::ModelList;
+use crate::records::tags::stored_tags;
 
 /// Columns of a wallet, for [`wallet_row`].
 pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head, w.exposed, w.posted_at, w.charged";
 
 /// Columns of a key beside its wallet, for [`key_row`]. A key that was never used has no state.
-pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, coalesce(s.usage, 0), coalesce(s.frozen, 0), coalesce(s.open_holds, 0), k.rpm_limit, k.tpm_limit, k.concurrency_limit, coalesce(s.rpm_state, 0), coalesce(s.tpm_state, 0), k.created_at, k.n, k.wallet";
+pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, coalesce(s.usage, 0), coalesce(s.frozen, 0), coalesce(s.open_holds, 0), k.rpm_limit, k.tpm_limit, k.concurrency_limit, coalesce(s.rpm_state, 0), coalesce(s.tpm_state, 0), k.created_at, k.n, k.wallet, k.window_amount, coalesce(s.window_before, 0), coalesce(s.window_ends_at, 0), coalesce(s.window_entries, 0), k.window_per, k.window_zone, s.last_used_at, w.name, k.models, k.tags, k.old_secret_until";
 
 /// The tables of the columns of [`KEY`].
 pub(super) const FROM_KEYS: &str =
@@ -53,36 +58,75 @@ pub(super) fn key_row(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
     Ok(KeyRow {
         id: row.get::<_, KeyId>(0)?,
         wallet: row.get::<_, WalletId>(1)?,
+        wallet_name: row.get(25)?,
         name: row.get(2)?,
         shown_prefix: row.get(3)?,
-        key: Key {
-            enabled: row.get(4)?,
-            expires_at: row.get::<_, Option<i64>>(5)?.map(UnixMs::new),
-            limit: row.get::<_, Option<i64>>(6)?.map(Micro::new),
-            usage: micro(row, 7)?,
-            frozen: micro(row, 8)?,
-            open_holds: row.get(9)?,
-            rpm_limit: row.get(10)?,
-            tpm_limit: row.get(11)?,
-            concurrency_limit: row.get(12)?,
-            rpm: Bucket::from_state(row.get(13)?),
-            tpm: Bucket::from_state(row.get(14)?),
-        },
+        key: key(row)?,
+        calendar: calendar(row)?,
+        models: model_list(row, 26)?,
+        tags: stored_tags(row.get_ref(27)?.as_str_or_null()?),
+        last_used_at: time_or_null(row, 24)?,
+        old_secret_until: time_or_null(row, 28)?,
         created_at: UnixMs::new(row.get(15)?),
     })
 }
 
+fn key(row: &Row<'_>) -> rusqlite::Result<Key> {
+    Ok(Key {
+        enabled: row.get(4)?,
+        expires_at: time_or_null(row, 5)?,
+        limit: row.get::<_, Option<i64>>(6)?.map(Micro::new),
+        window: window(row)?,
+        usage: micro(row, 7)?,
+        frozen: micro(row, 8)?,
+        open_holds: row.get(9)?,
+        rpm_limit: row.get(10)?,
+        tpm_limit: row.get(11)?,
+        concurrency_limit: row.get(12)?,
+        rpm: Bucket::from_state(row.get(13)?),
+        tpm: Bucket::from_state(row.get(14)?),
+    })
+}
+
+fn window(row: &Row<'_>) -> rusqlite::Result<Option<Window>> {
+    let Some(amount) = row.get::<_, Option<i64>>(18)? else {
+        return Ok(None);
+    };
+    Ok(Some(Window {
+        amount: Micro::new(amount),
+        usage_before: micro(row, 19)?,
+        period: Period {
+            ends_at: UnixMs::new(row.get(20)?),
+            entries_before: row.get(21)?,
+        },
+    }))
+}
+
+fn calendar(row: &Row<'_>) -> rusqlite::Result<Option<Calendar>> {
+    let Some(per) = row.get_ref(22)?.as_str_or_null()? else {
+        return Ok(None);
+    };
+    let zone = row.get_ref(23)?.as_str_or_null()?;
+    Ok(Some(Calendar::stored(per, zone.unwrap_or_default())))
+}
+
+pub(super) fn model_list(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<ModelList>> {
+    let list = row.get_ref(column)?.as_str_or_null()?;
+    Ok(list.map(ModelList::stored))
+}
+
+pub(super) fn time_or_null(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<UnixMs>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(UnixMs::new))
+}
+
 pub(super) fn book_key(row: &Row<'_>) -> rusqlite::Result<BookKey> {
-    let KeyRow {
-        wallet: wallet_id,
-        key,
-        ..
-    } = key_row(row)?;
     Ok(BookKey {
         n: row.get(16)?,
         wallet: row.get(17)?,
-        wallet_id,
-        key,
+        wallet_id: row.get(1)?,
+        key: key(row)?,
+        calendar: calendar(row)?,
+        last_used_at: time_or_null(row, 24)?,
         dirty: false,
     })
 }

@@ -148,6 +148,10 @@ impl Check {
             self.price(entry);
             if let Some(sums) = entry.key.and_then(|key| self.keys.get_mut(&key)) {
                 sums.usage += i128::from(entry.charge);
+                let window = sums.stored.key.window.unwrap_or_default();
+                if entry.seq <= window.period.entries_before {
+                    sums.usage_before += i128::from(entry.charge);
+                }
             }
         }
     }

@@ -154,6 +154,19 @@ impl Check {
                     sums.usage,
                     i128::from(sums.stored.key.usage.get()),
                 ),
+                (
+                    Rule::V5Usage,
+                    "usage before the window",
+                    sums.usage_before,
+                    i128::from(
+                        sums.stored
+                            .key
+                            .window
+                            .unwrap_or_default()
+                            .usage_before
+                            .get(),
+                    ),
+                ),
             ] {
                 if expected != stored {
                     found.push((

@@ -78,6 +78,8 @@ pub(super) struct KeySums {
     pub(super) frozen: i128,
     pub(super) counting: i64,
     pub(super) usage: i128,
+    /// What was charged before the current period of its window.
+    pub(super) usage_before: i128,
 }
 
 impl WalletSums {
@@ -108,6 +110,7 @@ impl KeySums {
             frozen: 0,
             counting: 0,
             usage: 0,
+            usage_before: 0,
         }
     }
 }

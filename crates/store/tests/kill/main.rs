@@ -355,6 +355,7 @@ async fn fund(scene: &Scene) -> KeyId {
                 digest,
                 shown_prefix,
                 limits,
+                tags: Vec::new(),
             },
             &store::Actor::cli("test"),
         )

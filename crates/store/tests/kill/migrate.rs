@@ -43,6 +43,7 @@ async fn a_server_killed_in_its_migration_completes_it_at_the_next_start() {
         let (store, _) = Store::open(&scene.settings()).unwrap();
         assert_clean(&store).await;
         let key = store.keys(None).await.unwrap().remove(0);
+        assert_eq!((key.calendar, key.models), (None, None));
         let (wallet, spent) = store.balance(&key.id).await.unwrap();
         let all = wallet.balance.checked_add(spent.usage).unwrap();
         assert_eq!(all, Micro::new(BALANCE), "killed at write {write}");

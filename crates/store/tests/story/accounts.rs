@@ -207,6 +207,7 @@ pub(crate) async fn a_key_is_found_by_its_digest_alone(place: &Place) {
         digest,
         shown_prefix: "sk-tg-se".to_owned(),
         limits,
+        tags: Vec::new(),
     };
     let row = store.create_key(new.clone(), &actor()).await.unwrap();
     assert!(matches!(
@@ -358,6 +359,7 @@ pub(crate) async fn accounts_are_found_by_a_part_of_their_names(place: &Place) {
             digest: Digest::of(b"sk-found"),
             shown_prefix: "sk-found".to_owned(),
             limits: KeyLimits::default(),
+            tags: Vec::new(),
         },
         &by,
     );

@@ -56,6 +56,7 @@ pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
         tpm: Some(1_000),
         concurrency: Some(2),
         expires_at: None,
+        ..KeyLimits::default()
     };
     let key = key(&store, account.id, limits).await;
     let first = admit(&store, &key, credits(1)).await.unwrap();

@@ -3,8 +3,8 @@
 use ledger::{Meter, Micro, Reservation};
 use proptest::prelude::*;
 use store::{
-    Close, End, Extend, HoldId, IfLost, KeyChange, KeyLimits, KeyRow, MeterText, PriceVersion,
-    SessionStep, Store,
+    Calendar, Close, End, Extend, HoldId, IfLost, KeyChange, KeyLimits, KeyRow, KeyWindow,
+    MeterText, Per, PriceVersion, SessionStep, Store,
 };
 
 use crate::place::{
@@ -279,6 +279,10 @@ async fn accounts(store: &Store) -> Vec<KeyRow> {
         keys.push(key(store, account.id, KeyLimits::default()).await);
         let limits = KeyLimits {
             limit: Some(credits(4)),
+            window: Some(KeyWindow {
+                amount: credits(3),
+                calendar: Calendar::new(Per::Day, "UTC").unwrap(),
+            }),
             tpm: Some(100_000),
             concurrency: Some(3),
             ..KeyLimits::default()

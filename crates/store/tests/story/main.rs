@@ -14,6 +14,7 @@ mod debt;
 mod entries;
 mod faults;
 mod journal;
+mod keys;
 mod law;
 mod nodes;
 mod outage;
@@ -25,6 +26,7 @@ mod statement;
 mod tasks;
 mod usage;
 mod verify;
+mod windows;
 
 use place::Place;
 
@@ -73,6 +75,15 @@ macro_rules! story {
                 costs::the_cost_of_a_call_stands_in_its_entry,
                 costs::the_cost_of_a_session_is_booked_by_its_steps_and_rounded_once,
                 costs::a_forged_cost_is_found,
+                keys::a_key_says_which_models_it_may_call,
+                keys::an_old_secret_works_until_its_time,
+                keys::a_key_remembers_when_it_was_used,
+                keys::keys_are_found_by_name_tag_and_wallet_a_page_at_a_time,
+                keys::a_key_of_an_earlier_version_is_as_limited_as_it_was,
+                windows::a_window_is_exact_at_midnight_of_its_zone,
+                windows::a_hold_over_midnight_counts_where_it_is_booked,
+                windows::a_window_can_be_set_changed_and_lifted,
+                windows::a_forged_window_is_found,
                 sessions::a_session_is_charged_in_steps_and_rounded_once,
                 sessions::a_step_reaches_as_far_as_the_money,
                 sessions::a_dead_key_takes_no_further_step,
@@ -148,6 +159,7 @@ story!(
     [
         recovery::a_second_server_is_refused,
         calls::a_clock_that_jumps_moves_only_the_end_of_a_key,
+        windows::a_clock_that_was_far_ahead_does_not_keep_its_period,
     ]
 );
 story!(
@@ -159,6 +171,7 @@ story!(
         nodes::older_nodes_stop_before_entries_are_chained,
         nodes::three_nodes_race_for_seven_credits,
         nodes::limits_are_exact_on_three_nodes,
+        windows::a_window_is_exact_on_three_nodes,
         debt::three_nodes_stay_within_the_debt_limit,
         nodes::a_node_that_lost_its_lease_begins_anew,
         tasks::two_nodes_never_have_one_task,

@@ -187,7 +187,7 @@ pub(crate) async fn limits_are_exact_on_three_nodes(place: &Place) {
             6,
         ),
     ] {
-        let key = key(&nodes[0], account.id, limits).await;
+        let key = key(&nodes[0], account.id, limits.clone()).await;
         let admitted = race(&nodes, &key, 90).await;
         assert_eq!(admitted.len(), most, "{limits:?}");
         for (node, call) in admitted {

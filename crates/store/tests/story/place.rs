@@ -128,6 +128,13 @@ impl Place {
         }
     }
 
+    /// Sets the clock of the database, if it is the database's that counts. Set it before a store is opened.
+    pub(crate) fn set_clock(&self, now: UnixMs) {
+        if let Self::Postgres(schema) = self {
+            schema.set_clock(now.get());
+        }
+    }
+
     /// Changes the database behind the store's back.
     pub(crate) fn tamper(&self, sql: &str) {
         self.try_tamper(sql).unwrap();
@@ -192,6 +199,7 @@ pub(crate) async fn key(store: &Store, wallet: WalletId, limits: KeyLimits) -> K
                 digest,
                 shown_prefix,
                 limits,
+                tags: Vec::new(),
             },
             &actor(),
         )

@@ -24,7 +24,22 @@ impl Schema {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("{}&options=-csearch_path%3D{}", self.url, self.name)
+        // The schema comes before the built-in functions, so that a test can replace the clock.
+        format!(
+            "{}&options=-csearch_path%3D{}%2Cpg_catalog",
+            self.url, self.name
+        )
+    }
+
+    /// Makes the clock of the database stand at this time.
+    pub(crate) fn set_clock(&self, ms: i64) {
+        let sql = format!(
+            "CREATE TABLE IF NOT EXISTS test_clock (ms bigint);
+             CREATE OR REPLACE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+                 AS 'SELECT to_timestamp(ms / 1000.0) FROM test_clock';
+             BEGIN; DELETE FROM test_clock; INSERT INTO test_clock VALUES ({ms}); COMMIT"
+        );
+        self.run(&sql).unwrap();
     }
 
     pub(crate) fn run(&self, sql: &str) -> Result<(), String> {

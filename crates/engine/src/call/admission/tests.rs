@@ -54,6 +54,7 @@ impl Scene {
             digest: Digest::of(b"secret"),
             shown_prefix: "sk".to_owned(),
             limits: KeyLimits::default(),
+            tags: Vec::new(),
         };
         let key = store
             .create_key(new, &store::Actor::cli("test"))
@@ -108,9 +109,10 @@ impl Scene {
             enabled: true,
             expires_at: None,
             rpm_limit: None,
+            models: None,
         };
         let arrival = Arrival {
-            key,
+            key: key.clone(),
             request_id: "req_1".into(),
             endpoint: "/v1/chat/completions",
             at: Instant::now(),

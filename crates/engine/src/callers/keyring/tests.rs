@@ -27,6 +27,7 @@ impl SlowStore {
             enabled: true,
             expires_at: None,
             rpm_limit: None,
+            models: None,
         };
         self.keys.lock().insert(Digest::of(secret.as_bytes()), head);
     }
@@ -41,7 +42,7 @@ impl SlowStore {
         let is_answered = || turn < self.answered.load(Ordering::Relaxed);
         std::future::poll_fn(|_| {
             if is_answered() {
-                Poll::Ready(Ok(self.keys.lock().get(&digest).copied()))
+                Poll::Ready(Ok(self.keys.lock().get(&digest).cloned()))
             } else {
                 Poll::Pending
             }

@@ -1,5 +1,5 @@
-//! Wallets and keys as JSON, with every amount in credits and in micro-credits like `GET /v1/balance`,
-//! and as rows of tables.
+//! Wallets as JSON, with every amount in credits and in micro-credits like `GET /v1/balance`, and wallets and
+//! keys as rows of tables.
 
 use ledger::Balance;
 use serde_json::{Map, Value, json};
@@ -16,19 +16,6 @@ pub(crate) fn wallet_json(row: &WalletRow) -> Value {
     let exposed = row.wallet.exposed;
     members.insert("exposed".to_owned(), json!(exposed.to_string()));
     members.insert("exposed_micro".to_owned(), json!(exposed.get().to_string()));
-    members.insert("created_at".to_owned(), json!(row.created_at));
-    Value::Object(members)
-}
-
-/// A key with the members of `GET /v1/balance`.
-pub(crate) fn key_json(row: &KeyRow) -> Value {
-    let mut members = Map::new();
-    members.insert("id".to_owned(), json!(row.id));
-    members.insert("name".to_owned(), json!(row.name));
-    members.insert("wallet".to_owned(), json!(row.wallet));
-    members.insert("prefix".to_owned(), json!(row.shown_prefix));
-    members.insert("enabled".to_owned(), json!(row.key.enabled));
-    members.extend(part(&ledger::Wallet::default(), &row.key, "key"));
     members.insert("created_at".to_owned(), json!(row.created_at));
     Value::Object(members)
 }
@@ -75,10 +62,14 @@ pub(crate) fn key_table<'a>(rows: impl IntoIterator<Item = &'a KeyRow>) -> Table
         ("STATUS", Side::Left),
         ("USAGE", Side::Right),
         ("LIMIT", Side::Right),
+        ("WINDOW", Side::Right),
         ("RPM", Side::Right),
         ("TPM", Side::Right),
         ("CONCURRENCY", Side::Right),
         ("EXPIRES", Side::Left),
+        ("LAST USED", Side::Left),
+        ("MODELS", Side::Left),
+        ("TAGS", Side::Left),
     ]);
     let now = time::now();
     for row in rows {
@@ -96,13 +87,35 @@ pub(crate) fn key_table<'a>(rows: impl IntoIterator<Item = &'a KeyRow>) -> Table
             status.to_owned(),
             key.usage.to_string(),
             or_dash(key.limit),
+            window(row),
             or_dash(key.rpm_limit),
             or_dash(key.tpm_limit),
             or_dash(key.concurrency_limit),
-            key.expires_at.map_or_else(|| "-".to_owned(), time::show),
+            or_dash(key.expires_at.map(time::show)),
+            or_dash(row.last_used_at.map(time::show)),
+            or_dash(row.models.as_ref().map(|list| joined(list.patterns()))),
+            joined(row.tags.iter().map(String::as_str)),
         ]);
     }
     table
+}
+
+/// What was spent of the window, such as `2.5 of 10/day`.
+fn window(row: &KeyRow) -> String {
+    let both = row.key.window.zip(row.calendar.as_ref());
+    or_dash(both.map(|(window, calendar)| {
+        let (used, per) = (row.key.window_usage(), calendar.per());
+        format!("{used} of {}/{per}", window.amount)
+    }))
+}
+
+fn joined<'a>(items: impl Iterator<Item = &'a str>) -> String {
+    let items: Vec<&str> = items.collect();
+    if items.is_empty() {
+        "-".to_owned()
+    } else {
+        items.join(", ")
+    }
 }
 
 /// The wallet's or the key's part of `GET /v1/balance`.
@@ -121,7 +134,7 @@ fn or_dash(value: Option<impl ToString>) -> String {
 #[cfg(test)]
 mod tests {
     use ledger::{Micro, UnixMs};
-    use store::{KeyId, WalletId};
+    use store::WalletId;
 
     use super::*;
 
@@ -163,45 +176,6 @@ mod tests {
             "credit_remaining_micro": "50000000",
             "exposed": "0.000002",
             "exposed_micro": "2",
-            "created_at": 7,
-        });
-        assert_eq!(value, expected);
-    }
-
-    #[test]
-    fn a_key_tells_its_limits_and_never_its_secret() {
-        let row = KeyRow {
-            id: KeyId::parse("key_0123456789abcdef").unwrap(),
-            wallet: WalletId::parse("wal_0123456789abcdef").unwrap(),
-            name: None,
-            shown_prefix: "sk-tg-abcd".to_owned(),
-            key: ledger::Key {
-                enabled: true,
-                limit: Some(Micro::new(10_000_000)),
-                usage: Micro::new(2_500_000),
-                rpm_limit: Some(60),
-                expires_at: Some(UnixMs::new(9)),
-                ..ledger::Key::default()
-            },
-            created_at: UnixMs::new(7),
-        };
-        let value = key_json(&row);
-        let expected = json!({
-            "id": "key_0123456789abcdef",
-            "wallet": "wal_0123456789abcdef",
-            "name": null,
-            "prefix": "sk-tg-abcd",
-            "enabled": true,
-            "limit": "10",
-            "limit_micro": "10000000",
-            "usage": "2.5",
-            "usage_micro": "2500000",
-            "limit_remaining": "7.5",
-            "limit_remaining_micro": "7500000",
-            "rpm_limit": 60,
-            "tpm_limit": null,
-            "concurrency_limit": null,
-            "expires_at": 9,
             "created_at": 7,
         });
         assert_eq!(value, expected);

@@ -5,8 +5,8 @@ use ledger::{Micro, UnixMs};
 use store::{Actor, KeyChange, KeyLimits, KeyRow, NewWallet, Store, WalletRow};
 
 use super::past_day;
-use crate::cli::accounts::key;
 use crate::cli::terminal::CommandError;
+use crate::operations::keys::{self, KeyDraft};
 
 /// A wallet, what it has paid, and its keys. The first key is the one that makes calls while the demo runs.
 struct Customer {
@@ -97,7 +97,7 @@ pub(super) async fn settle_in(engine: &Engine, now: UnixMs) -> Result<Vec<String
 async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
     let store = engine.store();
     let mut wallets = Vec::new();
-    let mut keys: Vec<(KeyRow, &Key)> = Vec::new();
+    let mut made: Vec<(KeyRow, &Key)> = Vec::new();
     for customer in &CUSTOMERS {
         let wallet = NewWallet {
             name: customer.name.to_owned(),
@@ -105,18 +105,18 @@ async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
             gift: Micro::ZERO,
             credit_limit: customer.credit_limit,
         };
-        wallets.push((store.create_wallet(wallet, &actor()).await?.id, customer));
+        let wallet = store.create_wallet(wallet, &actor()).await?.id;
+        wallets.push((wallet, customer));
         for one in customer.keys {
-            let name = Some(one.name.to_owned());
             // The limits come after the past day, which none of its calls may exceed.
-            let (row, _) =
-                key::create(store, customer.name, name, KeyLimits::default(), &actor()).await?;
-            keys.push((row, one));
+            let draft = KeyDraft::named(wallet, one.name);
+            let (row, _) = keys::create(store, draft, &actor()).await?;
+            made.push((row, one));
         }
     }
-    let rows: Vec<_> = keys.iter().map(|(row, _)| row.clone()).collect();
+    let rows: Vec<_> = made.iter().map(|(row, _)| row.clone()).collect();
     past_day::write(engine, &rows, now).await?;
-    for (row, key) in keys {
+    for (row, key) in made {
         let change = KeyChange {
             limit: Some(key.limit),
             rpm: Some(key.rpm),
@@ -150,7 +150,10 @@ async fn fresh_secret(
             store.set_key_enabled(old.id, false, &actor()).await?;
         }
     }
-    let name = Some(wanted.name.to_owned());
-    let (_, secret) = key::create(store, &wallet.name, name, limits, &actor()).await?;
+    let draft = KeyDraft {
+        limits,
+        ..KeyDraft::named(wallet.id, wanted.name)
+    };
+    let (_, secret) = keys::create(store, draft, &actor()).await?;
     Ok(secret)
 }

@@ -11,17 +11,17 @@ use http::Method;
 use ledger::Micro;
 use serde_json::{Value, json};
 use sim::Sim;
-use store::{KeyLimits, NewWallet, OpenError, Store};
+use store::{NewWallet, OpenError, Store};
 use tracing_subscriber::filter::LevelFilter;
 
 use super::traffic::{self, Traffic};
 use super::{customers, fetch};
-use crate::cli::accounts::key;
 use crate::cli::context::{Context, actor};
 use crate::cli::terminal::{CommandError, with_sources};
 use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
 use crate::logging;
+use crate::operations::keys::{self, KeyDraft};
 use crate::serve::until_stopped;
 
 /// The name of the demo's wallet and of its keys.
@@ -121,14 +121,8 @@ async fn fresh_key(store: &Store) -> Result<String, CommandError> {
             store.set_key_enabled(old.id, false, &actor).await?;
         }
     }
-    let (_, secret) = key::create(
-        store,
-        NAME,
-        Some(NAME.to_owned()),
-        KeyLimits::default(),
-        &actor,
-    )
-    .await?;
+    let draft = KeyDraft::named(wallet.id, NAME);
+    let (_, secret) = keys::create(store, draft, &actor).await?;
     Ok(secret)
 }
 

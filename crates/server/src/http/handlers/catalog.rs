@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use engine::{Catalog, Model, clock};
 use protocol::{Failure, Thinking};
 use serde::Serialize;
+use store::KeyHead;
 
 use crate::http::endpoint::Endpoint;
 use crate::model_facts::{ModelFacts, generation_methods};
@@ -46,25 +47,29 @@ struct GoogleEntry<'a> {
     thinking: Option<bool>,
 }
 
-/// The catalog or one model of it, in the format of the endpoint. `aliases` says whether the paths are served that only
+/// The catalog of a key or one model of it, in the format of the endpoint. `aliases` says whether the paths are served that only
 /// SDKs use.
 pub(super) fn show(
     catalog: &Catalog,
+    key: &KeyHead,
     endpoint: &Endpoint,
     aliases: bool,
 ) -> Result<Vec<u8>, Failure> {
     Ok(match endpoint {
         Endpoint::Models => to_json(&List {
             object: "list",
-            data: catalog.list().map(|model| entry(model, aliases)).collect(),
+            data: catalog
+                .list_for(key)
+                .map(|model| entry(model, aliases))
+                .collect(),
         }),
-        Endpoint::Model(id) => to_json(&entry(catalog.find(id)?, aliases)),
+        Endpoint::Model(id) => to_json(&entry(catalog.find(id, key)?, aliases)),
         Endpoint::GoogleModels => {
-            let models = catalog.list();
+            let models = catalog.list_for(key);
             let models = models.map(|model| google_entry(model, aliases)).collect();
             to_json(&GoogleList { models })
         }
-        Endpoint::GoogleModel(id) => to_json(&google_entry(catalog.find(id)?, aliases)),
+        Endpoint::GoogleModel(id) => to_json(&google_entry(catalog.find(id, key)?, aliases)),
         _ => return Err(Failure::internal()),
     })
 }

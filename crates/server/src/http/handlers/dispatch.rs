@@ -50,7 +50,8 @@ pub(crate) async fn dispatch(
         | Endpoint::Model(_)
         | Endpoint::GoogleModels
         | Endpoint::GoogleModel(_)) => {
-            let shown = catalog::show(&engine.catalog(), &listing, limits.sdk_aliases)?;
+            let shown =
+                catalog::show(&engine.catalog(), &caller.key, &listing, limits.sdk_aliases)?;
             Ok(Output::Document(shown))
         }
         Endpoint::Balance => Ok(Box::pin(balance(engine, caller)).await?),

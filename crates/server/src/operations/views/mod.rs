@@ -1,5 +1,7 @@
 //! What the command line prints with `--json` and the admin API answers, one struct for each thing.
 
 mod audit;
+mod key;
 
 pub(crate) use audit::AuditView;
+pub(crate) use key::{KeyView, NewKeyView};

@@ -6,6 +6,7 @@ mod catalog;
 mod cors;
 mod framing;
 mod http2;
+mod key_models;
 mod limits;
 mod page;
 mod plain_http;

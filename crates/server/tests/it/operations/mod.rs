@@ -5,6 +5,7 @@ mod cli;
 mod clock;
 mod crash;
 mod demo;
+mod keys;
 mod nodes;
 mod outage;
 mod reload;

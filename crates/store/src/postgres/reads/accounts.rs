@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use ledger::UnixMs;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-use crate::postgres::rows::{KEY, WALLET, key_row, small, wallet_row};
-use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::postgres::rows::{KEY, WALLET, key_row, model_list, small, time_or_null, wallet_row};
+use crate::records::accounts::{KeyHead, KeyRow, WalletRow, earlier};
 use crate::records::ids::{Digest, KeyId, WalletId};
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
+/// By the secret, or by the one before the last rotation, which has an end of its own.
 pub(crate) async fn key_by_digest(on: Arc<Client>, digest: Digest) -> Read<Option<KeyHead>> {
     let select =
-        "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit FROM keys k JOIN wallets w ON w.n = k.wallet
-                  WHERE k.digest = $1";
+        "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit, k.models,
+                  CASE WHEN k.digest = $1 THEN NULL ELSE k.old_secret_until END
+                  FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.digest = $1 OR k.old_digest = $1";
     // With the type of its parameter, so that it takes one round trip without a prepared statement.
     let bytes = digest.as_bytes().as_slice();
     let found = on.query_typed(select, &[(&bytes, Type::BYTEA)]).await?;
@@ -26,8 +27,9 @@ pub(crate) async fn key_by_digest(on: Arc<Client>, digest: Digest) -> Read<Optio
                 key: row.try_get(0)?,
                 wallet: row.try_get(1)?,
                 enabled: row.try_get(2)?,
-                expires_at: row.try_get::<_, Option<i64>>(3)?.map(UnixMs::new),
+                expires_at: earlier(time_or_null(row, 3)?, time_or_null(row, 6)?),
                 rpm_limit: row.try_get::<_, Option<i64>>(4)?.map(small),
+                models: model_list(row, 5)?.map(Arc::new),
             })
         })
         .transpose()

@@ -4,7 +4,9 @@ use futures_util::TryStreamExt as _;
 use tokio_postgres::{Client, IsolationLevel, Row, Transaction};
 
 use crate::chain::WalletHead;
-use crate::postgres::rows::{ENTRY, KEY, WALLET, balance_point, entry_columns, key, wallet};
+use crate::postgres::rows::{
+    ENTRY, KEY, KEY_ID, WALLET, balance_point, entry_columns, key, wallet,
+};
 use crate::records::ids::Epoch;
 use crate::verify::{Check, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
 
@@ -139,7 +141,7 @@ fn wallet_found(row: &Row) -> Read<WalletFound> {
 fn key_found(row: &Row) -> Read<KeyFound> {
     Ok(KeyFound {
         n: row.try_get(0)?,
-        id: row.try_get(13)?,
+        id: row.try_get(KEY_ID)?,
         wallet: row.try_get(1)?,
         key: key(row)?,
     })

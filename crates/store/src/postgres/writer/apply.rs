@@ -78,11 +78,12 @@ impl Worker {
             }
             // Not retried when the batch fails: the hold then counts until it is closed.
             Command::Uncount(hold) => self.books.stop_counting(hold),
-            Command::Balance(key, reply) if !self.lane.is_decidable(key) => {
+            Command::Balance(key, _, reply) if !self.lane.is_decidable(key) => {
                 drop(reply.send(Err(StoreError::Unavailable)));
             }
-            Command::Balance(key, reply) => {
-                let balance = self.books.balance(key);
+            Command::Balance(key, now, reply) => {
+                let now = begun.map_or(now, |begun| begun.now);
+                let balance = self.books.balance(key, now);
                 drop(reply.send(balance.map(|found| (found, batch.durable()))));
             }
             Command::Flush(reply) => {

@@ -1,5 +1,6 @@
 //! The changes of a batch, as columns for the one statement that writes them.
 
+use ledger::UnixMs;
 use tokio_postgres::types::ToSql;
 
 use crate::books::Books;
@@ -44,6 +45,10 @@ struct Keys {
     open_holds: Vec<i64>,
     rpm_state: Vec<i64>,
     tpm_state: Vec<i64>,
+    window_before: Vec<i64>,
+    window_ends_at: Vec<i64>,
+    window_entries: Vec<i64>,
+    last_used_at: Vec<Option<i64>>,
 }
 
 #[derive(Default)]
@@ -140,6 +145,7 @@ impl<'b> BatchColumns<'b> {
         for id in &books.pending.keys {
             if let Some(row) = books.keys.get_mut(*id) {
                 let (to, key) = (&mut written.keys, &row.key);
+                let window = key.window.unwrap_or_default();
                 to.wallet.push(row.wallet);
                 to.n.push(row.n);
                 to.usage.push(key.usage.get());
@@ -147,6 +153,10 @@ impl<'b> BatchColumns<'b> {
                 to.open_holds.push(i64::from(key.open_holds));
                 to.rpm_state.push(key.rpm.state());
                 to.tpm_state.push(key.tpm.state());
+                to.window_before.push(window.usage_before.get());
+                to.window_ends_at.push(window.period.ends_at.get());
+                to.window_entries.push(window.period.entries_before);
+                to.last_used_at.push(row.last_used_at.map(UnixMs::get));
             }
         }
         let mut key_numbers = Vec::with_capacity(books.pending.opened.len());
@@ -239,7 +249,7 @@ impl<'b> BatchColumns<'b> {
         let (wallets, keys) = (&self.wallets, &self.keys);
         let (opened, changed, closed) = (&self.opened, &self.changed, &self.closed);
         let (entries, points) = (&self.entries, &self.points);
-        let columns: [&(dyn ToSql + Sync); 72] = [
+        let columns: [&(dyn ToSql + Sync); 76] = [
             &wallets.n,
             &wallets.status,
             &wallets.balance,
@@ -312,6 +322,10 @@ impl<'b> BatchColumns<'b> {
             &changed.cost_booked,
             &entries.cost,
             &entries.cost_version,
+            &keys.window_before,
+            &keys.window_ends_at,
+            &keys.window_entries,
+            &keys.last_used_at,
         ];
         session.client.execute(&session.sql.write, &columns).await?;
         Ok(())

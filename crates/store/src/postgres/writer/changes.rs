@@ -2,23 +2,23 @@
 
 use std::collections::HashSet;
 
-use ledger::{Micro, UnixMs};
-use tokio_postgres::Row;
-
 use super::audit::audit;
+use super::change_lock::{ChangeError, locked_wallet};
+use super::key_changes::{change_key, create_key};
 use super::transaction::{LockedWallets, OpenTransaction};
 use super::worker::Worker;
-use crate::books::{Audited, Opening, edited, new_key};
+use crate::books::{Audited, Opening};
 use crate::chain::Head;
 use crate::error::StoreError;
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, Session};
-use crate::postgres::rows::{KEY, WALLET, book_wallet, key_row, time, wallet_row};
-use crate::queue::command::{Change, Command, CostedRoute, KeyEdit, WalletChange};
+use crate::postgres::rows::{book_wallet, time, wallet_row};
+use crate::queue::command::{Change, Command, CostedRoute, WalletChange};
 use crate::queue::command_queue::Queued;
-use crate::records::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::accounts::{KeyRow, NewWallet, WalletRow};
 use crate::records::cost::CostVersion;
-use crate::records::ids::{Epoch, KeyId, PriceVersion, WalletId};
+use crate::records::ids::{Epoch, PriceVersion, WalletId};
+use ledger::UnixMs;
 
 const NOW: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text";
@@ -29,26 +29,6 @@ enum Changed {
     Key(Box<KeyRow>),
     Price(PriceVersion),
     Cost(CostVersion),
-}
-
-/// Why a change was not made. Nothing was written.
-enum ChangeError {
-    Refused(StoreError),
-    /// Another transaction holds the wallet's lock.
-    Locked,
-    Database(PgError),
-}
-
-impl From<tokio_postgres::Error> for ChangeError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self::Database(error.into())
-    }
-}
-
-impl From<StoreError> for ChangeError {
-    fn from(error: StoreError) -> Self {
-        Self::Refused(error)
-    }
 }
 
 impl Worker {
@@ -264,31 +244,6 @@ async fn create_wallet(
     })
 }
 
-/// Reads and locks the row of a wallet.
-async fn locked_wallet(
-    session: &Session,
-    id: WalletId,
-    locked_wallets: LockedWallets,
-) -> Result<Row, ChangeError> {
-    let wait = match locked_wallets {
-        LockedWallets::Skip => "SKIP LOCKED",
-        LockedWallets::Wait => "",
-    };
-    let text = id.to_string();
-    let select = format!("SELECT {WALLET} FROM wallets w WHERE w.id = $1 FOR NO KEY UPDATE {wait}");
-    if let Some(row) = session.client.query_opt(&select, &[&text]).await? {
-        return Ok(row);
-    }
-    let there = "SELECT 1 FROM wallets WHERE id = $1";
-    if session.client.query_opt(there, &[&text]).await?.is_some() {
-        return Err(ChangeError::Locked);
-    }
-    Err(ChangeError::Refused(StoreError::NotFound {
-        what: "wallet",
-        id: text,
-    }))
-}
-
 async fn change_wallet(
     session: &Session,
     books: &mut crate::books::Books,
@@ -309,111 +264,6 @@ async fn change_wallet(
     let before = wallet_row(&found)?;
     let audited = Audited::wallet_changed(id, &before.wallet, &wallet, change);
     Ok((WalletRow { wallet, ..before }, audited))
-}
-
-async fn create_key(
-    session: &Session,
-    id: KeyId,
-    new: &NewKey,
-    now: UnixMs,
-) -> Result<KeyRow, ChangeError> {
-    let key = new_key(new)?;
-    let limits = &new.limits;
-    let wallet = new.wallet.to_string();
-    let n = "SELECT n FROM wallets WHERE id = $1";
-    let Some(n) = session.client.query_opt(n, &[&wallet]).await? else {
-        return Err(ChangeError::Refused(StoreError::NotFound {
-            what: "wallet",
-            id: wallet,
-        }));
-    };
-    let n: i64 = n.try_get(0)?;
-    let insert = "INSERT INTO keys (id, wallet, name, digest, shown_prefix, expires_at, spend_limit, rpm_limit,
-                  tpm_limit, concurrency_limit, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-                  ON CONFLICT (digest) DO NOTHING RETURNING n";
-    let made = session
-        .client
-        .query_opt(
-            insert,
-            &[
-                &id.to_string(),
-                &n,
-                &new.name,
-                &new.digest.as_bytes().as_slice(),
-                &new.shown_prefix,
-                &limits.expires_at.map(UnixMs::get),
-                &limits.limit.map(Micro::get),
-                &limits.rpm.map(i64::from),
-                &limits.tpm.map(i64::from),
-                &limits.concurrency.map(i64::from),
-                &now.get(),
-            ],
-        )
-        .await?;
-    if made.is_none() {
-        return Err(ChangeError::Refused(StoreError::Taken {
-            what: "key",
-            name: new.shown_prefix.clone(),
-        }));
-    }
-    Ok(KeyRow {
-        id,
-        wallet: new.wallet,
-        name: new.name.clone(),
-        shown_prefix: new.shown_prefix.clone(),
-        key,
-        created_at: now,
-    })
-}
-
-async fn change_key(
-    session: &Session,
-    id: KeyId,
-    edit: &KeyEdit,
-    locked_wallets: LockedWallets,
-) -> Result<(KeyRow, Audited), ChangeError> {
-    let text = id.to_string();
-    let missing_keys = || {
-        ChangeError::Refused(StoreError::NotFound {
-            what: "key",
-            id: id.to_string(),
-        })
-    };
-    let owner = "SELECT w.id FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1";
-    let owner = session.client.query_opt(owner, &[&text]).await?;
-    let owner: WalletId = owner.ok_or_else(missing_keys)?.try_get(0)?;
-    locked_wallet(session, owner, locked_wallets).await?;
-    // Read after locking, because it may have changed before.
-    let select =
-        format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1");
-    let stored = session.client.query_opt(&select, &[&text]).await?;
-    let before = key_row(&stored.ok_or_else(missing_keys)?)?;
-    let (key, name) = edited(before.key, before.name.clone(), edit.clone())?;
-    let row = KeyRow {
-        name,
-        key,
-        ..before.clone()
-    };
-    let update = "UPDATE keys SET name = $2, enabled = $3, expires_at = $4, spend_limit = $5, rpm_limit = $6,
-                  tpm_limit = $7, concurrency_limit = $8 WHERE id = $1";
-    session
-        .client
-        .execute(
-            update,
-            &[
-                &text,
-                &row.name,
-                &key.enabled,
-                &key.expires_at.map(UnixMs::get),
-                &key.limit.map(Micro::get),
-                &key.rpm_limit.map(i64::from),
-                &key.tpm_limit.map(i64::from),
-                &key.concurrency_limit.map(i64::from),
-            ],
-        )
-        .await?;
-    let audited = Audited::key_changed(&before, &row);
-    Ok((row, audited))
 }
 
 async fn price_version(

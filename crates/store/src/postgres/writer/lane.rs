@@ -218,7 +218,7 @@ pub(super) fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
         Command::Step(stepping, _) => by_hold(stepping.hold),
         Command::Close(closing) => by_hold(closing.hold),
         Command::Uncount(hold) => by_hold(*hold),
-        Command::Balance(key, _) => state.keys.peek(*key).map(|key| key.wallet_id),
+        Command::Balance(key, ..) => state.keys.peek(*key).map(|key| key.wallet_id),
         Command::Change(change) => match change {
             Change::Wallet { wallet, .. } => Some(*wallet),
             Change::Key { key, .. } => state.keys.peek(*key).map(|key| key.wallet_id),

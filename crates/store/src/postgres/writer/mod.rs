@@ -3,9 +3,11 @@
 mod apply;
 mod audit;
 mod batch_columns;
+mod change_lock;
 pub(super) mod changes;
 mod commit;
 pub(super) mod commit_proof;
+mod key_changes;
 pub(super) mod key_numbers;
 pub(super) mod key_wallets;
 pub(super) mod lane;

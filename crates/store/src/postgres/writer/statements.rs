@@ -2,6 +2,8 @@
 
 use tokio_postgres::{Client, Statement};
 
+use crate::postgres::rows::decided_key;
+
 /// Locks the wallets of a batch, in the same order on all nodes. All data of a wallet is changed under this
 /// lock.
 const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head,
@@ -12,9 +14,11 @@ const MOMENT: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text,
     (SELECT lease_until FROM nodes WHERE epoch = $1 AND closed_at IS NULL)";
 
-const KEYS: &str = "SELECT k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds,
-    k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state
-    FROM unnest($1::bigint[], $2::bigint[]) AS u (wallet, n) JOIN keys k ON k.wallet = u.wallet AND k.n = u.n";
+const KEYS: &str = concat!(
+    "SELECT ",
+    decided_key!(),
+    " FROM unnest($1::bigint[], $2::bigint[]) AS u (wallet, n) JOIN keys k ON k.wallet = u.wallet AND k.n = u.n"
+);
 
 const HOLDS: &str = "SELECT h.id, h.amount, h.tokens, h.counts, h.exposure, h.request_id, h.opened_at, h.booked,
     h.cost_booked
@@ -34,9 +38,12 @@ const WRITE: &str = "WITH
         WHERE w.n = u.n),
     changed_keys AS (
         UPDATE keys k SET usage = u.usage, frozen = u.frozen, open_holds = u.open_holds, rpm_state = u.rpm_state,
-            tpm_state = u.tpm_state
+            tpm_state = u.tpm_state, window_before = u.window_before, window_ends_at = u.window_ends_at,
+            window_entries = u.window_entries, last_used_at = u.last_used_at
         FROM unnest($10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
-            $16::bigint[]) AS u (wallet, n, usage, frozen, open_holds, rpm_state, tpm_state)
+            $16::bigint[], $73::bigint[], $74::bigint[], $75::bigint[], $76::bigint[])
+            AS u (wallet, n, usage, frozen, open_holds, rpm_state, tpm_state, window_before, window_ends_at,
+                window_entries, last_used_at)
         WHERE k.wallet = u.wallet AND k.n = u.n),
     opened AS (
         INSERT INTO holds (wallet, id, key, amount, tokens, counts, request_id, opened_at, booked, exposure,

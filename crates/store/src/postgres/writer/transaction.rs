@@ -12,7 +12,7 @@ use crate::books::{BookKey, Books, HoldRow, OpenHold};
 use crate::cache::IdMap;
 use crate::postgres::connection::errors::PgError;
 use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, Session};
-use crate::postgres::rows::{book_wallet, held, key, micro, time};
+use crate::postgres::rows::{book_wallet, calendar, held, key, last_used_at, micro, time};
 use crate::records::ids::{Epoch, HoldId, KeyId, WalletId};
 
 /// The rows that a batch needs.
@@ -137,6 +137,8 @@ pub(crate) async fn begin(
             wallet: named.wallet,
             wallet_id: named.wallet_id,
             key: key(&row)?,
+            calendar: calendar(&row)?,
+            last_used_at: last_used_at(&row)?,
             dirty: false,
         };
         books.keys.insert(named.id, row);

@@ -226,7 +226,7 @@ impl Worker {
 pub(crate) fn key_of(command: &Command) -> Option<KeyId> {
     match command {
         Command::Admit(admit, _) => Some(admit.key),
-        Command::Balance(key, _) | Command::Change(Change::Key { key, .. }) => Some(*key),
+        Command::Balance(key, ..) | Command::Change(Change::Key { key, .. }) => Some(*key),
         _ => None,
     }
 }

@@ -211,6 +211,7 @@ pub(super) async fn fund(store: &Store) -> (KeyRow, PriceVersion) {
         digest,
         shown_prefix: "sk".to_owned(),
         limits: KeyLimits::default(),
+        tags: Vec::new(),
     };
     let price = store
         .price_version("a/model", r#"{"input":"1"}"#)

@@ -1,14 +1,17 @@
 //! Reads wallets and keys, on the read pool.
 
-use ledger::UnixMs;
+use std::sync::Arc;
+
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::records::accounts::{KeyHead, KeyRow, WalletRow, earlier};
 use crate::records::ids::{Digest, KeyId, WalletId};
-use crate::sqlite::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
+use crate::sqlite::rows::{FROM_KEYS, KEY, WALLET, key_row, model_list, time_or_null, wallet_row};
 
-const KEY_BY_DIGEST: &str = "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit
-     FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.digest = ?1";
+/// By the secret, or by the one before the last rotation, which has an end of its own.
+const KEY_BY_DIGEST: &str = "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit, k.models,
+     CASE WHEN k.digest = ?1 THEN NULL ELSE k.old_secret_until END
+     FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.digest = ?1 OR k.old_digest = ?1";
 
 pub(crate) fn key_by_digest(on: &Connection, digest: &Digest) -> rusqlite::Result<Option<KeyHead>> {
     let head = |row: &rusqlite::Row<'_>| {
@@ -16,8 +19,9 @@ pub(crate) fn key_by_digest(on: &Connection, digest: &Digest) -> rusqlite::Resul
             key: row.get(0)?,
             wallet: row.get(1)?,
             enabled: row.get(2)?,
-            expires_at: row.get::<_, Option<i64>>(3)?.map(UnixMs::new),
+            expires_at: earlier(time_or_null(row, 3)?, time_or_null(row, 6)?),
             rpm_limit: row.get(4)?,
+            models: model_list(row, 5)?.map(Arc::new),
         })
     };
     on.prepare_cached(KEY_BY_DIGEST)?

@@ -3,6 +3,7 @@
 pub(super) mod accounts;
 pub(super) mod audit;
 pub(super) mod entries;
+pub(super) mod key_search;
 pub(super) mod names;
 pub(super) mod pool;
 pub(super) mod statement;

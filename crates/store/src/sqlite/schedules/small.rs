@@ -206,6 +206,8 @@ fn books(wallet_id: WalletId, key: KeyId) -> Books {
             enabled: true,
             ..Key::default()
         },
+        calendar: None,
+        last_used_at: None,
         dirty: false,
     };
     books.keys.insert(key, row);

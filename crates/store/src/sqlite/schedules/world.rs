@@ -88,6 +88,7 @@ impl Template {
             digest: Digest::of(b"secret"),
             shown_prefix: "sk".to_owned(),
             limits: KeyLimits::default(),
+            tags: Vec::new(),
         };
         ledger
             .create_key(key, new, NOW, &crate::Actor::cli("test"))

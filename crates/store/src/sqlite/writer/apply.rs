@@ -67,9 +67,9 @@ impl Ledger<'_> {
                     tracing::warn!(%error, %hold, "a hold is still counted");
                 }
             }
-            Command::Balance(key, reply) => {
+            Command::Balance(key, now, reply) => {
                 let loaded = self.load_key(key).map_err(StoreError::from);
-                let balance = loaded.and_then(|()| self.books.balance(key));
+                let balance = loaded.and_then(|()| self.books.balance(key, now));
                 answer(reply, balance, batch);
             }
             // If the database has ended the transaction on its own, a change would be committed alone.

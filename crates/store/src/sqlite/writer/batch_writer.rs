@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ledger::UnixMs;
 use rusqlite::{Connection, params};
 
 use super::insert::Values;
@@ -218,7 +219,8 @@ impl<'c> BatchWriter<'c> {
                 row.charged.get(),
             ])?;
         }
-        for (n, key) in &pending_write.keys {
+        for (n, key, last_used_at) in &pending_write.keys {
+            let window = key.window.unwrap_or_default();
             sql.write_key_state.execute(params![
                 n,
                 key.usage.get(),
@@ -226,6 +228,10 @@ impl<'c> BatchWriter<'c> {
                 key.open_holds,
                 key.rpm.state(),
                 key.tpm.state(),
+                window.usage_before.get(),
+                window.period.ends_at.get(),
+                window.period.entries_before,
+                last_used_at.map(UnixMs::get),
             ])?;
         }
         Ok(())

@@ -1,21 +1,21 @@
-//! Administrative changes in the ledger: wallets, keys and price versions.
+//! Administrative changes in the ledger: wallets and price versions.
 //!
 //! Each change checks first, then writes its rows and the row of the audit, and changes the books last. So a change
 //! that fails leaves the books as they were, and `atomically` takes back what it wrote.
 
-use ledger::{Micro, UnixMs};
+use ledger::UnixMs;
 use rusqlite::{OptionalExtension as _, params};
 
 use super::ledger::Ledger;
-use crate::books::{Audited, Opening, changed, edited, new_key};
+use crate::books::{Audited, Opening, changed};
 use crate::chain::Head;
 use crate::error::StoreError;
-use crate::queue::command::{CostedRoute, KeyEdit, WalletChange};
-use crate::records::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
+use crate::queue::command::{CostedRoute, WalletChange};
+use crate::records::accounts::{NewWallet, WalletRow};
 use crate::records::audit::Actor;
 use crate::records::cost::CostVersion;
-use crate::records::ids::{KeyId, PriceVersion, WalletId};
-use crate::sqlite::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
+use crate::records::ids::{PriceVersion, WalletId};
+use crate::sqlite::rows::{WALLET, wallet_row};
 
 impl Ledger<'_> {
     pub(crate) fn create_wallet(
@@ -90,116 +90,6 @@ impl Ledger<'_> {
         let changed = self.books.change_wallet(n, change, now);
         let wallet = changed.ok_or_else(missing)??;
         Ok(WalletRow { wallet, ..stored })
-    }
-
-    pub(crate) fn create_key(
-        &mut self,
-        id: KeyId,
-        new: NewKey,
-        now: UnixMs,
-        actor: &Actor,
-    ) -> Result<KeyRow, StoreError> {
-        let key = new_key(&new)?;
-        let NewKey {
-            wallet,
-            name,
-            digest,
-            shown_prefix,
-            limits,
-        } = new;
-        let select = "SELECT n FROM wallets WHERE id = ?1";
-        let n: Option<i64> = self
-            .connection
-            .prepare_cached(select)?
-            .query_row([wallet], |row| row.get(0))
-            .optional()?;
-        let n = n.ok_or_else(|| StoreError::NotFound {
-            what: "wallet",
-            id: wallet.to_string(),
-        })?;
-        let taken = "SELECT 1 FROM keys WHERE digest = ?1";
-        if self
-            .connection
-            .prepare_cached(taken)?
-            .exists([digest.as_bytes()])?
-        {
-            return Err(StoreError::Taken {
-                what: "key",
-                name: shown_prefix,
-            });
-        }
-        let insert = "INSERT INTO keys (id, wallet, name, digest, shown_prefix, expires_at, spend_limit, rpm_limit,
-                      tpm_limit, concurrency_limit, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-        self.connection.prepare_cached(insert)?.execute(params![
-            id,
-            n,
-            name,
-            digest.as_bytes(),
-            shown_prefix,
-            limits.expires_at.map(UnixMs::get),
-            limits.limit.map(Micro::get),
-            limits.rpm,
-            limits.tpm,
-            limits.concurrency,
-            now.get(),
-        ])?;
-        let row = KeyRow {
-            id,
-            wallet,
-            name,
-            shown_prefix,
-            key,
-            created_at: now,
-        };
-        self.audit(&Audited::key_created(&row), now, actor)?;
-        Ok(row)
-    }
-
-    pub(crate) fn change_key(
-        &mut self,
-        id: KeyId,
-        edit: KeyEdit,
-        now: UnixMs,
-        actor: &Actor,
-    ) -> Result<KeyRow, StoreError> {
-        let missing = || StoreError::NotFound {
-            what: "key",
-            id: id.to_string(),
-        };
-        let select = format!("SELECT {KEY} {FROM_KEYS} WHERE k.id = ?1");
-        let stored = self
-            .connection
-            .prepare_cached(&select)?
-            .query_row([id], key_row)
-            .optional()?;
-        let before = stored.ok_or_else(missing)?;
-        self.load_key(id)?;
-        let rows = self.books.rows_of(id).ok_or_else(missing)?;
-        let n = rows.key.n;
-        let (key, name) = edited(rows.key.key, before.name.clone(), edit)?;
-        let row = KeyRow {
-            name,
-            key,
-            ..before.clone()
-        };
-        // The batch writes the counters of a key. Values that people set are written here.
-        let update = "UPDATE keys SET name = ?2, enabled = ?3, expires_at = ?4, spend_limit = ?5, rpm_limit = ?6,
-                      tpm_limit = ?7, concurrency_limit = ?8 WHERE n = ?1";
-        self.connection.prepare_cached(update)?.execute(params![
-            n,
-            row.name,
-            key.enabled,
-            key.expires_at.map(UnixMs::get),
-            key.limit.map(Micro::get),
-            key.rpm_limit,
-            key.tpm_limit,
-            key.concurrency_limit,
-        ])?;
-        self.audit(&Audited::key_changed(&before, &row), now, actor)?;
-        if let Some(rows) = self.books.rows_of(id) {
-            rows.key.key = key;
-        }
-        Ok(row)
     }
 
     pub(crate) fn price_version(

@@ -35,6 +35,7 @@ pub(super) mod changes;
 pub(super) mod checkpointer;
 pub(super) mod disk_reserve;
 pub(super) mod insert;
+mod key_changes;
 pub(super) mod ledger;
 pub(super) mod one_by_one;
 pub(super) mod shared_ledger;

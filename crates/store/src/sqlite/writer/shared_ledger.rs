@@ -247,6 +247,8 @@ mod tests {
                 enabled: true,
                 ..Key::default()
             },
+            calendar: None,
+            last_used_at: None,
             dirty: false,
         };
         books.keys.insert(known, row);

@@ -49,8 +49,9 @@ impl<'c> Statements<'c> {
                  holds_opened = ?7, head = ?8, exposed = ?9, posted_at = ?10, charged = ?11 WHERE n = ?1",
             )?,
             write_key_state: on.prepare(
-                "INSERT OR REPLACE INTO key_states (key, usage, frozen, open_holds, rpm_state, tpm_state)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT OR REPLACE INTO key_states (key, usage, frozen, open_holds, rpm_state, tpm_state,
+                 window_before, window_ends_at, window_entries, last_used_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?,
             open_hold: on.prepare(
                 "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at, booked, exposure,

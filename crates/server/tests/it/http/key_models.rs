@@ -1,0 +1,185 @@
+//! Keys that may call some models only.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Key, Request, Stage, ask, eventually};
+
+/// A form with a member `model`.
+fn form(target: &str, model: &str) -> Request {
+    let file =
+        "--b0\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n";
+    let part = format!("--b0\r\ncontent-disposition: form-data; name=\"model\"\r\n\r\n{model}\r\n");
+    let prompt = "--b0\r\ncontent-disposition: form-data; name=\"prompt\"\r\n\r\nhi\r\n";
+    Request::post(target)
+        .header("content-type", "multipart/form-data; boundary=b0")
+        .body(format!("{part}{prompt}{file}--b0--\r\n"))
+}
+
+fn handshake(target: &str) -> Request {
+    Request::get(target)
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+}
+
+/// A call of this model on every endpoint that calls one.
+fn calls(model: &str) -> Vec<(String, Request)> {
+    let message = json!([{"role": "user", "content": "hi"}]);
+    let contents = json!([{"role": "user", "parts": [{"text": "hi"}]}]);
+    let named = |method: &str, body: Value| (format!("/v1beta/models/{model}:{method}"), body);
+    let of = |target: &str, body: Value| (target.to_owned(), body);
+    let bodies = [
+        of(
+            "/v1/chat/completions",
+            json!({"model": model, "messages": message}),
+        ),
+        of("/v1/responses", json!({"model": model, "input": "hi"})),
+        of(
+            "/v1/responses/input_tokens",
+            json!({"model": model, "input": "hi"}),
+        ),
+        of(
+            "/v1/messages",
+            json!({"model": model, "max_tokens": 9, "messages": message}),
+        ),
+        of(
+            "/v1/messages/count_tokens",
+            json!({"model": model, "messages": message}),
+        ),
+        of(
+            "/v1beta/interactions",
+            json!({"model": model, "input": "hi"}),
+        ),
+        named("generateContent", json!({"contents": contents})),
+        named("streamGenerateContent", json!({"contents": contents})),
+        named("countTokens", json!({"contents": contents})),
+        named(
+            "embedContent",
+            json!({"content": {"parts": [{"text": "hi"}]}}),
+        ),
+        named(
+            "predictLongRunning",
+            json!({"instances": [{"prompt": "hi"}]}),
+        ),
+        of("/v1/embeddings", json!({"model": model, "input": "hi"})),
+        of(
+            "/v1/images/generations",
+            json!({"model": model, "prompt": "hi"}),
+        ),
+        of(
+            "/v1/videos/generations",
+            json!({"model": model, "prompt": "hi"}),
+        ),
+        of(
+            "/v1/contents/generations/tasks",
+            json!({"model": model, "content": [{"type": "text", "text": "hi"}]}),
+        ),
+        of(
+            "/v1/tts",
+            json!({"model": model, "text": "hi", "voice_id": "v", "voice": "v"}),
+        ),
+        of(
+            "/v1/audio/speech",
+            json!({"model": model, "input": "hi", "voice": "v"}),
+        ),
+    ];
+    let mut calls: Vec<(String, Request)> = bodies
+        .into_iter()
+        .map(|(target, body)| (target.clone(), Request::post(&target).json(&body)))
+        .collect();
+    for target in ["/v1/images/edits", "/v1/stt", "/v1/audio/transcriptions"] {
+        calls.push((target.to_owned(), form(target, model)));
+    }
+    for target in [
+        format!("/v1/realtime?model={model}"),
+        format!("/v1/tts?model={model}"),
+        format!("/v1/stt?model={model}"),
+    ] {
+        calls.push((target.clone(), handshake(&target)));
+    }
+    for target in [
+        format!("/v1/tts/voices?model={model}"),
+        format!("/v1/models/{model}"),
+        format!("/v1beta/models/{model}"),
+    ] {
+        calls.push((target.clone(), Request::get(&target)));
+    }
+    calls
+}
+
+/// K12. What another key is told about the same model shows that the list alone refuses it.
+#[tokio::test]
+async fn a_key_calls_its_models_only_on_every_endpoint() {
+    let (stage, any) = Stage::funded().await;
+    let listed = stage.key("w", &["--models", "maker/vectors,other/*"]).await;
+    let send = async |key: &Key, request: &Request| -> Answer {
+        stage.send(&request.clone().bearer(&key.secret)).await
+    };
+    for (target, request) in calls("maker/chat") {
+        let answer = send(&any, &request).await;
+        let text = answer.text();
+        assert!(!text.contains("model_not_found"), "{target}: {text}");
+    }
+    let before = (stage.upstream_calls(), stage.balance(&listed).await);
+    for model in ["maker/chat", "maker/nothing"] {
+        for (target, request) in calls(model) {
+            let answer = send(&listed, &request).await;
+            let text = answer.text();
+            assert_eq!(answer.status(), 404, "{target}: {text}");
+            assert!(text.contains("model_not_found"), "{target}: {text}");
+            assert!(
+                text.contains("this key may not call it"),
+                "{target}: {text}"
+            );
+        }
+    }
+    let after = (stage.upstream_calls(), stage.balance(&listed).await);
+    assert_eq!(before, after);
+    let vectors = json!({"model": "maker/vectors", "input": "hi"});
+    let vectors = Request::post("/v1/embeddings").json(&vectors);
+    send(&listed, &vectors).await.ok();
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn the_catalog_of_a_key_has_its_models_only() {
+    let (stage, any) = Stage::funded().await;
+    let key = stage.key("w", &["--models", "maker/vectors"]).await;
+    let list = async |key: &Key, target: &str, of: &str, id: &str| -> Vec<String> {
+        let list = stage.get(key, target).await.ok().json();
+        let models = list[of].as_array().unwrap().iter();
+        models
+            .map(|model| model[id].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert!(list(&any, "/v1/models", "data", "id").await.len() > 1);
+    assert_eq!(
+        list(&key, "/v1/models", "data", "id").await,
+        ["maker/vectors"]
+    );
+    let google = list(&key, "/v1beta/models", "models", "name").await;
+    assert_eq!(google, ["models/maker/vectors"]);
+    stage.get(&key, "/v1/models/maker/vectors").await.ok();
+
+    // A change acts within the time for which keys are cached.
+    stage
+        .cli_json(&["key", "update", &key.id, "--models", "maker/*"])
+        .await;
+    eventually("a longer list", async || {
+        (list(&key, "/v1/models", "data", "id").await.len() > 1).then_some(())
+    })
+    .await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    let lifted = stage
+        .cli_json(&["key", "update", &key.id, "--models", "none"])
+        .await;
+    assert_eq!(lifted["models"], json!([]));
+    for refused in ["chat", "*", "maker/ch*"] {
+        let output = stage
+            .cli(&["key", "update", &key.id, "--models", refused])
+            .await;
+        assert!(!output.status.success(), "{refused}");
+        assert!(output.stderr.contains("maker/*"), "{}", output.stderr);
+    }
+}

@@ -1,0 +1,154 @@
+//! Keys as operators keep them: windows, rotation, tags and search.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Key, Stage, ask, eventually, micro};
+
+fn names(list: &Value) -> Vec<&str> {
+    let keys = list.as_array().unwrap().iter();
+    keys.map(|key| key["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_window_limits_what_a_key_spends() {
+    let (stage, _) = Stage::funded().await;
+    let key = stage
+        .key("w", &["--window", "50/month", "--time-zone", "asia/tokyo"])
+        .await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    let shown = stage.cli_json(&["key", "show", &key.id]).await;
+    let window = &shown["window"];
+    assert_eq!(
+        (&window["per"], &window["time_zone"]),
+        (&json!("month"), &json!("Asia/Tokyo"))
+    );
+    assert_eq!(window["amount"], "50");
+    let used = micro(window, "used");
+    assert!(used > 0);
+    assert_eq!(used, stage.usage(&key).await);
+    assert!(window["resets_at"].as_i64().unwrap() > shown["created_at"].as_i64().unwrap());
+    assert!(shown["last_used_at"].as_i64().unwrap() >= shown["created_at"].as_i64().unwrap());
+
+    // The balance has the contract's shape, and shows the smaller rest.
+    let balance = stage.balance(&key).await;
+    assert!(balance["key"].get("window").is_none());
+    assert_eq!(balance["key"]["limit"], Value::Null);
+    assert_eq!(micro(&balance["key"], "limit_remaining"), 50_000_000 - used);
+    assert_eq!(micro(&balance, "available"), 50_000_000 - used);
+    let update = ["key", "update", &key.id, "--limit", "20"];
+    stage.cli_json(&update).await;
+    let balance = stage.balance(&key).await;
+    assert_eq!(micro(&balance["key"], "limit_remaining"), 20_000_000 - used);
+
+    // A smaller amount applies to the month that has begun.
+    let update = [
+        "key", "update", &key.id, "--limit", "none", "--window", "0/month",
+    ];
+    let update = [&update[..], &["--time-zone", "Asia/Tokyo"]].concat();
+    stage.cli_json(&update).await;
+    let refused = stage.chat(&key, &ask("hello")).await;
+    assert_eq!(refused.failure(), (402, "key_limit_reached".to_owned()));
+    let balance = stage.balance(&key).await;
+    assert_eq!(micro(&balance, "available"), 0);
+    let update = ["key", "update", &key.id, "--window", "none"];
+    assert_eq!(stage.cli_json(&update).await["window"], Value::Null);
+    stage.chat(&key, &ask("hello")).await.ok();
+    stage.verify().await;
+
+    for (option, value) in [
+        ("--window", "10/year"),
+        ("--window", "ten/day"),
+        ("--time-zone", "UTC"),
+    ] {
+        let output = stage.cli(&["key", "update", &key.id, option, value]).await;
+        assert!(!output.status.success(), "{option} {value}");
+    }
+    let nowhere = [
+        "key",
+        "update",
+        &key.id,
+        "--window",
+        "1/day",
+        "--time-zone",
+        "Mars/Base",
+    ];
+    let output = stage.cli(&nowhere).await;
+    assert!(
+        output.stderr.contains("no time zone `Mars/Base`"),
+        "{}",
+        output.stderr
+    );
+}
+
+/// K13.
+#[tokio::test]
+async fn a_rotated_secret_ends_at_its_time() {
+    let (stage, old) = Stage::funded().await;
+    stage.chat(&old, &ask("hello")).await.ok();
+    let rotate = async |options: &[&str]| -> (Key, Value) {
+        let arguments = [&["key", "rotate", &old.id], options].concat();
+        let made = stage.cli_json(&arguments).await;
+        let secret = made["secret"].as_str().unwrap().to_owned();
+        assert!(secret.starts_with(made["prefix"].as_str().unwrap()));
+        let id = old.id.clone();
+        (Key { id, secret }, made)
+    };
+    let (new, made) = rotate(&["--overlap", "1h"]).await;
+    assert_ne!(new.secret, old.secret);
+    let until = made["old_secret_until"].as_i64().unwrap();
+    assert!(until > made["created_at"].as_i64().unwrap());
+    // Both are the same key.
+    for secret in [&new, &old] {
+        stage.chat(secret, &ask("hello")).await.ok();
+    }
+    assert_eq!(stage.usage(&new).await, stage.usage(&old).await);
+
+    // An hour later, the old one is refused wherever it is cached, and the new one is not.
+    stage.database().run("UPDATE keys SET old_secret_until = 1");
+    let ended =
+        async |key: &Key| (stage.chat(key, &ask("hello")).await.status() == 401).then_some(());
+    eventually("the end of the old secret", async || ended(&old).await).await;
+    stage.chat(&new, &ask("hello")).await.ok();
+    let shown = stage.cli_json(&["key", "show", &old.id]).await;
+    assert_eq!(shown["old_secret_until"], Value::Null);
+
+    // Without an overlap the secret ends at once, which a cache notices within seconds.
+    let (newest, made) = rotate(&[]).await;
+    assert_eq!(made["old_secret_until"], Value::Null);
+    stage.chat(&newest, &ask("hello")).await.ok();
+    eventually("the end of the second secret", async || ended(&new).await).await;
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn keys_are_listed_by_name_tag_and_wallet() {
+    let stage = Stage::open().await;
+    for wallet in ["acme", "other"] {
+        stage.wallet(wallet, &[]).await;
+    }
+    let made = stage
+        .key(
+            "acme",
+            &["--name", "Checkout", "--tag", "prod", "--tag", "eu"],
+        )
+        .await;
+    stage
+        .key("acme", &["--name", "Search", "--tag", "prod"])
+        .await;
+    stage.key("other", &["--name", "checkout too"]).await;
+    for (options, expected) in [
+        (&[][..], &["Checkout", "Search", "checkout too"][..]),
+        (&["--search", "checkout"], &["Checkout", "checkout too"]),
+        (&["--search", "acme"], &["Checkout", "Search"]),
+        (&["--tag", "prod"], &["Checkout", "Search"]),
+        (&["--tag", "eu", "--wallet", "acme"], &["Checkout"]),
+        (&["--tag", "pro"], &[]),
+    ] {
+        let list = stage.cli_json(&[&["key", "list"], options].concat()).await;
+        assert_eq!(names(&list), expected, "{options:?}");
+    }
+    let table = stage.cli(&["key", "list", "--tag", "eu"]).await.stdout;
+    assert!(table.contains("prod, eu"), "{table}");
+    let update = ["key", "update", &made.id, "--tag", "none"];
+    assert_eq!(stage.cli_json(&update).await["tags"], json!([]));
+}

@@ -1,0 +1,304 @@
+//! The periods of spending limits: days, weeks and months in a time zone.
+//!
+//! The time zones are part of the program, so that all nodes agree on where a period ends, whatever their
+//! systems know.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use jiff::civil::Date;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::{Timestamp, ToSpan as _};
+use ledger::UnixMs;
+
+static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// The length of a period. Weeks begin on Monday.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Per {
+    Day,
+    Week,
+    Month,
+}
+
+/// Divides time into periods of a time zone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Calendar {
+    per: Per,
+    zone: TimeZone,
+}
+
+/// A time zone that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no time zone `{0}`; use a name such as UTC or Europe/Berlin")]
+pub struct UnknownZone(String);
+
+/// A word that is not the length of a period.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a period; use day, week or month")]
+pub struct UnknownPer(String);
+
+impl Calendar {
+    /// The periods of the time zone with this IANA name.
+    pub fn new(per: Per, zone: &str) -> Result<Self, UnknownZone> {
+        let found = ZONES.get(zone);
+        let zone = found.map_err(|_| UnknownZone(zone.chars().take(64).collect()))?;
+        Ok(Self { per, zone })
+    }
+
+    /// The calendar in the columns of a key. A time zone that this program does not know counts as UTC.
+    pub(crate) fn stored(per: &str, zone: &str) -> Self {
+        let per = per.parse().unwrap_or(Per::Day);
+        Self::new(per, zone).unwrap_or_else(|error| {
+            tracing::error!(%error, "the time zone of a key is unknown, and UTC is used");
+            Self {
+                per,
+                zone: TimeZone::UTC,
+            }
+        })
+    }
+
+    pub fn per(&self) -> Per {
+        self.per
+    }
+
+    /// The IANA name of the time zone.
+    pub fn time_zone(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+
+    /// The end of the period that contains `now`: the first moment of the next one.
+    pub fn period_end(&self, now: UnixMs) -> UnixMs {
+        // Beyond the calendar there are no more periods.
+        self.next_begin(now).unwrap_or(UnixMs::new(i64::MAX))
+    }
+
+    /// Whether a period that ends at `ends_at` cannot contain `now`, because it begins later. The clock was far
+    /// ahead when that period began.
+    pub(crate) fn begins_after(&self, now: UnixMs, ends_at: UnixMs) -> bool {
+        ends_at.ms_since(now) > self.per.longest_ms()
+    }
+
+    fn next_begin(&self, now: UnixMs) -> Option<UnixMs> {
+        let now = Timestamp::from_millisecond(now.get()).ok()?;
+        let today = now.to_zoned(self.zone.clone()).date();
+        let next = self.per.next(today)?;
+        // Where the clock skips midnight, the day begins with the first moment that exists.
+        let begin = next.to_zoned(self.zone.clone()).ok()?;
+        Some(UnixMs::new(begin.timestamp().as_millisecond()))
+    }
+}
+
+impl Per {
+    pub const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+        }
+    }
+
+    /// The first day of the period after the one that contains `date`.
+    fn next(self, date: Date) -> Option<Date> {
+        let (first, length) = match self {
+            Self::Day => (date, 1.day()),
+            Self::Week => {
+                let since_monday = i64::from(date.weekday().to_monday_zero_offset());
+                (date.checked_sub(since_monday.days()).ok()?, 1.week())
+            }
+            Self::Month => (date.first_of_month(), 1.month()),
+        };
+        first.checked_add(length).ok()
+    }
+
+    /// No period is longer than this. Clocks that were set back, or an island that changed sides of the date
+    /// line, lengthen a day by no more than a day.
+    const fn longest_ms(self) -> i64 {
+        const DAY_MS: i64 = 24 * 3_600_000;
+        match self {
+            Self::Day => 2 * DAY_MS,
+            Self::Week => 8 * DAY_MS,
+            Self::Month => 32 * DAY_MS,
+        }
+    }
+}
+
+impl fmt::Display for Per {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Per {
+    type Err = UnknownPer;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPer> {
+        let found = Self::ALL.into_iter().find(|per| per.as_str() == text);
+        found.ok_or_else(|| UnknownPer(text.chars().take(64).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(text: &str) -> UnixMs {
+        let time: Timestamp = text.parse().unwrap();
+        UnixMs::new(time.as_millisecond())
+    }
+
+    #[test]
+    fn a_period_ends_where_the_next_one_begins_in_its_zone() {
+        for (per, zone, now, end) in [
+            (
+                Per::Day,
+                "UTC",
+                "2026-11-17T00:00:00Z",
+                "2026-11-18T00:00:00Z",
+            ),
+            (
+                Per::Day,
+                "UTC",
+                "2026-11-17T23:59:59.999Z",
+                "2026-11-18T00:00:00Z",
+            ),
+            (
+                Per::Day,
+                "Asia/Tokyo",
+                "2026-11-17T14:59:59Z",
+                "2026-11-17T15:00:00Z",
+            ),
+            (
+                Per::Day,
+                "America/New_York",
+                "2026-11-17T04:59:00Z",
+                "2026-11-17T05:00:00Z",
+            ),
+            (
+                Per::Day,
+                "Asia/Kolkata",
+                "2026-11-17T18:30:00Z",
+                "2026-11-18T18:30:00Z",
+            ),
+            // A day of 23 hours and one of 25.
+            (
+                Per::Day,
+                "Europe/Berlin",
+                "2026-03-28T23:00:00Z",
+                "2026-03-29T22:00:00Z",
+            ),
+            (
+                Per::Day,
+                "Europe/Berlin",
+                "2026-10-24T22:00:00Z",
+                "2026-10-25T23:00:00Z",
+            ),
+            // Midnight does not exist: the day begins at one o'clock.
+            (
+                Per::Day,
+                "America/Sao_Paulo",
+                "2018-11-03T12:00:00Z",
+                "2018-11-04T03:00:00Z",
+            ),
+            // Samoa skipped a whole day.
+            (
+                Per::Day,
+                "Pacific/Apia",
+                "2011-12-30T09:59:59Z",
+                "2011-12-30T10:00:00Z",
+            ),
+            (
+                Per::Week,
+                "UTC",
+                "2026-11-16T00:00:00Z",
+                "2026-11-23T00:00:00Z",
+            ),
+            (
+                Per::Week,
+                "UTC",
+                "2026-11-22T23:59:59Z",
+                "2026-11-23T00:00:00Z",
+            ),
+            (
+                Per::Week,
+                "Europe/Berlin",
+                "2026-03-25T00:00:00Z",
+                "2026-03-29T22:00:00Z",
+            ),
+            (
+                Per::Month,
+                "UTC",
+                "2028-02-01T00:00:00Z",
+                "2028-03-01T00:00:00Z",
+            ),
+            (
+                Per::Month,
+                "UTC",
+                "2026-12-31T23:59:59Z",
+                "2027-01-01T00:00:00Z",
+            ),
+            (
+                Per::Month,
+                "Pacific/Auckland",
+                "2026-11-30T10:59:59Z",
+                "2026-11-30T11:00:00Z",
+            ),
+        ] {
+            let calendar = Calendar::new(per, zone).unwrap();
+            assert_eq!(
+                calendar.period_end(at(now)),
+                at(end),
+                "{per} in {zone} at {now}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_read_in_any_case_and_unknown_ones_are_refused() {
+        let calendar = Calendar::new(Per::Day, "europe/berlin").unwrap();
+        assert_eq!(calendar.time_zone(), "Europe/Berlin");
+        assert_eq!(Calendar::new(Per::Day, "utc").unwrap().time_zone(), "UTC");
+        for zone in ["", "Berlin", "Europe/Nowhere", "+02:00", "../etc/passwd"] {
+            assert!(Calendar::new(Per::Day, zone).is_err(), "{zone}");
+        }
+        assert_eq!(Calendar::stored("week", "Mars/Base").time_zone(), "UTC");
+        assert!("year".parse::<Per>().is_err());
+    }
+
+    #[test]
+    fn beyond_the_calendar_no_period_ends() {
+        let calendar = Calendar::new(Per::Day, "UTC").unwrap();
+        for ms in [i64::MAX, i64::MIN] {
+            assert_eq!(calendar.period_end(UnixMs::new(ms)).get(), i64::MAX);
+        }
+    }
+
+    proptest! {
+        /// Every moment up to the end has the same end, the end itself has a later one, and no period is longer
+        /// than the longest.
+        #[test]
+        fn periods_follow_each_other_without_a_gap(
+            now in 1_400_000_000_000_i64..2_200_000_000_000,
+            zone in prop::sample::select(vec!["UTC", "Europe/Berlin", "America/New_York",
+                "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"]),
+            per in prop::sample::select(Per::ALL.to_vec()),
+            part in 0.0..1.0_f64,
+        ) {
+            let calendar = Calendar::new(per, zone).unwrap();
+            let now = UnixMs::new(now);
+            let end = calendar.period_end(now);
+            prop_assert!(end > now);
+            prop_assert!(!calendar.begins_after(now, end));
+            #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::float_arithmetic, reason = "any moment in between")]
+            let between = now.plus_ms((end.ms_since(now) as f64 * part) as i64);
+            prop_assert_eq!(calendar.period_end(between), end);
+            prop_assert_eq!(calendar.period_end(end.minus_ms(1)), end);
+            prop_assert!(calendar.period_end(end) > end);
+        }
+    }
+}

@@ -18,7 +18,7 @@ use super::access::authenticate;
 use super::api::answer::complete;
 use super::api::error::{ApiError, ErrorBody};
 use super::api::state::AdminState;
-use super::resources::{audit, health};
+use super::resources::{audit, health, keys};
 
 /// The head of the API's description.
 #[derive(OpenApi)]
@@ -35,7 +35,9 @@ struct Description;
 
 /// The resources of `/admin/v1`. Each is one line.
 fn resources() -> OpenApiRouter<AdminState> {
-    OpenApiRouter::new().merge(audit::router())
+    OpenApiRouter::new()
+        .merge(audit::router())
+        .merge(keys::router())
 }
 
 /// All endpoints of the listener.

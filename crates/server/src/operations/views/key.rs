@@ -3,44 +3,62 @@
 use ledger::{Micro, UnixMs};
 use serde::Serialize;
 use store::{Calendar, KeyId, KeyRow, ModelList, WalletId};
+use utoipa::ToSchema;
 
 /// A key with the members of `GET /v1/balance`, and what only operators see. Amounts are decimal credits, with a
 /// twin in whole micro-credits.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Key)]
 pub(crate) struct KeyView {
+    #[schema(value_type = String, example = "key_0123456789abcdef")]
     pub(crate) id: KeyId,
+    #[schema(required)]
     pub(crate) name: Option<String>,
+    #[schema(value_type = String, example = "wal_0123456789abcdef")]
     pub(crate) wallet: WalletId,
     pub(crate) wallet_name: String,
     /// The first characters of the secret.
     pub(crate) prefix: String,
     pub(crate) enabled: bool,
     /// What the key may spend in all.
+    #[schema(required)]
     pub(crate) limit: Option<String>,
+    #[schema(required)]
     pub(crate) limit_micro: Option<String>,
     pub(crate) usage: String,
     pub(crate) usage_micro: String,
     /// What is left of the limit or of the window, whichever is less.
+    #[schema(required)]
     pub(crate) limit_remaining: Option<String>,
+    #[schema(required)]
     pub(crate) limit_remaining_micro: Option<String>,
     /// What the key may spend in each period of the calendar.
+    #[schema(required)]
     pub(crate) window: Option<WindowView>,
+    #[schema(required)]
     pub(crate) rpm_limit: Option<u32>,
+    #[schema(required)]
     pub(crate) tpm_limit: Option<u32>,
+    #[schema(required)]
     pub(crate) concurrency_limit: Option<u32>,
+    #[schema(required, value_type = Option<i64>)]
     pub(crate) expires_at: Option<UnixMs>,
     /// The models that the key may call; empty if it may call all of them.
     pub(crate) models: Vec<String>,
     pub(crate) tags: Vec<String>,
     /// When its last call was admitted.
+    #[schema(required, value_type = Option<i64>)]
     pub(crate) last_used_at: Option<UnixMs>,
     /// Until when the secret before the last rotation works.
+    #[schema(required, value_type = Option<i64>)]
     pub(crate) old_secret_until: Option<UnixMs>,
+    #[schema(value_type = i64)]
     pub(crate) created_at: UnixMs,
 }
 
 /// A spending limit for each period of the calendar, and the current period.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Window)]
 pub(crate) struct WindowView {
     pub(crate) amount: String,
     pub(crate) amount_micro: String,
@@ -48,14 +66,17 @@ pub(crate) struct WindowView {
     pub(crate) used: String,
     pub(crate) used_micro: String,
     /// `day`, `week` or `month`.
+    #[schema(value_type = String, example = "day")]
     pub(crate) per: &'static str,
     pub(crate) time_zone: String,
     /// When the next period begins.
+    #[schema(value_type = i64)]
     pub(crate) resets_at: UnixMs,
 }
 
 /// A key with its new secret, which is shown once.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = KeyWithSecret)]
 pub(crate) struct NewKeyView {
     #[serde(flatten)]
     pub(crate) key: KeyView,

@@ -3,5 +3,6 @@
 mod access;
 mod audit;
 mod client;
+mod keys;
 
 pub(crate) use client::{Admin, assert_refused, with_token};

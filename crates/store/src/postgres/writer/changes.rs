@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use ledger::UnixMs;
+
 use super::audit::audit;
 use super::change_lock::{ChangeError, locked_wallet};
 use super::key_changes::{change_key, create_key};
@@ -18,7 +20,6 @@ use crate::queue::command_queue::Queued;
 use crate::records::accounts::{KeyRow, NewWallet, WalletRow};
 use crate::records::cost::CostVersion;
 use crate::records::ids::{Epoch, PriceVersion, WalletId};
-use ledger::UnixMs;
 
 const NOW: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text";

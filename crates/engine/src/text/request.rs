@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderMap;
 use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
-use protocol::convert::{self, Transcoder, WholeAnswer};
+use protocol::convert::{self, Transcoder};
 use protocol::generate;
 use protocol::images::Grade;
 use protocol::native::{self, Broken, Head, Identity, Rewriter};
@@ -249,8 +249,7 @@ impl CallKind for TextRequest {
         let dialect = endpoint.dialect();
         if dialect == self.dialect {
             let rewriter = Rewriter::new(dialect, self.identity.clone(), self.head.include_usage);
-            let whole = WholeAnswer::new(&self.body, self.head.input.tokens);
-            return Ok(Translator::Native(Box::new(rewriter), Some(whole)));
+            return Ok(Translator::from(rewriter));
         }
         // A stream may last for long, and must not keep the conversation in memory.
         let echoed = Arc::new(self.common()?.without_conversation());

@@ -12,9 +12,7 @@ mod observer;
 mod pictures;
 mod transcoder;
 mod translator;
-mod unstreamed;
 mod weight;
-mod whole_answer;
 
 pub use answer::convert_answer;
 pub use codecs::{read_request, write_request};
@@ -22,4 +20,3 @@ pub use images::takes_image_url;
 pub use transcoder::Transcoder;
 pub use translator::Translator;
 pub use weight::weigh_request;
-pub use whole_answer::WholeAnswer;

@@ -7,16 +7,16 @@ use bytes::Bytes;
 use super::codecs::{Reader, Writer, read_response};
 use super::observer::Observer;
 use super::pictures;
-use super::unstreamed::{is_whole_answer, list_as_events};
 use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::images::Pictures;
+use crate::native::unstreamed::Body;
 use crate::native::{
     Broken, Seen, ToolWatch, is_end_mark, reports_unbillable_usage, terminal_failure,
 };
-use crate::sse::{Data, EVENT_BYTES_MAX, Frame, Splitter};
+use crate::sse::{Data, Frame, Splitter};
 
 /// Converts a stream as it arrives. It has the same methods as [`crate::native::Rewriter`].
 #[derive(Debug)]
@@ -38,17 +38,6 @@ pub struct Transcoder {
     seen: Seen,
     model: Arc<str>,
     body: Body,
-}
-
-/// What the upstream sends.
-#[derive(Debug, Default)]
-enum Body {
-    /// Only white space so far.
-    #[default]
-    Unknown,
-    Events,
-    /// A whole answer, because the upstream does not stream. It is converted when it is complete.
-    Answer(Vec<u8>),
 }
 
 impl Transcoder {
@@ -85,22 +74,9 @@ impl Transcoder {
         if self.seen.ended {
             return Ok(());
         }
-        if let Body::Unknown = self.body {
-            self.body = match chunk.trim_ascii_start().first() {
-                None => Body::Unknown,
-                Some(first) if is_whole_answer(self.from, *first) => Body::Answer(Vec::new()),
-                Some(_) => Body::Events,
-            };
-        }
-        if let Body::Answer(answer) = &mut self.body {
-            answer.extend_from_slice(&chunk);
-            let is_too_large = answer.len() > EVENT_BYTES_MAX;
-            return if is_too_large {
-                Err(Broken::TooLarge(EVENT_BYTES_MAX))
-            } else {
-                Ok(())
-            };
-        }
+        let Some(chunk) = self.body.take(self.from, chunk)? else {
+            return Ok(());
+        };
         self.splitter.push(chunk);
         let result = self.relay(out);
         self.note();
@@ -113,13 +89,7 @@ impl Transcoder {
         if self.seen.ended {
             return Ok(());
         }
-        if let Body::Answer(answer) = std::mem::take(&mut self.body) {
-            if answer.trim_ascii_start().starts_with(b"[") {
-                self.splitter.push(list_as_events(&answer)?);
-                let result = self.relay(out);
-                self.note();
-                return result.and_then(|()| self.end(out));
-            }
+        if let Some(answer) = self.body.take_answer()? {
             let result = self.answer(&answer, out);
             self.note();
             return result;
@@ -155,10 +125,8 @@ impl Transcoder {
 
     /// Bytes that are held until their event is complete.
     pub fn held_bytes(&self) -> usize {
-        match &self.body {
-            Body::Answer(answer) => answer.len(),
-            Body::Unknown | Body::Events => self.splitter.held_bytes(),
-        }
+        let answer = self.body.held_bytes();
+        self.splitter.held_bytes().saturating_add(answer)
     }
 
     /// What the stream has contained so far.

@@ -21,5 +21,6 @@ pub use pictures::requested_grade;
 pub(crate) use places::PLACES;
 pub use request::{read_request, write_request};
 pub use response::{read_response, write_response};
+pub(crate) use stream::write_events;
 pub use stream::{Reader, Writer};
 pub use usage::read_usage;

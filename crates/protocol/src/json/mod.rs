@@ -4,6 +4,7 @@ mod backslashes;
 mod lex;
 pub mod patch;
 pub mod raw;
+mod raw_object;
 pub mod redact;
 pub mod scan;
 pub mod span;
@@ -14,6 +15,7 @@ pub mod write;
 
 pub(crate) use backslashes::Backslashes;
 pub use raw::{Integer, Raw};
+pub(crate) use raw_object::RawObject;
 pub use redact::redact;
 pub use scan::{Cursor, Shape};
 pub use span::{Members, MembersError, Spelling};

@@ -16,5 +16,6 @@ pub(crate) use head::{read_counted_head, read_head};
 pub(crate) use places::PLACES;
 pub use request::{read_request, write_request};
 pub use response::{read_response, write_response};
+pub(crate) use stream::write_events;
 pub use stream::{Reader, Writer};
 pub use usage::read_usage;

@@ -71,18 +71,7 @@ pub fn rewrite_answer(
 ) -> Result<Answer, Broken> {
     let places = places_of(dialect);
     let text = utf8(&body)?;
-    let (sighting, output) = look(places, text, Counter::idle())?;
-    if output.failed || sighting.error.is_some() {
-        let error = sighting.error.map_or(text, |error| error.text());
-        let failure = rejection::read_event(error.as_bytes(), &identity.model);
-        return Err(Broken::Failure(failure));
-    }
-    if !sighting.any {
-        return Err(Broken::malformed("the answer is an empty object"));
-    }
-    if places.needs_items && !output.has_items {
-        return Err(Broken::malformed("the answer has no output"));
-    }
+    let (sighting, output) = look_at_answer(places, text, identity)?;
     let written = Written::new(identity, places.shown);
     let mut edits = changes::edits(places, text, &sighting, &output, &written)?;
     changes::close_emptied_objects(text, &mut edits);
@@ -105,6 +94,27 @@ pub fn rewrite_answer(
         pictures: Pictures::some(output.pictures),
         withheld: output.withheld().map(Into::into),
     })
+}
+
+/// Looks through a text that should be a whole answer, and refuses it if it is none.
+pub(super) fn look_at_answer<'a>(
+    places: &Places,
+    text: &'a str,
+    identity: &Identity,
+) -> Result<(Sighting<'a>, Output), Broken> {
+    let (sighting, output) = look(places, text, Counter::idle())?;
+    if output.failed || sighting.error.is_some() {
+        let error = sighting.error.map_or(text, |error| error.text());
+        let failure = rejection::read_event(error.as_bytes(), &identity.model);
+        return Err(Broken::Failure(failure));
+    }
+    if !sighting.any {
+        return Err(Broken::malformed("the answer is an empty object"));
+    }
+    if places.needs_items && !output.has_items {
+        return Err(Broken::malformed("the answer has no output"));
+    }
+    Ok((sighting, output))
 }
 
 /// Looks through a whole answer.

@@ -8,6 +8,7 @@ mod answer;
 mod broken;
 mod changes;
 mod counting;
+pub(crate) mod events;
 mod failure;
 pub(crate) mod gap;
 mod glance;
@@ -23,6 +24,7 @@ mod sighting;
 mod stored;
 mod stream;
 mod table;
+pub(crate) mod unstreamed;
 pub(crate) mod written;
 
 pub use answer::{Answer, rewrite_answer};

@@ -4,14 +4,17 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::answer::look_at_answer;
 use super::broken::Broken;
 use super::changes;
+use super::events::Events;
 use super::failure::terminal_failure;
 use super::gap::{Gap, Items};
 use super::identity::{Identity, NameSet, Written};
 use super::places::{End, Output, Places};
 use super::sighting::{Form, Sighting};
-use super::table::places_of;
+use super::table::{places_of, write_events_of};
+use super::unstreamed::Body;
 use crate::byte_queue::ByteQueue;
 use crate::count::Counter;
 use crate::dialect::Dialect;
@@ -112,6 +115,7 @@ pub struct Rewriter {
     places: &'static Places,
     identity: Identity,
     written: Written,
+    body: Body,
     splitter: Splitter,
     output: Output,
     start: KnownStart,
@@ -131,6 +135,7 @@ impl Rewriter {
             places,
             written: Written::new(&identity, places.shown),
             identity,
+            body: Body::default(),
             splitter: Splitter::default(),
             output: Output {
                 hides_usage: places.usage_event && !include_usage,
@@ -150,6 +155,9 @@ impl Rewriter {
         if self.seen.ended {
             return Ok(());
         }
+        let Some(chunk) = self.body.take(self.dialect, chunk)? else {
+            return Ok(());
+        };
         out.reserve(chunk.len().min(JOINED_BYTES_MAX));
         self.splitter.push(chunk);
         let result = self.relay(self.places, out);
@@ -161,6 +169,11 @@ impl Rewriter {
     pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
+        }
+        if let Some(answer) = self.body.take_answer()? {
+            let result = self.answer(&answer, out);
+            self.note();
+            return result;
         }
         let rest = self.splitter.finish();
         let is_done = match rest.as_ref().map_or(Data::Absent, Frame::data) {
@@ -186,6 +199,24 @@ impl Rewriter {
         }
     }
 
+    /// Rewrites a whole answer as the stream that was asked for.
+    #[cold]
+    fn answer(&mut self, answer: &[u8], out: &mut ByteQueue) -> Result<(), Broken> {
+        let text = utf8(answer)?;
+        look_at_answer(self.places, text, &self.identity)?;
+        let value = Cursor::new(text).value()?;
+        let write_events = write_events_of(self.dialect);
+        let mut relay = |event| {
+            self.splitter.push(event);
+            self.relay(self.places, out)
+        };
+        write_events(value, &mut Events::new(&mut relay))?;
+        // The answer is whole, whatever its chunk says of the end.
+        self.seen.ended = true;
+        self.seen.usage = self.seen.usage.or(self.seen.interim_usage);
+        Ok(())
+    }
+
     /// Ends the stream with the error event of its dialect. Nothing follows it.
     pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut ByteQueue) {
         out.push(match self.dialect {
@@ -198,24 +229,16 @@ impl Rewriter {
         });
     }
 
-    /// The dialect of both sides.
-    pub(crate) fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
-    /// What the client is told about the answer's identity.
-    pub(crate) fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    /// Whether the client sees usage.
-    pub(crate) fn shows_usage(&self) -> bool {
-        !self.output.hides_usage
-    }
-
-    /// Bytes that wait for the end of their event.
+    /// Bytes that wait for the end of their event, or of the whole answer. Those of an answer count as
+    /// often as its stream repeats them, because the stream is written at once.
     pub fn held_bytes(&self) -> usize {
-        self.splitter.held_bytes()
+        let answer = self.body.held_bytes();
+        let copies = match self.dialect {
+            Dialect::Responses => 6,
+            Dialect::Chat | Dialect::Messages | Dialect::Generate | Dialect::Interactions => 2,
+        };
+        let waiting = self.splitter.held_bytes();
+        waiting.saturating_add(answer.saturating_mul(copies))
     }
 
     /// What has gone by.

@@ -1,8 +1,10 @@
 //! Streams of completion chunks, from and into the common form.
 
 pub(super) mod assembler;
+mod from_answer;
 mod reader;
 mod writer;
 
+pub(crate) use from_answer::write_events;
 pub use reader::Reader;
 pub use writer::Writer;

@@ -1,9 +1,11 @@
 //! Streams of interaction events, from and into the common form.
 
 mod assembler;
+mod from_answer;
 pub(crate) mod gaps;
 mod reader;
 mod writer;
 
+pub(crate) use from_answer::write_events;
 pub use reader::Reader;
 pub use writer::Writer;

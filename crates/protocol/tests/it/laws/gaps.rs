@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::Event;
-use protocol::native::{Identity, Rewriter, rewrite_answer};
+use protocol::native::{Rewriter, rewrite_answer};
 use protocol::{ByteQueue, Dialect};
 use serde_json::{Value, json};
 
-use super::streams::{any_answer, relay};
+use super::streams::{any_answer, identity, relay};
 use super::{MODEL, echo, upstream_stream};
 use crate::grammar::{self, Heard};
 
@@ -217,15 +217,6 @@ fn a_flat_end_of_an_interaction_is_understood() {
     let stream = format!("{begin}{failed}\n\n");
     let relayed = relay(Dialect::Interactions, Dialect::Chat, stream.as_bytes(), &[]);
     assert!(relayed.result.is_err());
-}
-
-fn identity(dialect: Dialect) -> Identity {
-    let echo = echo(dialect, "ours", MODEL);
-    Identity {
-        id: echo.id,
-        model: echo.model,
-        created: echo.created,
-    }
 }
 
 /// The stream as a caller of the same dialect gets it.

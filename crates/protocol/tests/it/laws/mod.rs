@@ -8,6 +8,7 @@ mod paths;
 mod refused;
 mod requests;
 mod streams;
+mod whole_answers;
 
 use std::sync::Arc;
 

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+
+use super::request::read_request;
 
 /// A running upstream; it ends when dropped.
 #[derive(Debug)]
@@ -57,10 +59,8 @@ async fn serve(
     steps: &Semaphore,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     socket.set_nodelay(true)?;
-    let mut request = Vec::new();
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        socket.read_buf(&mut request).await?;
-    }
+    // All of it: a socket that is closed with bytes unread is reset, and the peer loses what it has not read.
+    read_request(socket).await.ok_or("the peer left")?;
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     socket.write_all(head.as_bytes()).await?;
     for piece in pieces {

@@ -3,3 +3,4 @@
 mod chat_stream;
 mod client_gone;
 mod flushing;
+mod whole_answers;

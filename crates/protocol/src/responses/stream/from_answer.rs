@@ -1,0 +1,271 @@
+//! Writes a whole response as the events of a stream, with the bytes of its own members.
+
+use crate::json::write::Object;
+use crate::json::{Raw, RawObject, Shape};
+use crate::native::Broken;
+use crate::native::events::{Events, each_item};
+
+/// Longer ids of items are not repeated in each event.
+const ITEM_ID_BYTES_MAX: usize = 256;
+
+/// Adds, fills and ends each item and each of its parts. The last event repeats all of it.
+#[cold]
+pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), Broken> {
+    let response = RawObject::of(answer).ok_or_else(|| Broken::malformed("no response"))?;
+    let end = match response.string("status") {
+        Some(status) if status.is("incomplete") => "response.incomplete",
+        Some(status) if !status.is("completed") => {
+            return Err(Broken::malformed("the response is not complete"));
+        }
+        _ => "response.completed",
+    };
+    let mut stream = Stream {
+        events,
+        sequence: 0,
+    };
+    for name in ["response.created", "response.in_progress"] {
+        stream.send(name, |it| {
+            it.object("response", |it| {
+                let changes = [
+                    ("status", None),
+                    ("output", Some("[]")),
+                    ("usage", Some("null")),
+                    ("completed_at", Some("null")),
+                    ("incomplete_details", Some("null")),
+                ];
+                response.write_to(it, &changes);
+                it.text("status", "in_progress");
+            });
+        })?;
+    }
+    if let Some(output) = response.get("output") {
+        each_item(output, |index, item| stream.item(index, item))?;
+    }
+    stream.send(end, |it| {
+        it.raw("response", answer.text());
+    })
+}
+
+/// A member with text, and the events that say it.
+struct Written {
+    member: &'static str,
+    delta: &'static str,
+    done: &'static str,
+}
+
+const OUTPUT_TEXT: Written = Written {
+    member: "text",
+    delta: "response.output_text.delta",
+    done: "response.output_text.done",
+};
+const REFUSAL: Written = Written {
+    member: "refusal",
+    delta: "response.refusal.delta",
+    done: "response.refusal.done",
+};
+const REASONING: Written = Written {
+    member: "text",
+    delta: "response.reasoning_text.delta",
+    done: "response.reasoning_text.done",
+};
+const SUMMARY: Written = Written {
+    member: "text",
+    delta: "response.reasoning_summary_text.delta",
+    done: "response.reasoning_summary_text.done",
+};
+const ARGUMENTS: Written = Written {
+    member: "arguments",
+    delta: "response.function_call_arguments.delta",
+    done: "response.function_call_arguments.done",
+};
+const TOOL_INPUT: Written = Written {
+    member: "input",
+    delta: "response.custom_tool_call_input.delta",
+    done: "response.custom_tool_call_input.done",
+};
+
+/// A list of parts in an item, and the events that begin and end one.
+struct PartList {
+    member: &'static str,
+    index: &'static str,
+    added: &'static str,
+    done: &'static str,
+}
+
+const CONTENT: PartList = PartList {
+    member: "content",
+    index: "content_index",
+    added: "response.content_part.added",
+    done: "response.content_part.done",
+};
+const SUMMARIES: PartList = PartList {
+    member: "summary",
+    index: "summary_index",
+    added: "response.reasoning_summary_part.added",
+    done: "response.reasoning_summary_part.done",
+};
+
+struct Stream<'s, 'e> {
+    events: &'s mut Events<'e>,
+    /// The number of the next event.
+    sequence: u64,
+}
+
+/// Where an event belongs.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    item_id: Option<Raw<'a>>,
+    output_index: usize,
+    /// The member with the index of the part, and the index.
+    part: Option<(&'static str, usize)>,
+}
+
+impl Place<'_> {
+    fn write(&self, it: &mut Object<'_>) {
+        if let Some(id) = self.item_id {
+            it.raw("item_id", id.text());
+        }
+        it.number("output_index", self.output_index);
+        if let Some((name, index)) = self.part {
+            it.number(name, index);
+        }
+    }
+}
+
+impl Stream<'_, '_> {
+    fn send(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) -> Result<(), Broken> {
+        let sequence = self.sequence;
+        self.sequence += 1;
+        self.events.named("type", name, |it| {
+            it.number("sequence_number", sequence);
+            write(it);
+        })
+    }
+
+    fn item(&mut self, output_index: usize, item: Raw<'_>) -> Result<(), Broken> {
+        let read = RawObject::of(item).ok_or_else(|| Broken::malformed("an item is no object"))?;
+        let id = read.filled("id", Shape::String);
+        let place = Place {
+            item_id: id.filter(|id| id.text().len() <= ITEM_ID_BYTES_MAX),
+            output_index,
+            part: None,
+        };
+        let parts: &[_] = match read.string("type") {
+            Some(kind) if kind.is("message") => &[CONTENT],
+            Some(kind) if kind.is("reasoning") => &[SUMMARIES, CONTENT],
+            _ => &[],
+        };
+        let written = match read.string("type") {
+            Some(kind) if kind.is("function_call") => Some(ARGUMENTS),
+            Some(kind) if kind.is("custom_tool_call") => Some(TOOL_INPUT),
+            _ => None,
+        };
+        // What is large and has no events of its own comes with the finished item.
+        let mut changes = vec![
+            ("encrypted_content", Some("null")),
+            ("result", Some("null")),
+            ("status", Some("\"in_progress\"")),
+        ];
+        changes.extend(parts.iter().map(|list| (list.member, Some("[]"))));
+        changes.extend(written.iter().map(|written| (written.member, Some("\"\""))));
+        self.send("response.output_item.added", |it| {
+            it.number("output_index", output_index);
+            it.object("item", |it| read.write_to(it, &changes));
+        })?;
+        for list in parts {
+            if let Some(items) = read.filled(list.member, Shape::Array) {
+                each_item(items, |index, part| {
+                    let part_place = Place {
+                        part: Some((list.index, index)),
+                        ..place
+                    };
+                    self.part(list, part_place, part)
+                })?;
+            }
+        }
+        if let Some(written) = written {
+            self.written(&written, place, &read, &["name"])?;
+        }
+        self.send("response.output_item.done", |it| {
+            it.number("output_index", output_index);
+            it.raw("item", item.text());
+        })
+    }
+
+    fn part(&mut self, list: &PartList, place: Place<'_>, part: Raw<'_>) -> Result<(), Broken> {
+        let read = RawObject::of(part).ok_or_else(|| Broken::malformed("a part is no object"))?;
+        let written = match read.string("type") {
+            Some(kind) if kind.is("output_text") => Some(OUTPUT_TEXT),
+            Some(kind) if kind.is("refusal") => Some(REFUSAL),
+            Some(kind) if kind.is("reasoning_text") => Some(REASONING),
+            Some(kind) if kind.is("summary_text") => Some(SUMMARY),
+            // Other parts have no events of their own.
+            _ => None,
+        };
+        let mut changes = Vec::new();
+        if let Some(written) = &written {
+            changes.push((written.member, Some("\"\"")));
+            changes.extend(["annotations", "logprobs"].map(|name| (name, Some("[]"))));
+        }
+        self.send(list.added, |it| {
+            place.write(it);
+            it.object("part", |it| read.write_to(it, &changes));
+        })?;
+        if let Some(written) = &written {
+            self.written(written, place, &read, &["logprobs"])?;
+        }
+        self.send(list.done, |it| {
+            place.write(it);
+            it.raw("part", part.text());
+        })
+    }
+
+    /// Says a text as one delta and as a whole, then its annotations. The members named in `beside`
+    /// are repeated beside it.
+    fn written(
+        &mut self,
+        written: &Written,
+        place: Place<'_>,
+        object: &RawObject<'_>,
+        beside: &[&str],
+    ) -> Result<(), Broken> {
+        let text = object
+            .get(written.member)
+            .filter(|text| text.shape() == Shape::String);
+        let Some(text) = text else {
+            let why = format!("`{}` is no string", written.member);
+            return Err(Broken::malformed(why));
+        };
+        let write_beside = |it: &mut Object<'_>| {
+            for name in beside {
+                match object.get(name) {
+                    Some(value) => drop(it.raw(name, value.text())),
+                    // Clients require the list.
+                    None if written.delta == OUTPUT_TEXT.delta => drop(it.array(name, |_| {})),
+                    None => {}
+                }
+            }
+        };
+        if !text.is_empty() {
+            self.send(written.delta, |it| {
+                place.write(it);
+                it.raw("delta", text.text());
+                write_beside(it);
+            })?;
+        }
+        if let Some(annotations) = object.filled("annotations", Shape::Array) {
+            each_item(annotations, |index, annotation| {
+                self.send("response.output_text.annotation.added", |it| {
+                    place.write(it);
+                    it.number("annotation_index", index);
+                    it.raw("annotation", annotation.text());
+                })
+            })?;
+        }
+        self.send(written.done, |it| {
+            place.write(it);
+            it.raw(written.member, text.text());
+            write_beside(it);
+        })
+    }
+}

@@ -3,7 +3,7 @@
 import { html, render, useCallback, useEffect, useErrorBoundary, useMemo, useState } from './preact.js';
 import { get, listen, remove, setCsrf, whenSignedOut } from './api.js';
 import { Live, Session, covers } from './load.js';
-import { address, useRoute } from './router.js';
+import { address, read, useRoute } from './router.js';
 import { Dialog } from './ui/dialog.js';
 import { Icon, MARK } from './ui/icon.js';
 import { Palette } from './ui/palette.js';
@@ -112,7 +112,7 @@ function Shell({ session, signOut }) {
       <aside class="side">
         <a class="brand" href="#/overview"><img src=${MARK} alt="" />Tollgate</a>
         <${Navigation} page=${route.page} />
-        <div class="foot">${session.node} · ${session.version}<br />${session.ready ? 'ready' : 'not ready'}</div>
+        <div class="foot">${session.node && `${session.node} · `}${session.version}<br />${session.ready ? 'ready' : 'not ready'}</div>
       </aside>
       <div class="main">
         <header class="top">
@@ -142,7 +142,9 @@ function App() {
   const resume = () => get('/session').then(begin, (failure) => (failure.status === 401 ? setSession(null) : setError(failure)));
   useEffect(() => {
     whenSignedOut(() => setSession(null));
-    resume();
+    // A sign-in link opens a session of its own, whoever is signed in.
+    if (read().page === 'sign-in') setSession(null);
+    else resume();
   }, []);
   const signOut = async () => {
     await remove('/session').catch(() => null);

@@ -25,8 +25,24 @@ export function Badge({ tone = '', children }) {
   return html`<span class="badge ${tone}">${children}</span>`;
 }
 
+// One timer for all times of the page.
+const TICK_MS = 10_000;
+const ticking = new Set();
+setInterval(() => document.hidden || ticking.forEach((tick) => tick()), TICK_MS);
+
+/** Draws the part again from time to time. */
+function useTick() {
+  const [, setTicks] = useState(0);
+  useEffect(() => {
+    const tick = () => setTicks((before) => before + 1);
+    ticking.add(tick);
+    return () => ticking.delete(tick);
+  }, []);
+}
+
 /** How long ago something was, with both exact times on hover. */
 export function Time({ at }) {
+  useTick();
   if (at === null || at === undefined) return html`<span class="muted">never</span>`;
   return html`<time class="nowrap" datetime=${new Date(at).toISOString()} title=${whenExactly(at)}>${ago(at)}</time>`;
 }
@@ -59,7 +75,7 @@ export function Skeleton({ lines = 3 }) {
 
 /** Facts as names and values. */
 export function Facts({ rows }) {
-  return html`<dl class="facts">${rows.filter((row) => row && row[1] !== undefined && row[1] !== null && row[1] !== '')
+  return html`<dl class="facts">${rows.filter((row) => row && row[1] !== undefined && row[1] !== null && row[1] !== '' && row[1] !== false)
     .map(([name, value], index) => html`<dt key=${index}>${name}</dt><dd>${value}</dd>`)}</dl>`;
 }
 

@@ -41,6 +41,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded!("console":
     "pages/tasks/page.js",
     "pages/wallets/money.js",
     "pages/wallets/page.js",
+    "pages/wallets/statement.js",
     "pages/wallets/wallet.js",
     "preact.js",
     "router.js",

@@ -37,7 +37,7 @@ const COLUMNS = [
   { title: 'Output', minor: true, number: true, cell: (model) => count(model.output_tokens_max) },
   { title: 'Abilities', minor: true, cell: (model) => html`<${Abilities} model=${model} />` },
   { title: 'Price', minor: true, number: true, cell: (model) => html`<${Price} card=${model.price} />` },
-  { title: 'Routes', number: true, cell: (model) => `${model.routes.filter((route) => route.usable).length} of ${model.routes.length}` },
+  { title: 'Routes', minor: true, number: true, cell: (model) => `${model.routes.filter((route) => route.usable).length} of ${model.routes.length}` },
 ];
 
 function One({ models, id }) {

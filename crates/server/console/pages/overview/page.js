@@ -69,6 +69,7 @@ function changeOf(now, before) {
   if (!before) return now ? 'none in the previous period' : 'as in the previous period';
   const share = (100 * (now - before)) / before;
   if (Math.abs(share) < 0.5) return 'as in the previous period';
+  if (share > 900) return `▲ ${count(Math.round(now / before))} times the previous period`;
   return `${share > 0 ? '▲' : '▼'} ${Math.abs(share).toLocaleString('en', { maximumFractionDigits: 0 })} % from the previous period`;
 }
 

@@ -31,7 +31,8 @@ export function MoneyDialog({ wallet, close, done }) {
   const [, title, sign] = KINDS.find(([id]) => id === kind);
   const micro = microOf(amount);
   const valid = micro !== null && micro !== 0n && (sign === 0 || micro > 0n);
-  const after = valid && BigInt(wallet.balance_micro) + BigInt(wallet.gift_balance_micro) + (sign === 0 ? micro : micro * BigInt(sign));
+  const before = BigInt(wallet.balance_micro) + BigInt(wallet.gift_balance_micro) - BigInt(wallet.credit_used_micro);
+  const after = valid && before + (sign === 0 ? micro : micro * BigInt(sign));
   const send = async (form) => {
     await post(`/wallets/${wallet.id}/entries`, { kind, amount: amount.trim(), reference: reference.trim(), note: form.get('note').trim() || undefined, refund_of: form.get('refund_of')?.trim() || undefined });
     toast(`${title}: ${credits(amount.trim())} credits. The balance is ${creditsOfMicro(after)}.`);
@@ -45,5 +46,5 @@ export function MoneyDialog({ wallet, close, done }) {
       ${kind === 'refund' && html`<${Field} label="Of the top-up" whole hint="Its reference or number. Refunds of a top-up never exceed it. Empty: of any." problem=${error?.param === 'refund_of' && error.message}><input name="refund_of" maxlength="200" /><//>`}
       <${Field} label="Note" whole><input name="note" maxlength="500" placeholder=${sign < 0 ? 'Why' : 'Optional'} /><//>
     </div>
-    <div class="outcome">${valid ? html`The balance goes from <strong>${creditsOfMicro(BigInt(wallet.balance_micro) + BigInt(wallet.gift_balance_micro))}</strong> to <strong>${creditsOfMicro(after)}</strong> credits.` : 'Type an amount to see the new balance.'}</div>`}<//>`;
+    <div class="outcome">${valid ? html`The balance goes from <strong>${creditsOfMicro(before)}</strong> to <strong>${creditsOfMicro(after)}</strong> credits.` : 'Type an amount to see the new balance.'}</div>`}<//>`;
 }

@@ -1,19 +1,23 @@
 // One wallet: balance now and over time, statement, keys, and what can be done with it.
 
 import { html, useState } from '../../preact.js';
-import { get, patch, withQuery } from '../../api.js';
+import { get, patch } from '../../api.js';
 import { credits, creditsOfMicro, when } from '../../format.js';
 import { useList, useLoad, useSession } from '../../load.js';
 import { address, refine } from '../../router.js';
 import { Chart } from '../../ui/chart.js';
 import { FormDialog } from '../../ui/dialog.js';
 import { KeyTable } from '../../ui/key-table.js';
-import { Button, Card, Empty, Facts, Field, Problem, Skeleton, Tabs, Time } from '../../ui/parts.js';
+import { Button, Card, Code, Empty, Facts, Field, Problem, Skeleton, Tabs, Time } from '../../ui/parts.js';
 import { Table } from '../../ui/table.js';
 import { toast } from '../../ui/toast.js';
 import { MoneyDialog } from './money.js';
+import { Statement } from './statement.js';
 
-const KINDS = { top_up: 'Top-up', gift: 'Gift', debit: 'Debit', refund: 'Refund', adjustment: 'Adjustment', settle: 'Charge', release: 'Release', credit_limit: 'Credit line' };
+const KINDS = {
+  top_up: 'Top-up', gift: 'Gift', debit: 'Debit', refund: 'Refund', adjustment: 'Adjustment', settled: 'Charge', part: 'Charge, a step of a session',
+  released: 'Call without a charge', abandoned: 'Call with an unknown end', credit_limit: 'Credit line', status: 'Status',
+};
 
 const ENTRY_COLUMNS = [
   { title: 'Entry', cell: (entry) => html`${KINDS[entry.kind] ?? entry.kind}<span class="sub">${entry.note ?? entry.reference ?? entry.request_id ?? ''}</span>` },
@@ -24,12 +28,12 @@ const ENTRY_COLUMNS = [
   { title: 'When', number: true, cell: (entry) => html`<${Time} at=${entry.at} />` },
 ];
 
-function Statement({ wallet }) {
+/** The newest entries first. */
+function Entries({ wallet }) {
   const list = useList(`/wallets/${wallet.id}/entries`, {});
-  const download = (format) => `/admin/v1${withQuery(`/wallets/${wallet.id}/statement`, { format })}`;
-  return html`<${Card} title="Statement" pad=${false} actions=${html`<a class="button small" href=${download('csv')} download>CSV</a><a class="button small" href=${download('json')} download>JSON</a>`}>
+  return html`<${Card} pad=${false}>
     <${Table} label="Entries" columns=${ENTRY_COLUMNS} list=${list} rowKey=${(entry) => entry.seq} href=${(entry) => entry.request_id && address(['requests', entry.request_id])}
-      empty=${html`<${Empty} title="No entry yet"><p>Top up the wallet; the entry appears here.</p><//>`} /><//>`;
+      empty=${html`<${Empty} title="No entry yet"><p>Top up the wallet; the entry appears here. Or with:</p><${Code} text=${`tollgate wallet topup ${wallet.name} 10`} /><//>`} /><//>`;
 }
 
 function Keys({ wallet }) {
@@ -38,13 +42,23 @@ function Keys({ wallet }) {
   return html`<${Card} title="Keys" pad=${false} actions=${session.can('operator') && html`<a class="button small" href=${address('keys', { create: 1, wallet: wallet.id })}>Create key</a>`}><${KeyTable} list=${list} /><//>`;
 }
 
+/** One balance for each day; on the wallet's first day, one for each of its last entries. */
+async function fetchHistory(id) {
+  const days = (await get(`/wallets/${id}/history`)).data;
+  if (days.length > 1) return days.map(({ at, balance_micro: micro }) => [at, micro]);
+  const entries = (await get(`/wallets/${id}/entries`, { limit: 500 })).data;
+  let earliest = Infinity;
+  // A chart goes from left to right: an entry is drawn no later than those after it, whatever clocks say.
+  return entries.map(({ at, balance_after_micro: micro }) => { earliest = Math.min(earliest, at); return [earliest, micro]; }).reverse();
+}
+
 function History({ wallet }) {
-  const { value, error } = useLoad(() => get(`/wallets/${wallet.id}/history`), [wallet.id]);
+  const { value, error } = useLoad(() => fetchHistory(wallet.id), [wallet.id]);
   if (error) return html`<${Problem} error=${error} />`;
   if (!value) return html`<${Skeleton} />`;
-  if (value.data.length < 2) return html`<p class="muted">The chart begins on the wallet's second day.</p>`;
-  return html`<${Chart} label="Balance over time" height=${180} times=${value.data.map((point) => point.at)} series=${[
-    { label: 'balance', color: '--series-1', values: value.data.map((point) => Number(point.balance_micro) / 1e6), value: (number) => creditsOfMicro(Math.round(number * 1e6)) },
+  if (value.length < 2) return html`<p class="muted">The chart begins with the second entry.</p>`;
+  return html`<${Chart} label="Balance over time" height=${230} times=${value.map(([at]) => at)} series=${[
+    { label: 'balance', color: '--series-1', values: value.map(([, micro]) => Number(micro) / 1e6), value: (number) => creditsOfMicro(Math.round(number * 1e6)) },
   ]} />`;
 }
 
@@ -78,7 +92,7 @@ export function Wallet({ id, query }) {
   if (!wallet) return html`<div class="page">${error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${8} />`}</div>`;
   const close = () => setDialog(null);
   const done = () => { close(); reload(); };
-  const tab = query.tab ?? 'statement';
+  const tab = query.tab ?? 'entries';
   return html`<div class="page">
     <div class="row wrap"><h2 class="grow">${wallet.name} <span class="muted mono">${wallet.id}</span></h2>
       ${session.can('support') && html`<${Button} kind="primary" onClick=${() => setDialog('money')}>Top up<//>`}
@@ -90,8 +104,8 @@ export function Wallet({ id, query }) {
           ['Credit line', `${credits(wallet.credit_used)} of ${credits(wallet.credit_limit)} used`], ['Spent today', credits(wallet.spent_today)], ['Spent this month', credits(wallet.spent_this_month)],
           ['Created', when(wallet.created_at)]]} /><//>
     </div>
-    <${Tabs} tabs=${[['statement', 'Statement'], ['keys', 'Keys']]} chosen=${tab} choose=${(chosen) => refine({ tab: chosen })} />
-    ${tab === 'keys' ? html`<${Keys} wallet=${wallet} />` : html`<${Statement} key=${wallet.balance_micro} wallet=${wallet} />`}
+    <${Tabs} tabs=${[['entries', 'Entries'], ['statement', 'Statement'], ['keys', 'Keys']]} chosen=${tab} choose=${(chosen) => refine({ tab: chosen })} />
+    ${tab === 'keys' ? html`<${Keys} wallet=${wallet} />` : tab === 'statement' ? html`<${Statement} wallet=${wallet} query=${query} />` : html`<${Entries} key=${wallet.balance_micro + wallet.credit_used_micro} wallet=${wallet} />`}
     ${dialog === 'money' && html`<${MoneyDialog} wallet=${wallet} close=${close} done=${done} />`}
     ${dialog === 'edit' && html`<${EditDialog} wallet=${wallet} close=${close} done=${done} />`}
     ${dialog === 'disable' && html`<${DisableDialog} wallet=${wallet} close=${close} done=${done} />`}

@@ -5,23 +5,22 @@ import { get, post, put, remove } from '../../api.js';
 import { useList, useLoad, useSession } from '../../load.js';
 import { refine } from '../../router.js';
 import { Dialog, FormDialog } from '../../ui/dialog.js';
-import { Badge, Button, Card, Empty, Field, Problem, Secret, Skeleton, Tabs, Time } from '../../ui/parts.js';
+import { Badge, Button, Card, Empty, Facts, Field, Problem, Secret, Skeleton, Tabs, Time } from '../../ui/parts.js';
 import { Table } from '../../ui/table.js';
 import { toast } from '../../ui/toast.js';
 
 const ROLES = { viewer: 'sees everything but secrets', support: 'also tops up wallets', operator: 'also changes wallets, keys and probes channels', owner: 'also changes tokens and the configuration' };
 
-function Tokens() {
-  const session = useSession();
+function Tokens({ query }) {
   const list = useList('/tokens', {});
-  const [dialog, setDialog] = useState(null);
+  const [dialog, setDialog] = useState(query.create ? 'create' : null);
   const [secret, setSecret] = useState(null);
   const columns = [
     { title: 'Name', cell: (token) => html`${token.name}<span class="sub mono">${token.prefix}…</span>` },
     { title: 'Role', cell: (token) => html`${token.role}<span class="sub optional">${ROLES[token.role]}</span>` },
     { title: 'Created', minor: true, cell: (token) => html`<${Time} at=${token.created_at} />` },
     { title: 'Last used', cell: (token) => html`<${Time} at=${token.last_used_at} />` },
-    { title: 'Status', number: true, cell: (token) => (token.revoked_at ? html`<${Badge} tone="bad">revoked<//>` : session.can('owner') ? html`<${Button} small kind="danger" onClick=${() => setDialog(token)}>Revoke<//>` : html`<${Badge} tone="good">active<//>`) },
+    { title: 'Status', number: true, cell: (token) => (token.revoked_at ? html`<${Badge} tone="bad">revoked<//>` : html`<${Button} small kind="danger" onClick=${() => setDialog(token)}>Revoke<//>`) },
   ];
   const create = async (form) => {
     const token = await post('/tokens', { name: form.get('name').trim(), role: form.get('role') });
@@ -35,7 +34,7 @@ function Tokens() {
     setDialog(null);
     list.reload();
   };
-  return html`<${Card} title="Admin tokens" pad=${false} actions=${session.can('owner') && html`<${Button} small icon="plus" onClick=${() => setDialog('create')}>Create token<//>`}>
+  return html`<${Card} title="Admin tokens" pad=${false} actions=${html`<${Button} small icon="plus" onClick=${() => setDialog('create')}>Create token<//>`}>
     <${Table} label="Admin tokens" columns=${columns} list=${list} rowKey=${(token) => token.id} empty=${html`<${Empty} title="No token"><p>The token of the configuration file is in use.</p><//>`} />
     ${dialog === 'create' && html`<${FormDialog} title="Create an admin token" action="Create token" send=${create} close=${() => setDialog(null)}>${(error) => html`
       <${Field} label="Name" hint="Who or what uses it; the audit shows it." problem=${error?.param === 'name' && error.message}><input name="name" required autofocus /><//>
@@ -80,10 +79,18 @@ function Configuration() {
   <//>`;
 }
 
+/** Who is signed in, for those who may not see the tokens. */
+function Role() {
+  const session = useSession();
+  return html`<${Card} title="Your role"><div class="stack"><${Facts} rows=${[['Signed in as', session.name], ['Role', `${session.role}: ${ROLES[session.role]}`]]} />
+    <p class="muted">Admin tokens are shown to owners only.</p></div><//>`;
+}
+
 export function View({ query }) {
+  const session = useSession();
   const tab = query.tab ?? 'tokens';
   return html`<div class="page">
     <${Tabs} tabs=${[['tokens', 'Tokens'], ['configuration', 'Configuration']]} chosen=${tab} choose=${(chosen) => refine({ tab: chosen })} />
-    ${tab === 'configuration' ? html`<${Configuration} />` : html`<${Tokens} />`}
+    ${tab === 'configuration' ? html`<${Configuration} />` : session.can('owner') ? html`<${Tokens} query=${query} />` : html`<${Role} />`}
   </div>`;
 }

@@ -31,7 +31,7 @@ export function SignIn({ begin }) {
   const submit = (event) => { event.preventDefault(); open({ token: token.trim() }); };
   return html`<main class="sign-in"><form class="card" onSubmit=${submit}>
     <div class="brand"><img src=${MARK} alt="" />Tollgate</div>
-    <${Field} label="Admin token" hint=${html`Create one with <code>tollgate token create --name you --role owner</code>.`}>
+    <${Field} label="Admin token" hint=${html`Create one with <code>tollgate token create NAME --role owner</code>.`}>
       <input type="password" autocomplete="current-password" value=${token} onInput=${(event) => setToken(event.target.value)} autofocus required />
     <//>
     <${Problem} error=${error} />

@@ -43,6 +43,10 @@ pub use media::{
 };
 pub use queue::command::Admitted;
 pub use queue::durable::Durable;
+pub use records::access::{
+    NewSession, NewSignInCode, NewToken, OpenedBy, SessionRow, TOKENS_MAX, TokenPlace, TokenQuery,
+    TokenRow,
+};
 pub use records::accounts::{
     KeyChange, KeyHead, KeyLimits, KeyRotation, KeyRow, KeyWindow, NewKey, NewWallet, WalletRow,
 };
@@ -58,7 +62,7 @@ pub use records::entries::{
     UnknownKind,
 };
 pub use records::ids::{
-    Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, WalletId,
+    Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, TokenId, WalletId,
 };
 pub use records::journal::{
     BODY_BYTES_MAX, JournalEntry, JournalPage, JournalPlace, JournalQuery, JournalRow, StatusRange,

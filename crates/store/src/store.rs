@@ -1,5 +1,6 @@
 //! The store and its operations.
 
+mod access;
 mod statement;
 mod tasks;
 

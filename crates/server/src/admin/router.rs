@@ -18,7 +18,7 @@ use super::access::authenticate;
 use super::api::answer::complete;
 use super::api::error::{ApiError, ErrorBody};
 use super::api::state::AdminState;
-use super::resources::{audit, health, keys};
+use super::resources::{audit, health, keys, session, tokens};
 
 /// The head of the API's description.
 #[derive(OpenApi)]
@@ -38,6 +38,8 @@ fn resources() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new()
         .merge(audit::router())
         .merge(keys::router())
+        .merge(session::router())
+        .merge(tokens::router())
 }
 
 /// All endpoints of the listener.

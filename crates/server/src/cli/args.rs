@@ -6,7 +6,7 @@ use super::accounts::{key, wallet};
 use super::context::Global;
 #[cfg(feature = "sim")]
 use super::simulation::{demo, sim};
-use super::{ledger, logs, tasks};
+use super::{audit, ledger, logs, tasks, tokens};
 
 /// One API in front of many models, billed in credits.
 #[derive(Debug, Parser)]
@@ -33,6 +33,11 @@ pub(super) enum Command {
     /// Create, limit and show API keys.
     #[command(subcommand)]
     Key(key::Key),
+    /// Create, list and revoke tokens of the admin API, and make links to the console.
+    #[command(subcommand)]
+    Token(tokens::Token),
+    /// Show who changed what.
+    Audit(audit::Audit),
     /// Verify, report and reprice the ledger.
     #[command(subcommand)]
     Ledger(ledger::Ledger),

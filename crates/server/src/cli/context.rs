@@ -7,6 +7,7 @@ use store::{Actor, Store};
 
 use super::terminal::{CommandError, Output};
 use crate::config::{self, Config};
+use crate::gateway::local_address;
 
 /// The file that is read when none is named.
 const CONFIG_FILE: &str = "tollgate.toml";
@@ -69,6 +70,17 @@ impl Context {
             config::load_store_settings(&file)?
         };
         Ok(Store::attach(&settings)?)
+    }
+
+    /// Where a browser of this machine reaches the admin listener, by the configuration.
+    pub(super) fn console_url(&self) -> Result<String, CommandError> {
+        let file = self.config_file();
+        let config = if self.config.is_none() && !file.exists() {
+            Config::default()
+        } else {
+            Config::load(&file)?
+        };
+        Ok(format!("http://{}", local_address(config.admin.listen)))
     }
 
     fn config_file(&self) -> PathBuf {

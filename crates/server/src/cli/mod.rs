@@ -5,6 +5,7 @@
 
 mod accounts;
 mod args;
+mod audit;
 mod check;
 mod context;
 mod ledger;
@@ -15,6 +16,7 @@ mod serve;
 mod simulation;
 mod tasks;
 mod terminal;
+mod tokens;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use super::context::Context;
 #[cfg(feature = "sim")]
 use super::simulation::{demo, sim};
 use super::terminal::{CommandError, Output};
-use super::{check, ledger, logs, serve, tasks};
+use super::{audit, check, ledger, logs, serve, tasks, tokens};
 
 /// Runs the program. Results go to standard output, errors to standard error.
 pub fn main() -> ExitCode {
@@ -37,6 +37,8 @@ pub(super) fn run(cli: Cli, out: Output) -> Result<(), CommandError> {
         Command::Check => check::run(&mut context),
         Command::Wallet(command) => on_this_thread()?.block_on(wallet::run(command, &mut context)),
         Command::Key(command) => on_this_thread()?.block_on(key::run(command, &mut context)),
+        Command::Token(command) => on_this_thread()?.block_on(tokens::run(command, &mut context)),
+        Command::Audit(command) => on_this_thread()?.block_on(audit::run(command, &mut context)),
         Command::Ledger(command) => on_this_thread()?.block_on(ledger::run(command, &mut context)),
         Command::Logs(command) => on_this_thread()?.block_on(logs::run(command, &mut context)),
         Command::Tasks(command) => on_this_thread()?.block_on(tasks::run(command, &mut context)),
@@ -92,6 +94,11 @@ mod tests {
             "key update key_0123456789abcdef --limit none --expires 2026-12-31T00:00:00Z",
             "key disable key_0123456789abcdef",
             "key enable key_0123456789abcdef",
+            "token create till --role support --json",
+            "token list",
+            "token revoke tok_0123456789abcdef",
+            "token sign-in-link --role viewer --url http://127.0.0.1:8081",
+            "audit --actor cli --action wallet.create --target wal_0 --since 1d --until 1h --search x --limit 5 --json",
             "ledger verify",
             "ledger report --day 2026-11-15 --by day,wallet,key,model --format csv",
             "ledger report --since 30d --until 1d --wallet acme --json",
@@ -125,6 +132,10 @@ mod tests {
             "key create --wallet a --expires soon",
             "key update key_0123456789abcdef",
             "key show acme",
+            "token create till",
+            "token create till --role king",
+            "token revoke till",
+            "audit --limit 0",
             "logs --since whenever",
             "logs --status 9000",
             "ledger report --by hour",

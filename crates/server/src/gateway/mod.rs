@@ -6,5 +6,5 @@ mod reload;
 mod running;
 mod start_error;
 
-pub(crate) use running::Gateway;
+pub(crate) use running::{Gateway, local_address};
 pub(crate) use start_error::StartError;

@@ -68,7 +68,7 @@ impl Gateway {
         let ready = Arc::new(AtomicBool::new(true));
         let admin = AdminState::new(
             Arc::clone(&engine),
-            Access::new(admin_token),
+            Access::new(admin_token.as_ref()),
             config.clone(),
             Arc::clone(&ready),
         );
@@ -181,7 +181,7 @@ fn spawn_until(
 }
 
 /// The address at which this machine reaches its own listener: loopback if that listens on all addresses.
-fn local_address(address: SocketAddr) -> SocketAddr {
+pub(crate) fn local_address(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

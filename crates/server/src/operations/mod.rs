@@ -2,4 +2,6 @@
 
 pub(crate) mod keys;
 mod secret;
+pub(crate) mod sign_in;
+pub(crate) mod tokens;
 pub(crate) mod views;

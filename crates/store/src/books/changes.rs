@@ -261,7 +261,7 @@ fn set_window(row: &mut KeyRow, window: Option<KeyWindow>) {
     row.calendar = Some(calendar);
 }
 
-fn checked_name(what: &'static str, name: &str) -> Result<(), StoreError> {
+pub(super) fn checked_name(what: &'static str, name: &str) -> Result<(), StoreError> {
     if name.trim().is_empty()
         || name.chars().count() > TEXT_CHARS_MAX
         || name.chars().any(char::is_control)

@@ -4,6 +4,7 @@
 //! A store loads the rows of a batch, runs its commands here, and writes the pending changes. This module knows
 //! no database and no clock.
 
+mod access;
 mod audit;
 mod calls;
 mod changes;
@@ -13,6 +14,7 @@ mod pending_write;
 mod rows;
 mod state;
 
+pub(crate) use access::{checked_code, checked_token, no_token};
 pub(crate) use audit::Audited;
 pub(crate) use calls::Closed;
 pub(crate) use changes::{Opening, changed, edited, new_key};

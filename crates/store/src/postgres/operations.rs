@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::backend::{HEALTHY_WITHIN, Postgres};
 use super::background::runtime;
 use super::journal;
-use super::reads::{accounts as lookups, audit, entries, key_search, names, verify};
+use super::reads::{access, accounts as lookups, audit, entries, key_search, names, verify};
 use super::tasks::{self};
 use crate::cache::IdHasher;
 use crate::chain::WalletHead;
@@ -16,6 +16,7 @@ use crate::error::{AdmitError, StoreError};
 use crate::postgres::connection::connect::Role;
 use crate::queue::command::{Change, Command};
 use crate::queue::command_queue::{CommandQueue, PushError};
+use crate::records::access::{SessionRow, TokenQuery, TokenRow};
 use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::records::audit::{AuditQuery, AuditRow};
 use crate::records::cost::CostRow;
@@ -51,7 +52,9 @@ impl Postgres {
                 Change::Wallet { wallet, .. } => Some(*wallet),
                 Change::CreateKey { new, .. } => Some(new.wallet),
                 Change::Key { key, .. } => self.wallet_of(*key).await?,
-                Change::PriceVersion { .. } | Change::CostVersion { .. } => None,
+                Change::Access { .. }
+                | Change::PriceVersion { .. }
+                | Change::CostVersion { .. } => None,
             },
             Command::Task(_) | Command::Flush(_) => None,
         };
@@ -231,6 +234,25 @@ impl Postgres {
 
     pub(crate) async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
         self.reads.search(tasks::channels).await
+    }
+
+    pub(crate) async fn tokens(&self, query: TokenQuery) -> Result<Vec<TokenRow>, StoreError> {
+        self.reads.search(move |on| access::tokens(on, query)).await
+    }
+
+    pub(crate) async fn token_by_digest(
+        &self,
+        digest: Digest,
+    ) -> Result<Option<TokenRow>, StoreError> {
+        self.reads
+            .look_up(move |on| access::token_by_digest(on, digest))
+            .await
+    }
+
+    pub(crate) async fn session(&self, digest: Digest) -> Result<Option<SessionRow>, StoreError> {
+        self.reads
+            .look_up(move |on| access::session(on, digest))
+            .await
     }
 
     pub(crate) async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditRow>, StoreError> {

@@ -8,11 +8,12 @@ use tokio::sync::oneshot;
 use super::command_queue::CommandQueue;
 use super::durable::Durable;
 use crate::error::{AdmitError, StoreError};
+use crate::records::access::{NewSession, NewSignInCode, NewToken, SessionRow, TokenRow};
 use crate::records::accounts::{KeyChange, KeyRotation, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::records::audit::Actor;
 use crate::records::call::{Admit, Close, End, Extend, IfLost, SessionStep};
 use crate::records::cost::CostVersion;
-use crate::records::ids::{HoldId, KeyId, PriceVersion, WalletId};
+use crate::records::ids::{Digest, HoldId, KeyId, PriceVersion, TokenId, WalletId};
 use crate::records::task::{
     CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
     TaskNote, TaskRow,
@@ -118,6 +119,13 @@ pub(crate) enum Change {
         actor: Box<Actor>,
         reply: Reply<KeyRow>,
     },
+    /// A change of who may use the admin API.
+    Access {
+        change: Box<AccessChange>,
+        now: UnixMs,
+        actor: Box<Actor>,
+        reply: Reply<AccessChanged>,
+    },
     PriceVersion {
         model: String,
         card: String,
@@ -137,6 +145,39 @@ pub(crate) struct CostedRoute {
     pub(crate) model: String,
     pub(crate) channel: String,
     pub(crate) card: String,
+}
+
+/// A change of tokens, sign-in codes or sessions.
+#[derive(Debug, Clone)]
+pub(crate) enum AccessChange {
+    CreateToken {
+        id: TokenId,
+        new: NewToken,
+    },
+    RevokeToken(TokenId),
+    /// Not told by the audit.
+    NoteTokenUsed(TokenId),
+    CreateCode(NewSignInCode),
+    OpenSession(NewSession),
+    EndSession(Digest),
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) enum AccessChanged {
+    Token(TokenRow),
+    /// `None` if the code of the session is worth nothing.
+    Session(Option<SessionRow>),
+    Done,
+}
+
+impl AccessChanged {
+    pub(crate) fn token(self) -> Result<TokenRow, StoreError> {
+        match self {
+            Self::Token(row) => Ok(row),
+            Self::Session(_) | Self::Done => Err(StoreError::Unavailable),
+        }
+    }
 }
 
 /// A change of a wallet.

@@ -49,6 +49,7 @@ macro_rules! text_id {
             }
 
             /// What follows the prefix.
+            #[allow(dead_code, reason = "not every kind of id is hashed")]
             pub(crate) fn chars(&self) -> &[u8; RANDOM_CHARS] {
                 &self.0
             }
@@ -93,6 +94,10 @@ macro_rules! text_id {
 text_id! {
     /// A wallet, `wal_…`.
     WalletId, "wal_"
+}
+text_id! {
+    /// A token of the admin API (not its secret), `tok_…`.
+    TokenId, "tok_"
 }
 text_id! {
     /// An API key (not its secret), `key_…`.

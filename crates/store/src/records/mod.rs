@@ -1,5 +1,6 @@
 //! The values that callers pass to the store and read back from it.
 
+pub(crate) mod access;
 pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod balance_point;

@@ -4,7 +4,7 @@ use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 
 use crate::chain::{Head, HeadError};
-use crate::records::ids::{KeyId, WalletId};
+use crate::records::ids::{KeyId, TokenId, WalletId};
 use crate::records::task_id::TaskId;
 
 macro_rules! as_text {
@@ -25,6 +25,7 @@ macro_rules! as_text {
 
 as_text!(WalletId);
 as_text!(KeyId);
+as_text!(TokenId);
 as_text!(TaskId);
 
 impl ToSql for Head {

@@ -7,13 +7,15 @@ use tokio::sync::oneshot;
 
 use super::backend::{HEALTHY_WITHIN, Sqlite};
 use super::journal;
-use super::reads::{accounts as lookups, audit, entries, key_search, names};
+use super::reads::{access, accounts as lookups, audit, entries, key_search, names};
 use super::tasks::lookups as task_looks;
 use crate::chain::WalletHead;
+use crate::clock;
 use crate::error::{AdmitError, StoreError};
 use crate::queue::command::Admitted;
 use crate::queue::command::Command;
 use crate::queue::command_queue::PushError;
+use crate::records::access::{SessionRow, TokenQuery, TokenRow};
 use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::records::audit::{AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close};
@@ -151,6 +153,25 @@ impl Sqlite {
 
     pub(crate) async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
         self.reads.run(move |on| entries::entries(on, &query)).await
+    }
+
+    pub(crate) async fn tokens(&self, query: TokenQuery) -> Result<Vec<TokenRow>, StoreError> {
+        self.reads.run(move |on| access::tokens(on, query)).await
+    }
+
+    pub(crate) async fn token_by_digest(
+        &self,
+        digest: Digest,
+    ) -> Result<Option<TokenRow>, StoreError> {
+        self.reads
+            .run(move |on| access::token_by_digest(on, &digest))
+            .await
+    }
+
+    pub(crate) async fn session(&self, digest: Digest) -> Result<Option<SessionRow>, StoreError> {
+        self.reads
+            .run(move |on| access::session(on, &digest, clock::now()))
+            .await
     }
 
     pub(crate) async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditRow>, StoreError> {

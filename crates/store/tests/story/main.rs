@@ -4,6 +4,7 @@
 //! `PostgreSQL` needs a server: `scripts/with-postgres cargo test -p tollgate-store`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
+mod access;
 mod accounts;
 mod audit;
 mod calls;
@@ -68,6 +69,9 @@ macro_rules! story {
                 accounts::key_changes_act_at_the_next_admission,
                 accounts::price_versions_are_interned,
                 accounts::accounts_are_found_by_a_part_of_their_names,
+                access::a_token_is_found_by_its_digest_until_it_is_revoked,
+                access::a_session_ends_with_its_token_or_its_time,
+                access::a_code_signs_in_once,
                 audit::each_change_has_a_row_of_its_own,
                 audit::a_refused_change_leaves_no_row,
                 audit::rows_are_found_by_every_condition_a_page_at_a_time,

@@ -1,5 +1,6 @@
-//! Finds out who sent a request.
+//! Finds out who sent a request, by its token or the cookie of its session.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
@@ -7,8 +8,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
-use store::Role;
+use parking_lot::Mutex;
+use store::{Actor, Digest, NewSession, OpenedBy, Role, SessionRow, Store, TokenId};
+use subtle::ConstantTimeEq as _;
 
+use super::cookie::SessionCookie;
 use super::lockout::Lockout;
 use super::peer::Peer;
 use super::rate::RateLimit;
@@ -20,51 +24,218 @@ use crate::config::AdminToken;
 /// How many requests one token may send in a minute.
 const REQUESTS_PER_MINUTE: u32 = 12_000;
 
+/// How long a session lasts.
+pub(super) const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 3600);
+
+/// How often the use of a token is noted.
+const USE_NOTED_EVERY: Duration = Duration::from_secs(60);
+
+/// The longest token. Ours are shorter; a configured one may be long.
+const TOKEN_BYTES_MAX: usize = 4096;
+
 /// The name of the configured token, and its id in the audit.
 const CONFIGURED: &str = "config";
 
 /// Decides who is let in.
 #[derive(Debug)]
 pub(crate) struct Access {
-    configured: Option<AdminToken>,
+    /// The digest of the configured token.
+    configured: Option<Digest>,
     lockout: Lockout,
     rate: RateLimit,
+    /// When the use of each token was noted last.
+    noted: Mutex<HashMap<TokenId, Instant>>,
+}
+
+/// What somebody signs in with.
+pub(crate) enum Credential {
+    Token(String),
+    Code(String),
 }
 
 impl Access {
-    pub(crate) fn new(configured: Option<AdminToken>) -> Self {
+    pub(crate) fn new(configured: Option<&AdminToken>) -> Self {
         Self {
-            configured,
+            configured: configured.map(AdminToken::digest),
             lockout: Lockout::default(),
             rate: RateLimit::new(REQUESTS_PER_MINUTE),
+            noted: Mutex::default(),
         }
     }
 
-    /// Who sent the request. A wrong token counts against its address.
-    fn identify(&self, headers: &HeaderMap, peer: Peer) -> Result<Identity, ApiError> {
-        let (address, now) = (peer.network(), Instant::now());
-        if let Some(left) = self.lockout.remaining(address, now) {
-            return Err(ApiError::too_many(
-                "Too many wrong tokens.",
-                whole_seconds(left),
-            ));
-        }
-        let token = bearer(headers).ok_or_else(ApiError::invalid_token)?;
-        let configured = self.configured.as_ref();
-        if !configured.is_some_and(|configured| configured.matches(token)) {
-            self.lockout.note_wrong(address, now);
+    /// Who sent the request. A wrong token or cookie counts against its address. Returns the cookie too, if the
+    /// request was let in by it.
+    async fn identify(
+        &self,
+        store: &Store,
+        method: &Method,
+        headers: &HeaderMap,
+        peer: Peer,
+    ) -> Result<(Identity, Option<SessionCookie>), ApiError> {
+        self.check_lockout(peer)?;
+        let (identity, cookie) = if let Some(token) = bearer(headers) {
+            (self.by_token(store, token).await?, None)
+        } else if let Some(cookie) = SessionCookie::of(headers) {
+            let identity = self.by_session(store, &cookie).await?;
+            if identity.is_some() {
+                cookie.check_request(method, headers)?;
+            }
+            (identity, Some(cookie))
+        } else {
             return Err(ApiError::invalid_token());
-        }
-        let identity = Identity {
-            id: CONFIGURED.to_owned(),
-            name: CONFIGURED.to_owned(),
-            role: Role::Owner,
         };
-        self.rate.take(&identity.id, now).map_err(|left| {
-            ApiError::too_many("Too many requests with this token.", whole_seconds(left))
-        })?;
-        Ok(identity)
+        // A session that has ended is no guess: browsers keep sending its cookie.
+        if identity.is_none() && cookie.is_none() {
+            self.lockout.note_wrong(peer.network(), Instant::now());
+        }
+        let identity = identity.ok_or_else(ApiError::invalid_token)?;
+        self.rate
+            .take(&identity.id, Instant::now())
+            .map_err(|left| {
+                ApiError::too_many("Too many requests with this token.", whole_seconds(left))
+            })?;
+        Ok((identity, cookie))
     }
+
+    fn check_lockout(&self, peer: Peer) -> Result<(), ApiError> {
+        match self.lockout.remaining(peer.network(), Instant::now()) {
+            Some(left) => Err(ApiError::too_many(
+                "Too many wrong tokens from this address.",
+                whole_seconds(left),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    async fn by_token(&self, store: &Store, token: &[u8]) -> Result<Option<Identity>, ApiError> {
+        if token.is_empty() || token.len() > TOKEN_BYTES_MAX {
+            return Ok(None);
+        }
+        let digest = Digest::of(token);
+        if self.is_configured(&digest) {
+            return Ok(Some(Identity {
+                id: CONFIGURED.to_owned(),
+                name: CONFIGURED.to_owned(),
+                role: Role::Owner,
+            }));
+        }
+        let Some(row) = store.token_by_digest(&digest).await? else {
+            return Ok(None);
+        };
+        self.note_used(store, row.id);
+        Ok(Some(Identity {
+            id: row.id.to_string(),
+            name: row.name,
+            role: row.role,
+        }))
+    }
+
+    async fn by_session(
+        &self,
+        store: &Store,
+        cookie: &SessionCookie,
+    ) -> Result<Option<Identity>, ApiError> {
+        let Some(row) = store.session(&cookie.digest()).await? else {
+            return Ok(None);
+        };
+        // The store knows whether one of its own tokens is revoked. Only we know the configured one.
+        let is_stale =
+            row.actor == CONFIGURED && !row.token.is_some_and(|token| self.is_configured(&token));
+        Ok((!is_stale).then_some(Identity {
+            id: row.actor,
+            name: row.name,
+            role: row.role,
+        }))
+    }
+
+    /// Compares digests in constant time. That of a wrong token tells nothing about the right one anyway.
+    fn is_configured(&self, digest: &Digest) -> bool {
+        let configured = self.configured.as_ref();
+        configured.is_some_and(|it| it.as_bytes().ct_eq(digest.as_bytes()).into())
+    }
+
+    /// Notes that a token is in use, at most once a minute, and does not wait for it.
+    fn note_used(&self, store: &Store, token: TokenId) {
+        let now = Instant::now();
+        {
+            let mut noted = self.noted.lock();
+            if noted
+                .get(&token)
+                .is_some_and(|last| now.duration_since(*last) < USE_NOTED_EVERY)
+            {
+                return;
+            }
+            noted.insert(token, now);
+        }
+        let store = store.clone();
+        tokio::spawn(async move {
+            if let Err(error) = store.note_token_used(token).await {
+                tracing::warn!(%error, %token, "the use of a token could not be noted");
+            }
+        });
+    }
+
+    /// Opens a session. A wrong token or code counts against its address.
+    pub(crate) async fn sign_in(
+        &self,
+        store: &Store,
+        credential: Credential,
+        peer: Peer,
+        request_id: String,
+    ) -> Result<(SessionCookie, SessionRow), ApiError> {
+        self.check_lockout(peer)?;
+        let cookie = SessionCookie::fresh();
+        let opened = match credential {
+            Credential::Token(token) => match self.by_token(store, token.as_bytes()).await? {
+                Some(identity) => {
+                    let actor = Actor {
+                        id: identity.id.clone(),
+                        name: identity.name.clone(),
+                        role: identity.role,
+                        request_id: Some(request_id),
+                    };
+                    let opened_by = OpenedBy::Token {
+                        digest: Digest::of(token.as_bytes()),
+                        actor: identity.id,
+                        name: identity.name,
+                        role: identity.role,
+                    };
+                    open(store, &cookie, opened_by, &actor).await?
+                }
+                None => None,
+            },
+            Credential::Code(code) => {
+                // Whom the code signs in, and so who acts, is known only when it is used.
+                let nobody = Actor {
+                    request_id: Some(request_id),
+                    ..Actor::cli("")
+                };
+                let opened_by = OpenedBy::Code(Digest::of(code.as_bytes()));
+                open(store, &cookie, opened_by, &nobody).await?
+            }
+        };
+        match opened {
+            Some(row) => Ok((cookie, row)),
+            None => {
+                self.lockout.note_wrong(peer.network(), Instant::now());
+                Err(ApiError::invalid_token())
+            }
+        }
+    }
+}
+
+async fn open(
+    store: &Store,
+    cookie: &SessionCookie,
+    opened_by: OpenedBy,
+    actor: &Actor,
+) -> Result<Option<SessionRow>, ApiError> {
+    let new = NewSession {
+        digest: cookie.digest(),
+        lifetime: SESSION_LIFETIME,
+        opened_by,
+    };
+    Ok(store.open_session(new, actor).await?)
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
@@ -90,9 +261,16 @@ pub(crate) async fn authenticate(
     let Some(peer) = request.extensions().get::<Peer>().copied() else {
         return ApiError::internal().into_response();
     };
-    match state.access.identify(request.headers(), peer) {
-        Ok(identity) => {
+    let identified =
+        state
+            .access
+            .identify(state.store(), request.method(), request.headers(), peer);
+    match identified.await {
+        Ok((identity, cookie)) => {
             request.extensions_mut().insert(identity);
+            if let Some(cookie) = cookie {
+                request.extensions_mut().insert(cookie);
+            }
             next.run(request).await
         }
         Err(error) => error.into_response(),
@@ -101,6 +279,12 @@ pub(crate) async fn authenticate(
 
 /// Whether a request needs no token. Everything else does, whether it exists or not.
 fn is_open(method: &Method, path: &str) -> bool {
-    let reads = *method == Method::GET || *method == Method::HEAD;
-    reads && matches!(path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json")
+    match path {
+        "/healthz" | "/readyz" | "/metrics" | "/openapi.json" => {
+            *method == Method::GET || *method == Method::HEAD
+        }
+        // Where tokens are exchanged for a session.
+        "/admin/v1/session" => *method == Method::POST,
+        _ => false,
+    }
 }

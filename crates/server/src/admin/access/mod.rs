@@ -1,15 +1,19 @@
 //! Who asks, and what they may do.
 //!
-//! `check` finds out who sent a request, by its token. `lockout` refuses addresses that guess tokens, `rate` those
+//! `check` finds out who sent a request, by its token or the cookie of its session (`cookie`). `lockout` refuses addresses that guess tokens, `rate` those
 //! who ask too much. Handlers take one of the extractors of `roles`.
 
 mod check;
+mod cookie;
 mod lockout;
 mod peer;
 mod rate;
 mod roles;
 
-pub(crate) use check::{Access, authenticate};
+pub(crate) use check::{Access, Credential, authenticate};
+pub(crate) use cookie::{
+    SessionCookie, expired_cookie, is_same_origin, is_secure_origin, new_cookie,
+};
 pub(crate) use peer::Peer;
 #[allow(unused_imports, reason = "resources take these up one after the other")]
 pub(crate) use roles::{Operator, Owner, Support, Viewer};

@@ -3,3 +3,5 @@
 pub(crate) mod audit;
 pub(crate) mod health;
 pub(crate) mod keys;
+pub(crate) mod session;
+pub(crate) mod tokens;

@@ -10,8 +10,8 @@ settings! {
     pub struct Admin in "admin" {
         /// Where operators reach health, metrics, admin API and console. Keep it off the public network.
         pub listen: SocketAddr = socket("listen", (Ipv4Addr::LOCALHOST, 8081)),
-        /// The token of the admin API and the console, from the environment or from a file:
-        /// `{ file = "admin-token" }`. Without a token both are off; health and metrics are always on.
+        /// A token of the admin API and the console with the role owner, from the environment or from a file:
+        /// `{ file = "admin-token" }`. `tollgate token create` makes others, with and without this one.
         pub token: Option<SecretSource> = secret("token", r#"{ env = "TOLLGATE_ADMIN_TOKEN" }"#),
     }
 }

@@ -2,6 +2,8 @@
 
 mod audit;
 mod key;
+mod token;
 
 pub(crate) use audit::AuditView;
 pub(crate) use key::{KeyView, NewKeyView};
+pub(crate) use token::{NewTokenView, TokenView};

@@ -60,3 +60,46 @@ async fn a_query_that_cannot_be_obeyed_is_refused() {
         );
     }
 }
+
+/// W15: a change by a command is one row, whatever the command.
+#[tokio::test]
+async fn every_change_by_command_is_told_once() {
+    let stage = with_token(Plot::default()).open().await;
+    stage.wallet("acme", &[]).await;
+    let key = stage.key("acme", &[]).await.id;
+    let token = stage
+        .cli_json(&["token", "create", "ops", "--role", "viewer"])
+        .await;
+    let token = token["id"].as_str().unwrap();
+    let mut expected = vec!["wallet.create", "key.create", "token.create"];
+    for (command, action) in [
+        (["wallet", "topup", "acme", "5"].as_slice(), "wallet.top_up"),
+        (&["wallet", "gift", "acme", "1"], "wallet.gift"),
+        (&["wallet", "credit-limit", "acme", "2"], "wallet.update"),
+        (&["wallet", "disable", "acme"], "wallet.update"),
+        (&["wallet", "enable", "acme"], "wallet.update"),
+        (&["key", "update", &key, "--limit", "3"], "key.update"),
+        (&["key", "disable", &key], "key.update"),
+        (&["key", "enable", &key], "key.update"),
+        (&["token", "revoke", token], "token.revoke"),
+        (&["token", "sign-in-link"], "sign_in_link.create"),
+    ] {
+        stage.cli_json(command).await;
+        expected.push(action);
+    }
+    // What only reads leaves no row.
+    stage.cli_json(&["wallet", "list"]).await;
+    stage.cli_json(&["token", "list"]).await;
+    let told = stage.cli_json(&["audit"]).await;
+    let rows = told.as_array().unwrap();
+    let actions: Vec<_> = rows
+        .iter()
+        .rev()
+        .map(|row| row["action"].as_str().unwrap())
+        .collect();
+    assert_eq!(actions, expected);
+    assert!(
+        rows.iter()
+            .all(|row| row["actor"] == "cli" && row["actor_role"] == "owner")
+    );
+}

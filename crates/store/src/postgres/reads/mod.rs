@@ -1,5 +1,6 @@
 //! Reads outside the writer.
 
+pub(super) mod access;
 pub(super) mod accounts;
 pub(super) mod audit;
 pub(super) mod entries;

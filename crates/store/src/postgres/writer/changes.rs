@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use ledger::UnixMs;
 
+use super::access::change_access;
 use super::audit::audit;
 use super::change_lock::{ChangeError, locked_wallet};
 use super::key_changes::{change_key, create_key};
@@ -15,7 +16,7 @@ use crate::error::StoreError;
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, Session};
 use crate::postgres::rows::{book_wallet, time, wallet_row};
-use crate::queue::command::{Change, Command, CostedRoute, WalletChange};
+use crate::queue::command::{AccessChanged, Change, Command, CostedRoute, WalletChange};
 use crate::queue::command_queue::Queued;
 use crate::records::accounts::{KeyRow, NewWallet, WalletRow};
 use crate::records::cost::CostVersion;
@@ -28,6 +29,7 @@ const NOW: &str =
 enum Changed {
     Wallet(Box<WalletRow>),
     Key(Box<KeyRow>),
+    Access(AccessChanged),
     Price(PriceVersion),
     Cost(CostVersion),
 }
@@ -139,6 +141,9 @@ fn answer(
         (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Ok(Changed::Key(row))) => {
             drop(reply.send(Ok((*row, durable))));
         }
+        (Change::Access { reply, .. }, Ok(Changed::Access(made))) => {
+            drop(reply.send(Ok((made, durable))));
+        }
         (Change::PriceVersion { reply, .. }, Ok(Changed::Price(version))) => {
             drop(reply.send(Ok((version, durable))));
         }
@@ -151,6 +156,7 @@ fn answer(
         (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Err(error)) => {
             drop(reply.send(Err(error)));
         }
+        (Change::Access { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
         (Change::PriceVersion { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
         (Change::CostVersion { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
         (_, Ok(_)) => unreachable!("each change makes its own kind"),
@@ -201,6 +207,9 @@ async fn execute(
             let (row, audited) = change_key(session, *key, edit, locked_wallets).await?;
             audit(session, &audited, now, actor).await?;
             Changed::Key(Box::new(row))
+        }
+        Change::Access { change, actor, .. } => {
+            Changed::Access(change_access(session, change, now, actor).await?)
         }
         Change::PriceVersion { model, card, .. } => {
             Changed::Price(price_version(session, model, card, now).await?)

@@ -224,6 +224,7 @@ pub(super) fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
             Change::Key { key, .. } => state.keys.peek(*key).map(|key| key.wallet_id),
             Change::CreateWallet { .. }
             | Change::CreateKey { .. }
+            | Change::Access { .. }
             | Change::PriceVersion { .. }
             | Change::CostVersion { .. } => None,
         },

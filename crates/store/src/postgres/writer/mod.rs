@@ -1,5 +1,6 @@
 //! The ledger writer.
 
+mod access;
 mod apply;
 mod audit;
 mod batch_columns;

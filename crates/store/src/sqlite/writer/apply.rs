@@ -142,6 +142,15 @@ impl Ledger<'_> {
                 let made = self.atomically(|ledger| ledger.change_key(key, edit, now, &actor));
                 answer(reply, made, batch);
             }
+            Change::Access {
+                change,
+                now,
+                actor,
+                reply,
+            } => {
+                let made = self.atomically(|ledger| ledger.change_access(*change, now, &actor));
+                answer(reply, made, batch);
+            }
             Change::PriceVersion {
                 model,
                 card,

@@ -25,6 +25,7 @@
 //! The locks of the command queue, of the sync queue and of a batch's waiters are held for a moment only, and
 //! never while another lock is taken.
 
+mod access;
 pub(super) mod apply;
 mod audit;
 mod batch;

@@ -1,0 +1,35 @@
+//! Links that sign somebody in to the console, once.
+
+use std::time::Duration;
+
+use store::{Actor, Digest, NewSignInCode, Role, Store, StoreError};
+
+/// How long a link works.
+pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
+
+/// Makes a code that signs in whoever has it, once and within ten minutes. The session has this role, and the name
+/// of the actor who made the code.
+pub(crate) async fn create_code(
+    store: &Store,
+    role: Role,
+    actor: &Actor,
+) -> Result<String, StoreError> {
+    let code: String = engine::ids::fresh("tgc_");
+    let new = NewSignInCode {
+        digest: Digest::of(code.as_bytes()),
+        name: actor.name.clone(),
+        role,
+        lifetime: LIFETIME,
+    };
+    store.create_sign_in_code(new, actor).await?;
+    Ok(code)
+}
+
+/// The address of the console that uses a code, by the address of the admin listener. The code stands behind `#`,
+/// which browsers never send to a server.
+pub(crate) fn link(console_url: &str, code: &str) -> String {
+    format!(
+        "{}/#/sign-in?code={code}",
+        console_url.trim_end_matches('/')
+    )
+}

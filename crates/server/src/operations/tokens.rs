@@ -1,0 +1,26 @@
+//! Creates tokens of the admin API.
+
+use store::{Actor, Digest, NewToken, Role, Store, StoreError, TokenRow};
+
+/// What every token begins with, so that a leaked one is recognised.
+const PREFIX: &str = "tga_";
+
+/// How much of a secret is shown afterwards: the prefix and four of 22 characters.
+const SHOWN_CHARS: usize = PREFIX.len() + 4;
+
+/// Creates a token. The secret is returned and stored nowhere.
+pub(crate) async fn create(
+    store: &Store,
+    name: String,
+    role: Role,
+    actor: &Actor,
+) -> Result<(TokenRow, String), StoreError> {
+    let secret: String = engine::ids::fresh(PREFIX);
+    let new = NewToken {
+        name,
+        role,
+        digest: Digest::of(secret.as_bytes()),
+        shown_prefix: secret.chars().take(SHOWN_CHARS).collect(),
+    };
+    Ok((store.create_token(new, actor).await?, secret))
+}

@@ -1,0 +1,200 @@
+//! What every operation of the admin API does alike, by the API's own description.
+
+use serde_json::{Value, json};
+
+use super::{Admin, assert_refused, with_token};
+use crate::harness::{Answer, Plot, Request, Stage};
+
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+/// Larger than any body may be.
+const TOO_LARGE: &str = "2000000";
+
+/// An operation as the description tells of it.
+struct Operation {
+    /// With a value for each part that varies.
+    path: String,
+    template: String,
+    method: &'static str,
+    description: Value,
+}
+
+impl Operation {
+    fn request(&self) -> Request {
+        Request::new(&self.method.to_uppercase(), &self.path)
+    }
+
+    fn has_body(&self) -> bool {
+        self.description["requestBody"].is_object()
+    }
+
+    fn has_parameter(&self, name: &str) -> bool {
+        let parameters = self.description["parameters"].as_array();
+        parameters.is_some_and(|all| {
+            all.iter()
+                .any(|it| it["name"] == *name && it["in"] == "query")
+        })
+    }
+
+    /// Bodies of this one go to the public API as they are.
+    fn is_play(&self) -> bool {
+        self.template.contains("/play/")
+    }
+
+    fn is_sign_in(&self) -> bool {
+        self.template == "/admin/v1/session" && self.method == "post"
+    }
+
+    /// Checks that the answer is a refusal that the description names.
+    #[track_caller]
+    fn assert_refused(&self, answer: &Answer, status: u16, code: &str) {
+        let what = format!("{} {}", self.method, self.template);
+        assert_eq!(
+            answer.status(),
+            status,
+            "{what}: {}",
+            String::from_utf8_lossy(&answer.body)
+        );
+        assert_refused(answer, status, code);
+        let known = self.description["responses"].get(status.to_string());
+        assert!(known.is_some(), "{what} does not tell of {status}");
+    }
+}
+
+async fn operations(stage: &Stage) -> Vec<Operation> {
+    let description = stage.admin_get("/openapi.json").await.ok().json();
+    let mut operations = Vec::new();
+    for (template, item) in description["paths"].as_object().unwrap() {
+        let parts = template.split('/').map(|part| match part.starts_with('{') {
+            true => "x",
+            false => part,
+        });
+        let path = parts.collect::<Vec<_>>().join("/");
+        for method in METHODS.into_iter().filter(|it| item[*it].is_object()) {
+            operations.push(Operation {
+                path: path.clone(),
+                template: template.clone(),
+                method,
+                description: item[method].clone(),
+            });
+        }
+    }
+    assert!(operations.len() >= 6);
+    operations
+}
+
+#[tokio::test]
+async fn every_operation_needs_a_token() {
+    let stage = with_token(Plot::default()).open().await;
+    for operation in operations(&stage).await {
+        if operation.is_sign_in() {
+            continue;
+        }
+        let answer = Admin::nobody(&stage).send_as_is(operation.request()).await;
+        operation.assert_refused(&answer, 401, "invalid_admin_token");
+    }
+}
+
+#[tokio::test]
+async fn no_viewer_changes_anything() {
+    let stage = with_token(Plot::default()).open().await;
+    let body = json!({"name": "eyes", "role": "viewer"});
+    let made = Admin::of(&stage).post("/tokens", &body).await;
+    let viewer = Admin::with(&stage, made["secret"].as_str().unwrap());
+    for operation in operations(&stage).await {
+        if operation.method == "get" || operation.template == "/admin/v1/session" {
+            continue;
+        }
+        let request = operation.request().json(&json!({}));
+        let answer = viewer.send_as_is(request).await;
+        operation.assert_refused(&answer, 403, "role_not_sufficient");
+    }
+}
+
+#[tokio::test]
+async fn no_operation_takes_a_body_that_is_not_one() {
+    let stage = with_token(Plot::default()).open().await;
+    let admin = Admin::of(&stage);
+    for operation in operations(&stage).await {
+        if !operation.has_body() || operation.is_play() {
+            continue;
+        }
+        let typed = || {
+            operation
+                .request()
+                .header("content-type", "application/json")
+        };
+        for request in [
+            typed().body("{\"a\":"),
+            typed().body("\u{fffd}"),
+            typed().body("[]"),
+            typed().body("{\"no_such_member\":1}"),
+            typed().body("{} {}"),
+            operation
+                .request()
+                .header("content-type", "text/plain")
+                .body("{}"),
+            operation.request().body("{}"),
+        ] {
+            let answer = admin.send_as_is(request).await;
+            operation.assert_refused(&answer, 400, "invalid_request");
+        }
+        let answer = admin
+            .send_as_is(typed().header("content-length", TOO_LARGE))
+            .await;
+        operation.assert_refused(&answer, 413, "request_too_large");
+    }
+}
+
+#[tokio::test]
+async fn no_list_takes_a_query_that_is_not_one() {
+    let stage = with_token(Plot::default()).open().await;
+    let admin = Admin::of(&stage);
+    for operation in operations(&stage).await {
+        let mut queries = Vec::new();
+        if operation.has_parameter("limit") {
+            queries.extend(["limit=0", "limit=501", "limit=x", "no_such_parameter=1"]);
+        }
+        if operation.has_parameter("cursor") {
+            queries.extend(["cursor=!", "cursor=bnVsbA"]);
+        }
+        // What the path names may be looked for before the query is read.
+        if operation.template.contains('{') {
+            continue;
+        }
+        for query in queries {
+            let target = format!("{}?{query}", operation.path);
+            let request = Request::new(&operation.method.to_uppercase(), &target);
+            let answer = admin.send_as_is(request).await;
+            operation.assert_refused(&answer, 400, "invalid_request");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_method_that_a_path_does_not_have_is_told_with_those_it_has() {
+    let stage = with_token(Plot::default()).open().await;
+    let operations = operations(&stage).await;
+    for operation in &operations {
+        let of_path = || {
+            operations
+                .iter()
+                .filter(|it| it.template == operation.template)
+        };
+        let has = |method| of_path().any(|it| it.method == method);
+        let Some(missing) = METHODS.into_iter().find(|method| !has(*method)) else {
+            continue;
+        };
+        let request = Request::new(&missing.to_uppercase(), &operation.path);
+        let answer = Admin::of(&stage).send_as_is(request).await;
+        assert_refused(&answer, 405, "method_not_allowed");
+        let allowed = answer.header("allow").unwrap();
+        for known in of_path() {
+            let method = known.method.to_uppercase();
+            assert!(
+                allowed.split(',').any(|it| it.trim() == method),
+                "{allowed}: {method}"
+            );
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Tokens, sign-in codes and sessions of the admin API. The store sees digests, never secrets.
+
+use std::time::Duration;
+
+use ledger::UnixMs;
+
+use super::audit::Role;
+use super::ids::{Digest, TokenId};
+
+/// A new token.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    /// For people; the audit shows it.
+    pub name: String,
+    pub role: Role,
+    pub digest: Digest,
+    /// The first characters of the secret, so that people can tell tokens apart.
+    pub shown_prefix: String,
+}
+
+/// The current state of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRow {
+    /// Where it stands among the tokens, oldest first.
+    pub place: TokenPlace,
+    pub id: TokenId,
+    pub name: String,
+    pub role: Role,
+    pub shown_prefix: String,
+    pub created_at: UnixMs,
+    /// Accurate to a minute.
+    pub last_used_at: Option<UnixMs>,
+    pub revoked_at: Option<UnixMs>,
+}
+
+/// A position among the tokens, for paging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TokenPlace(pub i64);
+
+/// Which tokens to read, oldest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenQuery {
+    /// Tokens after this position: the next page.
+    pub after: Option<TokenPlace>,
+    /// 0 means the maximum of 1,000.
+    pub limit: u32,
+}
+
+/// The most tokens of one page.
+pub const TOKENS_MAX: u32 = 1_000;
+
+impl TokenQuery {
+    pub(crate) fn rows_max(self) -> u32 {
+        match self.limit {
+            0 => TOKENS_MAX,
+            limit => limit.min(TOKENS_MAX),
+        }
+    }
+}
+
+/// A code that signs somebody in, once.
+#[derive(Debug, Clone)]
+pub struct NewSignInCode {
+    pub digest: Digest,
+    pub name: String,
+    pub role: Role,
+    pub lifetime: Duration,
+}
+
+/// A new session of a browser.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    pub digest: Digest,
+    pub lifetime: Duration,
+    pub opened_by: OpenedBy,
+}
+
+/// What a session is opened with.
+#[derive(Debug, Clone)]
+pub enum OpenedBy {
+    /// A token, of the store or of the configuration. The session ends when the token does.
+    Token {
+        digest: Digest,
+        actor: String,
+        name: String,
+        role: Role,
+    },
+    /// A sign-in code, which is used up.
+    Code(Digest),
+}
+
+/// A session that has not ended. If the token it was opened with is one of the store's, it is not revoked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRow {
+    /// The token it was opened with, if it was one.
+    pub token: Option<Digest>,
+    /// The id of the actor in the audit.
+    pub actor: String,
+    pub name: String,
+    pub role: Role,
+    pub expires_at: UnixMs,
+}
+
+/// The actor of sessions that were opened by a sign-in code.
+pub(crate) const LINK: &str = "link";
+
+/// When something that begins now ends.
+pub(crate) fn end_of(now: UnixMs, lifetime: Duration) -> UnixMs {
+    now.plus_ms(i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX))
+}

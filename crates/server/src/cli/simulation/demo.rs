@@ -11,7 +11,7 @@ use http::Method;
 use ledger::Micro;
 use serde_json::{Value, json};
 use sim::Sim;
-use store::{NewWallet, OpenError, Store};
+use store::{NewWallet, OpenError, Role, Store};
 use tracing_subscriber::filter::LevelFilter;
 
 use super::traffic::{self, Traffic};
@@ -22,6 +22,7 @@ use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
 use crate::logging;
 use crate::operations::keys::{self, KeyDraft};
+use crate::operations::sign_in;
 use crate::serve::until_stopped;
 
 /// The name of the demo's wallet and of its keys.
@@ -67,7 +68,9 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
     } else {
         customers::settle_in(gateway.engine(), engine::clock::now()).await?
     };
+    let code = sign_in::create_code(gateway.engine().store(), Role::Owner, &actor()).await?;
     let shown = Shown {
+        console: sign_in::link(&format!("http://{}", gateway.admin_address()), &code),
         address: gateway.address(),
         admin: gateway.admin_address(),
         secret,
@@ -167,6 +170,8 @@ struct Shown {
     secret: String,
     data: PathBuf,
     has_customers: bool,
+    /// Opens the console, once.
+    console: String,
 }
 
 impl Shown {
@@ -193,6 +198,7 @@ impl Shown {
             admin,
             secret,
             data,
+            console,
             ..
         } = self;
         let Sample {
@@ -204,6 +210,8 @@ impl Shown {
         format!(
             "Tollgate is running, with a simulated upstream behind it.
 
+  console   {console}
+            (signs you in once, within ten minutes)
   API key   {secret}
   gateway   http://{address}/v1
   health    http://{admin}/healthz
@@ -260,6 +268,7 @@ A realtime session, with any WebSocket client:
             "base_url": format!("http://{}/v1", self.address),
             "address": self.address,
             "admin_address": self.admin,
+            "console_url": self.console,
             "model": MODEL,
             "data": self.data,
             "balance_before": sample.before,

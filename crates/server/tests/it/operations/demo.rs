@@ -64,6 +64,7 @@ async fn the_printed_curl_line_answers_and_streams() {
     let text = lines.join("\n");
     assert!(text.contains("sk-tg-"), "{text}");
     assert!(text.contains("balance before   105 credits"), "{text}");
+    assert!(text.contains("/#/sign-in?code="), "{text}");
     let data = std::path::absolute(folder.path().join("data")).unwrap();
     assert!(text.contains(data.to_str().unwrap()), "{text}");
     assert!(folder.path().join("data/tollgate.db").exists());

@@ -58,10 +58,10 @@ const REQUESTS: [(&str, &str); 10] = [
     ),
 ];
 
-/// One film, so that the page of tasks has a result to play.
+/// One film, so that the page of tasks has a result to play. The gateway keeps films of this protocol.
 const FILM: (&str, &str) = (
-    "/v1/videos/generations",
-    r#"{"model":"sim/motion","prompt":"A paper boat on a pond"}"#,
+    "/v1beta/interactions",
+    r#"{"model":"sim/omni","background":true,"input":"A paper boat on a pond"}"#,
 );
 
 /// The running traffic. [`Traffic::stop`] ends it.

@@ -25,6 +25,7 @@ const CONNECTIONS_MAX: usize = 256;
 pub(crate) struct AdminListener {
     listener: TcpListener,
     router: Router,
+    state: AdminState,
 }
 
 impl AdminListener {
@@ -32,7 +33,8 @@ impl AdminListener {
         let listener = TcpListener::bind(address).await?;
         Ok(Self {
             listener,
-            router: router(state),
+            router: router(state.clone()),
+            state,
         })
     }
 
@@ -68,5 +70,6 @@ impl AdminListener {
         }
         connections.close();
         connections.wait().await;
+        self.state.events.finish().await;
     }
 }

@@ -11,10 +11,12 @@ mod access;
 #[allow(dead_code, reason = "resources take these up one after the other")]
 mod api;
 mod console;
+mod events;
 mod listener;
 mod resources;
 mod router;
 
 pub(crate) use access::Access;
+pub(crate) use api::amount::{Credits, MicroText};
 pub(crate) use api::state::AdminState;
 pub(crate) use listener::AdminListener;

@@ -18,7 +18,9 @@ use super::access::authenticate;
 use super::api::answer::complete;
 use super::api::error::{ApiError, ErrorBody};
 use super::api::state::AdminState;
-use super::resources::{audit, health, keys, session, tokens};
+use super::resources::{
+    attention, audit, calls, events, health, keys, search, session, tasks, tokens, usage,
+};
 
 /// The head of the API's description.
 #[derive(OpenApi)]
@@ -36,10 +38,16 @@ struct Description;
 /// The resources of `/admin/v1`. Each is one line.
 fn resources() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new()
+        .merge(attention::router())
         .merge(audit::router())
+        .merge(calls::router())
+        .merge(events::router())
         .merge(keys::router())
+        .merge(search::router())
         .merge(session::router())
+        .merge(tasks::router())
         .merge(tokens::router())
+        .merge(usage::router())
 }
 
 /// All endpoints of the listener.

@@ -1,5 +1,6 @@
 //! Use cases that the command line and the admin API share, and the views that both print.
 
+pub(crate) mod calls;
 pub(crate) mod keys;
 mod secret;
 pub(crate) mod sign_in;

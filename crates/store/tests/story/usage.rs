@@ -122,7 +122,7 @@ fn recount(rows: &[JournalRow], query: &UsageQuery) -> BTreeMap<(Option<UnixMs>,
                 Dimension::Channel => series.channel = channel.into(),
                 Dimension::Wallet => series.wallet = row.wallet,
                 Dimension::Key => series.key = row.key,
-                Dimension::Endpoint => series.endpoint = row.endpoint.clone(),
+                Dimension::Endpoint => series.endpoint.clone_from(&row.endpoint),
             }
         }
         let at = query.step.map(|step| step.start_of(row.at));
@@ -184,8 +184,9 @@ async fn assert_recounted(store: &Store, rows: &[JournalRow], query: UsageQuery)
 
 async fn write(store: &Store, rows: &[JournalRow]) {
     for part in rows.chunks(97) {
-        part.iter()
-            .for_each(|row| store.journal_append(row.clone()));
+        for row in part {
+            store.journal_append(row.clone());
+        }
         store.flush().await.unwrap();
     }
 }

@@ -44,6 +44,14 @@ impl<T> Page<T> {
         }
     }
 
+    /// A page of a search, which may go on without having found anything.
+    pub(crate) fn until<P: Serialize>(data: Vec<T>, next: Option<P>) -> Self {
+        Self {
+            data,
+            next_cursor: next.map(|place| Cursor::at(&place).0),
+        }
+    }
+
     /// All rows of a list that is never long.
     pub(crate) fn whole(data: Vec<T>) -> Self {
         Self {

@@ -9,6 +9,7 @@ use store::Store;
 
 use crate::admin::access::Access;
 use crate::admin::console::Console;
+use crate::admin::events::EventHub;
 use crate::config::Config;
 
 /// Shared by all handlers. Cheap to clone.
@@ -24,6 +25,8 @@ pub(crate) struct AdminParts {
     pub(crate) config: Config,
     ready: Arc<AtomicBool>,
     console: OnceLock<Console>,
+    /// Live events for all who listen.
+    pub(crate) events: EventHub,
 }
 
 impl AdminState {
@@ -39,6 +42,7 @@ impl AdminState {
             config,
             ready,
             console: OnceLock::new(),
+            events: EventHub::default(),
         }))
     }
 }

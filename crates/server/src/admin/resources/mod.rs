@@ -1,7 +1,14 @@
 //! The resources of the admin listener, one file each.
 
+pub(crate) mod attention;
 pub(crate) mod audit;
+pub(crate) mod calls;
+pub(crate) mod events;
+mod filter;
 pub(crate) mod health;
 pub(crate) mod keys;
+pub(crate) mod search;
 pub(crate) mod session;
+pub(crate) mod tasks;
 pub(crate) mod tokens;
+pub(crate) mod usage;

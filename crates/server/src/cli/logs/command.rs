@@ -1,24 +1,20 @@
 //! `tollgate logs`: the journal of calls, oldest first.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use ledger::Micro;
 use serde_json::{Value, json};
-use store::{
-    JournalEntry, JournalPlace, JournalQuery, JournalRow, KeyId, StatusRange, Store, StoreError,
-};
+use store::{JournalEntry, JournalQuery, JournalRow, KeyId, StatusRange, Store, StoreError};
 
-use super::explain::Explanation;
+use super::explain;
 use crate::cli::accounts::wallet;
 use crate::cli::context::Context;
 use crate::cli::terminal::{CommandError, Side, StoreRetry, Table, TimeArg, time};
+use crate::operations::calls::{Explanation, LATE_MAX, Shown, statuses};
 
 /// The pause between two lookups of a followed journal.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
-/// How late a row of another node may be written, after later rows, and still be shown.
-const LATE_MAX: Duration = Duration::from_secs(10);
 /// Rows of one lookup; the store returns no more.
 const PAGE_ROWS: u32 = 1_000;
 
@@ -111,27 +107,6 @@ async fn follow(
     }
 }
 
-/// The places of the rows that were shown lately. A row of another node may be written late, at an earlier
-/// place.
-#[derive(Debug, Default)]
-struct Shown(BTreeSet<JournalPlace>);
-
-impl Shown {
-    /// The place after which new rows may still appear.
-    fn look_after(&self) -> Option<JournalPlace> {
-        self.0.last().map(|place| place.earlier(LATE_MAX))
-    }
-
-    /// The rows that were not shown before.
-    fn keep_new(&mut self, mut rows: Vec<JournalEntry>) -> Vec<JournalEntry> {
-        rows.retain(|entry| self.0.insert(entry.place));
-        if let Some(place) = self.look_after() {
-            self.0 = self.0.split_off(&place);
-        }
-        rows
-    }
-}
-
 async fn query(store: &Store, command: &Logs) -> Result<JournalQuery, CommandError> {
     let wallet = match &command.wallet {
         Some(name_or_id) => Some(wallet::find(store, name_or_id).await?.id),
@@ -183,33 +158,29 @@ async fn newest(
 }
 
 async fn show(store: &Store, request: &str, context: &mut Context) -> Result<(), CommandError> {
-    let query = JournalQuery {
-        request_id: Some(request.to_owned()),
-        ..JournalQuery::default()
-    };
-    let entry = store.journal(query).await?.into_iter().next();
-    let entry = entry
+    let explanation = Explanation::find(store, request).await?;
+    let explanation = explanation
         .ok_or_else(|| CommandError::message(format!("no call `{request}` in the journal")))?;
-    let explanation = Explanation::of(store, &entry.row).await?;
+    let row = &explanation.row;
     if context.json {
-        let mut whole = row_json(&entry.row);
-        for (name, value) in explanation.members() {
+        let mut whole = row_json(row);
+        for (name, value) in explain::members(&explanation) {
             whole[name] = value;
         }
         return context.out.json(&whole);
     }
     let mut table = Table::new([("MEMBER", Side::Left), ("VALUE", Side::Left)]);
-    for (name, value) in members(&entry.row) {
+    for (name, value) in members(row) {
         let shown = match (name, value) {
             (_, Value::Null) => continue,
-            ("at", _) => time::show(entry.row.at),
+            ("at", _) => time::show(row.at),
             (_, Value::String(text)) => text,
             (_, other) => other.to_string(),
         };
         table.row([name.to_owned(), shown]);
     }
     context.out.table(&table)?;
-    explanation.print(&entry.row, context)
+    explain::print(&explanation, context)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -327,65 +298,11 @@ fn millis(micros: u64) -> String {
     format!("{}.{} ms", micros / 1000, micros % 1000 / 100)
 }
 
-/// Reads `429` or `4xx`.
-fn statuses(text: &str) -> Result<StatusRange, String> {
-    if let Some(class) = text.strip_suffix("xx")
-        && let Ok(class @ 1..=5) = class.parse()
-    {
-        return Ok(StatusRange::class(class));
-    }
-    match text.parse() {
-        Ok(status @ 100..=599) => Ok(StatusRange::only(status)),
-        _ => Err("write a status such as 429, or a class such as 4xx".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use ledger::UnixMs;
 
     use super::*;
-
-    #[test]
-    fn a_late_row_is_shown_and_none_twice() {
-        let second = 1_000 << 20;
-        let rows = |places: &[i64]| -> Vec<JournalEntry> {
-            let entry = |place: &i64| JournalEntry {
-                place: JournalPlace::new(*place),
-                row: JournalRow::default(),
-            };
-            places.iter().map(entry).collect()
-        };
-        let mut shown = Shown::default();
-        assert_eq!(shown.look_after(), None);
-        for (come, new) in [
-            (
-                vec![100 * second, 105 * second],
-                vec![100 * second, 105 * second],
-            ),
-            (
-                vec![100 * second, 101 * second, 105 * second],
-                vec![101 * second],
-            ),
-            (vec![105 * second, 120 * second], vec![120 * second]),
-        ] {
-            assert_eq!(shown.keep_new(rows(&come)), rows(&new));
-        }
-        let after = JournalPlace::new(110 * second);
-        assert_eq!(shown.look_after(), Some(after));
-        assert_eq!(shown.0.len(), 1, "the others are too old to come again");
-    }
-
-    #[test]
-    fn a_status_is_one_or_a_class() {
-        for (text, first, last) in [("429", 429, 429), ("4xx", 400, 499), ("5xx", 500, 599)] {
-            let range = statuses(text).unwrap();
-            assert_eq!((range.first, range.last), (first, last), "{text}");
-        }
-        for text in ["", "xx", "9xx", "42", "4xxx", "600"] {
-            assert!(statuses(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn a_row_tells_its_charge_in_both_spellings() {

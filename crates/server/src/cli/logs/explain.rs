@@ -2,236 +2,168 @@
 
 use std::fmt::Write as _;
 
-use ledger::{Exact, Line, Micro, PriceCard};
+use ledger::Micro;
 use serde_json::{Value, json};
-use store::{Basis, CallRow, EntryQuery, EntryRow, JournalRow, PriceRow, Store};
+use store::{Basis, EntryRow};
 
 use crate::cli::context::Context;
 use crate::cli::terminal::{CommandError, Side, Table, time};
+use crate::operations::calls::{Explanation, Priced};
 
-/// What the ledger knows about a call.
-pub(crate) struct Explanation {
-    /// The entry that closed its hold; `None` while the hold is open, or if there was none.
-    entry: Option<EntryRow>,
-    price: Option<Priced>,
+/// The members beside those of the journal row.
+pub(super) fn members(explanation: &Explanation) -> [(&'static str, Value); 2] {
+    [
+        (
+            "settlement",
+            explanation.entry.as_ref().map_or(Value::Null, entry_json),
+        ),
+        (
+            "price",
+            explanation.price.as_ref().map_or(Value::Null, price_json),
+        ),
+    ]
 }
 
-/// How a charge was computed.
-struct Priced {
-    version: PriceRow,
-    lines: Vec<Line>,
-    exact: Option<Exact>,
-    price: Option<Micro>,
+pub(super) fn print(explanation: &Explanation, context: &mut Context) -> Result<(), CommandError> {
+    let out = &mut context.out;
+    out.line("")?;
+    out.table(&steps(explanation))?;
+    let Some(priced) = &explanation.price else {
+        return Ok(());
+    };
+    out.line("")?;
+    out.table(&price_table(priced))?;
+    out.line("")?;
+    for line in rounding(priced, explanation.entry.as_ref()) {
+        out.line(line)?;
+    }
+    Ok(())
 }
 
-impl Explanation {
-    pub(crate) async fn of(store: &Store, row: &JournalRow) -> Result<Self, CommandError> {
-        let Some(hold) = row.hold else {
-            return Ok(Self {
-                entry: None,
-                price: None,
+/// What happened, in order.
+fn steps(explanation: &Explanation) -> Table {
+    let row = &explanation.row;
+    let mut table = Table::new([("STEP", Side::Left), ("WHAT HAPPENED", Side::Left)]);
+    let ms = |us: u64| format!("{}.{:03} ms", us / 1000, us % 1000);
+    let timings = &row.timings;
+    let admission = match (timings.admitted_us, timings.queued_us, &row.code) {
+        (Some(after), Some(queued), _) => format!(
+            "admitted after {}, of which it waited {} for the ledger",
+            ms(after),
+            ms(queued)
+        ),
+        (Some(after), None, _) => format!("admitted after {}", ms(after)),
+        (None, _, Some(code)) => format!("refused: {code}"),
+        (None, _, None) => "none".to_owned(),
+    };
+    table.row(["admission".to_owned(), admission]);
+    if let Some(notes) = &row.route_notes {
+        for note in notes.split("; ") {
+            // A note is a text of the upstream that the caller did not see, or a route that failed.
+            table.row(match note.strip_prefix("said: ") {
+                Some(words) => ["upstream".to_owned(), format!("said: {words}")],
+                None => ["route".to_owned(), format!("left {note}")],
             });
-        };
-        let query = EntryQuery {
-            closes: Some(hold),
-            ..EntryQuery::default()
-        };
-        let entry = store.entries(query).await?.into_iter().next();
-        let price = match entry.as_ref().and_then(|entry| entry.call.as_deref()) {
-            Some(call) => priced(store, call).await?,
-            None => None,
-        };
-        Ok(Self { entry, price })
-    }
-
-    /// The members beside those of the journal row.
-    pub(crate) fn members(&self) -> [(&'static str, Value); 2] {
-        [
-            (
-                "settlement",
-                self.entry.as_ref().map_or(Value::Null, entry_json),
-            ),
-            (
-                "price",
-                self.price.as_ref().map_or(Value::Null, Priced::json),
-            ),
-        ]
-    }
-
-    pub(crate) fn print(
-        &self,
-        row: &JournalRow,
-        context: &mut Context,
-    ) -> Result<(), CommandError> {
-        let out = &mut context.out;
-        out.line("")?;
-        out.table(&self.steps(row))?;
-        let Some(priced) = &self.price else {
-            return Ok(());
-        };
-        out.line("")?;
-        out.table(&priced.table())?;
-        out.line("")?;
-        for line in priced.rounding(self.entry.as_ref()) {
-            out.line(line)?;
         }
-        Ok(())
     }
-
-    /// What happened, in order.
-    fn steps(&self, row: &JournalRow) -> Table {
-        let mut table = Table::new([("STEP", Side::Left), ("WHAT HAPPENED", Side::Left)]);
-        let ms = |us: u64| format!("{}.{:03} ms", us / 1000, us % 1000);
-        let timings = &row.timings;
-        let admission = match (timings.admitted_us, timings.queued_us, &row.code) {
-            (Some(after), Some(queued), _) => format!(
-                "admitted after {}, of which it waited {} for the ledger",
-                ms(after),
-                ms(queued)
-            ),
-            (Some(after), None, _) => format!("admitted after {}", ms(after)),
-            (None, _, Some(code)) => format!("refused: {code}"),
-            (None, _, None) => "none".to_owned(),
-        };
-        table.row(["admission".to_owned(), admission]);
-        if let Some(notes) = &row.route_notes {
-            for note in notes.split("; ") {
-                // A note is a text of the upstream that the caller did not see, or a route that failed.
-                table.row(match note.strip_prefix("said: ") {
-                    Some(words) => ["upstream".to_owned(), format!("said: {words}")],
-                    None => ["route".to_owned(), format!("left {note}")],
-                });
+    if let (Some(channel), Some(model)) = (&row.channel, &row.upstream_model) {
+        let head = timings.upstream_us;
+        let head = head.map_or_else(String::new, |after| format!(", head after {}", ms(after)));
+        table.row(["route".to_owned(), format!("{channel} as {model}{head}")]);
+    }
+    let first = timings.first_byte_us;
+    let first = first.map_or_else(String::new, |after| {
+        format!("first byte after {}, ", ms(after))
+    });
+    let answer = format!("{} {first}ended after {}", row.status, ms(timings.total_us));
+    table.row(["answer".to_owned(), answer]);
+    match (&explanation.entry, row.hold) {
+        (Some(entry), _) => {
+            if let Some(call) = &entry.call {
+                let held = format!(
+                    "{} held by {} at {}",
+                    call.held,
+                    call.hold,
+                    time::show(call.opened_at)
+                );
+                table.row(["hold".to_owned(), held]);
             }
+            table.row(["ledger".to_owned(), settlement(entry)]);
         }
-        if let (Some(channel), Some(model)) = (&row.channel, &row.upstream_model) {
-            let head = timings.upstream_us;
-            let head = head.map_or_else(String::new, |after| format!(", head after {}", ms(after)));
-            table.row(["route".to_owned(), format!("{channel} as {model}{head}")]);
+        (None, Some(hold)) => {
+            table.row(["hold".to_owned(), format!("{hold}: no entry ends it (yet)")]);
         }
-        let first = timings.first_byte_us;
-        let first = first.map_or_else(String::new, |after| {
-            format!("first byte after {}, ", ms(after))
-        });
-        let answer = format!("{} {first}ended after {}", row.status, ms(timings.total_us));
-        table.row(["answer".to_owned(), answer]);
-        match (&self.entry, row.hold) {
-            (Some(entry), _) => {
-                if let Some(call) = &entry.call {
-                    let held = format!(
-                        "{} held by {} at {}",
-                        call.held,
-                        call.hold,
-                        time::show(call.opened_at)
-                    );
-                    table.row(["hold".to_owned(), held]);
-                }
-                table.row(["ledger".to_owned(), settlement(entry)]);
-            }
-            (None, Some(hold)) => {
-                table.row(["hold".to_owned(), format!("{hold}: no entry ends it (yet)")]);
-            }
-            (None, None) => {}
-        }
-        table
+        (None, None) => {}
     }
+    table
 }
 
-async fn priced(store: &Store, call: &CallRow) -> Result<Option<Priced>, CommandError> {
-    let Some(usage) = &call.usage else {
-        return Ok(None);
-    };
-    let prices = store.prices().await?;
-    let version = prices
-        .into_iter()
-        .find(|row| row.version == usage.price_version);
-    let read = |row: &PriceRow| {
-        let card: PriceCard = serde_json::from_str(&row.card).ok()?;
-        let meter = usage.meter.read().ok()?;
-        Some((card, meter))
-    };
-    let Some((version, (card, meter))) = version.and_then(|row| Some((row.clone(), read(&row)?)))
-    else {
-        return Ok(None);
-    };
-    let lines = card.lines(&meter);
-    let mut amounts = lines.iter().filter_map(|line| line.amount);
-    let exact = amounts.try_fold(Exact::ZERO, Exact::checked_add);
-    Ok(Some(Priced {
-        version,
-        lines,
-        exact,
-        price: card.price(&meter).ok(),
-    }))
-}
-
-impl Priced {
-    fn table(&self) -> Table {
-        let mut table = Table::new([
-            ("PRICED", Side::Left),
-            ("QUANTITY", Side::Right),
-            ("UNIT PRICE", Side::Right),
-            ("PER", Side::Right),
-            ("AMOUNT", Side::Right),
+fn price_table(priced: &Priced) -> Table {
+    let mut table = Table::new([
+        ("PRICED", Side::Left),
+        ("QUANTITY", Side::Right),
+        ("UNIT PRICE", Side::Right),
+        ("PER", Side::Right),
+        ("AMOUNT", Side::Right),
+    ]);
+    for line in &priced.lines {
+        table.row([
+            line.component.clone(),
+            line.quantity.to_string(),
+            line.price
+                .map_or_else(|| "no price".to_owned(), |price| price.to_string()),
+            line.per.to_string(),
+            line.amount
+                .map_or_else(|| "-".to_owned(), |amount| amount.to_string()),
         ]);
-        for line in &self.lines {
-            table.row([
-                line.component.clone(),
-                line.quantity.to_string(),
-                line.price
-                    .map_or_else(|| "no price".to_owned(), |price| price.to_string()),
-                line.per.to_string(),
-                line.amount
-                    .map_or_else(|| "-".to_owned(), |amount| amount.to_string()),
-            ]);
-        }
-        table
     }
+    table
+}
 
-    /// From the exact sum to what was booked.
-    fn rounding(&self, entry: Option<&EntryRow>) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let (Some(exact), Some(price)) = (self.exact, self.price) {
-            lines.push(format!(
-                "sum {exact}, rounded up once to {price} (price version {} of {})",
-                self.version.version.get(),
-                self.version.model
-            ));
-        }
-        if let Some(entry) = entry
-            && let Some(usage) = entry.call.as_ref().and_then(|call| call.usage.as_ref())
-        {
-            let basis = match usage.basis {
-                Basis::Reported => "as the upstream reported",
-                Basis::Counted => "as we counted, at most the hold",
-            };
-            let steps = entry.call.as_ref().map_or(Micro::ZERO, |call| call.booked);
-            if steps > Micro::ZERO {
-                lines.push(format!("{steps} was booked in steps while the session ran"));
-            }
-            lines.push(format!("booked {}, {basis}", entry.charge));
-        }
-        lines
+/// From the exact sum to what was booked.
+fn rounding(priced: &Priced, entry: Option<&EntryRow>) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let (Some(exact), Some(price)) = (priced.exact, priced.price) {
+        lines.push(format!(
+            "sum {exact}, rounded up once to {price} (price version {} of {})",
+            priced.version.version.get(),
+            priced.version.model
+        ));
     }
+    if let Some(entry) = entry
+        && let Some(usage) = entry.call.as_ref().and_then(|call| call.usage.as_ref())
+    {
+        let basis = match usage.basis {
+            Basis::Reported => "as the upstream reported",
+            Basis::Counted => "as we counted, at most the hold",
+        };
+        let steps = entry.call.as_ref().map_or(Micro::ZERO, |call| call.booked);
+        if steps > Micro::ZERO {
+            lines.push(format!("{steps} was booked in steps while the session ran"));
+        }
+        lines.push(format!("booked {}, {basis}", entry.charge));
+    }
+    lines
+}
 
-    fn json(&self) -> Value {
-        let lines = self.lines.iter().map(|line| {
-            json!({
-                "component": line.component,
-                "quantity": line.quantity,
-                "unit_price": line.price.map(|price| price.to_string()),
-                "per": line.per,
-                "amount": line.amount.map(|amount| amount.to_string()),
-            })
-        });
+fn price_json(priced: &Priced) -> Value {
+    let lines = priced.lines.iter().map(|line| {
         json!({
-            "version": self.version.version,
-            "model": self.version.model,
-            "lines": lines.collect::<Vec<_>>(),
-            "exact": self.exact.map(|exact| exact.to_string()),
-            "rounded_up": self.price.map(|price| price.to_string()),
-            "rounded_up_micro": self.price.map(|price| price.get().to_string()),
+            "component": line.component,
+            "quantity": line.quantity,
+            "unit_price": line.price.map(|price| price.to_string()),
+            "per": line.per,
+            "amount": line.amount.map(|amount| amount.to_string()),
         })
-    }
+    });
+    json!({
+        "version": priced.version.version,
+        "model": priced.version.model,
+        "lines": lines.collect::<Vec<_>>(),
+        "exact": priced.exact.map(|exact| exact.to_string()),
+        "rounded_up": priced.price.map(|price| price.to_string()),
+        "rounded_up_micro": priced.price.map(|price| price.get().to_string()),
+    })
 }
 
 /// `settled as entry 7: charge 0.000123 (gift 0, balance -0.000123, credit 0)`.

@@ -2,10 +2,14 @@
 
 mod access;
 mod audit;
+mod calls;
 mod client;
+mod events;
 mod every_operation;
 mod keys;
 mod session;
+mod tasks;
 mod tokens;
+mod usage;
 
 pub(crate) use client::{Admin, assert_refused, with_token};

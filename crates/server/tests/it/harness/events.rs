@@ -37,6 +37,8 @@ pub(crate) struct Streaming {
     /// Every byte of the body so far.
     pub(crate) raw: Vec<u8>,
     ended: Option<Ended>,
+    /// Whether events may have ids, by which a listener goes on.
+    has_ids: bool,
 }
 
 impl Streaming {
@@ -49,6 +51,15 @@ impl Streaming {
             rest: Vec::new(),
             raw: Vec::new(),
             ended: None,
+            has_ids: false,
+        }
+    }
+
+    /// A stream whose events have ids. No public stream has.
+    pub(crate) fn with_ids(head: Head, connection: Connection) -> Self {
+        Self {
+            has_ids: true,
+            ..Self::new(head, connection)
         }
     }
 
@@ -56,7 +67,7 @@ impl Streaming {
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             while let Some(block) = self.block() {
-                if let Some(event) = read(&block) {
+                if let Some(event) = read(&block, self.has_ids) {
                     return Some(event);
                 }
             }
@@ -106,7 +117,7 @@ impl Streaming {
     }
 }
 
-fn read(block: &[u8]) -> Option<Event> {
+fn read(block: &[u8], has_ids: bool) -> Option<Event> {
     let text = std::str::from_utf8(block).unwrap();
     let mut name = None;
     let mut data: Option<String> = None;
@@ -125,6 +136,7 @@ fn read(block: &[u8]) -> Option<Event> {
                 }
                 None => data = Some(value.to_owned()),
             },
+            "id" | "retry" if has_ids => {}
             _ => panic!("an unexpected line: {line}"),
         }
     }

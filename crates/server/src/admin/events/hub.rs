@@ -1,0 +1,147 @@
+//! Hands events to all who listen.
+//!
+//! Calls cost nothing more for it: while somebody listens, one task per node reads what is new from the store, once a
+//! second. So events of all nodes of a cluster are seen on each of them. A listener that reads too slowly is dropped;
+//! it comes back with the id of the last event that it has seen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use engine::Engine;
+use serde::Serialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::poller;
+
+/// How many can listen at once.
+const LISTENERS_MAX: usize = 64;
+/// How long a listener that comes back waits for the first look.
+const START_MAX: Duration = Duration::from_secs(2);
+/// How many events a listener may be behind.
+const BEHIND_MAX: usize = 1_024;
+
+/// One event, ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    /// The place of a call in the journal.
+    pub(crate) place: Option<i64>,
+    pub(crate) frame: Bytes,
+}
+
+impl Event {
+    /// An event with a JSON body. `id` is where a listener that comes back goes on.
+    pub(crate) fn new(name: &str, id: Option<i64>, body: &impl Serialize) -> Self {
+        let body = serde_json::to_string(body).unwrap_or_default();
+        let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
+        Self {
+            place: None,
+            frame: format!("event: {name}\n{id}data: {body}\n\n").into(),
+        }
+    }
+
+    /// The event of a call.
+    pub(crate) fn at(mut self, place: i64) -> Self {
+        self.place = Some(place);
+        self
+    }
+}
+
+/// Whether somebody reads what is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Polling {
+    Off,
+    /// What happened before is not known yet.
+    Starting,
+    On,
+}
+
+/// Hands events to all who listen.
+#[derive(Debug)]
+pub(crate) struct EventHub {
+    events: broadcast::Sender<Event>,
+    listeners: Arc<Semaphore>,
+    polling: watch::Sender<Polling>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// One who listens.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    pub(crate) events: broadcast::Receiver<Event>,
+    pub(crate) stop: CancellationToken,
+    polling: watch::Receiver<Polling>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Subscription {
+    /// Returns when every later event will be seen, or after a while if the store does not answer.
+    pub(crate) async fn started(&mut self) {
+        let is_on = self.polling.wait_for(|polling| *polling == Polling::On);
+        drop(tokio::time::timeout(START_MAX, is_on).await);
+    }
+}
+
+impl Default for EventHub {
+    fn default() -> Self {
+        Self {
+            events: broadcast::Sender::new(BEHIND_MAX),
+            listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),
+            polling: watch::Sender::new(Polling::Off),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+}
+
+impl EventHub {
+    /// Listens from now on. `None` if too many listen, or if the node stops.
+    pub(crate) fn subscribe(&self, engine: &Arc<Engine>) -> Option<Subscription> {
+        let room = Arc::clone(&self.listeners).try_acquire_owned().ok()?;
+        if self.stop.is_cancelled() {
+            return None;
+        }
+        let subscription = Subscription {
+            events: self.events.subscribe(),
+            stop: self.stop.clone(),
+            polling: self.polling.subscribe(),
+            _room: room,
+        };
+        let is_first = self.polling.send_if_modified(|polling| {
+            let is_off = *polling == Polling::Off;
+            if is_off {
+                *polling = Polling::Starting;
+            }
+            is_off
+        });
+        if is_first {
+            let (events, polling) = (self.events.clone(), self.polling.clone());
+            let poll = poller::run(Arc::clone(engine), events, polling);
+            let stop = self.stop.clone();
+            self.tasks.spawn(async move {
+                stop.run_until_cancelled(poll).await;
+            });
+        }
+        Some(subscription)
+    }
+
+    /// Sends an event that something else than the poller has noticed.
+    #[expect(
+        dead_code,
+        reason = "for alerts, which the console already listens for"
+    )]
+    pub(crate) fn publish(&self, event: Event) {
+        // Without a listener nobody needs it.
+        drop(self.events.send(event));
+    }
+
+    /// Ends all streams and the poller.
+    pub(crate) async fn finish(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}

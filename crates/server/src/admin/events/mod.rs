@@ -1,0 +1,7 @@
+//! Live events: one poller of the store for all who listen.
+
+mod hub;
+mod poller;
+
+pub(crate) use hub::{EventHub, Subscription};
+pub(crate) use poller::{CALLS_MAX, call_event};

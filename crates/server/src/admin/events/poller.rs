@@ -1,0 +1,193 @@
+//! Reads what is new from the store, once a second, while somebody listens.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Engine;
+use serde_json::json;
+use store::{
+    AccountNames, JournalEntry, JournalQuery, Store, StoreError, TaskId, TaskListed, TaskQuery,
+};
+use tokio::sync::{broadcast, watch};
+
+use super::hub::{Event, Polling};
+use crate::operations::calls::{Shown, names_of_calls};
+use crate::operations::views::{CallView, TaskView, names_of_tasks};
+
+const PAUSE: Duration = Duration::from_secs(1);
+/// The most calls of one look: a busy gateway shows the newest.
+pub(crate) const CALLS_MAX: u32 = 200;
+/// The most tasks of one look.
+const TASKS_MAX: u32 = 200;
+/// Tasks that may have begun and ended between two looks.
+const NEW_TASKS_MAX: u32 = 50;
+
+/// Polls until nobody listens.
+pub(super) async fn run(
+    engine: Arc<Engine>,
+    events: broadcast::Sender<Event>,
+    polling: watch::Sender<Polling>,
+) {
+    let mut poller = Poller::default();
+    loop {
+        match poller.look(&engine).await {
+            Ok(found) => {
+                polling.send_if_modified(|polling| {
+                    let is_new = *polling == Polling::Starting;
+                    *polling = Polling::On;
+                    is_new
+                });
+                for event in found {
+                    // Without a listener nobody needs it.
+                    drop(events.send(event));
+                }
+            }
+            Err(error) => tracing::debug!(%error, "live events wait for the store"),
+        }
+        // Under the lock under which a listener looks whether somebody polls.
+        let is_over = polling.send_if_modified(|polling| {
+            let is_over = events.receiver_count() == 0;
+            if is_over {
+                *polling = Polling::Off;
+            }
+            is_over
+        });
+        if is_over {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// What was seen at the last look.
+#[derive(Debug, Default)]
+struct Poller {
+    calls: Option<Shown>,
+    tasks: Option<HashMap<TaskId, TaskState>>,
+    channels: Option<HashMap<String, &'static str>>,
+}
+
+/// What an event is sent for if it changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TaskState {
+    status: Box<str>,
+    progress: Option<u8>,
+    is_ended: bool,
+}
+
+impl Poller {
+    async fn look(&mut self, engine: &Engine) -> Result<Vec<Event>, StoreError> {
+        let store = engine.store();
+        let mut events = self.calls(store).await?;
+        events.extend(self.tasks(store).await?);
+        events.extend(self.channels(engine));
+        Ok(events)
+    }
+
+    async fn calls(&mut self, store: &Store) -> Result<Vec<Event>, StoreError> {
+        let query = JournalQuery {
+            after: self.calls.as_ref().and_then(Shown::look_after),
+            limit: CALLS_MAX,
+            without_bodies: true,
+            ..JournalQuery::default()
+        };
+        let mut entries = store.journal(query).await?;
+        entries.reverse();
+        let Some(shown) = &mut self.calls else {
+            self.calls.get_or_insert_default().keep_new(entries);
+            return Ok(Vec::new());
+        };
+        let entries = shown.keep_new(entries);
+        let names = names_of_calls(store, &entries).await?;
+        Ok(entries
+            .iter()
+            .map(|entry| call_event(entry, &names))
+            .collect())
+    }
+
+    /// Where a listener that comes back goes on.
+    fn place(&self) -> Option<i64> {
+        let newest = self.calls.as_ref().and_then(Shown::newest);
+        newest.map(store::JournalPlace::get)
+    }
+
+    async fn tasks(&mut self, store: &Store) -> Result<Vec<Event>, StoreError> {
+        let newest = TaskQuery {
+            with_hidden: true,
+            uncounted: true,
+            limit: NEW_TASKS_MAX,
+            ..TaskQuery::default()
+        };
+        let open = TaskQuery {
+            only_open: true,
+            limit: TASKS_MAX,
+            ..newest.clone()
+        };
+        let mut found = store.tasks(newest.clone()).await?.tasks;
+        found.extend(store.tasks(open).await?.tasks);
+        // Tasks that were open and are in neither list have ended.
+        let before = self.tasks.as_ref();
+        let gone = before
+            .into_iter()
+            .flatten()
+            .filter(|(id, state)| !state.is_ended && found.iter().all(|task| task.id != **id));
+        let gone: Vec<TaskId> = gone.map(|(id, _)| *id).collect();
+        if !gone.is_empty() {
+            let ended = TaskQuery {
+                ids: gone,
+                limit: TASKS_MAX,
+                ..newest
+            };
+            found.extend(store.tasks(ended).await?.tasks);
+        }
+        let states = found
+            .iter()
+            .map(|task| (task.id, TaskState::of(task)))
+            .collect();
+        let Some(before) = self.tasks.replace(states) else {
+            return Ok(Vec::new());
+        };
+        found.retain(|task| before.get(&task.id) != Some(&TaskState::of(task)));
+        found.sort_by_key(|task| task.id);
+        found.dedup_by_key(|task| task.id);
+        let names = names_of_tasks(store, &found).await?;
+        let event =
+            |task: &TaskListed| Event::new("task", self.place(), &TaskView::of(task, &names));
+        Ok(found.iter().map(event).collect())
+    }
+
+    fn channels(&mut self, engine: &Engine) -> Vec<Event> {
+        let states: HashMap<String, &'static str> = engine.channel_states().into_iter().collect();
+        let Some(before) = self.channels.replace(states.clone()) else {
+            return Vec::new();
+        };
+        let changed = states
+            .iter()
+            .filter(|(name, state)| before.get(*name) != Some(*state));
+        let event = |(name, breaker)| {
+            Event::new(
+                "channel",
+                self.place(),
+                &json!({ "name": name, "breaker": breaker }),
+            )
+        };
+        changed.map(event).collect()
+    }
+}
+
+impl TaskState {
+    fn of(task: &TaskListed) -> Self {
+        Self {
+            status: task.status.clone(),
+            progress: task.progress,
+            is_ended: task.ended_at.is_some(),
+        }
+    }
+}
+
+/// The event of a call.
+pub(crate) fn call_event(entry: &JournalEntry, names: &AccountNames) -> Event {
+    let place = entry.place.get();
+    Event::new("call", Some(place), &CallView::of(&entry.row, names)).at(place)
+}

@@ -1,0 +1,235 @@
+//! `/attention`: what an operator should look at first.
+
+use axum::extract::State;
+use ledger::Micro;
+use serde::Serialize;
+use store::{Totals, UsageQuery, WalletRow};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admin::access::Viewer;
+use crate::admin::api::error::{ApiError, Refused};
+use crate::admin::api::extract::Json;
+use crate::admin::api::page::Page;
+use crate::admin::api::state::AdminState;
+
+const MINUTE_MS: i64 = 60_000;
+/// Errors of this time are compared with those of the day before it.
+const LATELY_MS: i64 = 15 * MINUTE_MS;
+const USUAL_MS: i64 = 24 * 60 * MINUTE_MS;
+/// Fewer calls tell nothing.
+const CALLS_MIN: u64 = 20;
+/// Per cent of calls from which errors are named, if they are also a multiple of the usual share.
+const ERRORS_WARN: u64 = 5;
+const ERRORS_BAD: u64 = 25;
+const ERRORS_TIMES: u64 = 3;
+/// The most wallets that are named.
+const WALLETS_MAX: usize = 5;
+
+pub(crate) fn router() -> OpenApiRouter<AdminState> {
+    OpenApiRouter::new().routes(routes!(attention))
+}
+
+/// Something to look at.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+struct Notice {
+    severity: Severity,
+    /// A sentence.
+    message: String,
+    /// The page of the console that shows it.
+    link: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Severity {
+    Bad,
+    Warn,
+}
+
+/// What needs attention
+///
+/// Errors above normal, wallets beyond their credit line, channels that are out of use, and charges that cannot be
+/// booked. The worst first; empty if all is well.
+#[utoipa::path(
+    get,
+    path = "/attention",
+    tag = "attention",
+    responses((status = 200, description = "Sentences, the worst first.", body = Page<Notice>), Refused),
+)]
+async fn attention(
+    _: Viewer,
+    State(state): State<AdminState>,
+) -> Result<Json<Page<Notice>>, ApiError> {
+    let store = state.store();
+    let now = engine::clock::now();
+    let lately = now.minus_ms(LATELY_MS);
+    let whole = async |from, to| -> Result<Totals, ApiError> {
+        let rows = store.usage(UsageQuery::between(from, to, now)).await?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|row| row.totals)
+            .unwrap_or_default())
+    };
+    let (recent, usual) = (
+        whole(lately, now.plus_ms(1)).await?,
+        whole(lately.minus_ms(USUAL_MS), lately).await?,
+    );
+    let mut notices = ledger_notices(&state);
+    notices.extend(error_notice(&recent, &usual));
+    notices.extend(
+        state
+            .engine
+            .channel_states()
+            .into_iter()
+            .filter_map(channel_notice),
+    );
+    notices.extend(debt_notices(&store.wallets().await?));
+    notices.sort_by_key(|notice| notice.severity);
+    Ok(Json(Page::whole(notices)))
+}
+
+fn notice(severity: Severity, link: &str, message: impl Into<String>) -> Notice {
+    Notice {
+        severity,
+        message: message.into(),
+        link: link.to_owned(),
+    }
+}
+
+fn ledger_notices(state: &AdminState) -> Vec<Notice> {
+    let counters = state.store().stats();
+    let mut notices = Vec::new();
+    let mut bad = |message: String| notices.push(notice(Severity::Bad, "#/settings", message));
+    if !state.store().healthy() {
+        bad("The ledger cannot be written, so no call is admitted.".to_owned());
+    }
+    if counters.stuck_closes > 0 {
+        bad(format!(
+            "{} of this node cannot be booked: the database refuses. The log names them.",
+            counted(counters.stuck_closes, "finished call", "finished calls")
+        ));
+    }
+    if counters.unbookable > 0 {
+        bad(format!(
+            "{} of this node could not be booked, because the amount is too large.",
+            counted(counters.unbookable, "charge", "charges")
+        ));
+    }
+    if counters.journal_dropped > 0 {
+        let rows = counted(counters.journal_dropped, "row", "rows");
+        let message = format!("The journal of this node has lost {rows} since its start.");
+        notices.push(notice(Severity::Warn, "#/requests", message));
+    }
+    notices
+}
+
+fn error_notice(recent: &Totals, usual: &Totals) -> Option<Notice> {
+    let share = |totals: &Totals| {
+        (totals.errors * 100)
+            .checked_div(totals.requests)
+            .unwrap_or(0)
+    };
+    let (now, before) = (share(recent), share(usual));
+    let is_high = recent.requests >= CALLS_MIN
+        && now >= ERRORS_WARN
+        && now >= before.saturating_mul(ERRORS_TIMES);
+    let severity = if now >= ERRORS_BAD {
+        Severity::Bad
+    } else {
+        Severity::Warn
+    };
+    is_high.then(|| {
+        let message = format!(
+            "{now} % of the calls of the last 15 minutes failed ({} of {}); {before} % is usual.",
+            recent.errors, recent.requests
+        );
+        notice(severity, "#/requests?status=5xx", message)
+    })
+}
+
+fn channel_notice((name, breaker): (String, &'static str)) -> Option<Notice> {
+    let (severity, why) = match breaker {
+        "open" => (Severity::Warn, "is paused after failures"),
+        "taken_out" => (
+            Severity::Bad,
+            "is out of use: its upstream refuses the credential",
+        ),
+        _ => return None,
+    };
+    let link = format!("#/channels/{}", encoded(&name));
+    Some(notice(severity, &link, format!("Channel {name} {why}.")))
+}
+
+/// Wallets that owe more than their credit line.
+fn debt_notices(wallets: &[WalletRow]) -> Vec<Notice> {
+    let beyond = |row: &WalletRow| {
+        let debt = row.wallet.credit_used.get() - row.wallet.credit_limit.get();
+        (debt > 0).then_some(Micro::new(debt))
+    };
+    let mut owing: Vec<(&WalletRow, Micro)> = wallets
+        .iter()
+        .filter_map(|row| Some((row, beyond(row)?)))
+        .collect();
+    owing.sort_by_key(|(_, debt)| std::cmp::Reverse(*debt));
+    let more = owing.len().saturating_sub(WALLETS_MAX);
+    let named = owing.iter().take(WALLETS_MAX).map(|(row, debt)| {
+        let link = format!("#/wallets/{}", row.id);
+        let message = format!(
+            "Wallet {} is {debt} credits beyond its credit line.",
+            row.name
+        );
+        notice(Severity::Warn, &link, message)
+    });
+    let mut notices: Vec<Notice> = named.collect();
+    if more > 0 {
+        let message = format!("{more} more wallets are beyond their credit lines.");
+        notices.push(notice(Severity::Warn, "#/wallets", message));
+    }
+    notices
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn encoded(name: &str) -> percent_encoding::PercentEncode<'_> {
+    percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_named_when_they_are_many_and_unusual() {
+        let totals = |errors, requests| Totals {
+            errors,
+            requests,
+            ..Totals::default()
+        };
+        for (recent, usual, severity) in [
+            ((0, 0), (0, 0), None),
+            ((5, 10), (0, 1_000), None),
+            ((2, 100), (0, 1_000), None),
+            ((6, 100), (10, 1_000), Some(Severity::Warn)),
+            ((6, 100), (40, 1_000), None),
+            ((30, 100), (0, 0), Some(Severity::Bad)),
+        ] {
+            let found = error_notice(&totals(recent.0, recent.1), &totals(usual.0, usual.1));
+            assert_eq!(found.map(|notice| notice.severity), severity, "{recent:?}");
+        }
+    }
+
+    #[test]
+    fn channels_out_of_use_are_named() {
+        let found = channel_notice(("a b".to_owned(), "taken_out")).unwrap();
+        assert_eq!(
+            (found.severity, &*found.link),
+            (Severity::Bad, "#/channels/a%20b")
+        );
+        assert_eq!(channel_notice(("a".to_owned(), "closed")), None);
+    }
+}

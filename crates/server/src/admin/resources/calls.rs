@@ -1,0 +1,131 @@
+//! `/calls`: the journal, searched, and one call explained.
+
+use axum::extract::State;
+use ledger::UnixMs;
+use serde::Deserialize;
+use store::{JournalPlace, KeyId};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::filter;
+use crate::admin::access::Viewer;
+use crate::admin::api::error::{ApiError, Refused};
+use crate::admin::api::extract::{Json, Path, Query};
+use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
+use crate::admin::api::state::AdminState;
+use crate::operations::calls::{self, CallFilter, Explanation, names_of_calls, statuses};
+use crate::operations::views::{CallDetail, CallView};
+
+pub(crate) fn router() -> OpenApiRouter<AdminState> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(explain))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct CallsQuery {
+    /// The id or the name of a wallet.
+    wallet: Option<String>,
+    /// The id of a key.
+    key: Option<String>,
+    model: Option<String>,
+    /// The channel that answered.
+    channel: Option<String>,
+    endpoint: Option<String>,
+    /// A status such as 429, or a class such as 4xx.
+    status: Option<String>,
+    /// Calls that ended at this time or later, in Unix milliseconds.
+    #[param(value_type = Option<i64>)]
+    from: Option<UnixMs>,
+    /// Calls that ended before this time.
+    #[param(value_type = Option<i64>)]
+    to: Option<UnixMs>,
+    /// The beginning of a request id, a part of the name of a model, a wallet or a key, or an error code.
+    q: Option<String>,
+    /// How many rows, 1 to 500.
+    #[serde(default)]
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 50)]
+    limit: PageLimit,
+    /// `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<Cursor>,
+}
+
+/// Search the journal
+///
+/// Newest first. A search that takes too long answers the rows that it has found so far, perhaps none, and a cursor
+/// that goes on. The search is over when `next_cursor` is null.
+#[utoipa::path(
+    get,
+    path = "/calls",
+    tag = "calls",
+    params(CallsQuery),
+    responses((status = 200, description = "A page of calls.", body = Page<CallView>), Refused),
+)]
+async fn list(
+    _: Viewer,
+    State(state): State<AdminState>,
+    Query(query): Query<CallsQuery>,
+) -> Result<Json<Page<CallView>>, ApiError> {
+    let store = state.store();
+    let status = filter::given(query.status).map(|text| statuses(&text));
+    let filter = CallFilter {
+        wallet: filter::wallet(store, query.wallet).await?,
+        key: filter::key(query.key)?,
+        model: filter::given(query.model),
+        channel: filter::given(query.channel),
+        endpoint: filter::given(query.endpoint),
+        status: status
+            .transpose()
+            .map_err(|error| ApiError::invalid("status", error))?,
+        from: query.from,
+        to: query.to,
+        text: filter::text(query.q)?,
+        before: place_of(query.cursor.as_ref())?.map(JournalPlace::new),
+        limit: query.limit.get(),
+    };
+    let models = filter::models(&state);
+    let page = calls::search(store, filter, &models).await?;
+    let names = names_of_calls(store, &page.entries).await?;
+    let rows = page
+        .entries
+        .iter()
+        .map(|entry| CallView::of(&entry.row, &names));
+    Ok(Json(Page::until(
+        rows.collect(),
+        page.next.map(JournalPlace::get),
+    )))
+}
+
+/// Explain a call
+///
+/// Where its time went, which routes were tried and why they were left, what was held and charged, and how the charge was
+/// computed.
+#[utoipa::path(
+    get,
+    path = "/calls/{request_id}",
+    tag = "calls",
+    params(("request_id" = String, Path, description = "The id that the caller got in `x-request-id`.")),
+    responses(
+        (status = 200, description = "The call.", body = CallDetail),
+        (status = 404, description = "The journal has no such call: `not_found`.", body = crate::admin::api::error::ErrorBody),
+        Refused,
+    ),
+)]
+async fn explain(
+    _: Viewer,
+    State(state): State<AdminState>,
+    Path(request_id): Path<String>,
+) -> Result<Json<CallDetail>, ApiError> {
+    let found = Explanation::find(state.store(), &request_id).await?;
+    let call = found.ok_or_else(|| ApiError::not_found("call", &request_id))?;
+    let (wallets, keys): (Vec<_>, Vec<KeyId>) = (
+        call.row.wallet.into_iter().collect(),
+        call.row.key.into_iter().collect(),
+    );
+    let names = state.store().account_names(wallets, keys).await?;
+    Ok(Json(CallDetail::of(&call, &names)))
+}

@@ -1,0 +1,118 @@
+//! `/events`: what happens, as server-sent events.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream::{self, StreamExt as _};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use store::{JournalPlace, JournalQuery};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admin::access::Viewer;
+use crate::admin::api::error::{ApiError, Refused};
+use crate::admin::api::state::AdminState;
+use crate::admin::events::{CALLS_MAX, Subscription, call_event};
+use crate::operations::calls::names_of_calls;
+
+/// A comment is sent when nothing else was sent for this long, so that proxies keep the connection.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How soon a listener may come when too many listen.
+const RETRY_SECONDS: u64 = 5;
+
+pub(crate) fn router() -> OpenApiRouter<AdminState> {
+    OpenApiRouter::new().routes(routes!(events))
+}
+
+/// Live events
+///
+/// Server-sent events `call`, `task` and `channel`, about a second after they happen, on every node for all nodes.
+/// `call` and `task` have the rows of their lists. The id of an event is where a listener goes on that comes back with
+/// `last-event-id`: it gets the newest calls since then, 200 at most. A listener that reads too slowly is dropped. At
+/// most 64 can listen to one node.
+#[utoipa::path(
+    get,
+    path = "/events",
+    tag = "events",
+    params(("last-event-id" = Option<String>, Header, description = "The id of the last event that was seen.")),
+    responses((status = 200, description = "The events, without an end.", body = String, content_type = "text/event-stream"), Refused),
+)]
+async fn events(
+    _: Viewer,
+    State(state): State<AdminState>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let last = last_event(&headers)?;
+    let mut subscription = state.events.subscribe(&state.engine).ok_or_else(|| {
+        ApiError::too_many(
+            "Too many listen to live events of this node.",
+            RETRY_SECONDS,
+        )
+    })?;
+    let missed = match last {
+        // Listens first, so that nothing is missed in between.
+        Some(place) => {
+            subscription.started().await;
+            missed(&state, place).await?
+        }
+        None => Vec::new(),
+    };
+    let seen: HashSet<i64> = missed.iter().filter_map(|event| event.0).collect();
+    let hello = Bytes::from_static(b"retry: 3000\n\n");
+    let first = stream::iter(std::iter::once(hello).chain(missed.into_iter().map(|event| event.1)));
+    let frames = first
+        .chain(live(subscription, seen))
+        .map(Ok::<_, Infallible>);
+    let kind = [(CONTENT_TYPE, "text/event-stream")];
+    Ok((kind, Body::from_stream(frames)).into_response())
+}
+
+fn last_event(headers: &HeaderMap) -> Result<Option<JournalPlace>, ApiError> {
+    let Some(id) = headers.get("last-event-id") else {
+        return Ok(None);
+    };
+    let id = id.to_str().ok().and_then(|id| id.parse().ok());
+    let refused = || ApiError::invalid("last-event-id", "This is not the id of an event.");
+    id.map(|id| Some(JournalPlace::new(id))).ok_or_else(refused)
+}
+
+/// The newest calls since a place, oldest first.
+async fn missed(
+    state: &AdminState,
+    after: JournalPlace,
+) -> Result<Vec<(Option<i64>, Bytes)>, ApiError> {
+    let query = JournalQuery {
+        after: Some(after),
+        limit: CALLS_MAX,
+        without_bodies: true,
+        ..JournalQuery::default()
+    };
+    let mut entries = state.store().journal_page(query).await?.entries;
+    entries.reverse();
+    let names = names_of_calls(state.store(), &entries).await?;
+    let events = entries.iter().map(|entry| call_event(entry, &names));
+    Ok(events.map(|event| (event.place, event.frame)).collect())
+}
+
+/// Events as they come, and comments in between. Ends when the listener is too slow, or when the node stops.
+fn live(subscription: Subscription, seen: HashSet<i64>) -> impl stream::Stream<Item = Bytes> {
+    stream::unfold((subscription, seen), async |(mut listener, seen)| {
+        loop {
+            let next = tokio::time::timeout(HEARTBEAT, listener.events.recv());
+            let next = listener.stop.run_until_cancelled(next).await?;
+            let frame = match next {
+                Ok(Ok(event)) if event.place.is_some_and(|place| seen.contains(&place)) => continue,
+                Ok(Ok(event)) => event.frame,
+                // Too slow, or closed.
+                Ok(Err(_)) => return None,
+                Err(_) => Bytes::from_static(b": still here\n\n"),
+            };
+            return Some((frame, (listener, seen)));
+        }
+    })
+}

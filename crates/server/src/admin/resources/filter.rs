@@ -1,0 +1,53 @@
+//! Filters that several lists have.
+
+use store::{KeyId, Store, WalletId};
+
+use crate::admin::api::error::ApiError;
+use crate::admin::api::state::AdminState;
+
+/// The longest text to search for.
+const TEXT_CHARS_MAX: usize = 200;
+
+/// An empty filter is none.
+pub(super) fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
+/// A wallet by its id or its name.
+pub(super) async fn wallet(
+    store: &Store,
+    name_or_id: Option<String>,
+) -> Result<Option<WalletId>, ApiError> {
+    let Some(name_or_id) = given(name_or_id) else {
+        return Ok(None);
+    };
+    if let Ok(id) = WalletId::parse(&name_or_id) {
+        return Ok(Some(id));
+    }
+    let found = store.find_wallet(&name_or_id).await?;
+    let unknown = || ApiError::invalid("wallet", "There is no wallet with this id or name.");
+    Ok(Some(found.ok_or_else(unknown)?.id))
+}
+
+/// A key by its id.
+pub(super) fn key(id: Option<String>) -> Result<Option<KeyId>, ApiError> {
+    let key = given(id).map(|id| KeyId::parse(&id)).transpose();
+    key.map_err(|error| ApiError::invalid("key", format!("This is not the id of a key: {error}.")))
+}
+
+/// A text to search for.
+pub(super) fn text(text: Option<String>) -> Result<Option<String>, ApiError> {
+    match given(text) {
+        Some(text) if text.chars().count() > TEXT_CHARS_MAX => {
+            let message = format!("A text to search for has at most {TEXT_CHARS_MAX} characters.");
+            Err(ApiError::invalid("q", message))
+        }
+        text => Ok(text),
+    }
+}
+
+/// The ids of all models.
+pub(super) fn models(state: &AdminState) -> Vec<String> {
+    let catalog = state.engine.catalog();
+    catalog.list().map(|model| model.id.to_string()).collect()
+}

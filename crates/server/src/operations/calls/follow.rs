@@ -1,0 +1,72 @@
+//! Follows the journal: which of the rows that were read are new.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use store::{JournalEntry, JournalPlace};
+
+/// How late a row of another node may be written, after later rows, and still be shown.
+pub(crate) const LATE_MAX: Duration = Duration::from_secs(10);
+
+/// The places of the rows that were shown lately. A row of another node may be written late, at an earlier
+/// place.
+#[derive(Debug, Default)]
+pub(crate) struct Shown(BTreeSet<JournalPlace>);
+
+impl Shown {
+    /// The place after which new rows may still appear.
+    pub(crate) fn look_after(&self) -> Option<JournalPlace> {
+        self.0.last().map(|place| place.earlier(LATE_MAX))
+    }
+
+    /// The newest place that was shown.
+    pub(crate) fn newest(&self) -> Option<JournalPlace> {
+        self.0.last().copied()
+    }
+
+    /// The rows that were not shown before.
+    pub(crate) fn keep_new(&mut self, mut rows: Vec<JournalEntry>) -> Vec<JournalEntry> {
+        rows.retain(|entry| self.0.insert(entry.place));
+        if let Some(place) = self.look_after() {
+            self.0 = self.0.split_off(&place);
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::JournalRow;
+
+    use super::*;
+
+    #[test]
+    fn a_late_row_is_shown_and_none_twice() {
+        let second = 1_000 << 20;
+        let rows = |places: &[i64]| -> Vec<JournalEntry> {
+            let entry = |place: &i64| JournalEntry {
+                place: JournalPlace::new(*place),
+                row: JournalRow::default(),
+            };
+            places.iter().map(entry).collect()
+        };
+        let mut shown = Shown::default();
+        assert_eq!(shown.look_after(), None);
+        for (come, new) in [
+            (
+                vec![100 * second, 105 * second],
+                vec![100 * second, 105 * second],
+            ),
+            (
+                vec![100 * second, 101 * second, 105 * second],
+                vec![101 * second],
+            ),
+            (vec![105 * second, 120 * second], vec![120 * second]),
+        ] {
+            assert_eq!(shown.keep_new(rows(&come)), rows(&new));
+        }
+        let after = JournalPlace::new(110 * second);
+        assert_eq!(shown.look_after(), Some(after));
+        assert_eq!(shown.0.len(), 1, "the others are too old to come again");
+    }
+}

@@ -1,0 +1,13 @@
+//! Calls: searched in the journal, and explained one by one.
+
+mod attempts;
+mod explain;
+mod follow;
+mod names;
+mod search;
+
+pub(crate) use attempts::RouteNotes;
+pub(crate) use explain::{Explanation, Priced};
+pub(crate) use follow::{LATE_MAX, Shown};
+pub(crate) use names::names_of_calls;
+pub(crate) use search::{CallFilter, search, statuses};

@@ -1,0 +1,239 @@
+//! Searches calls by filters and by a few words.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::try_join_all;
+use ledger::UnixMs;
+use store::{
+    JournalEntry, JournalPage, JournalPlace, JournalQuery, KeyId, StatusRange, Store, StoreError,
+    WalletId,
+};
+
+/// How many wallets, keys and models a text may stand for.
+const MEANINGS_MAX: u32 = 8;
+/// How every request id begins.
+const REQUEST_PREFIX: &str = "req_";
+
+/// Which calls to list. All conditions that are given must hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CallFilter {
+    pub(crate) wallet: Option<WalletId>,
+    pub(crate) key: Option<KeyId>,
+    pub(crate) model: Option<String>,
+    pub(crate) channel: Option<String>,
+    pub(crate) endpoint: Option<String>,
+    pub(crate) status: Option<StatusRange>,
+    pub(crate) from: Option<UnixMs>,
+    pub(crate) to: Option<UnixMs>,
+    /// The beginning of a request id, a part of the name of a wallet, a key or a model, or an error code.
+    pub(crate) text: Option<String>,
+    pub(crate) before: Option<JournalPlace>,
+    pub(crate) limit: u32,
+}
+
+/// A page of calls, newest first. `models` are the names that a text is compared with.
+pub(crate) async fn search(
+    store: &Store,
+    filter: CallFilter,
+    models: &[String],
+) -> Result<JournalPage, StoreError> {
+    let query = JournalQuery {
+        wallet: filter.wallet,
+        key: filter.key,
+        model: filter.model,
+        channel: filter.channel,
+        endpoint: filter.endpoint,
+        status: filter.status,
+        since: filter.from,
+        until: filter.to,
+        before: filter.before,
+        // One more, to learn whether there is a next page.
+        limit: filter.limit.saturating_add(1),
+        without_bodies: true,
+        ..JournalQuery::default()
+    };
+    let text = filter.text.as_deref().map(str::trim);
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(cut(store.journal_page(query).await?, filter.limit as usize));
+    };
+    let meanings = meanings(store, text, models).await?;
+    let queries = meanings.iter().filter_map(|meaning| meaning.narrow(&query));
+    let pages = try_join_all(queries.map(|query| store.journal_page(query))).await?;
+    Ok(merge(pages, filter.limit as usize))
+}
+
+/// What a text can stand for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Meaning {
+    Request(String),
+    Wallet(WalletId),
+    Key(KeyId),
+    Model(String),
+    Code(String),
+}
+
+impl Meaning {
+    /// The query with this condition too. `None` if it contradicts the others.
+    fn narrow(&self, query: &JournalQuery) -> Option<JournalQuery> {
+        let mut narrow = query.clone();
+        match self {
+            Self::Request(prefix) => narrow.request_prefix = Some(prefix.clone()),
+            Self::Wallet(wallet) => narrow.wallet = Some(*wallet),
+            Self::Key(key) => narrow.key = Some(*key),
+            Self::Model(model) => narrow.model = Some(model.clone()),
+            Self::Code(code) => narrow.code = Some(code.clone()),
+        }
+        let is_kept = (query.wallet.is_none() || query.wallet == narrow.wallet)
+            && (query.key.is_none() || query.key == narrow.key)
+            && (query.model.is_none() || query.model == narrow.model);
+        is_kept.then_some(narrow)
+    }
+}
+
+async fn meanings(
+    store: &Store,
+    text: &str,
+    models: &[String],
+) -> Result<Vec<Meaning>, StoreError> {
+    if text.starts_with(REQUEST_PREFIX) {
+        return Ok(vec![Meaning::Request(text.to_owned())]);
+    }
+    let accounts = store.find_accounts(text, MEANINGS_MAX).await?;
+    let wallets = accounts.wallets.iter().map(|(id, _)| Meaning::Wallet(*id));
+    let keys = accounts.keys.iter().map(|key| Meaning::Key(key.id));
+    let lower = text.to_lowercase();
+    let models = models
+        .iter()
+        .filter(|model| model.to_lowercase().contains(&lower));
+    let models = models
+        .take(MEANINGS_MAX as usize)
+        .cloned()
+        .map(Meaning::Model);
+    let mut meanings: Vec<Meaning> = wallets.chain(keys).chain(models).collect();
+    // A model that is no longer in the catalog, by its whole name.
+    let whole = Meaning::Model(text.to_owned());
+    if text.contains('/') && !meanings.contains(&whole) {
+        meanings.push(whole);
+    }
+    if lower
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    {
+        meanings.push(Meaning::Code(lower));
+    }
+    Ok(meanings)
+}
+
+/// The rows of several searches as one page: every row once, newest first, and none that a search has not reached.
+fn merge(pages: Vec<JournalPage>, limit: usize) -> JournalPage {
+    // Below the place where a search stopped, it may have rows that are not here.
+    let reached = pages.iter().filter_map(|page| page.next).max();
+    let entries = pages.into_iter().flat_map(|page| page.entries);
+    let entries = entries.filter(|entry| reached.is_none_or(|reached| entry.place >= reached));
+    let entries: BTreeMap<JournalPlace, JournalEntry> =
+        entries.map(|entry| (entry.place, entry)).collect();
+    let page = JournalPage {
+        entries: entries.into_values().rev().collect(),
+        next: reached,
+    };
+    cut(page, limit)
+}
+
+/// The first rows of a page. The next page begins after the last of them.
+fn cut(mut page: JournalPage, limit: usize) -> JournalPage {
+    if page.entries.len() > limit {
+        page.entries.truncate(limit);
+        page.next = page.entries.last().map(|entry| entry.place);
+    }
+    page
+}
+
+/// Reads `429` or `4xx`.
+pub(crate) fn statuses(text: &str) -> Result<StatusRange, String> {
+    if let Some(class) = text.strip_suffix("xx")
+        && let Ok(class @ 1..=5) = class.parse()
+    {
+        return Ok(StatusRange::class(class));
+    }
+    match text.parse() {
+        Ok(status @ 100..=599) => Ok(StatusRange::only(status)),
+        _ => Err("write a status such as 429, or a class such as 4xx".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::JournalRow;
+
+    use super::*;
+
+    fn page(places: &[i64], next: Option<i64>) -> JournalPage {
+        let entry = |place: &i64| JournalEntry {
+            place: JournalPlace::new(*place),
+            row: JournalRow::default(),
+        };
+        JournalPage {
+            entries: places.iter().map(entry).collect(),
+            next: next.map(JournalPlace::new),
+        }
+    }
+
+    #[test]
+    fn pages_are_merged_without_gap_or_repeat() {
+        for (pages, limit, merged) in [
+            (vec![], 3, page(&[], None)),
+            (
+                vec![page(&[9, 5], None), page(&[7, 5], None)],
+                3,
+                page(&[9, 7, 5], None),
+            ),
+            (
+                vec![page(&[9, 5], None), page(&[7, 4], None)],
+                3,
+                page(&[9, 7, 5], Some(5)),
+            ),
+            // The second search has stopped at 6, so 5 comes with the next page.
+            (
+                vec![page(&[9, 5], None), page(&[7], Some(6))],
+                3,
+                page(&[9, 7], Some(6)),
+            ),
+            (
+                vec![page(&[9, 8], Some(8)), page(&[], Some(2))],
+                3,
+                page(&[9, 8], Some(8)),
+            ),
+        ] {
+            assert_eq!(merge(pages, limit), merged);
+        }
+    }
+
+    #[test]
+    fn a_meaning_that_contradicts_a_filter_finds_nothing() {
+        let (wallet, other) = (WalletId::random(), WalletId::random());
+        let of_wallet = JournalQuery {
+            wallet: Some(wallet),
+            ..JournalQuery::default()
+        };
+        assert_eq!(Meaning::Wallet(other).narrow(&of_wallet), None);
+        assert_eq!(
+            Meaning::Wallet(wallet).narrow(&of_wallet),
+            Some(of_wallet.clone())
+        );
+        let code = Meaning::Code("rate_limit_exceeded".to_owned())
+            .narrow(&of_wallet)
+            .unwrap();
+        assert_eq!((code.wallet, code.code.is_some()), (Some(wallet), true));
+    }
+
+    #[test]
+    fn a_status_is_one_or_a_class() {
+        for (text, first, last) in [("429", 429, 429), ("4xx", 400, 499), ("5xx", 500, 599)] {
+            let range = statuses(text).unwrap();
+            assert_eq!((range.first, range.last), (first, last), "{text}");
+        }
+        for text in ["", "xx", "9xx", "42", "4xxx", "600"] {
+            assert!(statuses(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `/admin/v1/events`: what happens, as it happens.
+
+use serde_json::Value;
+
+use super::client::TOKEN;
+use super::{Admin, assert_refused, with_token};
+use crate::harness::{
+    Connection, Event, Plot, Request, Stage, Streaming, ask, eventually, signal, within,
+};
+use crate::tasks::videos;
+
+async fn listen(stage: &Stage, last: Option<&str>) -> Streaming {
+    let mut request = Request::get("/admin/v1/events").bearer(TOKEN);
+    if let Some(last) = last {
+        request = request.header("last-event-id", last);
+    }
+    let mut connection = Connection::open(stage.admin()).await;
+    connection.send(&request).await;
+    let head = connection.head().await.expect("an answer");
+    assert_eq!(head.status, 200);
+    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    Streaming::with_ids(head, connection)
+}
+
+async fn next(stream: &mut Streaming, name: &str) -> Event {
+    loop {
+        let event = within("an event", stream.next()).await.expect("no end");
+        if event.name.as_deref() == Some(name) {
+            return event;
+        }
+    }
+}
+
+/// The id of the last event that was received.
+fn last_id(stream: &Streaming) -> String {
+    let text = std::str::from_utf8(&stream.raw).unwrap();
+    let ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
+    ids.last().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn calls_are_told_to_all_who_listen_and_again_to_one_who_comes_back() {
+    let (stage, key) = with_token(Plot::default()).funded().await;
+    let (mut one, mut other) = (listen(&stage, None).await, listen(&stage, None).await);
+    // The first look of the poller tells what was there before, and is silent. Calls are made until one is told.
+    let first = eventually("a first event", async || {
+        let answer = stage.chat(&key, &ask("hello")).await.ok();
+        let event = tokio::time::timeout(std::time::Duration::from_secs(3), next(&mut one, "call"));
+        event.await.ok().map(|event| (answer, event))
+    })
+    .await;
+    let told = first.1.json();
+    assert_eq!(told["wallet_name"], "w");
+    assert_eq!(
+        next(&mut other, "call").await.json()["request_id"],
+        told["request_id"]
+    );
+    let last = last_id(&one);
+    one.leave();
+    let missed = stage.chat(&key, &ask("again")).await.ok();
+    let id = missed.header("x-request-id").unwrap();
+    eventually("the row", async || {
+        let found = Admin::of(&stage).get(&format!("/calls?q={id}")).await;
+        found["data"].as_array().unwrap().first().cloned()
+    })
+    .await;
+    let mut back = listen(&stage, Some(&last)).await;
+    let mut found = next(&mut back, "call").await.json();
+    while found["request_id"] != id {
+        found = next(&mut back, "call").await.json();
+    }
+}
+
+#[tokio::test]
+async fn the_progress_of_tasks_is_told() {
+    let (stage, key) = with_token(videos::plot()).funded().await;
+    let mut stream = listen(&stage, None).await;
+    let ended: Value = eventually("an event of a task", async || {
+        videos::create(&stage, &key, &videos::film("a boat")).await;
+        let event = tokio::time::timeout(std::time::Duration::from_secs(3), async {
+            loop {
+                let task = next(&mut stream, "task").await.json();
+                if task["status"] == "done" {
+                    return task;
+                }
+            }
+        });
+        event.await.ok()
+    })
+    .await;
+    assert_eq!(ended["wallet_name"], "w");
+    assert_eq!(ended["results"][0]["kind"], "video");
+}
+
+#[tokio::test]
+async fn listeners_are_bounded_and_streams_end_with_the_node() {
+    let stage = with_token(Plot::default()).open().await;
+    let mut streams = Vec::new();
+    for _ in 0..64 {
+        streams.push(listen(&stage, None).await);
+    }
+    let refused = Admin::of(&stage).send("GET", "/events", None).await;
+    assert_refused(&refused, 429, "rate_limit_exceeded");
+    let wrong = Request::get("/admin/v1/events").header("last-event-id", "x");
+    let wrong = Admin::of(&stage).send_as_is(wrong).await;
+    assert_eq!(
+        assert_refused(&wrong, 400, "invalid_request"),
+        "last-event-id"
+    );
+    // One who leaves makes room.
+    streams.pop().unwrap().leave();
+    eventually("room for another", async || {
+        let request = Request::get("/admin/v1/events").bearer(TOKEN);
+        let mut connection = Connection::open(stage.admin()).await;
+        connection.send(&request).await;
+        let head = connection.head().await?;
+        (head.status == 200).then(|| streams.push(Streaming::with_ids(head, connection)))
+    })
+    .await;
+    signal("TERM", stage.pid());
+    for mut stream in streams {
+        while within("the end", stream.next()).await.is_some() {}
+    }
+}

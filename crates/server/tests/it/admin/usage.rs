@@ -1,0 +1,124 @@
+//! `/admin/v1/usage` and `/admin/v1/attention`.
+
+use serde_json::{Value, json};
+
+use super::{Admin, assert_refused, with_token};
+use crate::harness::{Plot, ask, by_hand, eventually, with};
+
+#[tokio::test]
+async fn usage_counts_what_calls_said() {
+    let (stage, key) = with_token(Plot::default()).funded().await;
+    stage.wallet("other", &["--balance", "5"]).await;
+    let other = stage.key("other", &[]).await;
+    let mut charge = 0;
+    let mut output = 0;
+    for key in [&key, &key, &other] {
+        let usage = stage.chat(key, &ask("count to 5")).await.ok().json()["usage"].clone();
+        charge += by_hand(&usage);
+        output += usage["completion_tokens"].as_u64().unwrap();
+    }
+    let missing = with(ask("hello"), &json!({ "model": "maker/none" }));
+    assert_eq!(stage.chat(&key, &missing).await.status(), 404);
+    let admin = Admin::of(&stage);
+    let whole = eventually("the counts", async || {
+        let report = admin.get("/usage").await;
+        let row = report["data"][0].clone();
+        (row["requests"] == 4).then_some(row)
+    })
+    .await;
+    assert_eq!(whole["errors"], 1);
+    assert_eq!(whole["charge_micro"], charge.to_string());
+    assert_eq!(whole["output_tokens"], output);
+    assert_eq!(
+        (&whole["cost"], &whole["margin"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert!(whole["latency_p50_ms"].as_f64() <= whole["latency_p95_ms"].as_f64());
+    assert!(whole["first_byte_p95_ms"].as_f64().unwrap() > 0.0);
+    assert!(whole.get("model").is_none() && whole.get("at").is_none());
+
+    for step in ["minute", "hour", "day", "month"] {
+        let report = admin
+            .get(&format!("/usage?step={step}&by=model,channel"))
+            .await;
+        let rows = report["data"].as_array().unwrap();
+        let requests = |model: &str, channel: &str| -> u64 {
+            let of = rows
+                .iter()
+                .filter(|row| row["model"] == model && row["channel"] == channel);
+            of.map(|row| row["requests"].as_u64().unwrap()).sum()
+        };
+        assert_eq!(
+            (requests("maker/chat", "main"), requests("", "")),
+            (3, 1),
+            "{step}"
+        );
+        assert!(rows.iter().all(|row| row["at"].is_i64()), "{step}");
+    }
+    let by_wallet = admin.get("/usage?by=wallet&model=maker/chat").await;
+    let mut told: Vec<_> = by_wallet["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            (
+                row["wallet_name"].as_str().unwrap(),
+                row["requests"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told, [("other", 1), ("w", 2)]);
+    let of_key = admin
+        .get(&format!("/usage?by=key,endpoint&key={}", other.id))
+        .await;
+    assert_eq!(of_key["data"][0]["key"], other.id);
+    assert_eq!(of_key["data"][0]["endpoint"], "/v1/chat/completions");
+    let before = admin.get("/usage?from=0&to=1000").await;
+    assert_eq!(before["data"], json!([]));
+}
+
+#[tokio::test]
+async fn a_report_that_cannot_be_made_is_refused() {
+    let stage = with_token(Plot::default()).open().await;
+    for (query, param) in [
+        ("step=week", "step"),
+        ("by=colour", "by"),
+        ("by=model,", "by"),
+        ("from=5&to=5", "from"),
+        ("step=minute&from=0", "from"),
+        ("wallet=nobody", "wallet"),
+        ("colour=red", "colour"),
+    ] {
+        let answer = Admin::of(&stage)
+            .send("GET", &format!("/usage?{query}"), None)
+            .await;
+        assert_eq!(
+            assert_refused(&answer, 400, "invalid_request"),
+            param,
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn failing_calls_need_attention() {
+    let (stage, key) = with_token(Plot::default()).funded().await;
+    let admin = Admin::of(&stage);
+    assert_eq!(admin.get("/attention").await["data"], json!([]));
+    let missing = with(ask("hello"), &json!({ "model": "maker/none" }));
+    for _ in 0..25 {
+        assert_eq!(stage.chat(&key, &missing).await.status(), 404);
+    }
+    let notice = eventually("a notice", async || {
+        let found = admin.get("/attention").await;
+        found["data"].as_array().unwrap().first().cloned()
+    })
+    .await;
+    assert_eq!(notice["severity"], "bad");
+    assert!(
+        notice["message"].as_str().unwrap().contains("failed"),
+        "{notice}"
+    );
+    assert!(notice["link"].as_str().unwrap().starts_with("#/requests"));
+}

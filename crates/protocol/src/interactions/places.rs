@@ -7,6 +7,7 @@ use crate::native::gap::Marks;
 use crate::native::places::{Done, End, Output, Places};
 use crate::needle::Needle;
 use crate::tool::{Tool, ToolCalls};
+use crate::usage;
 
 /// The event that ends a stream.
 pub(super) const DONE: Done = Done {
@@ -49,6 +50,9 @@ fn read_output(
     if name.is("event_type") {
         output.items = output.items.saturating_add(1);
         let value = cursor.value()?;
+        if value.string().is_some() {
+            output.present = output.present.and(Marks::TYPE);
+        }
         let is = |name| value.string().is_some_and(|text| text.is(name));
         output.failed |= is("error");
         if is("interaction.completed") {
@@ -83,10 +87,11 @@ fn read_output(
         read_piece(&mut Cursor::new(step.text()), output)?;
     } else if name.is("delta") {
         read_piece(cursor, output)?;
-    } else {
-        if name.is("index") {
+    } else if name.is("index") {
+        if usage::count(cursor.value()?).is_some() {
             output.present = output.present.and(Marks::INDEX);
         }
+    } else {
         return Ok(false);
     }
     Ok(true)

@@ -7,6 +7,7 @@ use crate::native::gap::{Marks, fill_index};
 use crate::native::places::{End, Output, Places};
 use crate::needle::Needle;
 use crate::tool::Tool;
+use crate::usage;
 
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"server_tool_use\"")];
 
@@ -29,10 +30,7 @@ pub(crate) static PLACES: Places = Places {
     data_only: false,
     usage_event: false,
     event_name: Some("type"),
-    fill: Some(|gap, edits| {
-        fill_index(gap, edits);
-        Ok(())
-    }),
+    fill: Some(fill_index),
 };
 
 /// Reads a member that carries output or the type of an event.
@@ -50,6 +48,7 @@ fn read_output(
         cursor.array(|cursor| read_block(cursor, output))?;
     } else if name.is("type") {
         if let Some(kind) = cursor.value()?.string() {
+            output.present = output.present.and(Marks::TYPE);
             output.failed |= kind.is("error");
             if kind.is("message_start") {
                 output.interim = true;
@@ -64,10 +63,11 @@ fn read_output(
                 output.required = Marks::INDEX;
             }
         }
-    } else {
-        if name.is("index") {
+    } else if name.is("index") {
+        if usage::count(cursor.value()?).is_some() {
             output.present = output.present.and(Marks::INDEX);
         }
+    } else {
         return Ok(false);
     }
     Ok(true)

@@ -2,8 +2,8 @@
 
 use super::identity::{NameSet, Written};
 use super::places::{Output, Places};
-use crate::json::SyntaxError;
 use crate::json::patch::Edit;
+use crate::json::{Cursor, SyntaxError};
 
 /// Members of an event that say where in its stream it belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,6 +23,16 @@ impl Marks {
     pub(crate) const ITEMS: Self = Self(1 << 4);
     /// The object in which the members of the answer stand.
     pub(crate) const ENVELOPE: Self = Self(1 << 5);
+
+    /// The type of the event.
+    pub(crate) const TYPE: Self = Self(1 << 6);
+    /// That the part has begun to which the event adds.
+    pub(crate) const PART_BEGUN: Self = Self(1 << 7);
+
+    #[must_use]
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
 
     #[must_use]
     pub(crate) const fn and(self, other: Self) -> Self {
@@ -45,6 +55,12 @@ pub(crate) struct Gap<'a> {
     pub(crate) written: &'a Written,
     pub(crate) output: &'a mut Output,
     pub(crate) items: &'a mut Items,
+    /// The name of the event, where only its line says it.
+    pub(crate) name: Option<&'a str>,
+    /// Members for the event, each followed by a comma.
+    pub(crate) members: Vec<u8>,
+    /// Events that must come before this one.
+    pub(crate) before: Vec<u8>,
 }
 
 /// Fills in what an event lacks.
@@ -56,10 +72,40 @@ impl Gap<'_> {
         self.output.required.has(mark) && !self.output.present.has(mark)
     }
 
+    /// Sets a member of the event: in place of a value of another type, or as a new member.
+    pub(crate) fn set(
+        &mut self,
+        name: &str,
+        json: &str,
+        edits: &mut Vec<Edit>,
+    ) -> Result<(), SyntaxError> {
+        let mut wrong = None;
+        Cursor::new(self.text).object(|cursor, found| {
+            let value = cursor.value()?;
+            if found.is(name) {
+                wrong = Some(value.span());
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        if let Some(span) = wrong {
+            edits.push(Edit::replace(span, json.as_bytes().to_vec()));
+        } else {
+            let member = format!("\"{name}\":{json},");
+            self.members.extend_from_slice(member.as_bytes());
+        }
+        Ok(())
+    }
+
     /// Puts members, each followed by a comma, before the first member of the event.
-    pub(crate) fn put_first(&self, members: Vec<u8>, edits: &mut Vec<Edit>) {
-        if let Some(at) = self.text.find('"').filter(|_| !members.is_empty()) {
+    pub(crate) fn put_first(&self, mut members: Vec<u8>, edits: &mut Vec<Edit>) {
+        if members.is_empty() {
+            return;
+        }
+        if let Some(at) = self.text.find('"') {
             edits.push(Edit::insert(at, members));
+        } else if let Some(at) = self.text.find('{') {
+            members.pop();
+            edits.push(Edit::insert(at + 1, members));
         }
     }
 
@@ -70,11 +116,12 @@ impl Gap<'_> {
 }
 
 /// Numbers an event that does not say which block or step it is about: the one that has begun last.
-pub(crate) fn fill_index(gap: &Gap<'_>, edits: &mut Vec<Edit>) {
+pub(crate) fn fill_index(gap: &mut Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
     if gap.lacks(Marks::INDEX) {
         let index = gap.output.begun.saturating_sub(1);
-        gap.put_first(format!("\"index\":{index},").into_bytes(), edits);
+        gap.set("index", &index.to_string(), edits)?;
     }
+    Ok(())
 }
 
 /// The output items of a stream, noted once an event has come that does not say which it is about.

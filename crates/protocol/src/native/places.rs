@@ -107,6 +107,9 @@ pub(crate) enum End {
     Reached,
 }
 
+/// The most items that are noted; a longer stream is not repaired any further.
+pub(crate) const ITEMS_MAX: usize = 1024;
+
 /// What is learnt of the output in passing.
 #[derive(Debug, Default)]
 #[expect(
@@ -129,6 +132,13 @@ pub(crate) struct Output {
     pub(crate) required: Marks,
     /// Items, blocks or steps that have begun.
     pub(crate) begun: u64,
+    /// The index of the item that the current event is about.
+    pub(crate) index: Option<u64>,
+    /// Whether the current event begins a part of its item, or adds reasoning to one.
+    pub(crate) begins_part: bool,
+    pub(crate) adds_reasoning: bool,
+    /// The items of which a part of the content has begun.
+    pub(crate) items_with_part: Vec<u64>,
     /// The id of the item that an event told of last; its room is used again.
     pub(crate) last_item: String,
     /// Whether usage is not for the caller, who has not asked for it.
@@ -169,6 +179,13 @@ pub(crate) struct Opening {
 impl Output {
     /// Forgets what belongs to one event alone.
     pub(crate) fn next_event(&mut self) {
+        if std::mem::take(&mut self.begins_part)
+            && let Some(index) = self.index
+        {
+            self.note_part(index);
+        }
+        self.index = None;
+        self.adds_reasoning = false;
         self.items = 0;
         self.has_items = false;
         self.said = false;
@@ -178,6 +195,14 @@ impl Output {
         self.required = Marks::NONE;
         if let Some(words) = &mut self.words {
             words.edits.clear();
+        }
+    }
+
+    /// Notes that a part of an item's content has begun.
+    pub(crate) fn note_part(&mut self, index: u64) {
+        let is_new = !self.items_with_part.contains(&index);
+        if is_new && self.items_with_part.len() < ITEMS_MAX {
+            self.items_with_part.push(index);
         }
     }
 

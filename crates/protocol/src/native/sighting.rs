@@ -159,8 +159,13 @@ impl<'a> Sighting<'a> {
             self.nested = true;
             output.present = output.present.and(Marks::ENVELOPE);
             let outside = std::mem::replace(&mut self.in_answer, true);
+            let is_typed = output.present.has(Marks::TYPE);
             cursor.object(|cursor, name| self.member(&inside, name, cursor, output))?;
             self.in_answer = outside;
+            if !is_typed {
+                // That was the type of the answer, not of the event.
+                output.present = output.present.without(Marks::TYPE);
+            }
         } else if !(places.read_output)(name, cursor, output)? {
             output.names_server |= server::is_named_by(name);
             cursor.value()?;

@@ -9,7 +9,7 @@ use super::broken::Broken;
 use super::changes;
 use super::events::Events;
 use super::failure::terminal_failure;
-use super::gap::{Gap, Items};
+use super::gap::{Gap, Items, Marks};
 use super::identity::{Identity, NameSet, Written};
 use super::places::{End, Output, Places};
 use super::sighting::{Form, Sighting};
@@ -21,7 +21,7 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::images::Pictures;
 use crate::json::patch;
-use crate::json::{Cursor, utf8};
+use crate::json::{Cursor, SyntaxError, utf8};
 use crate::rejection;
 use crate::responses;
 use crate::sse::{Data, Frame, Splitter};
@@ -306,7 +306,7 @@ impl Rewriter {
                     return Ok(());
                 }
                 self.named(frame, data)?;
-                let sighting = self.look(places, data)?;
+                let sighting = self.look(places, Some(frame), data)?;
                 self.put(frame, span.start, data, &sighting, out)
             }
             Data::Lines(masked) if self.is_done(&masked) => {
@@ -315,7 +315,7 @@ impl Rewriter {
             }
             Data::Lines(masked) => {
                 self.named(frame, &masked)?;
-                let sighting = self.look(places, &masked)?;
+                let sighting = self.look(places, Some(frame), &masked)?;
                 self.put(frame, 0, &masked, &sighting, out)
             }
         }
@@ -334,7 +334,7 @@ impl Rewriter {
         let known = self.start.length_in(bytes);
         if known == 0 {
             let data = bytes.get(span.clone()).unwrap_or_default();
-            let sighting = self.look(places, data)?;
+            let sighting = self.look(places, None, data)?;
             if let Some(end) = sighting.plain_start()
                 && !self.is_changed(frame, &sighting, NameSet::default())
             {
@@ -359,13 +359,41 @@ impl Rewriter {
         self.put_rest(frame, known, (known, text), &sighting, out)
     }
 
-    fn look<'a>(&mut self, places: &Places, data: &'a [u8]) -> Result<Sighting<'a>, Broken> {
+    /// Looks through the data of an event. `frame` is given if it has a line beside the data, which may
+    /// be its name.
+    fn look<'a>(
+        &mut self,
+        places: &Places,
+        frame: Option<&Frame>,
+        data: &'a [u8],
+    ) -> Result<Sighting<'a>, Broken> {
         let text = utf8(data)?;
         let mut cursor = Cursor::new(text);
-        let sighting = Sighting::of_object(places, Form::Event, &mut cursor, &mut self.output)?;
+        let mut sighting = Sighting::of_object(places, Form::Event, &mut cursor, &mut self.output)?;
         cursor.end()?;
+        if let Some(member) = places.event_name
+            && !self.output.present.has(Marks::TYPE)
+            && let Some(name) = frame.and_then(plain_name)
+        {
+            self.read_name(places, member, name)?;
+            sighting.any = true;
+        }
         self.judge(&sighting, text)?;
         Ok(sighting)
+    }
+
+    /// Reads the type of an event whose data does not say it.
+    #[cold]
+    fn read_name(&mut self, places: &Places, member: &str, name: &str) -> Result<(), SyntaxError> {
+        let told = format!("{{\"{member}\":\"{name}\"}}");
+        let output = &mut self.output;
+        Cursor::new(&told).object(|cursor, name| {
+            (places.read_output)(name, cursor, output)?;
+            Ok::<(), SyntaxError>(())
+        })?;
+        output.present = output.present.without(Marks::TYPE);
+        output.required = output.required.and(Marks::TYPE);
+        Ok(())
     }
 
     /// Notes what an event says, or that it is none.
@@ -476,6 +504,7 @@ impl Rewriter {
         };
         let cursor = &mut Cursor::new(text);
         let sighting = Sighting::of_object(self.places, Form::Event, cursor, &mut again)?;
+        (again.required, again.present) = (self.output.required, self.output.present);
         let mut edits = changes::edits(self.places, text, &sighting, &again, &self.written)?;
         self.has_gaps |= !self.output.present.has(self.output.required);
         if let Some(fill) = self.places.fill.filter(|_| self.has_gaps) {
@@ -486,8 +515,21 @@ impl Rewriter {
                 written: &self.written,
                 output: &mut self.output,
                 items: &mut self.items,
+                name: plain_name(frame),
+                members: Vec::new(),
+                before: Vec::new(),
             };
-            fill(&mut gap, &mut edits)?;
+            let mut filled = Vec::new();
+            if let (Some(member), Some(name)) = (self.places.event_name, gap.name)
+                && gap.lacks(Marks::TYPE)
+            {
+                gap.set(member, &format!("\"{name}\""), &mut filled)?;
+            }
+            fill(&mut gap, &mut filled)?;
+            out.copy(&gap.before);
+            let members = std::mem::take(&mut gap.members);
+            gap.put_first(members, &mut edits);
+            edits.append(&mut filled);
         }
         changes::close_emptied_objects(text, &mut edits);
         for edit in &mut edits {
@@ -510,6 +552,13 @@ impl Rewriter {
         self.seen.ended = true;
         out.copy(places.done.map_or("", |done| done.frame).as_bytes());
     }
+}
+
+/// The name of an event, if it can stand in JSON as it is.
+fn plain_name(frame: &Frame) -> Option<&str> {
+    let name = std::str::from_utf8(frame.event()?).ok()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
+    (!name.is_empty() && name.chars().all(is_plain)).then_some(name)
 }
 
 /// The beginning that the events of a stream share, as it comes and as it goes.

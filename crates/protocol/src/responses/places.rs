@@ -62,12 +62,24 @@ fn read_output(
         }
         "incomplete_details" => output.clean(cursor.value()?),
         "sequence_number" => {
-            output.opening.sequence = count(cursor.value()?);
-            output.present = output.present.and(Marks::SEQUENCE);
+            if let Some(sequence) = count(cursor.value()?) {
+                output.opening.sequence = Some(sequence);
+                output.present = output.present.and(Marks::SEQUENCE);
+            }
         }
-        "output_index" => return Ok(note_mark(Marks::INDEX, output)),
-        "item_id" => return Ok(note_mark(Marks::ITEM_ID, output)),
-        "content_index" | "summary_index" => return Ok(note_mark(Marks::PART, output)),
+        "output_index" => {
+            output.index = count(cursor.value()?);
+            note_mark(Marks::INDEX, output.index.is_some(), output);
+            note_begun_part(output);
+        }
+        "item_id" => {
+            let is_id = cursor.value()?.string().is_some();
+            note_mark(Marks::ITEM_ID, is_id, output);
+        }
+        "content_index" | "summary_index" => {
+            let is_index = count(cursor.value()?).is_some();
+            note_mark(Marks::PART, is_index, output);
+        }
         "delta" => {
             let delta = cursor.value()?;
             if let Some(text) = delta.string().filter(|text| !text.is_empty()) {
@@ -116,20 +128,35 @@ fn read_type(value: Raw<'_>, output: &mut Output) {
         return;
     };
     let kind = &*text.decode_lossy();
+    output.present = output.present.and(Marks::TYPE);
     output.required = gaps::required(kind);
     match kind {
         "response.created" => output.opening.opened = true,
         "response.completed" | "response.incomplete" => output.end = End::Reached,
         "response.failed" | "error" => output.failed = true,
         "response.output_item.added" => output.begun = output.begun.saturating_add(1),
+        "response.content_part.added" => output.begins_part = true,
+        "response.reasoning_text.delta" => {
+            output.adds_reasoning = true;
+            note_begun_part(output);
+        }
         _ => {}
     }
 }
 
-/// Notes a mark. Says that its member carries no output.
-fn note_mark(mark: Marks, output: &mut Output) -> bool {
-    output.present = output.present.and(mark);
-    false
+/// Notes a mark, unless its member is of another type.
+fn note_mark(mark: Marks, is_valid: bool, output: &mut Output) {
+    if is_valid {
+        output.present = output.present.and(mark);
+    }
+}
+
+/// Notes that the part has begun to which reasoning is added, once its item is known.
+fn note_begun_part(output: &mut Output) {
+    let is_begun = |index| output.items_with_part.contains(&index);
+    if output.adds_reasoning && output.index.is_some_and(is_begun) {
+        output.present = output.present.and(Marks::PART_BEGUN);
+    }
 }
 
 /// Counts an item that came without deltas.

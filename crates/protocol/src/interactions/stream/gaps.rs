@@ -13,8 +13,7 @@ pub(crate) fn fill(gap: &mut Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), Synta
     if gap.lacks(Marks::ENVELOPE) {
         wrap_interaction(gap, edits)?;
     }
-    fill_index(gap, edits);
-    Ok(())
+    fill_index(gap, edits)
 }
 
 /// Wraps all members but those of the event in an object: clients read the interaction there.
@@ -29,7 +28,7 @@ fn wrap_interaction(gap: &Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxEr
             start.extend_from_slice(format!("\"{}\":{},", name.raw(), value.text()).as_bytes());
             return Ok(());
         }
-        if server::is_named_by(name) {
+        if is_replaced(name) {
             return Ok(());
         }
         is_empty = false;
@@ -53,10 +52,15 @@ fn wrap_interaction(gap: &Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxEr
         start.pop();
     }
     gap.put_first(start, edits);
-    let is_cut = |name: Text<'_>| is_of_event(name) || server::is_named_by(name);
+    let is_cut = |name: Text<'_>| is_of_event(name) || is_replaced(name);
     cut_members(&mut Cursor::new(gap.text), &[], is_cut, edits)?;
     edits.push(Edit::insert(end, &b"}"[..]));
     Ok(())
+}
+
+/// Whether a member says who served the answer, or stands in the place of the interaction.
+fn is_replaced(name: Text<'_>) -> bool {
+    server::is_named_by(name) || name.is("interaction")
 }
 
 fn is_of_event(name: Text<'_>) -> bool {

@@ -2,14 +2,16 @@
 //!
 //! Some engines name items by their ids alone. Clients put an answer together by its indexes.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use crate::json::patch::Edit;
+use crate::json::write::object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};
 use crate::native::gap::{Gap, Item, Items, Marks};
-use crate::native::places::Output;
+use crate::native::places::{ITEMS_MAX, Output};
 use crate::usage::count;
 
-/// The most items that are noted; a longer stream is not repaired any further.
-const ITEMS_MAX: usize = 1024;
 /// Longer ids are not remembered.
 const ITEM_ID_BYTES_MAX: usize = 256;
 
@@ -28,12 +30,12 @@ pub(crate) fn required(kind: &str) -> Marks {
         | "content_part.done"
         | "refusal.delta"
         | "refusal.done"
-        | "reasoning_text.delta"
         | "reasoning_text.done"
         | "reasoning_summary_part.added"
         | "reasoning_summary_part.done"
         | "reasoning_summary_text.delta"
         | "reasoning_summary_text.done" => OF_PART,
+        "reasoning_text.delta" => OF_PART.and(Marks::PART_BEGUN),
         "function_call_arguments.delta"
         | "function_call_arguments.done"
         | "custom_tool_call_input.delta"
@@ -48,7 +50,7 @@ pub(crate) fn required(kind: &str) -> Marks {
 /// What an event says about its place in the stream.
 #[derive(Debug, Default)]
 struct Place<'a> {
-    kind: Option<Raw<'a>>,
+    kind: Cow<'a, str>,
     item_id: Option<Text<'a>>,
     index: Option<u64>,
     part: Option<u64>,
@@ -71,59 +73,133 @@ pub(crate) fn item_id(item: Raw<'_>) -> Option<Text<'_>> {
     id
 }
 
-/// Fills in numbers, and the list of items of a response that has none yet.
+/// Fills in numbers, the list of items of a response that has none yet, and the event that begins a
+/// part of reasoning.
 #[cold]
 pub(crate) fn fill(gap: &mut Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
-    let mut members = Vec::new();
-    if gap.lacks(Marks::SEQUENCE) {
-        let last = gap.output.opening.sequence;
-        let next = last.map_or(0, |last| last.saturating_add(1));
-        gap.output.opening.sequence = Some(next);
-        members.extend_from_slice(format!("\"sequence_number\":{next},").as_bytes());
-    }
-    if gap.lacks(Marks::ITEMS)
-        && let Some(at) = gap.answer_start
-    {
-        edits.push(Edit::insert(at, &b"\"output\":[],"[..]));
-    }
-    if gap.output.required.has(Marks::INDEX) {
-        let place = Place::of(gap.text)?;
-        let index = place.item_index(gap.items, gap.output);
-        let part = place.part_index(gap.items, index);
-        if gap.lacks(Marks::ITEM_ID)
-            && let Some(item) = gap.items.0.get(index).filter(|item| !item.id.is_empty())
-        {
-            members.extend_from_slice(b"\"item_id\":");
-            write_string(&mut members, &item.id);
-            members.push(b',');
-        }
-        if gap.lacks(Marks::INDEX) {
-            members.extend_from_slice(format!("\"output_index\":{index},").as_bytes());
-        }
-        if gap.lacks(Marks::PART) {
-            let name = if place.is_of_summary() {
-                "summary_index"
-            } else {
-                "content_index"
-            };
-            members.extend_from_slice(format!("\"{name}\":{part},").as_bytes());
+    if gap.lacks(Marks::ITEMS) {
+        if let Some(wrong) = output_span(gap.text)? {
+            edits.push(Edit::replace(wrong, &b"[]"[..]));
+        } else if let Some(at) = gap.answer_start {
+            edits.push(Edit::insert(at, &b"\"output\":[],"[..]));
         }
     }
-    gap.put_first(members, edits);
+    if !gap.output.required.has(Marks::INDEX) {
+        return fill_sequence(gap, edits);
+    }
+    let place = Place::of(gap.text, gap.name)?;
+    let index = place.item_index(gap.items, gap.output);
+    let part = place.part_index(gap.items, index);
+    let mut id = Vec::new();
+    if let Some(item) = gap.items.0.get(index).filter(|item| !item.id.is_empty()) {
+        write_string(&mut id, &item.id);
+    }
+    let id = String::from_utf8_lossy(&id);
+    let index_u64 = u64::try_from(index).unwrap_or(u64::MAX);
+    if place.kind == "response.content_part.added" {
+        gap.output.note_part(index_u64);
+    }
+    if gap.lacks(Marks::PART_BEGUN) && !gap.output.items_with_part.contains(&index_u64) {
+        begin_part(gap, &id, index_u64, part);
+    }
+    fill_sequence(gap, edits)?;
+    if gap.lacks(Marks::ITEM_ID) && !id.is_empty() {
+        gap.set("item_id", &id, edits)?;
+    }
+    if gap.lacks(Marks::INDEX) {
+        gap.set("output_index", &index.to_string(), edits)?;
+    }
+    if gap.lacks(Marks::PART) {
+        let name = if place.is_of_summary() {
+            "summary_index"
+        } else {
+            "content_index"
+        };
+        gap.set(name, &part.to_string(), edits)?;
+    }
     Ok(())
 }
 
+fn fill_sequence(gap: &mut Gap<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
+    if gap.lacks(Marks::SEQUENCE) {
+        let next = next_sequence(gap.output);
+        gap.set("sequence_number", &next.to_string(), edits)?;
+    }
+    Ok(())
+}
+
+fn next_sequence(output: &mut Output) -> u64 {
+    let next = output
+        .opening
+        .sequence
+        .map_or(0, |last| last.saturating_add(1));
+    output.opening.sequence = Some(next);
+    next
+}
+
+/// Puts the event that begins a part of reasoning before the first text of the part. Clients fail on
+/// text of a part that they do not know.
+fn begin_part(gap: &mut Gap<'_>, id: &str, index: u64, part: u64) {
+    gap.output.note_part(index);
+    let sequence = if gap.lacks(Marks::SEQUENCE) {
+        next_sequence(gap.output)
+    } else {
+        gap.output.opening.sequence.unwrap_or(0)
+    };
+    let name = "response.content_part.added";
+    gap.before
+        .extend_from_slice(format!("event: {name}\ndata: ").as_bytes());
+    object(&mut gap.before, |it| {
+        it.text("type", name).number("sequence_number", sequence);
+        if !id.is_empty() {
+            it.raw("item_id", id);
+        }
+        it.number("output_index", index)
+            .number("content_index", part);
+        it.object("part", |it| {
+            it.text("type", "reasoning_text").text("text", "");
+        });
+    });
+    gap.before.extend_from_slice(b"\n\n");
+}
+
+/// Where the list of items stands in a response, whatever it is.
+fn output_span(text: &str) -> Result<Option<Range<usize>>, SyntaxError> {
+    let mut span = None;
+    Cursor::new(text).object(|cursor, name| {
+        if !name.is("response") || cursor.shape()? != Shape::Object {
+            return cursor.value().map(drop);
+        }
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?;
+            if name.is("output") {
+                span = Some(value.span());
+            }
+            Ok::<(), SyntaxError>(())
+        })
+    })?;
+    Ok(span)
+}
+
 impl<'a> Place<'a> {
-    fn of(text: &'a str) -> Result<Self, SyntaxError> {
-        let mut place = Self::default();
+    /// `name` is the type of an event whose data does not say it.
+    fn of(text: &'a str, name: Option<&'a str>) -> Result<Self, SyntaxError> {
+        let mut place = Self {
+            kind: Cow::Borrowed(name.unwrap_or_default()),
+            ..Self::default()
+        };
         Cursor::new(text).object(|cursor, name| {
             let value = cursor.value()?;
             match &*name.decode_lossy() {
-                "type" => place.kind = Some(value),
-                "item_id" => place.item_id = value.string(),
+                "type" => {
+                    if let Some(kind) = value.string() {
+                        place.kind = kind.decode_lossy();
+                    }
+                }
+                "item_id" => place.item_id = value.string().or(place.item_id),
                 "output_index" => place.index = count(value),
                 "content_index" | "summary_index" => place.part = count(value),
-                "item" => place.item_id = item_id(value),
+                "item" => place.item_id = item_id(value).or(place.item_id),
                 _ => {}
             }
             Ok::<(), SyntaxError>(())
@@ -132,13 +208,11 @@ impl<'a> Place<'a> {
     }
 
     fn is(&self, kind: &str) -> bool {
-        let text = self.kind.and_then(|kind| kind.string());
-        text.is_some_and(|text| text.is(kind))
+        self.kind == kind
     }
 
     fn is_of_summary(&self) -> bool {
-        let text = self.kind.and_then(|kind| kind.string());
-        text.is_some_and(|text| text.raw().starts_with("response.reasoning_summary_"))
+        self.kind.starts_with("response.reasoning_summary_")
     }
 
     /// The index of the item: as the event says, else by the item's id, else that of the item which

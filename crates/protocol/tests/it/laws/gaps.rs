@@ -18,6 +18,8 @@ struct Gaps {
     names: Names,
     /// Members that no event has.
     dropped: Vec<&'static str>,
+    /// What stands in their place, if they are there but of another type.
+    wrong: Option<Value>,
     /// The events that end an item come at the end of the stream, in an order that this decides.
     late: Option<u64>,
 }
@@ -62,6 +64,7 @@ fn any_gaps(dialect: Dialect) -> impl Strategy<Value = Gaps> {
         Gaps {
             names,
             dropped,
+            wrong: None,
             late,
         }
     })
@@ -80,17 +83,24 @@ fn is_last(kind: &str) -> bool {
     last.contains(&kind) || kind == "message_delta" || kind == "interaction.completed"
 }
 
-fn drop_members(value: &mut Value, dropped: &[&str]) {
+fn drop_members(value: &mut Value, dropped: &[&str], wrong: Option<&Value>) {
     match value {
         Value::Object(members) => {
-            members.retain(|name, _| !dropped.contains(&name.as_str()));
+            if let Some(wrong) = wrong {
+                let found = members.iter_mut();
+                for (_, value) in found.filter(|(name, _)| dropped.contains(&name.as_str())) {
+                    *value = wrong.clone();
+                }
+            } else {
+                members.retain(|name, _| !dropped.contains(&name.as_str()));
+            }
             for value in members.values_mut() {
-                drop_members(value, dropped);
+                drop_members(value, dropped, wrong);
             }
         }
         Value::Array(items) => {
             for item in items {
-                drop_members(item, dropped);
+                drop_members(item, dropped, wrong);
             }
         }
         _ => {}
@@ -109,7 +119,7 @@ fn with_gaps(stream: &[u8], gaps: &Gaps) -> String {
         };
         let kind = value.get("type").or_else(|| value.get("event_type"));
         let kind = kind.and_then(Value::as_str).unwrap_or_default().to_owned();
-        drop_members(&mut value, &gaps.dropped);
+        drop_members(&mut value, &gaps.dropped, gaps.wrong.as_ref());
         if let (Names::Events, Value::Object(members)) = (gaps.names, &mut value) {
             members.retain(|name, _| name != "type" && name != "event_type");
         }
@@ -263,12 +273,26 @@ fn any_native_case() -> impl Strategy<Value = (Dialect, Vec<Event>, Gaps)> {
     prop::sample::select(Dialect::ALL.to_vec()).prop_flat_map(|dialect| {
         let members = filled(dialect);
         let dropped = prop::sample::subsequence(members.clone(), 0..=members.len());
-        let names = prop::sample::select(vec![Names::Both, Names::Data]);
-        let gaps = (names, dropped).prop_map(|(names, dropped)| Gaps {
-            names,
-            dropped,
-            late: None,
-        });
+        let names = match dialect {
+            Dialect::Chat | Dialect::Generate => vec![Names::Both],
+            _ => vec![Names::Both, Names::Data, Names::Events],
+        };
+        let wrong = [
+            None,
+            Some(json!(null)),
+            Some(json!(-1)),
+            Some(json!({"a": 1})),
+        ];
+        let wrong = prop::sample::select(wrong.to_vec());
+        let gaps =
+            (prop::sample::select(names), dropped, wrong).prop_map(|(names, dropped, wrong)| {
+                Gaps {
+                    names,
+                    dropped,
+                    wrong,
+                    late: None,
+                }
+            });
         (any_answer(dialect), gaps).prop_map(move |(events, gaps)| (dialect, events, gaps))
     })
 }
@@ -425,6 +449,99 @@ fn choices_do_not_name_the_server() {
     let event = Bytes::from(format!("data: {empty}\n\n"));
     rewriter.push(event, &mut ByteQueue::new()).unwrap();
     assert!(!rewriter.seen().content);
+}
+
+#[test]
+fn a_response_that_begins_has_a_list_of_items() {
+    for output in ["", r#","output":null"#, r#","output":{}"#] {
+        let begin = format!(
+            r#"{{"type":"response.created","sequence_number":0,"response":{{"id":"x","created_at":7,"model":"up","store":false{output}}}}}"#
+        );
+        let end = r#"{"type":"response.completed","sequence_number":1,"response":{"id":"x","created_at":7,"model":"up","store":false,"output":[]}}"#;
+        let stream = [begin.as_str(), end].map(|data| format!("data: {data}\n\n"));
+        let relayed = relay_native(Dialect::Responses, &stream.concat());
+        assert_eq!(
+            frames(&relayed)[0].1["response"]["output"],
+            json!([]),
+            "{relayed}"
+        );
+        assert_eq!(relayed.matches("\"output\"").count(), 2, "{relayed}");
+    }
+}
+
+/// Numbers go on where the upstream says something else.
+#[test]
+fn a_sequence_number_of_another_type_does_not_begin_the_sequence_anew() {
+    let event = |sequence: &str| {
+        format!(
+            "data: {{\"type\":\"response.in_progress\",\"sequence_number\":{sequence},\"response\":{{\"output\":[]}}}}\n\n"
+        )
+    };
+    let end = r#"{"type":"response.completed","response":{"output":[]}}"#;
+    let stream = [
+        event("4"),
+        event("\"x\""),
+        event("null"),
+        format!("data: {end}\n\n"),
+    ];
+    let relayed = relay_native(Dialect::Responses, &stream.concat());
+    let numbers: Vec<_> = frames(&relayed)
+        .into_iter()
+        .map(|(_, data)| data["sequence_number"].clone())
+        .collect();
+    assert_eq!(numbers, [4, 5, 6, 7]);
+}
+
+/// As llama.cpp's server tells reasoning: its text comes without the event that begins its part.
+#[test]
+fn a_part_of_reasoning_begins_before_its_text() {
+    let stream = [
+        r#"{"type":"response.created","response":{"id":"x","object":"response","status":"in_progress"}}"#,
+        r#"{"type":"response.output_item.added","item":{"id":"rs_1","summary":[],"type":"reasoning","content":[],"encrypted_content":"","status":"in_progress"}}"#,
+        r#"{"type":"response.reasoning_text.delta","delta":"Th","item_id":"rs_1"}"#,
+        r#"{"type":"response.reasoning_text.delta","delta":"ink","item_id":"rs_1"}"#,
+        r#"{"type":"response.output_item.added","item":{"content":[],"id":"msg_1","role":"assistant","status":"in_progress","type":"message"}}"#,
+        r#"{"type":"response.content_part.added","item_id":"msg_1","part":{"type":"output_text","text":""}}"#,
+        r#"{"type":"response.output_text.delta","item_id":"msg_1","delta":"Hi"}"#,
+        r#"{"type":"response.completed","response":{"id":"x","model":"up","output":[]}}"#,
+    ];
+    let stream = stream.map(|data| format!("data: {data}\n\n")).concat();
+    let relayed = relay_native(Dialect::Responses, &stream);
+    let frames = frames(&relayed);
+    let kinds: Vec<_> = frames
+        .iter()
+        .map(|(_, data)| data["type"].as_str().unwrap())
+        .collect();
+    let begins = kinds
+        .iter()
+        .position(|kind| *kind == "response.content_part.added")
+        .unwrap();
+    assert_eq!(kinds[begins + 1], "response.reasoning_text.delta");
+    assert_eq!(kinds.len(), 9, "{relayed}");
+    let (name, begin) = &frames[begins];
+    assert_eq!(name.trim_end(), "event: response.content_part.added");
+    assert_eq!(
+        *begin,
+        json!({"type": "response.content_part.added", "sequence_number": 2, "item_id": "rs_1", "output_index": 0, "content_index": 0, "part": {"type": "reasoning_text", "text": ""}})
+    );
+    for (number, (_, data)) in frames.iter().enumerate() {
+        assert_eq!(data["sequence_number"], number, "{relayed}");
+    }
+    // A stream that begins its parts stays as it is, also where items overlap.
+    let complete = [
+        r#"{"type":"response.output_item.added","sequence_number":0,"output_index":0,"item":{"id":"rs_1","type":"reasoning"}}"#,
+        r#"{"type":"response.content_part.added","sequence_number":1,"item_id":"rs_1","output_index":0,"content_index":0,"part":{"type":"reasoning_text","text":""}}"#,
+        r#"{"type":"response.output_item.added","sequence_number":2,"output_index":1,"item":{"id":"msg_1","type":"message"}}"#,
+        r#"{"delta":"Think","content_index":0,"item_id":"rs_1","output_index":0,"sequence_number":3,"type":"response.reasoning_text.delta"}"#,
+        r#"{"type":"response.completed","sequence_number":4,"response":{"id":"resp_ours","created_at":7,"model":"maker/m","store":false,"output":[]}}"#,
+    ];
+    let complete = complete.map(|data| {
+        let value: Value = serde_json::from_str(data).unwrap();
+        let kind = value["type"].as_str().unwrap();
+        format!("event: {kind}\ndata: {data}\n\n")
+    });
+    let complete = complete.concat();
+    assert_eq!(relay_native(Dialect::Responses, &complete), complete);
 }
 
 /// The first item had no gap, so nothing was noted of it.

@@ -26,24 +26,34 @@ def python(workspace: Path, lock: str = "requirements.txt", driver: str = "drive
 
 
 def node(workspace: Path) -> list:
-    """The same in JavaScript. Node resolves modules relative to the source, so the sources are copied there."""
+    """The same in JavaScript."""
+    return ["node", packages(workspace, "node", "drivers") / "drivers" / "drive.mjs"]
+
+
+def browser(workspace: Path) -> Path:
+    """The folder with the driver of browsers, and the checks of the console below `checks`."""
+    return packages(workspace, "browser", "checks")
+
+
+def packages(workspace: Path, folder: str, sources: str) -> Path:
+    """Installs the locked packages of a folder. Node resolves modules relative to the source, so the sources are
+    copied beside them."""
     names = ["package.json", "package-lock.json"]
     version = subprocess.run(["node", "--version"], check=True, stdout=subprocess.PIPE).stdout
-    locks = [(HERE / "node" / name).read_bytes() for name in names]
-    home = workspace / f"node-{digest(*locks, version)}"
+    locks = [(HERE / folder / name).read_bytes() for name in names]
+    home = workspace / f"{folder}-{digest(*locks, version)}"
 
     def install():
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(parents=True)
         for name in names:
-            shutil.copy(HERE / "node" / name, home)
+            shutil.copy(HERE / folder / name, home)
         run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", cwd=home)
 
     once(home, install)
-    sources = home / "drivers"
-    shutil.rmtree(sources, ignore_errors=True)
-    shutil.copytree(HERE / "node", sources, ignore=shutil.ignore_patterns("package*.json"))
-    return ["node", sources / "drive.mjs"]
+    shutil.rmtree(home / sources, ignore_errors=True)
+    shutil.copytree(HERE / folder, home / sources, ignore=shutil.ignore_patterns("package*.json"))
+    return home
 
 
 def digest(*parts: bytes) -> str:

@@ -1,0 +1,67 @@
+// Signing in and out, and what each role can do.
+
+import { assert, clean, ROLES, signIn } from './stage.mjs';
+import { openWindow, settled } from './window.mjs';
+
+/** Where a button is, its name, the least role that sees it, and the resource that it needs. */
+const BUTTONS = [
+  ['wallets', 'Create wallet', 'operator', '/wallets'], ['keys', 'Create key', 'operator', '/keys'], ['channels', 'Add channel', 'owner', '/config'],
+  ['settings', 'Create token', 'owner', '/tokens'], ['alerts', 'Add webhook', 'owner', '/alerts'], ['playground', 'Send', 'operator', '/play'],
+];
+
+export async function access(stage, check) {
+  await check('access: a wrong token is refused with a sentence', async () => {
+    const window = await openWindow(stage.browser, { hosts: stage.hosts });
+    window.allow('401');
+    await window.page.goto(stage.origin);
+    await window.page.getByLabel('Admin token').fill('wrong');
+    await window.page.getByRole('button', { name: 'Sign in' }).click();
+    await window.page.locator('.problem-box').waitFor();
+    assert(!await window.page.locator('.shell').count(), 'the console opens with a wrong token');
+    clean(window);
+    await window.close();
+  });
+  await check('access: a sign-in link works once', async () => {
+    const window = await openWindow(stage.browser, { hosts: stage.hosts });
+    window.allow('401');
+    await window.page.goto(stage.sign_in);
+    await window.page.locator('.problem-box').waitFor();
+    assert(!await window.page.locator('.shell').count(), 'the link opens a second session');
+    await window.close();
+  });
+  await check('access: signing out ends the session', async () => {
+    const window = await openWindow(stage.browser, { hosts: stage.hosts });
+    window.allow('401');
+    await signIn(stage, window.page, stage.tokens.viewer);
+    await window.page.getByRole('button', { name: 'viewer' }).click();
+    await window.page.getByRole('button', { name: 'Sign out' }).click();
+    await window.page.getByLabel('Admin token').waitFor();
+    await window.page.reload();
+    await window.page.getByLabel('Admin token').waitFor();
+    clean(window);
+    await window.close();
+  });
+  await check('access: the cookie is out of reach of scripts', async () => {
+    const window = await stage.open();
+    await window.page.goto(stage.origin);
+    await window.page.waitForSelector('.shell');
+    const cookie = (await window.context.cookies()).find(({ name }) => name === 'tollgate_admin');
+    assert(cookie?.httpOnly && cookie.sameSite === 'Strict', JSON.stringify(cookie));
+    assert(await window.page.evaluate(() => document.cookie) === '', 'a script sees a cookie');
+    await window.close();
+  });
+  for (const role of ROLES) {
+    await check(`access: a ${role} sees what a ${role} can do`, async () => {
+      const window = await stage.open({ role });
+      for (const [page, name, least] of BUTTONS.filter(([, , , resource]) => stage.serves(resource))) {
+        await window.page.goto(`${stage.origin}/#/${page}`);
+        await settled(window.page);
+        const shown = await window.page.getByRole('button', { name, exact: true }).count() > 0;
+        const wanted = ROLES.indexOf(role) >= ROLES.indexOf(least);
+        assert(shown === wanted, `${page}: “${name}” is ${shown ? '' : 'not '}there`);
+      }
+      clean(window);
+      await window.close();
+    });
+  }
+}

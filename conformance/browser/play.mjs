@@ -1,0 +1,55 @@
+// The playground: every dialect, the raw events, the headers, the code, and a call sent again.
+
+import { assert, clean } from './stage.mjs';
+import { settled } from './window.mjs';
+
+const DIALECTS = ['Chat completions', 'Responses', 'Messages', 'Generate Content', 'Interactions'];
+
+export async function play(stage, check) {
+  if (!stage.serves('/play')) return;
+  const window = await stage.open();
+  const { page } = window;
+  for (const dialect of DIALECTS) {
+    await check(`play: ${dialect} streams an answer`, async () => {
+      await page.goto(`${stage.origin}/#/playground?model=sim/chat`);
+      await settled(page);
+      await page.getByLabel('Endpoint').selectOption({ label: dialect });
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.getByText('ended after').waitFor();
+      const answer = await page.locator('.answer').first().textContent();
+      assert(answer.trim().length > 0, 'the answer is empty');
+      await page.getByText('credits', { exact: false }).first().waitFor();
+      await page.getByRole('tab', { name: 'Events' }).click();
+      assert(await page.locator('.events > div').count() > 1, 'there is one event at most');
+      await page.getByRole('tab', { name: 'Headers' }).click();
+      await page.getByText('x-request-id').waitFor();
+      await page.getByRole('tab', { name: 'Code' }).click();
+      await page.getByText('curl').first().waitFor();
+      clean(window);
+    });
+  }
+  await check('play: a picture is shown', async () => {
+    await page.goto(`${stage.origin}/#/playground`);
+    await settled(page);
+    await page.getByLabel('Endpoint').selectOption({ label: 'Images' });
+    await page.getByRole('button', { name: 'Send' }).click();
+    const picture = page.locator('.answer img');
+    await picture.waitFor();
+    await page.waitForFunction(() => document.querySelector('.answer img').naturalWidth > 0);
+    clean(window);
+  });
+  await check('play: speech is played', async () => {
+    await page.getByLabel('Endpoint').selectOption({ label: 'Speech' });
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.locator('.answer audio').waitFor();
+    clean(window);
+  });
+  await check('play: an earlier call is sent again', async () => {
+    await page.goto(`${stage.origin}/#/requests?status=2xx&endpoint=/v1/messages`);
+    await page.getByRole('table', { name: 'Calls' }).locator('tbody tr').first().click();
+    await page.getByRole('link', { name: 'Open in playground' }).click();
+    await page.waitForFunction(() => document.querySelector('select')?.value === 'messages');
+    clean(window);
+  });
+  await window.close();
+}

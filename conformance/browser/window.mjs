@@ -1,0 +1,68 @@
+// A window of the browser that notes everything a page must not do: errors, violations of its policy, other hosts.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+export const WIDTHS = { wide: { width: 1280, height: 860 }, narrow: { width: 390, height: 844 } };
+/** How long a page may take to show what a check waits for. Slow machines need most of it. */
+const WAIT_MS = 15_000;
+
+export async function openBrowser(executablePath) {
+  const args = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run', '--disable-gpu'];
+  if (process.getuid?.() === 0) args.push('--no-sandbox');
+  return chromium.launch({ executablePath, args });
+}
+
+/** A window with its own cookies. `state` is the storage of an earlier one. */
+export async function openWindow(browser, { width = 'wide', theme = 'light', state, hosts }) {
+  const context = await browser.newContext({ viewport: WIDTHS[width], colorScheme: theme, storageState: state, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'] });
+  context.setDefaultTimeout(WAIT_MS);
+  const page = await context.newPage();
+  const wrong = [];
+  // An answer that a check asks for is not an error of the page.
+  let allowed = [];
+  page.on('console', (message) => {
+    if (!['error', 'warning'].includes(message.type())) return;
+    const text = `${message.type()}: ${message.text()}`;
+    if (!allowed.some((part) => text.includes(part))) wrong.push(text);
+  });
+  page.on('pageerror', (error) => wrong.push(`uncaught: ${error.message}`));
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol) && !hosts.includes(url.host)) wrong.push(`a request to ${url.host}`);
+  });
+  await page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+  });
+  return {
+    page, context,
+    allow: (...parts) => { allowed = parts; },
+    /** What was wrong since the last time. */
+    wrong: () => wrong.splice(0),
+    close: () => context.close(),
+  };
+}
+
+/** Waits until nothing is being fetched for the page. */
+export async function settled(page) {
+  await page.waitForFunction(() => document.querySelector('main') && !document.querySelector('.skeleton, main [aria-busy="true"]') && document.querySelector('.page, .sign-in')?.childElementCount > 0);
+}
+
+/** What axe finds that is serious or critical. */
+export async function accessibility(page) {
+  // By the protocol of the debugger, which the policy of the page does not bind.
+  if (!await page.evaluate(() => 'axe' in window)) await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.target.join(' ')).join(', ')}`);
+}
+
+/** The elements that are wider than the window. */
+export async function overflow(page) {
+  return page.evaluate(() => {
+    const width = document.documentElement.clientWidth;
+    return document.documentElement.scrollWidth <= width ? [] : [`the page is ${document.documentElement.scrollWidth} pixels wide in a window of ${width}`];
+  });
+}

@@ -11,7 +11,9 @@ use super::events::Events;
 use super::failure::terminal_failure;
 use super::gap::{Gap, Items, Marks};
 use super::identity::{Identity, NameSet, Written};
+use super::known_start::KnownStart;
 use super::places::{End, Output, Places};
+use super::seen::Seen;
 use super::sighting::{Form, Sighting};
 use super::table::{places_of, write_events_of};
 use super::unstreamed::Body;
@@ -25,88 +27,12 @@ use crate::json::{Cursor, SyntaxError, utf8};
 use crate::rejection;
 use crate::responses;
 use crate::sse::{Data, Frame, Splitter};
-use crate::tool::ToolCalls;
-use crate::usage::Usage;
 
 /// Room made for the events of one read, so that they go out in one piece.
 const JOINED_BYTES_MAX: usize = 16 << 10;
 
 /// Takes the place of an upstream's comments, whose words are its own.
 pub(crate) const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
-
-/// What a stream has shown so far.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// The last usage report.
-    pub usage: Option<Usage>,
-    /// The last report from before the end, which may not be charged as it is.
-    pub interim_usage: Option<Usage>,
-    /// Whether a report came that cannot be billed by, which is worth an alarm.
-    pub usage_malformed: bool,
-    /// Whether any output went by.
-    pub content: bool,
-    /// Output tokens counted over all deltas, reasoning included.
-    pub output_tokens_counted: u64,
-    /// Calls of built-in tools that went by; a usage report may count them better.
-    pub tools: ToolCalls,
-    /// Whether the end mark went by.
-    pub ended: bool,
-    /// Pictures that went by, if there are any or they are what was asked for.
-    pub pictures: Option<Box<Pictures>>,
-    /// Seconds of audio that were heard, rounded up, where that is what was asked for.
-    pub seconds: Option<u64>,
-    /// Words of the upstream about itself that were not shown; for the operator.
-    pub withheld: Option<Box<str>>,
-}
-
-impl Seen {
-    /// The usage report that the call is billed by, if there is one that leaves nothing out.
-    pub fn report(&self) -> Option<Usage> {
-        self.usage
-            .filter(|usage| usage.is_report(self.has_output()) && !self.is_partial(*usage))
-    }
-
-    /// The usage report that the call is billed by. The part that half a report leaves out is the
-    /// one that we counted: `input_tokens` at admission, or the output that went by.
-    pub fn completed_report(&self, input_tokens: u64) -> Option<Usage> {
-        let partial = self.usage.filter(|usage| self.is_partial(*usage));
-        self.report().or_else(|| {
-            partial?;
-            Some(self.counted(input_tokens))
-        })
-    }
-
-    /// Whether a report says 0 for the input or the output of an answer with text. Every request
-    /// has input, so the upstream does not know that part.
-    fn is_partial(&self, usage: Usage) -> bool {
-        let is_partial = usage.total() > 0 && !usage.has_both_parts();
-        // An absurd number is not half a report: it is refused as a whole.
-        is_partial && usage.is_believable() && self.output_tokens_counted > 0
-    }
-
-    /// Whether output went by that cannot have been free.
-    fn has_output(&self) -> bool {
-        let pictures = self.pictures.as_deref();
-        self.output_tokens_counted > 0
-            || !self.tools.is_empty()
-            || pictures.is_some_and(|pictures| pictures.delivered > 0)
-    }
-
-    /// What an answer without a whole usage report is charged for: the input as reported, at the
-    /// end or before, otherwise as counted at admission; the output as far as it went by.
-    pub fn counted(&self, input_tokens: u64) -> Usage {
-        let partial = self.usage.filter(|usage| self.is_partial(*usage));
-        let interim = self.interim_usage.filter(|usage| usage.is_report(true));
-        let mut counted = partial.or(interim).unwrap_or_default();
-        if counted.input_total() == 0 {
-            counted.input = input_tokens;
-        }
-        if counted.output_total() == 0 || partial.is_none() {
-            counted.output = counted.output.max(self.output_tokens_counted);
-        }
-        counted
-    }
-}
 
 /// Rewrites a stream as it comes.
 #[derive(Debug)]
@@ -559,57 +485,4 @@ fn plain_name(frame: &Frame) -> Option<&str> {
     let name = std::str::from_utf8(frame.event()?).ok()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
     (!name.is_empty() && name.chars().all(is_plain)).then_some(name)
-}
-
-/// The beginning that the events of a stream share, as it comes and as it goes.
-#[derive(Debug, Default)]
-struct KnownStart {
-    came: Vec<u8>,
-    changed: Vec<u8>,
-    /// The parts of an identity in it.
-    found: NameSet,
-}
-
-/// Longer beginnings are not worth remembering.
-const KNOWN_START_BYTES_MAX: usize = 1024;
-
-impl KnownStart {
-    /// The length of the known beginning, if the event has it.
-    fn length_in(&self, event: &[u8]) -> usize {
-        if event.starts_with(&self.came) {
-            self.came.len()
-        } else {
-            0
-        }
-    }
-
-    /// Remembers the beginning of an event up to `end` of its data, which stands at `data_at`.
-    fn learn(
-        &mut self,
-        event: &[u8],
-        data_at: usize,
-        end: usize,
-        sighting: &Sighting<'_>,
-        written: &Written,
-    ) {
-        self.came.clear();
-        self.changed.clear();
-        let end = data_at + end;
-        if end > KNOWN_START_BYTES_MAX {
-            return;
-        }
-        self.came
-            .extend_from_slice(event.get(..end).unwrap_or_default());
-        let mut done = 0;
-        let shared = sighting
-            .spans()
-            .filter(|(_, span)| data_at + span.end <= end);
-        self.found = sighting.found_in_start;
-        for (name, span) in shared {
-            let before = event.get(done..data_at + span.start);
-            self.changed.extend_from_slice(before.unwrap_or_default());
-            self.changed.extend_from_slice(&written.get(name));
-            done = data_at + span.end;
-        }
-    }
 }

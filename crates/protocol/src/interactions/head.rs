@@ -7,7 +7,7 @@ use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::native::Head;
-use crate::native::passing::{ReadByModel, read_members};
+use crate::native::request_strings::{ReadByModel, read_members};
 use crate::tool::Tools;
 
 const READ_BY_MODEL: ReadByModel = ReadByModel {

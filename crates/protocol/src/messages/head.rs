@@ -7,7 +7,7 @@ use crate::failure::{Detail, Failure};
 use crate::guard;
 use crate::json::{Integer, Members, Raw, Shape, Spelling};
 use crate::native::Head;
-use crate::native::passing::{ReadByModel, read_members};
+use crate::native::request_strings::{ReadByModel, read_members};
 use crate::tool::{Tool, Tools};
 
 const READ_BY_MODEL: ReadByModel = ReadByModel {

@@ -5,9 +5,9 @@ use bytes::Bytes;
 use super::broken::Broken;
 use super::changes;
 use super::identity::{Identity, Written};
+use super::inspection::{Form, Inspection};
 use super::places::{Output, Places};
 use super::seen::Seen;
-use super::sighting::{Form, Sighting};
 use super::table::places_of;
 use crate::byte_queue::ByteQueue;
 use crate::count::Counter;
@@ -71,11 +71,11 @@ pub fn rewrite_answer(
 ) -> Result<Answer, Broken> {
     let places = places_of(dialect);
     let text = utf8(&body)?;
-    let (sighting, output) = look_at_answer(places, text, identity)?;
+    let (inspection, output) = look_at_answer(places, text, identity)?;
     let written = Written::new(identity, places.shown);
-    let mut edits = changes::edits(places, text, &sighting, &output, &written)?;
+    let mut edits = changes::edits(places, text, &inspection, &output, &written)?;
     changes::close_emptied_objects(text, &mut edits);
-    let (usage, usage_malformed) = (sighting.usage, sighting.usage_malformed);
+    let (usage, usage_malformed) = (inspection.usage, inspection.usage_malformed);
     // Counting takes longer than reading, and as a rule the upstream has told.
     let told = usage.filter(|usage| usage.is_small() && usage.has_both_parts());
     let output_tokens_counted = match told {
@@ -101,20 +101,20 @@ pub(super) fn look_at_answer<'a>(
     places: &Places,
     text: &'a str,
     identity: &Identity,
-) -> Result<(Sighting<'a>, Output), Broken> {
-    let (sighting, output) = look(places, text, Counter::idle())?;
-    if output.failed || sighting.error.is_some() {
-        let error = sighting.error.map_or(text, |error| error.text());
+) -> Result<(Inspection<'a>, Output), Broken> {
+    let (inspection, output) = look(places, text, Counter::idle())?;
+    if output.failed || inspection.error.is_some() {
+        let error = inspection.error.map_or(text, |error| error.text());
         let failure = rejection::read_event(error.as_bytes(), &identity.model);
         return Err(Broken::Failure(failure));
     }
-    if !sighting.any {
+    if !inspection.any {
         return Err(Broken::malformed("the answer is an empty object"));
     }
     if places.needs_items && !output.has_items {
         return Err(Broken::malformed("the answer has no output"));
     }
-    Ok((sighting, output))
+    Ok((inspection, output))
 }
 
 /// Looks through a whole answer.
@@ -122,13 +122,13 @@ fn look<'a>(
     places: &Places,
     text: &'a str,
     counter: Counter,
-) -> Result<(Sighting<'a>, Output), SyntaxError> {
+) -> Result<(Inspection<'a>, Output), SyntaxError> {
     let mut output = Output {
         counter,
         ..Output::default()
     };
     let mut cursor = Cursor::new(text);
-    let sighting = Sighting::of_object(places, Form::Answer, &mut cursor, &mut output)?;
+    let inspection = Inspection::of_object(places, Form::Answer, &mut cursor, &mut output)?;
     cursor.end()?;
-    Ok((sighting, output))
+    Ok((inspection, output))
 }

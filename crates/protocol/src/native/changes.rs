@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use super::gap::Marks;
 use super::identity::{Name, NameSet, Written};
+use super::inspection::Inspection;
 use super::places::{Output, Places};
 use super::report;
 use super::server;
-use super::sighting::Sighting;
 use crate::json::patch::{Edit, cut_members};
 use crate::json::{Cursor, SyntaxError};
 
@@ -28,23 +28,23 @@ pub(super) fn replacement<'a>(
     }
 }
 
-/// Everything that changes in a text that `sighting` and `output` have looked through.
+/// Everything that changes in a text that `inspection` and `output` have looked through.
 pub(super) fn edits(
     places: &Places,
     text: &str,
-    sighting: &Sighting<'_>,
+    inspection: &Inspection<'_>,
     output: &Output,
     written: &Written,
 ) -> Result<Vec<Edit>, SyntaxError> {
     let mut edits = output.word_edits().to_vec();
-    for (name, span) in sighting.spans() {
+    for (name, span) in inspection.spans() {
         let value = replacement(name, span.clone(), text, written, output.hides_usage)?;
         edits.push(Edit::replace(span, value.into_owned()));
     }
-    if let Some(start) = sighting.answer_start
-        && sighting.lacks_identity(output, places.required_identity(), NameSet::default())
+    if let Some(start) = inspection.answer_start
+        && inspection.lacks_identity(output, places.required_identity(), NameSet::default())
     {
-        let missing = written.missing(places.identity_members(), sighting.found);
+        let missing = written.missing(places.identity_members(), inspection.found);
         edits.push(Edit::insert(start, missing));
     }
     // An event whose members get an envelope is cut where it is wrapped: each member is cut once.

@@ -1,7 +1,7 @@
 //! The beginning that the events of a stream share.
 
 use super::identity::{NameSet, Written};
-use super::sighting::Sighting;
+use super::inspection::Inspection;
 
 /// The beginning that the events of a stream share, as it comes and as it goes.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl KnownStart {
         event: &[u8],
         data_at: usize,
         end: usize,
-        sighting: &Sighting<'_>,
+        inspection: &Inspection<'_>,
         written: &Written,
     ) {
         self.came.clear();
@@ -43,10 +43,10 @@ impl KnownStart {
         self.came
             .extend_from_slice(event.get(..end).unwrap_or_default());
         let mut done = 0;
-        let shared = sighting
+        let shared = inspection
             .spans()
             .filter(|(_, span)| data_at + span.end <= end);
-        self.found = sighting.found_in_start;
+        self.found = inspection.found_in_start;
         for (name, span) in shared {
             let before = event.get(done..data_at + span.start);
             self.changed.extend_from_slice(before.unwrap_or_default());

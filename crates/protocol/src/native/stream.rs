@@ -11,10 +11,10 @@ use super::events::Events;
 use super::failure::terminal_failure;
 use super::gap::{Gap, Items, Marks};
 use super::identity::{Identity, NameSet, Written};
+use super::inspection::{Form, Inspection};
 use super::known_start::KnownStart;
 use super::places::{End, Output, Places};
 use super::seen::Seen;
-use super::sighting::{Form, Sighting};
 use super::table::{places_of, write_events_of};
 use super::unstreamed::Body;
 use crate::byte_queue::ByteQueue;
@@ -232,8 +232,8 @@ impl Rewriter {
                     return Ok(());
                 }
                 self.named(frame, data)?;
-                let sighting = self.look(places, Some(frame), data)?;
-                self.put(frame, span.start, data, &sighting, out)
+                let inspection = self.look(places, Some(frame), data)?;
+                self.put(frame, span.start, data, &inspection, out)
             }
             Data::Lines(masked) if self.is_done(&masked) => {
                 self.finish(places, out);
@@ -241,8 +241,8 @@ impl Rewriter {
             }
             Data::Lines(masked) => {
                 self.named(frame, &masked)?;
-                let sighting = self.look(places, Some(frame), &masked)?;
-                self.put(frame, 0, &masked, &sighting, out)
+                let inspection = self.look(places, Some(frame), &masked)?;
+                self.put(frame, 0, &masked, &inspection, out)
             }
         }
     }
@@ -260,29 +260,29 @@ impl Rewriter {
         let known = self.start.length_in(bytes);
         if known == 0 {
             let data = bytes.get(span.clone()).unwrap_or_default();
-            let sighting = self.look(places, None, data)?;
-            if let Some(end) = sighting.plain_start()
-                && !self.is_changed(frame, &sighting, NameSet::default())
+            let inspection = self.look(places, None, data)?;
+            if let Some(end) = inspection.plain_start()
+                && !self.is_changed(frame, &inspection, NameSet::default())
             {
                 self.start
-                    .learn(bytes, span.start, end, &sighting, &self.written);
+                    .learn(bytes, span.start, end, &inspection, &self.written);
             }
-            return self.put(frame, span.start, data, &sighting, out);
+            return self.put(frame, span.start, data, &inspection, out);
         }
         let text = utf8(bytes.get(known..span.end).unwrap_or_default())?;
         let mut cursor = Cursor::behind_member(text, 0);
-        let sighting = Sighting::of_rest(places, &mut cursor, &mut self.output)?;
+        let inspection = Inspection::of_rest(places, &mut cursor, &mut self.output)?;
         cursor.end()?;
-        self.judge(&sighting, text)?;
-        if self.is_withheld(&sighting) {
+        self.judge(&inspection, text)?;
+        if self.is_withheld(&inspection) {
             return Ok(());
         }
-        if self.is_changed(frame, &sighting, self.start.found) {
+        if self.is_changed(frame, &inspection, self.start.found) {
             let data = bytes.get(span.clone()).unwrap_or_default();
             return self.put_changed(frame, span.start, data, out);
         }
         out.copy(&self.start.changed);
-        self.put_rest(frame, known, (known, text), &sighting, out)
+        self.put_rest(frame, known, (known, text), &inspection, out)
     }
 
     /// Looks through the data of an event. `frame` is given if it has a line beside the data, which may
@@ -292,20 +292,21 @@ impl Rewriter {
         places: &Places,
         frame: Option<&Frame>,
         data: &'a [u8],
-    ) -> Result<Sighting<'a>, Broken> {
+    ) -> Result<Inspection<'a>, Broken> {
         let text = utf8(data)?;
         let mut cursor = Cursor::new(text);
-        let mut sighting = Sighting::of_object(places, Form::Event, &mut cursor, &mut self.output)?;
+        let mut inspection =
+            Inspection::of_object(places, Form::Event, &mut cursor, &mut self.output)?;
         cursor.end()?;
         if let Some(member) = places.event_name
             && !self.output.present.has(Marks::TYPE)
             && let Some(name) = frame.and_then(plain_name)
         {
             self.read_name(places, member, name)?;
-            sighting.any = true;
+            inspection.any = true;
         }
-        self.judge(&sighting, text)?;
-        Ok(sighting)
+        self.judge(&inspection, text)?;
+        Ok(inspection)
     }
 
     /// Reads the type of an event whose data does not say it.
@@ -323,18 +324,18 @@ impl Rewriter {
     }
 
     /// Notes what an event says, or that it is none.
-    fn judge(&mut self, sighting: &Sighting<'_>, text: &str) -> Result<(), Broken> {
-        if self.output.failed || sighting.error.is_some() {
+    fn judge(&mut self, inspection: &Inspection<'_>, text: &str) -> Result<(), Broken> {
+        if self.output.failed || inspection.error.is_some() {
             // What was consumed is told with the failure by some, and is owed once there was
             // output.
             if self.output.content {
-                self.seen.usage = sighting.usage.or(self.seen.usage);
+                self.seen.usage = inspection.usage.or(self.seen.usage);
             }
-            let error = sighting.error.map_or(text, |error| error.text());
+            let error = inspection.error.map_or(text, |error| error.text());
             let failure = rejection::read_event(error.as_bytes(), &self.identity.model);
             return Err(Broken::Failure(failure));
         }
-        if !sighting.any {
+        if !inspection.any {
             return Err(Broken::malformed("an event is an empty object"));
         }
         let known = if self.output.interim {
@@ -342,8 +343,8 @@ impl Rewriter {
         } else {
             &mut self.seen.usage
         };
-        *known = sighting.usage.or(*known);
-        self.seen.usage_malformed |= sighting.usage_malformed;
+        *known = inspection.usage.or(*known);
+        self.seen.usage_malformed |= inspection.usage_malformed;
         Ok(())
     }
 
@@ -359,16 +360,16 @@ impl Rewriter {
     /// The usage chunk is always asked for upstream, because billing needs it, and is withheld
     /// from a caller that did not ask (`docs/api/chat-completions.md`).
     /// One that says something else as well goes on without its usage.
-    fn is_withheld(&self, sighting: &Sighting<'_>) -> bool {
-        self.output.hides_usage && sighting.has_usage() && !self.output.said
+    fn is_withheld(&self, inspection: &Inspection<'_>) -> bool {
+        self.output.hides_usage && inspection.has_usage() && !self.output.said
     }
 
     /// Whether more is to be changed than members that the event has. `known` is what is known to
     /// stand in the part of the event that was not looked through.
-    fn is_changed(&self, frame: &Frame, sighting: &Sighting<'_>, known: NameSet) -> bool {
+    fn is_changed(&self, frame: &Frame, inspection: &Inspection<'_>, known: NameSet) -> bool {
         self.output.names_server
             || !self.output.word_edits().is_empty()
-            || sighting.lacks_identity(&self.output, self.required_identity, known)
+            || inspection.lacks_identity(&self.output, self.required_identity, known)
             || self.has_gaps
             || !self.output.present.has(self.output.required)
             || self.places.event_name.is_some() && !frame.has_name()
@@ -379,16 +380,16 @@ impl Rewriter {
         frame: &Frame,
         data_at: usize,
         data: &[u8],
-        sighting: &Sighting<'_>,
+        inspection: &Inspection<'_>,
         out: &mut ByteQueue,
     ) -> Result<(), Broken> {
-        if self.is_withheld(sighting) {
+        if self.is_withheld(inspection) {
             return Ok(());
         }
-        if self.is_changed(frame, sighting, NameSet::default()) {
+        if self.is_changed(frame, inspection, NameSet::default()) {
             return self.put_changed(frame, data_at, data, out);
         }
-        self.put_rest(frame, 0, (data_at, utf8(data)?), sighting, out)
+        self.put_rest(frame, 0, (data_at, utf8(data)?), inspection, out)
     }
 
     /// Puts out the frame from `from` on. Spans are those of the data, which begins at `data_at`.
@@ -397,12 +398,12 @@ impl Rewriter {
         frame: &Frame,
         from: usize,
         (data_at, data): (usize, &str),
-        sighting: &Sighting<'_>,
+        inspection: &Inspection<'_>,
         out: &mut ByteQueue,
     ) -> Result<(), Broken> {
         let mut done = from;
         let hides_usage = self.output.hides_usage;
-        for (name, span) in sighting.spans() {
+        for (name, span) in inspection.spans() {
             out.share(&frame.bytes, done..data_at + span.start);
             done = data_at + span.end;
             let value = changes::replacement(name, span, data, &self.written, hides_usage)?;
@@ -429,15 +430,15 @@ impl Rewriter {
             ..Output::default()
         };
         let cursor = &mut Cursor::new(text);
-        let sighting = Sighting::of_object(self.places, Form::Event, cursor, &mut again)?;
+        let inspection = Inspection::of_object(self.places, Form::Event, cursor, &mut again)?;
         (again.required, again.present) = (self.output.required, self.output.present);
-        let mut edits = changes::edits(self.places, text, &sighting, &again, &self.written)?;
+        let mut edits = changes::edits(self.places, text, &inspection, &again, &self.written)?;
         self.has_gaps |= !self.output.present.has(self.output.required);
         if let Some(fill) = self.places.fill.filter(|_| self.has_gaps) {
             let mut gap = Gap {
                 places: self.places,
                 text,
-                answer_start: sighting.answer_start,
+                answer_start: inspection.answer_start,
                 written: &self.written,
                 output: &mut self.output,
                 items: &mut self.items,

@@ -4,7 +4,7 @@
 use super::event::{Event, at};
 use crate::count::{self, Counter};
 use crate::json::Raw;
-use crate::native::written::count_written;
+use crate::native::count_output::count_written;
 use crate::usage::{Usage, count};
 
 /// Members whose text the model reads.

@@ -1,7 +1,7 @@
-//! What the convert path asks of the table, too.
+//! Checks of an event that the convert path makes with the table, too.
 
+use super::inspection::{Form, Inspection};
 use super::places::Output;
-use super::sighting::{Form, Sighting};
 use super::table::places_of;
 use crate::dialect::Dialect;
 use crate::json::{Cursor, utf8};
@@ -31,8 +31,9 @@ pub(crate) fn reports_unbillable_usage(dialect: Dialect, data: &[u8]) -> bool {
         return false;
     };
     let mut output = Output::default();
-    let sighting = Sighting::of_object(places, Form::Event, &mut Cursor::new(text), &mut output);
-    sighting.is_ok_and(|sighting| sighting.usage_malformed)
+    let inspection =
+        Inspection::of_object(places, Form::Event, &mut Cursor::new(text), &mut output);
+    inspection.is_ok_and(|inspection| inspection.usage_malformed)
 }
 
 /// Counts the calls of built-in tools in what an upstream of another dialect says.
@@ -48,7 +49,7 @@ impl ToolWatch {
         }
         if let Ok(text) = utf8(data) {
             // What cannot be read is the reader's to judge.
-            let _ = Sighting::of_object(places, Form::Event, &mut Cursor::new(text), &mut self.0);
+            let _ = Inspection::of_object(places, Form::Event, &mut Cursor::new(text), &mut self.0);
         }
     }
 

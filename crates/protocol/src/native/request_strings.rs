@@ -47,10 +47,10 @@ pub(crate) fn read_members<'a>(
     body: &'a [u8],
     spelling: Spelling,
     read_by_model: &ReadByModel,
-) -> Result<(Members<'a>, Passing<'a>), Failure> {
-    let mut passing = Passing {
+) -> Result<(Members<'a>, RequestStrings<'a>), Failure> {
+    let mut passing = RequestStrings {
         body_bytes: body.len(),
-        ..Passing::default()
+        ..RequestStrings::default()
     };
     let members = Members::read_shown_to(body, spelling, &mut passing, |passing, name| {
         passing.begin(read_by_model.reading(name, spelling));
@@ -69,7 +69,7 @@ pub(crate) fn read_members<'a>(
     clippy::struct_excessive_bools,
     reason = "four things that are so or not, each by itself"
 )]
-pub(crate) struct Passing<'a> {
+pub(crate) struct RequestStrings<'a> {
     counter: JsonCounter<'a>,
     body_bytes: usize,
     /// Whether the model reads the member that is shown.
@@ -88,7 +88,7 @@ pub(crate) struct Passing<'a> {
     may_be_stored: bool,
 }
 
-impl Passing<'_> {
+impl RequestStrings<'_> {
     fn begin(&mut self, reading: Reading) {
         self.is_read = reading != Reading::Unread;
         self.name = Cow::Borrowed("");
@@ -147,7 +147,7 @@ impl Passing<'_> {
     }
 }
 
-impl<'a> Strings<'a> for Passing<'a> {
+impl<'a> Strings<'a> for RequestStrings<'a> {
     fn name(&mut self, name: Text<'a>) {
         self.name = name.decode_lossy();
         self.may_be_stored = self.may_be_stored || stored::may_name(&self.name);

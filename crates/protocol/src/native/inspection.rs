@@ -20,7 +20,7 @@ const SPANS_MAX: usize = 8;
     clippy::struct_excessive_bools,
     reason = "each is found, or not, by itself"
 )]
-pub(super) struct Sighting<'a> {
+pub(super) struct Inspection<'a> {
     spans: [Option<(Name, usize, usize)>; SPANS_MAX],
     count: usize,
     /// A usage report that can be billed by.
@@ -54,7 +54,7 @@ pub(super) enum Form {
     Event,
 }
 
-impl<'a> Sighting<'a> {
+impl<'a> Inspection<'a> {
     /// Looks through a whole object.
     pub(super) fn of_object(
         places: &Places,
@@ -62,13 +62,13 @@ impl<'a> Sighting<'a> {
         cursor: &mut Cursor<'a>,
         output: &mut Output,
     ) -> Result<Self, SyntaxError> {
-        let mut sighting = Self {
+        let mut inspection = Self {
             in_answer: form == Form::Answer || places.envelope.is_none(),
             ..Self::default()
         };
         output.next_event();
-        cursor.object(|cursor, name| sighting.member(places, name, cursor, output))?;
-        Ok(sighting)
+        cursor.object(|cursor, name| inspection.member(places, name, cursor, output))?;
+        Ok(inspection)
     }
 
     /// Looks through the rest of an object whose beginning is known.
@@ -77,14 +77,14 @@ impl<'a> Sighting<'a> {
         cursor: &mut Cursor<'a>,
         output: &mut Output,
     ) -> Result<Self, SyntaxError> {
-        let mut sighting = Self {
+        let mut inspection = Self {
             any: true,
             in_answer: true,
             ..Self::default()
         };
         output.next_event();
-        cursor.rest_of_object(|cursor, name| sighting.member(places, name, cursor, output))?;
-        Ok(sighting)
+        cursor.rest_of_object(|cursor, name| inspection.member(places, name, cursor, output))?;
+        Ok(inspection)
     }
 
     /// The identity members, in the order of the text.
@@ -221,20 +221,20 @@ mod tests {
         ..chat::PLACES
     };
 
-    fn look(text: &str) -> Sighting<'_> {
+    fn look(text: &str) -> Inspection<'_> {
         let mut output = Output::default();
-        Sighting::of_object(&WRAPPED, Form::Event, &mut Cursor::new(text), &mut output).unwrap()
+        Inspection::of_object(&WRAPPED, Form::Event, &mut Cursor::new(text), &mut output).unwrap()
     }
 
     #[test]
     fn identity_is_found_inside_an_envelope() {
         let text = r#"{"type":"start","message":{"id":"x","model":"y","usage":{"prompt_tokens":1,"completion_tokens":2}}}"#;
-        let sighting = look(text);
-        let found: Vec<_> = sighting.spans().map(|(_, span)| &text[span]).collect();
+        let inspection = look(text);
+        let found: Vec<_> = inspection.spans().map(|(_, span)| &text[span]).collect();
         assert_eq!(found, ["\"x\"", "\"y\""]);
-        assert_eq!(sighting.usage.unwrap().output, 2);
+        assert_eq!(inspection.usage.unwrap().output, 2);
         // The next event may not be read from the middle of the envelope.
-        assert_eq!(sighting.plain_start(), None);
+        assert_eq!(inspection.plain_start(), None);
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         let text = format!("{{{}}}", [r#""id":"x""#; SPANS_MAX + 1].join(","));
         let mut output = Output::default();
         let result =
-            Sighting::of_object(&WRAPPED, Form::Event, &mut Cursor::new(&text), &mut output);
+            Inspection::of_object(&WRAPPED, Form::Event, &mut Cursor::new(&text), &mut output);
         assert!(result.is_err());
     }
 }

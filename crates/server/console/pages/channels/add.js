@@ -29,7 +29,7 @@ export function AddDialog({ close, done }) {
     try {
       await work();
     } catch (failure) {
-      setError(failure);
+      setError(failure.status === 404 ? { message: 'This gateway cannot ask an upstream for its models. Add the channel and its models under Settings, Configuration.' } : failure);
     } finally {
       setBusy(false);
     }

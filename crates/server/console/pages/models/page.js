@@ -9,7 +9,7 @@ import { Icon } from '../../ui/icon.js';
 import { Badge, Card, Code, Empty, Facts, Json, Problem, Skeleton } from '../../ui/parts.js';
 import { Table } from '../../ui/table.js';
 
-const ABILITIES = { image_input: ['image', 'reads images'], audio_input: ['audio', 'hears audio'], tools: ['tools', 'calls tools'], reasoning: ['thinking', 'reasons'], video_input: ['video', 'sees video'] };
+const ABILITIES = { image_input: ['image', 'reads images'], audio_input: ['audio', 'hears audio'], tools: ['tools', 'calls tools'], reasoning: ['thinking', 'reasons'], video_input: ['video', 'sees video'], image_output: ['image', 'makes images'] };
 
 export function Callable({ model }) {
   return model.callable ? html`<${Badge} tone="good">callable<//>` : html`<${Badge} tone="bad">not callable<//>`;

@@ -2,7 +2,7 @@
 
 use engine::Engine;
 use ledger::{Micro, UnixMs};
-use store::{Actor, KeyChange, KeyLimits, KeyRow, NewWallet, Store, WalletRow};
+use store::{Actor, KeyChange, KeyRow, NewWallet, Store, WalletRow};
 
 use super::past_day;
 use crate::cli::terminal::CommandError;
@@ -88,7 +88,7 @@ pub(super) async fn settle_in(engine: &Engine, now: UnixMs) -> Result<Vec<String
             store.find_wallet(customer.name).await?,
             customer.keys.first(),
         ) {
-            secrets.push(fresh_secret(store, &wallet, first).await?);
+            secrets.extend(fresh_secret(store, &wallet, first).await?);
         }
     }
     Ok(secrets)
@@ -134,26 +134,18 @@ async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Replaces the key of this name, so that only the running demo knows its secret.
+/// Rotates the key of this name, so that only the running demo knows its secret. Nothing if somebody has removed or
+/// disabled it.
 async fn fresh_secret(
     store: &Store,
     wallet: &WalletRow,
     wanted: &Key,
-) -> Result<String, CommandError> {
-    let limits = KeyLimits {
-        limit: wanted.limit,
-        rpm: wanted.rpm,
-        ..KeyLimits::default()
+) -> Result<Option<String>, CommandError> {
+    let keys = store.keys(Some(wallet.id)).await?;
+    let is_wanted = |row: &&KeyRow| row.key.enabled && row.name.as_deref() == Some(wanted.name);
+    let Some(row) = keys.iter().find(is_wanted) else {
+        return Ok(None);
     };
-    for old in store.keys(Some(wallet.id)).await? {
-        if old.key.enabled && old.name.as_deref() == Some(wanted.name) {
-            store.set_key_enabled(old.id, false, &actor()).await?;
-        }
-    }
-    let draft = KeyDraft {
-        limits,
-        ..KeyDraft::named(wallet.id, wanted.name)
-    };
-    let (_, secret) = keys::create(store, draft, &actor()).await?;
-    Ok(secret)
+    let (_, secret) = keys::rotate(store, row.id, None, &actor()).await?;
+    Ok(Some(secret))
 }

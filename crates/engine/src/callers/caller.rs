@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ledger::{Key, Micro, Wallet, WalletStatus};
 use protocol::Failure;
-use store::KeyHead;
+use store::{KeyHead, KeyId};
 
 use super::keyring::{KeyLookupError, LastKey};
 use super::limits::Caller;
@@ -25,6 +25,22 @@ impl Engine {
             KeyLookupError::Unavailable => try_again_soon("Keys cannot be looked up now."),
         })?;
         self.keyring.callers().enter(key, share)
+    }
+
+    /// The caller of a key whose holder was recognised by other means: an operator who acts in its name.
+    pub async fn recognise_key(&self, key: KeyId) -> Result<Caller, Failure> {
+        let found = self.store.find_key(&key).await.map_err(|error| {
+            tracing::warn!(%error, "a key could not be looked up");
+            try_again_soon("Keys cannot be looked up now.")
+        })?;
+        let row = found.ok_or_else(Failure::invalid_api_key)?;
+        if !row.key.enabled || row.key.is_expired(clock::now()) {
+            return Err(Failure::invalid_api_key());
+        }
+        let head = row.head();
+        let callers = self.keyring.callers();
+        let share = callers.share_of(&head);
+        callers.enter(head, share)
     }
 
     /// The caller's wallet and key at one instant, after all charges so far.

@@ -19,7 +19,7 @@ use super::api::answer::complete;
 use super::api::error::{ApiError, ErrorBody};
 use super::api::state::AdminState;
 use super::resources::{
-    attention, audit, calls, events, health, keys, search, session, tasks, tokens, usage,
+    attention, audit, calls, events, health, keys, play, search, session, tasks, tokens, usage,
 };
 
 /// The head of the API's description.
@@ -43,6 +43,7 @@ fn resources() -> OpenApiRouter<AdminState> {
         .merge(calls::router())
         .merge(events::router())
         .merge(keys::router())
+        .merge(play::router())
         .merge(search::router())
         .merge(session::router())
         .merge(tasks::router())

@@ -71,6 +71,7 @@ impl Gateway {
             Access::new(admin_token.as_ref()),
             config.clone(),
             Arc::clone(&ready),
+            public.in_process(),
         );
         let admin = AdminListener::bind(admin_listen, admin);
         let admin = admin.await.map_err(|source| StartError::Listen {

@@ -17,6 +17,7 @@ use super::connection::{
     ServeThreads, StreamExecutor, WaitLimits,
 };
 use super::framing::RefusedRequests;
+use super::in_process::InProcess;
 use super::limits::Limits;
 use super::response::Cors;
 use super::serve_connection::serve_connection;
@@ -72,6 +73,17 @@ impl PublicListener {
     /// The address that was bound.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// The same service, for requests from inside the process.
+    pub(crate) fn in_process(&self) -> InProcess {
+        InProcess {
+            state: Arc::clone(&self.state),
+            open: Arc::clone(&self.open),
+            clock: Arc::clone(&self.clock),
+            tally: self.state.engine.metrics().tally(),
+            connections: self.connections.clone(),
+        }
     }
 
     /// Serves until `stop`, then waits up to `drain` for open work. Streams that are still open then
@@ -137,6 +149,7 @@ impl PublicListener {
             refused: Arc::new(RefusedRequests::default()),
             slot,
             last_key: LastKey::default(),
+            known_key: None,
         };
         self.connections
             .spawn_on(serve_connection(socket, connection, executor), runtime);

@@ -11,8 +11,10 @@ mod context;
 mod endpoint;
 mod framing;
 mod handlers;
+mod in_process;
 mod limits;
 mod listener;
+mod openapi;
 mod panics;
 mod percent;
 mod request;
@@ -21,7 +23,9 @@ mod serve_connection;
 mod service;
 
 pub(crate) use connection::ServeThreads;
+pub(crate) use endpoint::is_callable_path;
 #[cfg(fuzzing)]
 pub use framing::any_requests;
+pub(crate) use in_process::{InProcess, InProcessError};
 pub(crate) use limits::Limits;
 pub(crate) use listener::PublicListener;

@@ -130,6 +130,18 @@ impl KeyRow {
         self.old_secret_until = self.old_secret_until.filter(|until| *until > now);
         self
     }
+
+    /// What authentication needs of the key.
+    pub fn head(&self) -> KeyHead {
+        KeyHead {
+            key: self.id,
+            wallet: self.wallet,
+            enabled: self.key.enabled,
+            expires_at: self.key.expires_at,
+            rpm_limit: self.key.rpm_limit,
+            models: self.models.clone().map(Arc::new),
+        }
+    }
 }
 
 /// What authentication needs of a key.

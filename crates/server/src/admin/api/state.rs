@@ -11,6 +11,7 @@ use crate::admin::access::Access;
 use crate::admin::console::Console;
 use crate::admin::events::EventHub;
 use crate::config::Config;
+use crate::http::InProcess;
 
 /// Shared by all handlers. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub(crate) struct AdminParts {
     pub(crate) access: Access,
     /// The configuration that the process was started with.
     pub(crate) config: Config,
+    /// The public service, for calls of the playground.
+    pub(crate) public: InProcess,
     ready: Arc<AtomicBool>,
     console: OnceLock<Console>,
     /// Live events for all who listen.
@@ -35,11 +38,13 @@ impl AdminState {
         access: Access,
         config: Config,
         ready: Arc<AtomicBool>,
+        public: InProcess,
     ) -> Self {
         Self(Arc::new(AdminParts {
             engine,
             access,
             config,
+            public,
             ready,
             console: OnceLock::new(),
             events: EventHub::default(),

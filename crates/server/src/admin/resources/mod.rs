@@ -7,6 +7,7 @@ pub(crate) mod events;
 mod filter;
 pub(crate) mod health;
 pub(crate) mod keys;
+pub(crate) mod play;
 pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod tasks;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Engine, LastKey, Tally};
+use store::KeyId;
 use tokio_util::task::TaskTracker;
 
 use super::registry::ConnectionSlot;
@@ -37,4 +38,6 @@ pub(crate) struct Connection {
     pub(crate) refused: Arc<RefusedRequests>,
     pub(crate) slot: ConnectionSlot,
     pub(crate) last_key: LastKey,
+    /// The key of all requests, if they come from inside the process and have no secret.
+    pub(crate) known_key: Option<KeyId>,
 }

@@ -51,6 +51,18 @@ impl Target {
     }
 }
 
+/// Whether a request line names an endpoint that is called with a key, whether or not aliases are served.
+pub(crate) fn is_callable_path(method: &Method, path: &str) -> bool {
+    !matches!(
+        Target::find(method, path, true).endpoint,
+        Endpoint::Unknown
+            | Endpoint::Media(..)
+            | Endpoint::Page
+            | Endpoint::PageFile(_)
+            | Endpoint::OpenApi
+    )
+}
+
 /// `/media/{id}.mp4`, and the path that clients of Generate Content use. The latter has no extension,
 /// because they only download videos.
 fn media(path: &str, aliases: bool) -> Option<Endpoint> {

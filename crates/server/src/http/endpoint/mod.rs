@@ -7,3 +7,4 @@ mod tests;
 
 pub(super) use endpoints::{Endpoint, MediaPath, PAGE_FILES, WebSocketPath};
 pub(super) use find::Target;
+pub(crate) use find::is_callable_path;

@@ -365,7 +365,12 @@ fn documented_paths_are_served() {
     let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/api");
     let mut documented = 0;
     for page in std::fs::read_dir(pages).unwrap() {
-        let text = std::fs::read_to_string(page.unwrap().path()).unwrap();
+        let page = page.unwrap().path();
+        // The admin API is served by the other listener.
+        if page.ends_with("admin.md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(page).unwrap();
         for code in text.split('`').skip(1).step_by(2) {
             let Some((method, path)) = code.split_once(" /") else {
                 continue;

@@ -39,11 +39,15 @@ pub(crate) async fn dispatch(
         let file = page::find(context, &target.endpoint, &head.headers);
         return Ok(Output::File(file.ok_or_else(not_served)?));
     }
-    let secret = credentials::find(target.family, &head.headers, &head.uri)
-        .map_err(|_| Failure::invalid_api_key())?;
-    let caller = engine
-        .recognise(secret, &context.connection.last_key)
-        .await?;
+    let connection = &context.connection;
+    let caller = match connection.known_key {
+        None => {
+            let secret = credentials::find(target.family, &head.headers, &head.uri)
+                .map_err(|_| Failure::invalid_api_key())?;
+            engine.recognise(secret, &connection.last_key).await?
+        }
+        Some(key) => Box::pin(engine.recognise_key(key)).await?,
+    };
     let caller = context.caller.get_or_init(|| caller);
     match target.endpoint {
         listing @ (Endpoint::Models

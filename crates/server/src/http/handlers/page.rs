@@ -7,6 +7,7 @@ use crate::assets::Lifetime;
 use crate::http::callers_page::{self, asks_for_html};
 use crate::http::context::RequestContext;
 use crate::http::endpoint::Endpoint;
+use crate::http::openapi;
 
 /// The file of an endpoint, as the client wants it. `None` if there is none, or the page is switched off.
 pub(super) fn find(
@@ -29,6 +30,7 @@ pub(super) fn find(
             let file = page.and_then(|_| callers_page::file(path))?;
             Some(file.answer(headers, Lifetime::Forever))
         }
+        Endpoint::OpenApi => Some(openapi::description().answer(headers, Lifetime::Checked)),
         _ => None,
     }
 }

@@ -7,6 +7,7 @@ mod client;
 mod events;
 mod every_operation;
 mod keys;
+mod play;
 mod session;
 mod tasks;
 mod tokens;

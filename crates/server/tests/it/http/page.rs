@@ -134,6 +134,19 @@ async fn a_page_that_is_switched_off_is_not_there() {
 }
 
 #[tokio::test]
+async fn the_description_of_the_api_needs_neither_key_nor_page() {
+    let stage = Plot::default()
+        .setting("server", "page = false")
+        .open()
+        .await;
+    let answer = stage.send(&Request::get("/openapi.json")).await.ok();
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let document = answer.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(document["paths"]["/v1/chat/completions"]["post"].is_object());
+}
+
+#[tokio::test]
 async fn a_file_that_is_not_of_the_page_is_not_there() {
     let stage = Stage::open().await;
     for target in [

@@ -1,0 +1,127 @@
+//! Serves requests that come from inside the process: calls of the console's playground.
+//!
+//! Such a request passes through the same service as one from a socket, over a pipe in memory, so that it is limited,
+//! billed, recorded and streamed like any other. It differs in one thing: its caller is known by the id of a key, because
+//! only digests of secrets are stored. Nothing that arrives on the public listener can set this.
+
+use std::error::Error;
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use engine::{LastKey, Tally};
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::client::conn::http1 as client;
+use hyper::server::conn::http1 as server;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use store::KeyId;
+use tokio::io::DuplexStream;
+use tokio_util::task::TaskTracker;
+
+use super::connection::{
+    Close, CoarseClock, Connection, ConnectionTimers, ListenerState, MonitoredSocket,
+    OpenConnections, OpenStreams,
+};
+use super::framing::RefusedRequests;
+use super::limits::{HEADERS_MAX, READ_BUFFER_BYTES};
+use super::service;
+
+/// How much of an answer may wait in the pipe for its reader.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// The public service, for requests from inside the process. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct InProcess {
+    pub(super) state: Arc<ListenerState>,
+    pub(super) open: Arc<OpenConnections>,
+    pub(super) clock: Arc<CoarseClock>,
+    pub(super) tally: Arc<Tally>,
+    pub(super) connections: TaskTracker,
+}
+
+/// Why a request was not served at all.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InProcessError {
+    #[error("the node is stopping or has too many connections")]
+    Busy,
+    #[error("the request was not answered: {0}")]
+    Broken(#[from] hyper::Error),
+}
+
+impl InProcess {
+    /// Serves a request as one of this key. The answer arrives as the public service writes it.
+    pub(crate) async fn call<B>(
+        &self,
+        key: KeyId,
+        request: Request<B>,
+    ) -> Result<Response<Incoming>, InProcessError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        // The node waits for these connections when it stops, and for none that begins later.
+        if self.connections.is_closed() {
+            return Err(InProcessError::Busy);
+        }
+        let connection = self.connection(key).ok_or(InProcessError::Busy)?;
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        self.connections.spawn(serve(far, connection));
+        let (mut sender, exchange) = client::handshake(TokioIo::new(near)).await?;
+        self.connections.spawn(async {
+            // The reader of the answer sees why it broke off.
+            let _ = exchange.await;
+        });
+        Ok(sender.send_request(request).await?)
+    }
+
+    fn connection(&self, key: KeyId) -> Option<Connection> {
+        let timers = Arc::new(ConnectionTimers::new(Arc::clone(&self.clock)));
+        let streams = Arc::<OpenStreams>::default();
+        let address = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let limits = &self.state.limits;
+        let slot = self.open.enter(address, &timers, &streams, limits)?;
+        Some(Connection {
+            listener: Arc::clone(&self.state),
+            tally: Arc::clone(&self.tally),
+            timers,
+            refused: Arc::new(RefusedRequests::default()),
+            slot,
+            last_key: LastKey::default(),
+            known_key: Some(key),
+        })
+    }
+}
+
+/// Serves the one request of a pipe.
+async fn serve(pipe: DuplexStream, connection: Connection) {
+    let connection = Arc::new(connection);
+    let io = TokioIo::new(MonitoredSocket::new(
+        pipe,
+        Arc::clone(&connection.timers),
+        Arc::clone(&connection.refused),
+    ));
+    let of_requests = Arc::clone(&connection);
+    let service = service_fn(move |request| service::serve(Arc::clone(&of_requests), request));
+    let exchange = server::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .keep_alive(false)
+        .max_buf_size(READ_BUFFER_BYTES)
+        .max_headers(HEADERS_MAX)
+        .serve_connection(io, service);
+    let mut exchange = pin!(exchange);
+    loop {
+        tokio::select! {
+            biased;
+            _ = exchange.as_mut() => return,
+            close = connection.slot.told_to_close() => match close {
+                Close::AfterRequest => exchange.as_mut().graceful_shutdown(),
+                Close::Now => return,
+            },
+        }
+    }
+}

@@ -92,6 +92,12 @@ pub enum StoreError {
     /// The arguments are invalid.
     #[error("{0}")]
     Invalid(String),
+    /// The reference belongs to another entry.
+    #[error("the reference {reference} belongs to entry {seq}, which differs")]
+    ReferenceConflict { reference: String, seq: i64 },
+    /// The wallet, or the top-up that is refunded, has not got so much.
+    #[error("only {most} credits can be taken")]
+    NotCovered { most: ledger::Micro },
     /// An amount is outside the range of amounts.
     #[error("the amount leaves the range of money")]
     Overflow,

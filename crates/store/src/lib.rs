@@ -69,6 +69,7 @@ pub use records::journal::{
     Timings,
 };
 pub use records::key_query::KeyQuery;
+pub use records::manual::{BookedEntry, NewEntry, WalletSettings};
 pub use records::meter::{MeterText, TokenCounts};
 pub use records::model_list::{ModelList, ModelListError};
 pub use records::names::{AccountNames, FoundAccounts, FoundKey};

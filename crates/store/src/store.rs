@@ -1,12 +1,13 @@
 //! The store and its operations.
 
 mod access;
+mod money;
 mod statement;
 mod tasks;
 
 use std::time::Duration;
 
-use ledger::{Micro, WalletStatus};
+use ledger::Micro;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -15,7 +16,7 @@ use crate::chain::WalletHead;
 use crate::clock;
 use crate::error::{AdmitError, OpenError, StoreError};
 use crate::queue::command::Admitted;
-use crate::queue::command::{Change, Command, CostedRoute, Credit, KeyEdit, Reply, WalletChange};
+use crate::queue::command::{Change, Command, CostedRoute, KeyEdit, Reply};
 use crate::queue::durable::Durable;
 use crate::records::accounts::{
     KeyChange, KeyHead, KeyRotation, KeyRow, NewKey, NewWallet, WalletRow,
@@ -218,51 +219,6 @@ impl Store {
         on!(self, backend => backend.find_wallet(name_or_id.to_owned()).await)
     }
 
-    /// Adds paid credits, which repay the credit line first.
-    pub async fn top_up(
-        &self,
-        wallet: WalletId,
-        amount: Micro,
-        note: &str,
-        actor: &Actor,
-    ) -> Result<WalletRow, StoreError> {
-        self.credit(wallet, Credit::TopUp, amount, note, actor)
-            .await
-    }
-
-    /// Adds gift credits, which never repay debt.
-    pub async fn gift(
-        &self,
-        wallet: WalletId,
-        amount: Micro,
-        note: &str,
-        actor: &Actor,
-    ) -> Result<WalletRow, StoreError> {
-        self.credit(wallet, Credit::Gift, amount, note, actor).await
-    }
-
-    /// Sets the credit line. Debt beyond it stays.
-    pub async fn set_credit_limit(
-        &self,
-        wallet: WalletId,
-        limit: Micro,
-        actor: &Actor,
-    ) -> Result<WalletRow, StoreError> {
-        self.change_wallet(wallet, WalletChange::CreditLimit(limit), actor)
-            .await
-    }
-
-    /// Allows or stops calls of a wallet. Calls that were admitted settle as usual.
-    pub async fn set_wallet_status(
-        &self,
-        wallet: WalletId,
-        status: WalletStatus,
-        actor: &Actor,
-    ) -> Result<WalletRow, StoreError> {
-        self.change_wallet(wallet, WalletChange::Status(status), actor)
-            .await
-    }
-
     /// Creates a key of a wallet.
     pub async fn create_key(&self, new: NewKey, actor: &Actor) -> Result<KeyRow, StoreError> {
         let id = KeyId::random();
@@ -324,41 +280,6 @@ impl Store {
         self.change_key(key, KeyEdit::Enabled(enabled), actor).await
     }
 
-    async fn credit(
-        &self,
-        wallet: WalletId,
-        credit: Credit,
-        amount: Micro,
-        note: &str,
-        actor: &Actor,
-    ) -> Result<WalletRow, StoreError> {
-        let note = note.to_owned();
-        let change = WalletChange::Credit {
-            credit,
-            amount,
-            note,
-        };
-        self.change_wallet(wallet, change, actor).await
-    }
-
-    async fn change_wallet(
-        &self,
-        wallet: WalletId,
-        change: WalletChange,
-        actor: &Actor,
-    ) -> Result<WalletRow, StoreError> {
-        let now = clock::now();
-        let actor = Box::new(actor.clone());
-        self.change(|reply| Change::Wallet {
-            wallet,
-            change,
-            now,
-            actor,
-            reply,
-        })
-        .await
-    }
-
     async fn change_key(
         &self,
         key: KeyId,
@@ -381,7 +302,10 @@ impl Store {
         on!(self, backend => backend.audit(query).await)
     }
 
-    async fn change<T>(&self, change: impl FnOnce(Reply<T>) -> Change) -> Result<T, StoreError> {
+    pub(crate) async fn change<T>(
+        &self,
+        change: impl FnOnce(Reply<T>) -> Change,
+    ) -> Result<T, StoreError> {
         self.ask(|reply| Command::Change(change(reply))).await
     }
 

@@ -19,7 +19,8 @@ use super::api::answer::complete;
 use super::api::error::{ApiError, ErrorBody};
 use super::api::state::AdminState;
 use super::resources::{
-    attention, audit, calls, events, health, keys, play, search, session, tasks, tokens, usage,
+    attention, audit, calls, entries, events, health, keys, play, search, session, statement,
+    tasks, tokens, usage, wallets,
 };
 
 /// The head of the API's description.
@@ -49,6 +50,9 @@ fn resources() -> OpenApiRouter<AdminState> {
         .merge(tasks::router())
         .merge(tokens::router())
         .merge(usage::router())
+        .merge(wallets::router())
+        .merge(entries::router())
+        .merge(statement::router())
 }
 
 /// All endpoints of the listener.

@@ -1,8 +1,11 @@
 //! Use cases that the command line and the admin API share, and the views that both print.
 
+pub(crate) mod amount;
+pub(crate) mod calendar;
 pub(crate) mod calls;
 pub(crate) mod keys;
 mod secret;
 pub(crate) mod sign_in;
+pub(crate) mod statement;
 pub(crate) mod tokens;
 pub(crate) mod views;

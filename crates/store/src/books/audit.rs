@@ -1,11 +1,10 @@
 //! What the audit says about a change of a wallet or key: small JSON, without secrets and digests.
 
-use ledger::{Micro, UnixMs, Wallet};
+use ledger::{ManualKind, Micro, UnixMs, Wallet};
 use serde_json::{Map, Value, json};
 
-use crate::queue::command::{Credit, KeyEdit, WalletChange};
+use crate::queue::command::{KeyEdit, WalletChange};
 use crate::records::accounts::{KeyRow, WalletRow};
-use crate::records::ids::WalletId;
 
 /// A row of the audit, before it has a time and an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,30 +50,40 @@ impl Audited {
 
     /// A change of a wallet, named by what was asked for.
     pub(crate) fn wallet_changed(
-        id: WalletId,
-        before: &Wallet,
-        after: &Wallet,
+        before: &WalletRow,
+        after: &WalletRow,
         change: &WalletChange,
     ) -> Self {
-        let (before, mut after) = (wallet_members(before), wallet_members(after));
+        let target = after.id.to_string();
+        let names = (&before.name, &after.name);
+        let (mut before, mut after) = (
+            wallet_members(&before.wallet),
+            wallet_members(&after.wallet),
+        );
+        (before["name"], after["name"]) = (json!(names.0), json!(names.1));
         let action = match change {
-            WalletChange::Credit {
-                credit,
-                amount,
-                note,
-            } => {
-                after["amount"] = json!(amount.to_string());
-                if !note.is_empty() {
-                    after["note"] = json!(note);
+            WalletChange::Manual(new) => {
+                after["amount"] = json!(new.amount.to_string());
+                for (name, text) in [
+                    ("reference", new.reference.as_deref()),
+                    ("refund_of", new.refund_of.as_deref()),
+                    ("note", Some(&*new.note)),
+                ] {
+                    if let Some(text) = text.filter(|text| !text.is_empty()) {
+                        after[name] = json!(text);
+                    }
                 }
-                match credit {
-                    Credit::TopUp => "wallet.top_up",
-                    Credit::Gift => "wallet.gift",
+                match new.kind {
+                    ManualKind::TopUp => "wallet.top_up",
+                    ManualKind::Gift => "wallet.gift",
+                    ManualKind::Debit => "wallet.debit",
+                    ManualKind::Refund => "wallet.refund",
+                    ManualKind::Adjustment => "wallet.adjustment",
                 }
             }
-            WalletChange::CreditLimit(_) | WalletChange::Status(_) => "wallet.update",
+            WalletChange::Settings(_) => "wallet.update",
         };
-        Self::changed(action, id.to_string(), before, after)
+        Self::changed(action, target, before, after)
     }
 
     pub(crate) fn key_created(row: &KeyRow) -> Self {
@@ -172,6 +181,8 @@ fn text(amount: Micro) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::ids::WalletId;
+    use crate::records::manual::NewEntry;
 
     #[test]
     fn only_members_that_differ_are_told() {
@@ -184,20 +195,27 @@ mod tests {
 
     #[test]
     fn a_top_up_tells_its_amount_and_what_it_moved() {
-        let mut wallet = Wallet::default();
-        let before = wallet;
-        wallet.top_up(Micro::new(2_500_000)).unwrap();
-        let change = WalletChange::Credit {
-            credit: Credit::TopUp,
-            amount: Micro::new(2_500_000),
-            note: "invoice 7".to_owned(),
+        let before = WalletRow {
+            id: WalletId::random(),
+            name: "acme".to_owned(),
+            wallet: Wallet::default(),
+            created_at: UnixMs::new(0),
         };
-        let audited = Audited::wallet_changed(WalletId::random(), &before, &wallet, &change);
+        let mut after = before.clone();
+        after.wallet.top_up(Micro::new(2_500_000)).unwrap();
+        let change = WalletChange::Manual(NewEntry {
+            kind: ManualKind::TopUp,
+            amount: Micro::new(2_500_000),
+            reference: Some("pay_7".to_owned()),
+            refund_of: None,
+            note: "invoice 7".to_owned(),
+        });
+        let audited = Audited::wallet_changed(&before, &after, &change);
         assert_eq!(audited.action, "wallet.top_up");
         assert_eq!(audited.before.as_deref(), Some(r#"{"balance":"0"}"#));
         assert_eq!(
             audited.after.as_deref(),
-            Some(r#"{"amount":"2.5","balance":"2.5","note":"invoice 7"}"#)
+            Some(r#"{"amount":"2.5","balance":"2.5","note":"invoice 7","reference":"pay_7"}"#)
         );
     }
 }

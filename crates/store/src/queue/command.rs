@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::{Micro, Rates, UnixMs, WalletStatus};
+use ledger::{Micro, Rates, UnixMs};
 use tokio::sync::oneshot;
 
 use super::command_queue::CommandQueue;
@@ -14,6 +14,7 @@ use crate::records::audit::Actor;
 use crate::records::call::{Admit, Close, End, Extend, IfLost, SessionStep};
 use crate::records::cost::CostVersion;
 use crate::records::ids::{Digest, HoldId, KeyId, PriceVersion, TokenId, WalletId};
+use crate::records::manual::{ChangedWallet, NewEntry, WalletSettings};
 use crate::records::task::{
     CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
     TaskNote, TaskRow,
@@ -103,7 +104,7 @@ pub(crate) enum Change {
         change: WalletChange,
         now: UnixMs,
         actor: Box<Actor>,
-        reply: Reply<WalletRow>,
+        reply: Reply<ChangedWallet>,
     },
     CreateKey {
         id: KeyId,
@@ -183,13 +184,8 @@ impl AccessChanged {
 /// A change of a wallet.
 #[derive(Debug, Clone)]
 pub(crate) enum WalletChange {
-    Credit {
-        credit: Credit,
-        amount: Micro,
-        note: String,
-    },
-    CreditLimit(Micro),
-    Status(WalletStatus),
+    Manual(NewEntry),
+    Settings(WalletSettings),
 }
 
 /// A change of a key.
@@ -198,13 +194,6 @@ pub(crate) enum KeyEdit {
     Limits(KeyChange),
     Enabled(bool),
     Rotate(KeyRotation),
-}
-
-/// Which balance a credit goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Credit {
-    TopUp,
-    Gift,
 }
 
 /// An admitted call. Its hold is open until it is closed: whoever has this value owes a [`Close`], even if the

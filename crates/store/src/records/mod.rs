@@ -12,6 +12,7 @@ pub(crate) mod entries;
 pub(crate) mod ids;
 pub(crate) mod journal;
 pub(crate) mod key_query;
+pub(crate) mod manual;
 pub(crate) mod meter;
 pub(crate) mod model_list;
 pub(crate) mod names;

@@ -77,7 +77,7 @@ pub struct WalletQuery {
     pub text: Option<String>,
     /// Wallets after this position: the next page.
     pub after: Option<WalletPlace>,
-    /// 0 means the maximum of 500.
+    /// 0 means the maximum of 1,000.
     pub limit: u32,
     /// The beginning of the day (UTC).
     pub day: UnixMs,
@@ -86,7 +86,7 @@ pub struct WalletQuery {
 }
 
 /// The most wallets of one page.
-pub const WALLETS_MAX: u32 = 500;
+pub const WALLETS_MAX: u32 = 1_000;
 
 /// A stored balance, and where the entries after it are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -154,21 +154,30 @@ impl Store {
             return Ok(end);
         }
         // The next stored balance is not before `time`, so what is looked for is at most one step away.
-        let Anchor { mut point, after_n } = self.anchor(n, AnchorBound::Before(time)).await?;
+        let Anchor { point, after_n } = self.anchor(n, AnchorBound::Before(time)).await?;
         let span = EntrySpan {
             wallet: n,
             after: point.seq,
             until: end.seq.min(point.seq.saturating_add(POINT_STEP)),
             after_n,
         };
-        for entry in self.read_span(span).await? {
-            let next = step(&point, &entry);
-            if next.posted_at >= time {
-                break;
+        // Usually a day begins here, and the next entry says so.
+        let next_one = EntrySpan {
+            until: span.after.saturating_add(1),
+            ..span
+        };
+        let mut found = point;
+        for span in [next_one, span] {
+            found = point;
+            for entry in self.read_span(span).await? {
+                let next = step(&found, &entry);
+                if next.posted_at >= time {
+                    return Ok(found);
+                }
+                found = next;
             }
-            point = next;
         }
-        Ok(point)
+        Ok(found)
     }
 
     /// The entries after the number `after`, up to `until`, with their balances.

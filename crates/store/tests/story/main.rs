@@ -17,6 +17,7 @@ mod faults;
 mod journal;
 mod keys;
 mod law;
+mod money;
 mod nodes;
 mod outage;
 mod place;
@@ -120,6 +121,12 @@ macro_rules! story {
                         recovery::a_command_beside_a_running_server_is_seen_by_it,
                 recovery::a_command_gets_its_turn_beside_a_busy_server,
                 recovery::a_command_does_not_admit,
+                money::each_kind_says_who_made_it_and_why,
+                money::a_reference_books_once,
+                money::two_hundred_retries_book_one_entry,
+                money::refunds_never_exceed_their_top_up,
+                money::what_a_call_holds_is_not_taken,
+                money::what_people_set_of_a_wallet_is_set_as_a_whole,
                 statement::a_statement_tells_the_balance_after_each_entry,
                 statement::a_long_statement_is_read_from_its_middle,
                 statement::wallets_are_listed_with_what_they_spent,
@@ -176,6 +183,8 @@ story!(
         nodes::three_nodes_race_for_seven_credits,
         nodes::limits_are_exact_on_three_nodes,
         windows::a_window_is_exact_on_three_nodes,
+        money::two_hundred_retries_on_three_nodes_book_one_entry,
+        money::a_payment_is_booked_once_whatever_becomes_of_its_answer,
         debt::three_nodes_stay_within_the_debt_limit,
         nodes::a_node_that_lost_its_lease_begins_anew,
         tasks::two_nodes_never_have_one_task,

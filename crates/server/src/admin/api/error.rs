@@ -135,8 +135,13 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::NotFound { what, id } => Self::not_found(what, id),
             StoreError::Taken { .. } => Self::conflict("name_taken", error.to_string()),
+            StoreError::ReferenceConflict { .. } => {
+                Self::conflict("reference_conflict", error.to_string())
+            }
             StoreError::Invalid(message) => Self::malformed(message),
-            StoreError::Overflow => Self::malformed(error.to_string()),
+            StoreError::Overflow | StoreError::NotCovered { .. } => {
+                Self::malformed(error.to_string())
+            }
             StoreError::Unavailable | StoreError::Away(_) => {
                 tracing::warn!(%error, "the store could not answer the admin API");
                 Self::unavailable()

@@ -1,8 +1,9 @@
 //! What all resources of the admin API share: errors, pages, extractors, amounts, and the state behind them.
 
-pub(crate) mod amount;
 pub(crate) mod answer;
 pub(crate) mod error;
 pub(crate) mod extract;
 pub(crate) mod page;
 pub(crate) mod state;
+
+pub(crate) use crate::operations::amount;

@@ -3,6 +3,7 @@
 pub(crate) mod attention;
 pub(crate) mod audit;
 pub(crate) mod calls;
+pub(crate) mod entries;
 pub(crate) mod events;
 mod filter;
 pub(crate) mod health;
@@ -10,6 +11,8 @@ pub(crate) mod keys;
 pub(crate) mod play;
 pub(crate) mod search;
 pub(crate) mod session;
+pub(crate) mod statement;
 pub(crate) mod tasks;
 pub(crate) mod tokens;
 pub(crate) mod usage;
+pub(crate) mod wallets;

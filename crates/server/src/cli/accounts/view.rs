@@ -1,24 +1,8 @@
-//! Wallets as JSON, with every amount in credits and in micro-credits like `GET /v1/balance`, and wallets and
-//! keys as rows of tables.
+//! Wallets and keys as rows of tables.
 
-use ledger::Balance;
-use serde_json::{Map, Value, json};
 use store::{KeyRow, WalletRow};
 
 use crate::cli::terminal::{Side, Table, time};
-
-/// A wallet with the members of `GET /v1/balance`, and the exposure of its open calls.
-pub(crate) fn wallet_json(row: &WalletRow) -> Value {
-    let mut members = Map::new();
-    members.insert("id".to_owned(), json!(row.id));
-    members.insert("name".to_owned(), json!(row.name));
-    members.extend(part(&row.wallet, &ledger::Key::default(), "wallet"));
-    let exposed = row.wallet.exposed;
-    members.insert("exposed".to_owned(), json!(exposed.to_string()));
-    members.insert("exposed_micro".to_owned(), json!(exposed.get().to_string()));
-    members.insert("created_at".to_owned(), json!(row.created_at));
-    Value::Object(members)
-}
 
 pub(crate) fn wallet_table<'a>(rows: impl IntoIterator<Item = &'a WalletRow>) -> Table {
     let mut table = Table::new([
@@ -118,66 +102,6 @@ fn joined<'a>(items: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The wallet's or the key's part of `GET /v1/balance`.
-fn part(wallet: &ledger::Wallet, key: &ledger::Key, name: &str) -> Map<String, Value> {
-    let mut balance = json!(Balance::view(wallet, key));
-    match balance.get_mut(name).map(Value::take) {
-        Some(Value::Object(members)) => members,
-        _ => Map::new(),
-    }
-}
-
 fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use ledger::{Micro, UnixMs};
-    use store::WalletId;
-
-    use super::*;
-
-    #[test]
-    fn a_wallet_tells_every_amount_twice() {
-        let row = WalletRow {
-            id: WalletId::parse("wal_0123456789abcdef").unwrap(),
-            name: "acme".to_owned(),
-            wallet: ledger::Wallet {
-                balance: Micro::new(100_000_000),
-                gift_balance: Micro::new(5_250_000),
-                credit_limit: Micro::new(50_000_000),
-                frozen: Micro::new(1),
-                exposed: Micro::new(2),
-                ..ledger::Wallet::default()
-            },
-            created_at: UnixMs::new(7),
-        };
-        let value = wallet_json(&row);
-        let expected = json!({
-            "id": "wal_0123456789abcdef",
-            "name": "acme",
-            "status": "active",
-            "available": "105.249999",
-            "available_micro": "105249999",
-            "total_available": "155.249999",
-            "total_available_micro": "155249999",
-            "balance": "100",
-            "balance_micro": "100000000",
-            "gift_balance": "5.25",
-            "gift_balance_micro": "5250000",
-            "frozen": "0.000001",
-            "frozen_micro": "1",
-            "credit_limit": "50",
-            "credit_limit_micro": "50000000",
-            "credit_used": "0",
-            "credit_used_micro": "0",
-            "credit_remaining": "50",
-            "credit_remaining_micro": "50000000",
-            "exposed": "0.000002",
-            "exposed_micro": "2",
-            "created_at": 7,
-        });
-        assert_eq!(value, expected);
-    }
 }

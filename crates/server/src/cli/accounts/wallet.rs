@@ -1,12 +1,14 @@
 //! `tollgate wallet …`: the accounts that own credits.
 
-use clap::Subcommand;
-use ledger::{Micro, WalletStatus};
-use store::{NewWallet, Store, WalletRow};
+use clap::{Args, Subcommand};
+use ledger::{ManualKind, Micro, WalletStatus};
+use store::{NewEntry, NewWallet, Store, WalletRow, WalletSettings};
 
-use super::view::{wallet_json, wallet_table};
+use super::statement::{self, StatementArgs};
+use super::view::wallet_table;
 use crate::cli::context::{Context, actor};
 use crate::cli::terminal::CommandError;
+use crate::operations::views::WalletView;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Wallet {
@@ -37,9 +39,8 @@ pub(crate) enum Wallet {
         wallet: String,
         #[arg(value_parser = positive_credits)]
         amount: Micro,
-        /// A note that is stored with the entry.
-        #[arg(long, default_value = "")]
-        note: String,
+        #[command(flatten)]
+        reason: Reason,
     },
     /// Add gift credits; they never repay debt.
     Gift {
@@ -47,9 +48,47 @@ pub(crate) enum Wallet {
         wallet: String,
         #[arg(value_parser = positive_credits)]
         amount: Micro,
-        /// A note that is stored with the entry.
-        #[arg(long, default_value = "")]
-        note: String,
+        #[command(flatten)]
+        reason: Reason,
+    },
+    /// Take paid credits for something that was no call.
+    Debit {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+        #[arg(value_parser = positive_credits)]
+        amount: Micro,
+        #[command(flatten)]
+        reason: Reason,
+    },
+    /// Take paid credits because the money for them is given back.
+    Refund {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+        #[arg(value_parser = positive_credits)]
+        amount: Micro,
+        /// The top-up that is refunded: its reference, or the number of its entry.
+        #[arg(long, value_name = "REFERENCE_OR_NUMBER")]
+        of: Option<String>,
+        #[command(flatten)]
+        reason: Reason,
+    },
+    /// Correct the balance: an amount above or below zero. Below zero, the credit line may be used.
+    Adjust {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+        #[arg(value_parser = signed_credits, allow_negative_numbers = true)]
+        amount: Micro,
+        #[command(flatten)]
+        reason: Reason,
+    },
+    /// Show the entries of a wallet with the balance after each, and what each month adds up to.
+    Statement(StatementArgs),
+    /// Give a wallet another name.
+    Rename {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+        /// A unique name.
+        name: String,
     },
     /// Set the credit limit.
     CreditLimit {
@@ -68,6 +107,30 @@ pub(crate) enum Wallet {
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
     },
+}
+
+/// Why credits are moved.
+#[derive(Debug, Args)]
+pub(crate) struct Reason {
+    /// A text that is unique among the wallet's entries, such as the id of the payment. A command with the same
+    /// reference and amount can be repeated, and books once.
+    #[arg(long)]
+    reference: Option<String>,
+    /// A note that is stored with the entry.
+    #[arg(long, default_value = "")]
+    note: String,
+}
+
+impl Reason {
+    fn entry(self, kind: ManualKind, amount: Micro) -> NewEntry {
+        NewEntry {
+            kind,
+            amount,
+            reference: self.reference,
+            refund_of: None,
+            note: self.note,
+        }
+    }
 }
 
 pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), CommandError> {
@@ -92,18 +155,46 @@ pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), Co
         Wallet::Topup {
             wallet,
             amount,
-            note,
-        } => {
-            let id = find(&store, &wallet).await?.id;
-            store.top_up(id, amount, &note, &actor).await?
-        }
+            reason,
+        } => book(&store, &wallet, reason.entry(ManualKind::TopUp, amount)).await?,
         Wallet::Gift {
             wallet,
             amount,
-            note,
+            reason,
+        } => book(&store, &wallet, reason.entry(ManualKind::Gift, amount)).await?,
+        Wallet::Debit {
+            wallet,
+            amount,
+            reason,
+        } => book(&store, &wallet, reason.entry(ManualKind::Debit, amount)).await?,
+        Wallet::Refund {
+            wallet,
+            amount,
+            of,
+            reason,
         } => {
+            let refund = NewEntry {
+                refund_of: of,
+                ..reason.entry(ManualKind::Refund, amount)
+            };
+            book(&store, &wallet, refund).await?
+        }
+        Wallet::Adjust {
+            wallet,
+            amount,
+            reason,
+        } => {
+            let entry = reason.entry(ManualKind::Adjustment, amount);
+            book(&store, &wallet, entry).await?
+        }
+        Wallet::Statement(args) => return statement::run(args, &store, context).await,
+        Wallet::Rename { wallet, name } => {
             let id = find(&store, &wallet).await?.id;
-            store.gift(id, amount, &note, &actor).await?
+            let settings = WalletSettings {
+                name: Some(name),
+                ..WalletSettings::default()
+            };
+            store.update_wallet(id, settings, &actor).await?
         }
         Wallet::CreditLimit { wallet, amount } => {
             let id = find(&store, &wallet).await?.id;
@@ -123,16 +214,23 @@ pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), Co
         }
     };
     if context.json {
-        context.out.json(&wallet_json(&row))
+        context.out.json(&WalletView::from(&row))
     } else {
         context.out.table(&wallet_table([&row]))
     }
 }
 
+/// Moves credits and returns the wallet after it.
+async fn book(store: &Store, wallet: &str, entry: NewEntry) -> Result<WalletRow, CommandError> {
+    let id = find(store, wallet).await?.id;
+    let booked = store.book_entry(id, entry, &actor()).await?;
+    Ok(booked.wallet)
+}
+
 async fn list(store: &Store, context: &mut Context) -> Result<(), CommandError> {
     let rows = store.wallets().await?;
     if context.json {
-        let rows: Vec<_> = rows.iter().map(wallet_json).collect();
+        let rows: Vec<_> = rows.iter().map(WalletView::from).collect();
         context.out.json(&rows)
     } else {
         context.out.table(&wallet_table(&rows))
@@ -156,6 +254,17 @@ pub(crate) fn credits(text: &str) -> Result<Micro, String> {
     Ok(amount)
 }
 
+/// An amount of credits above or below 0.
+fn signed_credits(text: &str) -> Result<Micro, String> {
+    match text.parse() {
+        Ok(Micro::ZERO) => Err("must not be 0".to_owned()),
+        Ok(amount) => Ok(amount),
+        Err(error) => Err(format!(
+            "write credits with at most 6 decimals, such as -12.5 ({error})"
+        )),
+    }
+}
+
 /// An amount of credits above 0.
 fn positive_credits(text: &str) -> Result<Micro, String> {
     match credits(text)? {
@@ -177,6 +286,8 @@ mod tests {
             assert!(credits(text).is_err(), "{text}");
         }
         assert!(positive_credits("0").is_err());
+        assert!(signed_credits("0").is_err());
+        assert_eq!(signed_credits("-0.5"), Ok(Micro::new(-500_000)));
         assert!(positive_credits("0.000001").is_ok());
     }
 }

@@ -38,6 +38,12 @@ impl Output {
         Ok(self.out.flush()?)
     }
 
+    /// A text as it is, with its own line ends.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), CommandError> {
+        self.out.write_all(text.as_bytes())?;
+        Ok(self.out.flush()?)
+    }
+
     pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), CommandError> {
         writeln!(self.out, "{}", text.as_ref())?;
         Ok(self.out.flush()?)

@@ -3,14 +3,18 @@
 mod audit;
 mod call;
 mod key;
+mod statement;
 mod task;
 mod time;
 mod token;
 mod usage;
+mod wallet;
 
 pub(crate) use audit::AuditView;
 pub(crate) use call::{CallDetail, CallView};
 pub(crate) use key::{KeyView, NewKeyView};
+pub(crate) use statement::{EntryView, MonthView, StatementView};
 pub(crate) use task::{TaskStatus, TaskView, names_of_tasks};
 pub(crate) use token::{NewTokenView, TokenView};
 pub(crate) use usage::UsageView;
+pub(crate) use wallet::{BalanceView, WalletSpendingView, WalletView};

@@ -12,5 +12,6 @@ mod session;
 mod tasks;
 mod tokens;
 mod usage;
+mod wallets;
 
 pub(crate) use client::{Admin, assert_refused, with_token};

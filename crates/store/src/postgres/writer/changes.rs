@@ -6,21 +6,22 @@ use ledger::UnixMs;
 
 use super::access::change_access;
 use super::audit::audit;
-use super::change_lock::{ChangeError, locked_wallet};
+use super::change_lock::ChangeError;
 use super::key_changes::{change_key, create_key};
 use super::transaction::{LockedWallets, OpenTransaction};
+use super::wallet_changes::{change_wallet, create_wallet};
 use super::worker::Worker;
-use crate::books::{Audited, Opening};
-use crate::chain::Head;
+use crate::books::Audited;
 use crate::error::StoreError;
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, Session};
-use crate::postgres::rows::{book_wallet, time, wallet_row};
-use crate::queue::command::{AccessChanged, Change, Command, CostedRoute, WalletChange};
+use crate::postgres::rows::time;
+use crate::queue::command::{AccessChanged, Change, Command, CostedRoute};
 use crate::queue::command_queue::Queued;
-use crate::records::accounts::{KeyRow, NewWallet, WalletRow};
+use crate::records::accounts::{KeyRow, WalletRow};
 use crate::records::cost::CostVersion;
 use crate::records::ids::{Epoch, PriceVersion, WalletId};
+use crate::records::manual::ChangedWallet;
 
 const NOW: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text";
@@ -28,6 +29,7 @@ const NOW: &str =
 /// The result of a change.
 enum Changed {
     Wallet(Box<WalletRow>),
+    WalletChange(Box<ChangedWallet>),
     Key(Box<KeyRow>),
     Access(AccessChanged),
     Price(PriceVersion),
@@ -134,10 +136,12 @@ fn answer(
     let durable = batch.durable();
     // A receiver that is gone needs no answer.
     match (change, made) {
-        (
-            Change::CreateWallet { reply, .. } | Change::Wallet { reply, .. },
-            Ok(Changed::Wallet(row)),
-        ) => drop(reply.send(Ok((*row, durable)))),
+        (Change::CreateWallet { reply, .. }, Ok(Changed::Wallet(row))) => {
+            drop(reply.send(Ok((*row, durable))));
+        }
+        (Change::Wallet { reply, .. }, Ok(Changed::WalletChange(made))) => {
+            drop(reply.send(Ok((*made, durable))));
+        }
         (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Ok(Changed::Key(row))) => {
             drop(reply.send(Ok((*row, durable))));
         }
@@ -150,9 +154,8 @@ fn answer(
         (Change::CostVersion { reply, .. }, Ok(Changed::Cost(version))) => {
             drop(reply.send(Ok((version, durable))));
         }
-        (Change::CreateWallet { reply, .. } | Change::Wallet { reply, .. }, Err(error)) => {
-            drop(reply.send(Err(error)));
-        }
+        (Change::CreateWallet { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
+        (Change::Wallet { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
         (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Err(error)) => {
             drop(reply.send(Err(error)));
         }
@@ -181,8 +184,7 @@ async fn execute(
     let now = begun.now;
     let made = match change {
         Change::CreateWallet { id, new, actor, .. } => {
-            let row = create_wallet(session, books, *id, new, now).await?;
-            audit(session, &Audited::wallet_created(&row), now, actor).await?;
+            let row = create_wallet(session, books, *id, new, now, actor).await?;
             Changed::Wallet(Box::new(row))
         }
         Change::Wallet {
@@ -191,10 +193,9 @@ async fn execute(
             actor,
             ..
         } => {
-            let (row, audited) =
-                change_wallet(session, books, *wallet, change, now, locked_wallets).await?;
-            audit(session, &audited, now, actor).await?;
-            Changed::Wallet(Box::new(row))
+            let made =
+                change_wallet(session, books, *wallet, change, now, actor, locked_wallets).await?;
+            Changed::WalletChange(Box::new(made))
         }
         Change::CreateKey { id, new, actor, .. } => {
             let row = create_key(session, *id, new, now).await?;
@@ -219,61 +220,6 @@ async fn execute(
         }
     };
     Ok((made, begun))
-}
-
-async fn create_wallet(
-    session: &Session,
-    books: &mut crate::books::Books,
-    id: WalletId,
-    new: &NewWallet,
-    now: UnixMs,
-) -> Result<WalletRow, ChangeError> {
-    let opening = Opening::of(new)?;
-    let wallet = opening.wallet;
-    let insert =
-        "INSERT INTO wallets (id, name, status, created_at, head) VALUES ($1, $2, $3, $4, $5)
-                  ON CONFLICT (name) DO NOTHING RETURNING n";
-    let (text, status) = (id.to_string(), wallet.status.as_str());
-    let head = Head::of_wallet(id);
-    let made = session
-        .client
-        .query_opt(insert, &[&text, &new.name, &status, &now.get(), &head])
-        .await?;
-    let Some(made) = made else {
-        return Err(ChangeError::Refused(StoreError::Taken {
-            what: "wallet",
-            name: new.name.clone(),
-        }));
-    };
-    books.open_wallet(made.try_get(0)?, id, opening, now);
-    Ok(WalletRow {
-        id,
-        name: new.name.clone(),
-        wallet,
-        created_at: now,
-    })
-}
-
-async fn change_wallet(
-    session: &Session,
-    books: &mut crate::books::Books,
-    id: WalletId,
-    change: &WalletChange,
-    now: UnixMs,
-    locked_wallets: LockedWallets,
-) -> Result<(WalletRow, Audited), ChangeError> {
-    let found = locked_wallet(session, id, locked_wallets).await?;
-    let n = found.try_get(0)?;
-    books.wallets.insert(n, book_wallet(&found)?);
-    let missing_keys = || StoreError::NotFound {
-        what: "wallet",
-        id: id.to_string(),
-    };
-    let changed = books.change_wallet(n, change.clone(), now);
-    let wallet = changed.ok_or_else(missing_keys)??;
-    let before = wallet_row(&found)?;
-    let audited = Audited::wallet_changed(id, &before.wallet, &wallet, change);
-    Ok((WalletRow { wallet, ..before }, audited))
 }
 
 async fn price_version(

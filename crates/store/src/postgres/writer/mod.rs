@@ -20,4 +20,5 @@ pub(super) mod probe;
 pub(super) mod statements;
 pub(super) mod thread;
 pub(super) mod transaction;
+mod wallet_changes;
 pub(super) mod worker;

@@ -6,6 +6,7 @@ mod disk;
 mod files;
 mod growth;
 mod locks;
+mod references;
 mod rig;
 mod states;
 mod under_load;

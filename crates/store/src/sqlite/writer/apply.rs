@@ -119,7 +119,7 @@ impl Ledger<'_> {
                 reply,
             } => {
                 let made =
-                    self.atomically(|ledger| ledger.change_wallet(wallet, change, now, &actor));
+                    self.atomically(|ledger| ledger.change_wallet(wallet, &change, now, &actor));
                 answer(reply, made, batch);
             }
             Change::CreateKey {

@@ -42,4 +42,5 @@ pub(super) mod one_by_one;
 pub(super) mod shared_ledger;
 pub(super) mod statements;
 pub(super) mod thread;
+mod wallet_changes;
 pub(super) mod writer_lock;

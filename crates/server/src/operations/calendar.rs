@@ -1,0 +1,68 @@
+//! Days and months of the calendar (UTC), as statements and sums of spending use them.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+use ledger::UnixMs;
+
+/// The length of a day, since there are no leap seconds in Unix time.
+pub(crate) const DAY_MS: i64 = 86_400_000;
+
+/// The beginning of the day of a time.
+pub(crate) fn day_start(time: UnixMs) -> UnixMs {
+    UnixMs::new(time.get().div_euclid(DAY_MS).saturating_mul(DAY_MS))
+}
+
+/// The beginning of the month of a time.
+pub(crate) fn month_start(time: UnixMs) -> UnixMs {
+    Month::of(time).map_or_else(|| day_start(time), |month| month.start())
+}
+
+/// A month.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Month(Date);
+
+impl Month {
+    /// The month of a time. `None` beyond the calendar.
+    pub(crate) fn of(time: UnixMs) -> Option<Self> {
+        let time = Timestamp::from_millisecond(time.get()).ok()?;
+        Some(Self(time.to_zoned(TimeZone::UTC).date().first_of_month()))
+    }
+
+    /// The month after this one.
+    pub(crate) fn next(self) -> Option<Self> {
+        self.0.checked_add(1.month()).ok().map(Self)
+    }
+
+    /// Its first moment.
+    pub(crate) fn start(self) -> UnixMs {
+        let start = self.0.to_zoned(TimeZone::UTC);
+        UnixMs::new(start.map_or(0, |start| start.timestamp().as_millisecond()))
+    }
+
+    /// Such as `2026-11`.
+    pub(crate) fn name(self) -> String {
+        self.0.strftime("%Y-%m").to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_and_months_begin_at_midnight_utc() {
+        // 2026-02-28T23:59:59.999Z and the next millisecond.
+        let end = UnixMs::new(1_772_323_199_999);
+        let next = end.plus_ms(1);
+        assert_eq!(day_start(end), UnixMs::new(1_772_236_800_000));
+        assert_eq!(day_start(next), next);
+        assert_eq!(month_start(next), next);
+        let february = Month::of(end).unwrap();
+        assert_eq!(february.name(), "2026-02");
+        assert_eq!(february.next().unwrap().start(), next);
+        assert_eq!(Month::of(next), february.next());
+        assert_eq!(month_start(end), UnixMs::new(1_769_904_000_000));
+        assert_eq!(Month::of(UnixMs::new(i64::MAX)), None);
+    }
+}

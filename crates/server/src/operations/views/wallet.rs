@@ -1,0 +1,197 @@
+//! A wallet, and its balance over time.
+
+use ledger::Micro;
+use serde::Serialize;
+use store::{Balances, WalletRow, WalletSpending};
+use utoipa::ToSchema;
+
+use crate::operations::amount::{Credits, MicroText};
+
+/// A wallet, with the members of `GET /v1/balance` and the exposure of its open calls.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Wallet)]
+pub(crate) struct WalletView {
+    #[schema(example = "wal_0123456789abcdef")]
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// `active` or `disabled`.
+    #[schema(value_type = String, example = "active")]
+    pub(crate) status: &'static str,
+    /// What can be spent without the credit line.
+    pub(crate) available: Credits,
+    pub(crate) available_micro: MicroText,
+    /// What can be spent.
+    pub(crate) total_available: Credits,
+    pub(crate) total_available_micro: MicroText,
+    /// Paid credits.
+    pub(crate) balance: Credits,
+    pub(crate) balance_micro: MicroText,
+    /// Gift credits, which are spent first.
+    pub(crate) gift_balance: Credits,
+    pub(crate) gift_balance_micro: MicroText,
+    /// Held by open calls.
+    pub(crate) frozen: Credits,
+    pub(crate) frozen_micro: MicroText,
+    pub(crate) credit_limit: Credits,
+    pub(crate) credit_limit_micro: MicroText,
+    pub(crate) credit_used: Credits,
+    pub(crate) credit_used_micro: MicroText,
+    pub(crate) credit_remaining: Credits,
+    pub(crate) credit_remaining_micro: MicroText,
+    /// The most that open calls may cost beyond what they hold.
+    pub(crate) exposed: Credits,
+    pub(crate) exposed_micro: MicroText,
+    /// In Unix milliseconds.
+    pub(crate) created_at: i64,
+}
+
+impl From<&WalletRow> for WalletView {
+    fn from(row: &WalletRow) -> Self {
+        let wallet = &row.wallet;
+        let twins = |amount: Micro| (Credits(amount), MicroText(amount));
+        let (available, available_micro) = twins(wallet.available());
+        let (total_available, total_available_micro) = twins(wallet.total_available());
+        let (balance, balance_micro) = twins(wallet.balance);
+        let (gift_balance, gift_balance_micro) = twins(wallet.gift_balance);
+        let (frozen, frozen_micro) = twins(wallet.frozen);
+        let (credit_limit, credit_limit_micro) = twins(wallet.credit_limit);
+        let (credit_used, credit_used_micro) = twins(wallet.credit_used);
+        let (credit_remaining, credit_remaining_micro) = twins(wallet.credit_remaining());
+        let (exposed, exposed_micro) = twins(wallet.exposed);
+        Self {
+            id: row.id.to_string(),
+            name: row.name.clone(),
+            status: wallet.status.as_str(),
+            available,
+            available_micro,
+            total_available,
+            total_available_micro,
+            balance,
+            balance_micro,
+            gift_balance,
+            gift_balance_micro,
+            frozen,
+            frozen_micro,
+            credit_limit,
+            credit_limit_micro,
+            credit_used,
+            credit_used_micro,
+            credit_remaining,
+            credit_remaining_micro,
+            exposed,
+            exposed_micro,
+            created_at: row.created_at.get(),
+        }
+    }
+}
+
+/// A wallet with what its calls have cost.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = WalletWithSpending)]
+pub(crate) struct WalletSpendingView {
+    #[serde(flatten)]
+    pub(crate) wallet: WalletView,
+    /// What its calls have cost since midnight (UTC).
+    pub(crate) spent_today: Credits,
+    pub(crate) spent_today_micro: MicroText,
+    /// What its calls have cost since the first of the month (UTC).
+    pub(crate) spent_this_month: Credits,
+    pub(crate) spent_this_month_micro: MicroText,
+}
+
+impl From<WalletSpending> for WalletSpendingView {
+    fn from(spending: WalletSpending) -> Self {
+        Self {
+            wallet: WalletView::from(&spending.row),
+            spent_today: Credits(spending.spent_today),
+            spent_today_micro: MicroText(spending.spent_today),
+            spent_this_month: Credits(spending.spent_this_month),
+            spent_this_month_micro: MicroText(spending.spent_this_month),
+        }
+    }
+}
+
+/// The balance of a wallet at some time: all credits together, and each kind of them.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Balance)]
+pub(crate) struct BalanceView {
+    /// When, in Unix milliseconds.
+    pub(crate) at: i64,
+    /// Paid and gift credits, less the used credit line.
+    pub(crate) balance: Credits,
+    pub(crate) balance_micro: MicroText,
+    pub(crate) paid: Credits,
+    pub(crate) paid_micro: MicroText,
+    pub(crate) gift: Credits,
+    pub(crate) gift_micro: MicroText,
+    pub(crate) credit_used: Credits,
+    pub(crate) credit_used_micro: MicroText,
+}
+
+impl BalanceView {
+    pub(crate) fn at(at: i64, balances: &Balances) -> Self {
+        let total = balances.total();
+        Self {
+            at,
+            balance: Credits(total),
+            balance_micro: MicroText(total),
+            paid: Credits(balances.balance),
+            paid_micro: MicroText(balances.balance),
+            gift: Credits(balances.gift_balance),
+            gift_micro: MicroText(balances.gift_balance),
+            credit_used: Credits(balances.credit_used),
+            credit_used_micro: MicroText(balances.credit_used),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::UnixMs;
+    use serde_json::json;
+    use store::WalletId;
+
+    use super::*;
+
+    #[test]
+    fn a_wallet_tells_every_amount_twice() {
+        let row = WalletRow {
+            id: WalletId::parse("wal_0123456789abcdef").unwrap(),
+            name: "acme".to_owned(),
+            wallet: ledger::Wallet {
+                balance: Micro::new(100_000_000),
+                gift_balance: Micro::new(5_250_000),
+                credit_limit: Micro::new(50_000_000),
+                frozen: Micro::new(1),
+                exposed: Micro::new(2),
+                ..ledger::Wallet::default()
+            },
+            created_at: UnixMs::new(7),
+        };
+        let expected = json!({
+            "id": "wal_0123456789abcdef",
+            "name": "acme",
+            "status": "active",
+            "available": "105.249999",
+            "available_micro": "105249999",
+            "total_available": "155.249999",
+            "total_available_micro": "155249999",
+            "balance": "100",
+            "balance_micro": "100000000",
+            "gift_balance": "5.25",
+            "gift_balance_micro": "5250000",
+            "frozen": "0.000001",
+            "frozen_micro": "1",
+            "credit_limit": "50",
+            "credit_limit_micro": "50000000",
+            "credit_used": "0",
+            "credit_used_micro": "0",
+            "credit_remaining": "50",
+            "credit_remaining_micro": "50000000",
+            "exposed": "0.000002",
+            "exposed_micro": "2",
+            "created_at": 7,
+        });
+        assert_eq!(json!(WalletView::from(&row)), expected);
+    }
+}

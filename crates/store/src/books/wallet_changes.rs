@@ -1,0 +1,168 @@
+//! Administrative changes of wallets: their checks, their effect on the rows, and the entries that tell of them.
+
+use ledger::{Delta, Micro, UnixMs, Wallet};
+
+use super::changes::checked_name;
+use super::manual::{ManualDecision, ManualFacts};
+use super::rows::BookWallet;
+use super::said::Said;
+use super::state::Books;
+use crate::chain::Head;
+use crate::error::StoreError;
+use crate::queue::command::WalletChange;
+use crate::records::accounts::NewWallet;
+use crate::records::entries::EntryKind;
+use crate::records::ids::WalletId;
+use crate::records::manual::WalletSettings;
+
+/// A new wallet, checked, with its first entries.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) wallet: Wallet,
+    said: Vec<Said>,
+}
+
+impl Opening {
+    pub(crate) fn of(new: &NewWallet) -> Result<Self, StoreError> {
+        checked_wallet_name(&new.name)?;
+        let mut wallet = Wallet::default();
+        let mut said = Vec::new();
+        let topped = wallet.top_up(new.balance).map_err(overflow)?;
+        let gifted = wallet.gift(new.gift).map_err(overflow)?;
+        wallet
+            .set_credit_limit(new.credit_limit)
+            .map_err(overflow)?;
+        for (kind, amount, delta) in [
+            (EntryKind::TopUp, new.balance, topped),
+            (EntryKind::Gift, new.gift, gifted),
+            (EntryKind::CreditLimit, new.credit_limit, Delta::default()),
+        ] {
+            if amount != Micro::ZERO {
+                let note = match kind {
+                    EntryKind::CreditLimit => format!("opening: {} -> {amount}", Micro::ZERO),
+                    _ => "opening".to_owned(),
+                };
+                said.push(Said::set(kind, delta, note));
+            }
+        }
+        Ok(Self { wallet, said })
+    }
+}
+
+/// A change of a wallet that was checked and decided, and not yet made.
+#[derive(Debug)]
+pub(crate) struct PreparedChange {
+    /// The wallet after it.
+    pub(crate) wallet: Wallet,
+    said: Vec<Said>,
+}
+
+/// The decision on a change of a wallet.
+#[derive(Debug)]
+pub(crate) enum WalletDecision {
+    Change(PreparedChange),
+    /// The entry with this number says the same already.
+    Exists(i64),
+}
+
+impl WalletChange {
+    /// Checks what needs no lookup.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Manual(new) => new.check(),
+            Self::Settings(WalletSettings {
+                name: Some(name), ..
+            }) => checked_wallet_name(name),
+            Self::Settings(_) => Ok(()),
+        }
+    }
+
+    /// Decides on a change. Nothing is changed yet.
+    pub(crate) fn prepare(
+        &self,
+        mut wallet: Wallet,
+        facts: &ManualFacts,
+    ) -> Result<WalletDecision, StoreError> {
+        let mut said = Vec::new();
+        match self {
+            Self::Manual(new) => match new.decide(&mut wallet, facts)? {
+                ManualDecision::Post(entry) => said.push(entry),
+                ManualDecision::Exists(seq) => return Ok(WalletDecision::Exists(seq)),
+            },
+            Self::Settings(settings) => {
+                if let Some(limit) = settings.credit_limit {
+                    let note = format!("{} -> {limit}", wallet.credit_limit);
+                    wallet.set_credit_limit(limit).map_err(overflow)?;
+                    said.push(Said::set(EntryKind::CreditLimit, Delta::default(), note));
+                }
+                if let Some(status) = settings.status {
+                    let note = format!("{} -> {}", wallet.status.as_str(), status.as_str());
+                    wallet.status = status;
+                    said.push(Said::set(EntryKind::Status, Delta::default(), note));
+                }
+            }
+        }
+        Ok(WalletDecision::Change(PreparedChange { wallet, said }))
+    }
+}
+
+impl Books {
+    /// Adds a wallet that was just created with the number `n`.
+    pub(crate) fn open_wallet(
+        &mut self,
+        n: i64,
+        id: WalletId,
+        opening: Opening,
+        now: UnixMs,
+        actor: &str,
+    ) {
+        let mut row = BookWallet {
+            wallet: opening.wallet,
+            entries: 0,
+            posted_at: UnixMs::new(0),
+            charged: Micro::ZERO,
+            head: Head::of_wallet(id),
+            holds_opened: 0,
+            dirty: false,
+        };
+        self.pending.has_manual = true;
+        for said in opening.said {
+            row.post(said.posting(n, now, actor), &mut self.pending);
+        }
+        row.touch(n, &mut self.pending);
+        self.wallets.insert(n, row);
+    }
+
+    /// Makes a change of the wallet with the number `n`, which was prepared on its present state. Returns the number
+    /// of the last entry that tells of it. `None` if there is no such wallet.
+    pub(crate) fn make_change(
+        &mut self,
+        n: i64,
+        change: PreparedChange,
+        now: UnixMs,
+        actor: &str,
+    ) -> Option<i64> {
+        let row = self.wallets.get_mut(n)?;
+        row.wallet = change.wallet;
+        self.pending.has_manual = true;
+        row.touch(n, &mut self.pending);
+        for said in change.said {
+            row.post(said.posting(n, now, actor), &mut self.pending);
+        }
+        Some(row.entries)
+    }
+}
+
+fn checked_wallet_name(name: &str) -> Result<(), StoreError> {
+    checked_name("wallet", name)?;
+    if name.starts_with(WalletId::PREFIX) {
+        return Err(StoreError::Invalid(
+            "a wallet's name does not look like an id".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn overflow(_: ledger::Overflow) -> StoreError {
+    StoreError::Overflow
+}

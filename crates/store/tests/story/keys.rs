@@ -1,5 +1,7 @@
 //! What people set of a key besides its limits: models, tags and secrets; and how keys are found.
 
+use std::fmt::Write as _;
+
 use ledger::{Micro, UnixMs};
 use store::{
     Digest, KeyChange, KeyId, KeyLimits, KeyQuery, KeyRotation, KeyRow, ModelList, NewKey, Store,
@@ -192,17 +194,11 @@ pub(crate) async fn keys_are_found_by_name_tag_and_wallet_a_page_at_a_time(place
         tag: Some(tag.to_owned()),
         ..KeyQuery::default()
     };
+    assert_eq!(made[0].wallet_name, "acme");
     let all = ["10_000", "checkout 2", "Search", "Checkout"];
     assert_eq!(find(KeyQuery::default()).await, all);
     for (query, expected) in [
-        (
-            text("CHECK"),
-            &all[1..2]
-                .iter()
-                .chain(&all[3..])
-                .copied()
-                .collect::<Vec<_>>()[..],
-        ),
+        (text("CHECK"), &["checkout 2", "Checkout"][..]),
         (text("acme"), &["Search", "Checkout"]),
         (text("sk-Sea"), &["Search"]),
         (text(&made[0].id.to_string()), &["Checkout"]),
@@ -234,14 +230,6 @@ pub(crate) async fn keys_are_found_by_name_tag_and_wallet_a_page_at_a_time(place
         let found = store.search_keys(page).await.unwrap();
         let names: Vec<_> = found.iter().map(|row| row.name.as_deref()).collect();
         assert_eq!(names, [Some(name)]);
-        assert_eq!(
-            found[0].wallet_name,
-            if after.is_none() {
-                "50% off"
-            } else {
-                &*found[0].wallet_name
-            }
-        );
         after = Some(found[0].id);
     }
     let beyond = KeyQuery {
@@ -286,11 +274,10 @@ pub(crate) async fn a_key_of_an_earlier_version_is_as_limited_as_it_was(place: &
             Place::Postgres(_) => 5,
         })
         .await;
-    let hex: String = digest("old")
-        .as_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let mut hex = String::new();
+    for byte in digest("old").as_bytes() {
+        write!(hex, "{byte:02x}").unwrap();
+    }
     let written = [format!("x'{hex}'"), format!("'\\x{hex}'::bytea")];
     place.tamper(&OLD_KEY.replace("DIGEST", place.says(&written[0], &written[1])));
     let store = place.open();

@@ -388,15 +388,19 @@ fn models(patterns: Option<Vec<String>>) -> Result<Option<ModelList>, ApiError> 
 }
 
 fn window(body: WindowBody) -> Result<KeyWindow, ApiError> {
-    let per = match body.per {
+    let WindowBody {
+        amount: Credits(amount),
+        per,
+        time_zone,
+    } = body;
+    let per = match per {
         PerBody::Day => Per::Day,
         PerBody::Week => Per::Week,
         PerBody::Month => Per::Month,
     };
-    let zone = body.time_zone.as_deref().unwrap_or("UTC");
+    let zone = time_zone.as_deref().unwrap_or("UTC");
     let calendar = Calendar::new(per, zone)
         .map_err(|error| ApiError::invalid("window.time_zone", format!("{error}.")))?;
-    let Credits(amount) = body.amount;
     if amount.is_negative() {
         let message = "An amount is not below zero.";
         return Err(ApiError::invalid("window.amount", message));

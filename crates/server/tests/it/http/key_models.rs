@@ -4,15 +4,23 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Key, Request, Stage, ask, eventually};
 
-/// A form with a member `model`.
-fn form(target: &str, model: &str) -> Request {
-    let file =
-        "--b0\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n";
-    let part = format!("--b0\r\ncontent-disposition: form-data; name=\"model\"\r\n\r\n{model}\r\n");
-    let prompt = "--b0\r\ncontent-disposition: form-data; name=\"prompt\"\r\n\r\nhi\r\n";
+/// A form with a member `model` and a file.
+fn form(target: &str, model: &str, file: &str) -> Request {
+    let part = |head: &str, value: &str| {
+        format!("--b0\r\ncontent-disposition: form-data; name={head}\r\n\r\n{value}\r\n")
+    };
+    let parts = [
+        part("\"model\"", model),
+        part(&format!("\"{file}\"; filename=\"a\""), "RIFF"),
+    ];
+    let prompt = (file == "image").then(|| part("\"prompt\"", "hi"));
     Request::post(target)
         .header("content-type", "multipart/form-data; boundary=b0")
-        .body(format!("{part}{prompt}{file}--b0--\r\n"))
+        .body(format!(
+            "{}{}--b0--\r\n",
+            parts.concat(),
+            prompt.unwrap_or_default()
+        ))
 }
 
 fn handshake(target: &str) -> Request {
@@ -88,8 +96,12 @@ fn calls(model: &str) -> Vec<(String, Request)> {
         .into_iter()
         .map(|(target, body)| (target.clone(), Request::post(&target).json(&body)))
         .collect();
-    for target in ["/v1/images/edits", "/v1/stt", "/v1/audio/transcriptions"] {
-        calls.push((target.to_owned(), form(target, model)));
+    for (target, file) in [
+        ("/v1/images/edits", "image"),
+        ("/v1/stt", "file"),
+        ("/v1/audio/transcriptions", "file"),
+    ] {
+        calls.push((target.to_owned(), form(target, model, file)));
     }
     for target in [
         format!("/v1/realtime?model={model}"),

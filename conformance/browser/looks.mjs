@@ -20,7 +20,7 @@ async function places(stage) {
     wallets: ['/wallets', 'wallets', 'web-shop'], wallet: ['/wallets', `wallets/${wallet?.id}`, 'Entries'], 'wallet-statement': ['/wallets', `wallets/${wallet?.id}?tab=statement`, 'Closing balance'],
     'wallet-keys': ['/wallets', `wallets/${wallet?.id}?tab=keys`, 'production'], keys: ['/keys', 'keys', 'production'], key: ['/keys', `keys/${key?.id}`, 'Limits'],
     models: ['/models', 'models', model?.id], model: ['/models', `models/${model?.id}`, 'Routes'], channels: ['/channels', 'channels', channel?.name],
-    tasks: ['/tasks', 'tasks', task?.model], task: ['/tasks', `tasks/${task?.id}`, 'Result'], playground: ['/play', 'playground', null],
+    tasks: ['/tasks', 'tasks', task?.model], task: ['/tasks', `tasks/${task?.id}`, 'Result'], playground: ['/models', 'playground', null],
     alerts: ['/alerts', 'alerts', 'Alerts'], audit: ['/audit', 'audit', 'wallet'], settings: ['/tokens', 'settings', null], configuration: ['/config', 'settings?tab=configuration', 'version'],
   };
   return Object.entries(all).filter(([, [resource]]) => stage.serves(resource)).map(([name, [, address, text]]) => [name, address, text]);

@@ -6,7 +6,7 @@ import { settled } from './window.mjs';
 const DIALECTS = ['Chat completions', 'Responses', 'Messages', 'Generate Content', 'Interactions'];
 
 export async function play(stage, check) {
-  if (!stage.serves('/play')) return;
+  if (!stage.serves('/play') || !stage.serves('/models')) return;
   const window = await stage.open();
   const { page } = window;
   for (const dialect of DIALECTS) {

@@ -134,6 +134,16 @@ impl Check {
                 ));
             }
         }
+        self.key_sums(&mut found);
+        found.sort_by(|a, b| (a.0, a.1, &a.2).cmp(&(b.0, b.1, &b.2)));
+        for (wallet, rule, what, expected, found) in found {
+            self.differs(wallet, rule, what, expected, found);
+        }
+        self.statuses();
+    }
+
+    /// V1 and V5 of keys.
+    fn key_sums(&self, found: &mut Vec<(i64, Rule, String, i128, i128)>) {
         for sums in self.keys.values() {
             for (rule, what, expected, stored) in [
                 (
@@ -179,11 +189,6 @@ impl Check {
                 }
             }
         }
-        found.sort_by(|a, b| (a.0, a.1, &a.2).cmp(&(b.0, b.1, &b.2)));
-        for (wallet, rule, what, expected, found) in found {
-            self.differs(wallet, rule, what, expected, found);
-        }
-        self.statuses();
     }
 
     fn statuses(&mut self) {

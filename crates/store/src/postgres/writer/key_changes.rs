@@ -11,6 +11,7 @@ use crate::postgres::connection::ledger_connection::Session;
 use crate::postgres::rows::{KEY, key_row};
 use crate::queue::command::KeyEdit;
 use crate::records::accounts::{KeyRotation, KeyRow, NewKey};
+use crate::records::calendar::Calendar;
 use crate::records::ids::{Digest, KeyId, WalletId};
 use crate::records::tags::tags_column;
 
@@ -62,7 +63,7 @@ pub(super) async fn create_key(
                 &tags_column(&row.tags),
                 &key.window.map(|window| window.amount.get()),
                 &calendar.map(|calendar| calendar.per().as_str()),
-                &calendar.map(|calendar| calendar.time_zone()),
+                &calendar.map(Calendar::time_zone),
             ],
         )
         .await?;
@@ -123,7 +124,7 @@ async fn update(session: &Session, id: &str, row: &KeyRow) -> Result<(), ChangeE
                 &tags_column(&row.tags),
                 &key.window.map(|window| window.amount.get()),
                 &calendar.map(|calendar| calendar.per().as_str()),
-                &calendar.map(|calendar| calendar.time_zone()),
+                &calendar.map(Calendar::time_zone),
                 &window.usage_before.get(),
                 &window.period.ends_at.get(),
                 &window.period.entries_before,

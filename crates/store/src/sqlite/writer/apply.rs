@@ -139,7 +139,7 @@ impl Ledger<'_> {
                 actor,
                 reply,
             } => {
-                let made = self.atomically(|ledger| ledger.change_key(key, edit, now, &actor));
+                let made = self.atomically(|ledger| ledger.change_key(key, &edit, now, &actor));
                 answer(reply, made, batch);
             }
             Change::Access {

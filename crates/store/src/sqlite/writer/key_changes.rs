@@ -12,6 +12,7 @@ use crate::error::StoreError;
 use crate::queue::command::KeyEdit;
 use crate::records::accounts::{KeyRotation, KeyRow, NewKey};
 use crate::records::audit::Actor;
+use crate::records::calendar::Calendar;
 use crate::records::ids::{Digest, KeyId, WalletId};
 use crate::records::tags::tags_column;
 use crate::sqlite::rows::{FROM_KEYS, KEY, key_row};
@@ -54,7 +55,7 @@ impl Ledger<'_> {
             tags_column(&row.tags),
             key.window.map(|window| window.amount.get()),
             calendar.map(|calendar| calendar.per().as_str()),
-            calendar.map(|calendar| calendar.time_zone()),
+            calendar.map(Calendar::time_zone),
         ])?;
         self.audit(&Audited::key_created(&row), now, actor)?;
         Ok(row)
@@ -63,7 +64,7 @@ impl Ledger<'_> {
     pub(crate) fn change_key(
         &mut self,
         id: KeyId,
-        edit: KeyEdit,
+        edit: &KeyEdit,
         now: UnixMs,
         actor: &Actor,
     ) -> Result<KeyRow, StoreError> {
@@ -82,11 +83,11 @@ impl Ledger<'_> {
         let rows = self.books.rows_of(id).ok_or_else(missing)?;
         let (n, key) = (rows.key.n, rows.key.key);
         let row = edited(&before, key, edit.clone())?;
-        match &edit {
+        match edit {
             KeyEdit::Rotate(rotation) => self.rotate(n, rotation)?,
             KeyEdit::Limits(_) | KeyEdit::Enabled(_) => self.update_key(n, &row)?,
         }
-        self.audit(&Audited::key_changed(&before, &row, &edit), now, actor)?;
+        self.audit(&Audited::key_changed(&before, &row, edit), now, actor)?;
         if let Some(mut rows) = self.books.rows_of(id) {
             rows.key.key = row.key;
             rows.key.calendar.clone_from(&row.calendar);
@@ -112,7 +113,7 @@ impl Ledger<'_> {
             tags_column(&row.tags),
             key.window.map(|window| window.amount.get()),
             calendar.map(|calendar| calendar.per().as_str()),
-            calendar.map(|calendar| calendar.time_zone()),
+            calendar.map(Calendar::time_zone),
         ])?;
         Ok(())
     }

@@ -216,6 +216,11 @@ impl Catalog {
         self.list().filter(|model| key.allows(&model.id))
     }
 
+    /// All models, whether or not they can be called now.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Model>> {
+        self.models.values()
+    }
+
     /// All channels, by name.
     pub fn channels(&self) -> impl Iterator<Item = &Channel> {
         self.channels.values()

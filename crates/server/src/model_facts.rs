@@ -7,7 +7,7 @@ use engine::{Model, video_protocols};
 use ledger::{Price, PriceCard, PriceKey};
 use protocol::Thinking;
 use protocol::images::Family;
-use protocol::{Base, Kind};
+use protocol::{Base, Kind, Profile};
 use serde::Serialize;
 use upstream::Protocol;
 
@@ -41,7 +41,7 @@ impl<'a> ModelFacts<'a> {
             context_length: model.profile.context_tokens,
             max_output_tokens: model.profile.max_output_tokens,
             architecture: modalities(model),
-            abilities: abilities(model),
+            abilities: abilities(&model.profile),
             supported_endpoints: endpoints(model, aliases),
             pricing: TokenPricing::of(&model.price),
             price: &model.price,
@@ -100,8 +100,7 @@ fn per_token(price: Price) -> String {
 }
 
 /// The abilities of a model beyond its kind: `image_input`, `tools`, `reasoning`, `image_output`.
-pub(crate) fn abilities(model: &Model) -> Vec<&'static str> {
-    let profile = &model.profile;
+pub(crate) fn abilities(profile: &Profile) -> Vec<&'static str> {
     let thinks = profile
         .thinking
         .is_some_and(|thinking| thinking != Thinking::None);

@@ -16,13 +16,14 @@ use crate::chain::WalletHead;
 use crate::clock;
 use crate::error::{AdmitError, OpenError, StoreError};
 use crate::queue::command::Admitted;
-use crate::queue::command::{Change, Command, CostedRoute, KeyEdit, Reply};
+use crate::queue::command::{Change, Command, CostedRoute, KeyEdit, NewCatalog, Reply};
 use crate::queue::durable::Durable;
 use crate::records::accounts::{
     KeyChange, KeyHead, KeyRotation, KeyRow, NewKey, NewWallet, WalletRow,
 };
 use crate::records::audit::{Actor, AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close, Extend, SessionStep};
+use crate::records::catalog::{CatalogDocument, Deed};
 use crate::records::cost::{CostRow, CostVersion};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, HoldId, KeyId, PriceVersion, WalletId};
@@ -167,6 +168,52 @@ impl Store {
         let version = version.await?;
         self.counters().settled.name(version, model);
         Ok(version)
+    }
+
+    /// Writes a row of the audit about something that changes nothing in the store.
+    pub async fn note_deed(&self, deed: Deed, actor: &Actor) -> Result<(), StoreError> {
+        let (deed, actor) = (Box::new(deed), Box::new(actor.clone()));
+        let noted = self.change(|reply| Change::Deed {
+            deed,
+            now: clock::now(),
+            actor,
+            reply,
+        });
+        noted.await
+    }
+
+    /// Stores a catalog as the one after version `expected` (0: none yet), and the row of the audit with it. Returns
+    /// its version, or `None` if `expected` is not the latest.
+    pub async fn replace_catalog(
+        &self,
+        expected: i64,
+        document: String,
+        deed: Deed,
+        actor: &Actor,
+    ) -> Result<Option<i64>, StoreError> {
+        let catalog = Box::new(NewCatalog {
+            expected,
+            document,
+            deed,
+        });
+        let actor = Box::new(actor.clone());
+        let stored = self.change(|reply| Change::Catalog {
+            catalog,
+            now: clock::now(),
+            actor,
+            reply,
+        });
+        stored.await
+    }
+
+    /// The latest stored catalog.
+    pub async fn latest_catalog(&self) -> Result<Option<CatalogDocument>, StoreError> {
+        on!(self, backend => backend.latest_catalog().await)
+    }
+
+    /// The version of the latest stored catalog, 0 if there is none.
+    pub async fn catalog_version(&self) -> Result<i64, StoreError> {
+        on!(self, backend => backend.catalog_version().await)
     }
 
     /// The version of a route's cost card. Stored if it is new, and kept forever.

@@ -14,6 +14,7 @@ use crate::breaker::{BreakerState, CallOutcome};
 use crate::error::{CallError, ChannelError, TimeoutStage};
 use crate::head_template::HeadTemplate;
 use crate::health::Health;
+use crate::history::MinuteOfCalls;
 use crate::pool::Pool;
 use crate::preset::{Preset, Protocol};
 use crate::request::UpstreamRequest;
@@ -305,6 +306,11 @@ impl Channel {
     /// a probe is under way.
     pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         self.0.health.credential_retry_in(now)
+    }
+
+    /// How its calls ended in the last 60 minutes, the oldest minute first.
+    pub fn history(&self, now: Instant) -> [MinuteOfCalls; 60] {
+        self.0.health.history(now)
     }
 
     /// Reports how a call ended at `now`.

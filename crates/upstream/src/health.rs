@@ -6,13 +6,21 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::breaker::{Breaker, BreakerState, CallOutcome};
+use crate::history::{History, MinuteOfCalls};
 
 /// A breaker that is nearly always closed. Reading a closed breaker loads one flag from a cache
 /// line that is not written meanwhile; it takes no lock and does not read the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     troubled: AtomicBool,
-    breaker: CacheAligned<Mutex<Breaker>>,
+    breaker: CacheAligned<Mutex<Watched>>,
+}
+
+/// What every call that ends is counted in.
+#[derive(Debug, Default)]
+struct Watched {
+    breaker: Breaker,
+    history: History,
 }
 
 /// On cache lines of its own, because every call writes to it when it ends.
@@ -26,26 +34,32 @@ impl Health {
         if !self.troubled.load(Ordering::Relaxed) {
             return BreakerState::Closed;
         }
-        self.breaker.0.lock().state(now())
+        self.breaker.0.lock().breaker.state(now())
     }
 
     /// How long until a refused credential is tried again.
     pub(crate) fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
-        self.breaker.0.lock().credential_retry_in(now)
+        self.breaker.0.lock().breaker.credential_retry_in(now)
+    }
+
+    /// The last 60 minutes, the oldest first.
+    pub(crate) fn history(&self, now: Instant) -> [MinuteOfCalls; 60] {
+        self.breaker.0.lock().history.read(now)
     }
 
     /// A call starts at `now`.
     pub(crate) fn attempt(&self, now: Instant) {
         if self.troubled.load(Ordering::Relaxed) {
-            self.breaker.0.lock().attempt(now);
+            self.breaker.0.lock().breaker.attempt(now);
         }
     }
 
     /// A call ended at `now`.
     pub(crate) fn report(&self, outcome: CallOutcome, now: Instant) {
-        let mut breaker = self.breaker.0.lock();
-        breaker.report(outcome, now);
-        let troubled = breaker.is_troubled();
+        let mut watched = self.breaker.0.lock();
+        watched.history.count(outcome, now);
+        watched.breaker.report(outcome, now);
+        let troubled = watched.breaker.is_troubled();
         if troubled != self.troubled.load(Ordering::Relaxed) {
             self.troubled.store(troubled, Ordering::Relaxed);
         }

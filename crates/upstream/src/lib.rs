@@ -22,6 +22,7 @@ mod error;
 mod guarded;
 mod head_template;
 mod health;
+mod history;
 mod network;
 mod pool;
 mod preset;
@@ -43,6 +44,7 @@ pub use guarded::{
     AddressPolicy, BoundedBody, ExternalUrl, FetchError, FetchLimits, FetchResponse, Guarded, Post,
     UrlRefusal,
 };
+pub use history::MinuteOfCalls;
 pub use network::Network;
 pub use preset::{Preset, Protocol, UnknownName};
 pub use request::UpstreamRequest;

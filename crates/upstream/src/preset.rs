@@ -38,7 +38,8 @@ pub(crate) enum Base {
 }
 
 impl Preset {
-    const ALL: [Self; 7] = [
+    /// All presets, in the order of the documentation.
+    pub const ALL: [Self; 7] = [
         Self::Openai,
         Self::Anthropic,
         Self::Gemini,

@@ -19,8 +19,8 @@ use super::api::answer::complete;
 use super::api::error::{ApiError, ErrorBody};
 use super::api::state::AdminState;
 use super::resources::{
-    attention, audit, calls, entries, events, health, keys, play, search, session, statement,
-    tasks, tokens, usage, wallets,
+    attention, audit, calls, channels, config, entries, events, health, keys, models, play,
+    presets, search, session, statement, tasks, tokens, usage, wallets,
 };
 
 /// The head of the API's description.
@@ -53,6 +53,10 @@ fn resources() -> OpenApiRouter<AdminState> {
         .merge(wallets::router())
         .merge(entries::router())
         .merge(statement::router())
+        .merge(channels::router())
+        .merge(config::router())
+        .merge(models::router())
+        .merge(presets::router())
 }
 
 /// All endpoints of the listener.

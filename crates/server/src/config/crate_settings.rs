@@ -134,6 +134,7 @@ impl Config {
         let without_catalog = |config: &Self| Self {
             channels: Vec::new(),
             models: Vec::new(),
+            text: std::sync::Arc::from(""),
             ..config.clone()
         };
         // The upstream times belong to the channels and are reloaded with them.

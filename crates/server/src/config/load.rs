@@ -1,11 +1,13 @@
 //! Reads a configuration file and reports all its problems at once.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::de::DeTable;
 
 use super::catalog::{channel, model, plan};
 use super::document::{Environment, Log, Problem, Section, process_environment};
+use super::entries::{Entries, EntriesError};
 use super::settings::{
     Admin, Journal, Ledger, Limits, Media, Outbound, Server, Store, Tasks, Timeouts,
 };
@@ -18,6 +20,8 @@ use super::settings::{
 pub struct Config {
     /// The file it was read from; `None` when it was not read from one.
     pub file: Option<PathBuf>,
+    /// What was read.
+    pub(crate) text: Arc<str>,
     pub server: Server,
     pub admin: Admin,
     pub store: Store,
@@ -41,6 +45,18 @@ impl Config {
     /// Reads the text of a file.
     pub fn parse(text: &str, file: &Path) -> Result<Self, Vec<Problem>> {
         parse_in(text, file, &process_environment)
+    }
+}
+
+impl Config {
+    /// The same configuration with other channels and models, or the problems of these.
+    pub(crate) fn with_entries(
+        &self,
+        entries: &Entries,
+    ) -> Result<Result<Self, Vec<Problem>>, EntriesError> {
+        let text = entries.write_into(&self.text)?;
+        let file = self.file.clone().unwrap_or_default();
+        Ok(Self::parse(&text, &file))
     }
 }
 
@@ -78,6 +94,7 @@ pub(super) fn parse_in(
     }
     let mut config = read(document.get_ref(), &mut log);
     config.file = Some(file.to_owned());
+    config.text = text.into();
     // Secrets are looked up here too, so that their problems are reported with the others.
     if let Err(problems) = plan::secrets(&config, environment) {
         log.problems.extend(problems);

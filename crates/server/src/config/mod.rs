@@ -9,6 +9,7 @@ mod admin_token;
 mod catalog;
 mod crate_settings;
 mod document;
+mod entries;
 mod load;
 mod settings;
 
@@ -16,10 +17,15 @@ mod settings;
 mod tests;
 
 pub use admin_token::AdminToken;
+pub(crate) use catalog::protocols_for;
 pub use catalog::{Channel, Model, Plan, resolve};
 pub use document::{Place, Problem, SecretSource};
+pub(crate) use entries::{
+    BadCredential, Entries, EntriesError, PastedSecrets, read_if_exists, remove_unused,
+    replace_file,
+};
 pub use load::{Config, load_store_settings};
 pub use settings::{
-    Admin, Journal, Ledger, Limits, Media, MediaPlace, Outbound, Server, Store, StoreUrl, Tasks,
-    Timeouts,
+    Admin, Journal, KeptIn, Ledger, Limits, Media, MediaPlace, Outbound, Server, Store, StoreUrl,
+    Tasks, Timeouts,
 };

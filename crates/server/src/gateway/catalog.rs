@@ -1,11 +1,11 @@
-//! Puts the catalog of a configuration in place.
+//! Builds the catalog of a configuration.
 
 use engine::{Catalog, CatalogError, Engine};
 
 use crate::config::Plan;
 
-/// Builds the catalog of a plan and installs it, as a whole or not at all.
-pub(super) async fn install(engine: &Engine, plan: Plan) -> Result<(), CatalogError> {
+/// Builds the catalog of a plan, as a whole or not at all. It is not in force yet.
+pub(super) async fn build(engine: &Engine, plan: Plan) -> Result<Catalog, CatalogError> {
     for (channel, reason) in &plan.idle {
         tracing::warn!(channel, reason, "a channel cannot be used");
     }
@@ -13,16 +13,14 @@ pub(super) async fn install(engine: &Engine, plan: Plan) -> Result<(), CatalogEr
         tracing::warn!(model, reason, "a model is not listed");
     }
     let before = engine.catalog();
-    let catalog = Catalog::build(
+    Catalog::build(
         plan.channels,
         &plan.timeouts,
         plan.models,
         &before,
         engine.store(),
     )
-    .await?;
-    engine.set_catalog(catalog);
-    Ok(())
+    .await
 }
 
 /// Channels that have open tasks but are not in the plan, with the number of these tasks. A task can

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use engine::Engine;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::catalog::{install, missing_channels};
-use crate::config::{self, Config};
+use super::catalog_keeper::{CatalogKeeper, ReplaceError};
+use crate::config::Config;
 
 /// How often the file is checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -18,7 +17,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Watches the file for ever.
-pub(crate) async fn watch(file: PathBuf, started_with: Config, engine: Arc<Engine>) {
+pub(crate) async fn watch(file: PathBuf, started_with: Config, keeper: Arc<CatalogKeeper>) {
     let mut hangups = match signal(SignalKind::hangup()) {
         Ok(hangups) => hangups,
         Err(error) => {
@@ -41,7 +40,7 @@ pub(crate) async fn watch(file: PathBuf, started_with: Config, engine: Arc<Engin
             }
         }
         last = stamp(&file);
-        retry_at = match reload(&file, &started_with, &engine).await {
+        retry_at = match reload(&file, &started_with, &keeper).await {
             Reloaded::Done | Reloaded::Invalid => None,
             Reloaded::NotInstalled => Some(Instant::now() + RETRY_INTERVAL),
         };
@@ -57,42 +56,38 @@ enum Reloaded {
     NotInstalled,
 }
 
-async fn reload(file: &Path, started_with: &Config, engine: &Engine) -> Reloaded {
-    let loaded =
-        Config::load(file).and_then(|config| config::resolve(&config).map(|plan| (config, plan)));
-    let (config, plan) = match loaded {
-        Ok(loaded) => loaded,
-        Err(problems) => {
+async fn reload(file: &Path, started_with: &Config, keeper: &CatalogKeeper) -> Reloaded {
+    match keeper.reload(file).await {
+        Ok(in_force) => {
+            let models = in_force.config.models.len() - in_force.unlisted.len();
+            tracing::info!(models, "the configuration is reloaded");
+            if !in_force.config.differs_only_in_catalog(started_with) {
+                tracing::warn!(
+                    "settings other than channels, their timeouts and models have changed; they take effect after a restart"
+                );
+            }
+            Reloaded::Done
+        }
+        Err(ReplaceError::Problems(problems)) => {
             for problem in &problems {
                 tracing::error!(%problem, "the configuration is not reloaded");
             }
-            return Reloaded::Invalid;
+            Reloaded::Invalid
         }
-    };
-    let missing = missing_channels(engine, &plan).await;
-    for (channel, tasks) in &missing {
-        tracing::error!(
-            channel,
-            tasks,
-            "the configuration is not reloaded: it lacks a channel that still has open tasks"
-        );
-    }
-    if !missing.is_empty() {
         // The tasks may have ended by the next attempt.
-        return Reloaded::NotInstalled;
+        Err(ReplaceError::OpenTasks(channel, tasks)) => {
+            tracing::error!(
+                channel,
+                tasks,
+                "the configuration is not reloaded: it lacks a channel that still has open tasks"
+            );
+            Reloaded::NotInstalled
+        }
+        Err(error) => {
+            tracing::error!(%error, "the configuration is not reloaded yet; it will be tried again");
+            Reloaded::NotInstalled
+        }
     }
-    let models = plan.models.len();
-    if let Err(error) = install(engine, plan).await {
-        tracing::error!(%error, "the configuration is not reloaded yet; it will be tried again");
-        return Reloaded::NotInstalled;
-    }
-    tracing::info!(models, "the configuration is reloaded");
-    if !config.differs_only_in_catalog(started_with) {
-        tracing::warn!(
-            "settings other than channels, their timeouts and models have changed; they take effect after a restart"
-        );
-    }
-    Reloaded::Done
 }
 
 /// Changes whenever the file changes.

@@ -10,11 +10,12 @@ use store::{Media, Recovery};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::catalog::{install, missing_channels};
+use super::catalog::{build, missing_channels};
+use super::catalog_keeper::{CatalogKeeper, Loaded, with_stored_entries};
 use super::start_error::StartError;
 use super::{open_store, reload};
 use crate::admin::{Access, AdminListener, AdminState};
-use crate::config::{self, Config};
+use crate::config::{self, Config, KeptIn};
 use crate::http::{Limits, PublicListener, ServeThreads};
 
 /// A gateway that serves.
@@ -38,13 +39,21 @@ impl Gateway {
     /// Opens the store, recovers, builds the catalog, then listens. Waits for a database that cannot be
     /// reached.
     pub(crate) async fn start(config: &Config) -> Result<Self, StartError> {
-        let plan = config::resolve(config).map_err(StartError::Config)?;
+        config::resolve(config).map_err(StartError::Config)?;
         let (store, recovery) = open_store::open(config.store_settings()).await?;
         let media = Media::open(&config.media_settings())?;
         let engine = Arc::new(Engine::new(store, media, config.engine_settings()));
+        let (config, version) = with_stored_entries(config.clone(), &engine)
+            .await
+            .map_err(StartError::StoredCatalog)?;
+        let plan = config::resolve(&config).map_err(StartError::Config)?;
+        let config = &config;
         let admin_token = plan.admin_token.clone();
         let missing = missing_channels(&engine, &plan).await;
-        install(&engine, plan).await?;
+        let loaded = Loaded::of(config.clone(), &plan, version);
+        let catalog = build(&engine, plan).await?;
+        engine.set_catalog(catalog);
+        let keeper = Arc::new(CatalogKeeper::new(Arc::clone(&engine), loaded));
         for (channel, tasks) in missing {
             tracing::error!(
                 channel,
@@ -69,6 +78,7 @@ impl Gateway {
         let admin = AdminState::new(
             Arc::clone(&engine),
             Access::new(admin_token.as_ref()),
+            Arc::clone(&keeper),
             config.clone(),
             Arc::clone(&ready),
             public.in_process(),
@@ -85,7 +95,7 @@ impl Gateway {
         engine.set_address_url(format!("http://{}", local_address(address)));
         let stop_public = CancellationToken::new();
         let stop_all = CancellationToken::new();
-        let mut background = run_in_background(&engine, config, &stop_public, &stop_all);
+        let mut background = run_in_background(&engine, &keeper, &stop_public, &stop_all);
         background.push(tokio::spawn(admin.run(stop_all.clone())));
         let public = tokio::spawn(public.run(stop_public.clone(), config.timeouts.shutdown_drain));
         Ok(Self {
@@ -142,7 +152,7 @@ impl Gateway {
 /// because [`Engine::finish`] then waits for what it has started.
 fn run_in_background(
     engine: &Arc<Engine>,
-    config: &Config,
+    keeper: &Arc<CatalogKeeper>,
     stop_public: &CancellationToken,
     stop_all: &CancellationToken,
 ) -> Vec<JoinHandle<()>> {
@@ -164,9 +174,13 @@ fn run_in_background(
             async move { engine.close_expired_connections().await }
         }),
     ];
-    if let Some(file) = config.file.clone() {
-        let watch = Box::pin(reload::watch(file, config.clone(), engine()));
-        running.push(spawn_until(stop_all, watch));
+    let started_with = &keeper.in_force().config;
+    if let Some(file) = started_with.file.clone() {
+        let watch = reload::watch(file, started_with.clone(), Arc::clone(keeper));
+        running.push(spawn_until(stop_all, Box::pin(watch)));
+    }
+    if started_with.admin.config == KeptIn::Store {
+        running.push(spawn_until(stop_all, Arc::clone(keeper).follow_store()));
     }
     running
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use engine::CatalogError;
 use store::{MediaOpenError, OpenError};
 
+use super::catalog_keeper::ReplaceError;
 use crate::config::Problem;
 
 /// Why a gateway did not start.
@@ -21,6 +22,10 @@ pub(crate) enum StartError {
     Media(#[from] MediaOpenError),
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    #[error(
+        "the catalog in the store cannot be used: {0}. Set `admin.config = \"file\"` to start with the entries of the file"
+    )]
+    StoredCatalog(ReplaceError),
     #[error("the serving threads cannot be started: {0}")]
     ServeThreads(io::Error),
     #[error("cannot listen on {address}: {source}")]

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::queue::command::{KeyEdit, WalletChange};
 use crate::records::accounts::{KeyRow, WalletRow};
+use crate::records::catalog::Deed;
 
 /// A row of the audit, before it has a time and an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,17 @@ pub(crate) struct Audited {
     pub(crate) target: String,
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
+}
+
+impl From<Deed> for Audited {
+    fn from(deed: Deed) -> Self {
+        Self {
+            action: deed.action,
+            target: deed.target,
+            before: deed.before,
+            after: deed.after,
+        }
+    }
 }
 
 impl Audited {

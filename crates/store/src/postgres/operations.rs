@@ -8,7 +8,9 @@ use tokio::sync::oneshot;
 use super::backend::{HEALTHY_WITHIN, Postgres};
 use super::background::runtime;
 use super::journal;
-use super::reads::{access, accounts as lookups, audit, entries, key_search, names, verify};
+use super::reads::{
+    access, accounts as lookups, audit, catalog, entries, key_search, names, verify,
+};
 use super::tasks::{self};
 use crate::cache::IdHasher;
 use crate::chain::WalletHead;
@@ -19,6 +21,7 @@ use crate::queue::command_queue::{CommandQueue, PushError};
 use crate::records::access::{SessionRow, TokenQuery, TokenRow};
 use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::records::audit::{AuditQuery, AuditRow};
+use crate::records::catalog::CatalogDocument;
 use crate::records::cost::CostRow;
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, KeyId, WalletId};
@@ -54,7 +57,9 @@ impl Postgres {
                 Change::Key { key, .. } => self.wallet_of(*key).await?,
                 Change::Access { .. }
                 | Change::PriceVersion { .. }
-                | Change::CostVersion { .. } => None,
+                | Change::CostVersion { .. }
+                | Change::Deed { .. }
+                | Change::Catalog { .. } => None,
             },
             Command::Task(_) | Command::Flush(_) => None,
         };
@@ -259,6 +264,14 @@ impl Postgres {
         self.reads
             .search(move |on| audit::audit(on, query.clone()))
             .await
+    }
+
+    pub(crate) async fn latest_catalog(&self) -> Result<Option<CatalogDocument>, StoreError> {
+        self.reads.search(catalog::latest).await
+    }
+
+    pub(crate) async fn catalog_version(&self) -> Result<i64, StoreError> {
+        self.reads.search(catalog::version).await
     }
 
     pub(crate) async fn costs(&self) -> Result<Vec<CostRow>, StoreError> {

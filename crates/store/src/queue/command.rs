@@ -12,6 +12,7 @@ use crate::records::access::{NewSession, NewSignInCode, NewToken, SessionRow, To
 use crate::records::accounts::{KeyChange, KeyRotation, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::records::audit::Actor;
 use crate::records::call::{Admit, Close, End, Extend, IfLost, SessionStep};
+use crate::records::catalog::Deed;
 use crate::records::cost::CostVersion;
 use crate::records::ids::{Digest, HoldId, KeyId, PriceVersion, TokenId, WalletId};
 use crate::records::manual::{ChangedWallet, NewEntry, WalletSettings};
@@ -133,11 +134,34 @@ pub(crate) enum Change {
         now: UnixMs,
         reply: Reply<PriceVersion>,
     },
+    /// Writes a row of the audit alone.
+    Deed {
+        deed: Box<Deed>,
+        now: UnixMs,
+        actor: Box<Actor>,
+        reply: Reply<()>,
+    },
+    /// Stores a catalog as the one after `expected`. Answers with its version, or `None` if `expected` is not the
+    /// latest version.
+    Catalog {
+        catalog: Box<NewCatalog>,
+        now: UnixMs,
+        actor: Box<Actor>,
+        reply: Reply<Option<i64>>,
+    },
     CostVersion {
         route: CostedRoute,
         now: UnixMs,
         reply: Reply<CostVersion>,
     },
+}
+
+/// A catalog to store, and the version that it replaces.
+#[derive(Debug, Clone)]
+pub(crate) struct NewCatalog {
+    pub(crate) expected: i64,
+    pub(crate) document: String,
+    pub(crate) deed: Deed,
 }
 
 /// A route's cost card, and what identifies the route.

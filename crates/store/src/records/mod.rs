@@ -6,6 +6,7 @@ pub(crate) mod audit;
 pub(crate) mod balance_point;
 pub(crate) mod calendar;
 pub(crate) mod call;
+pub(crate) mod catalog;
 pub(crate) mod columns;
 pub(crate) mod cost;
 pub(crate) mod entries;

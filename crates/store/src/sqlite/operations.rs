@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::backend::{HEALTHY_WITHIN, Sqlite};
 use super::journal;
-use super::reads::{access, accounts as lookups, audit, entries, key_search, names};
+use super::reads::{access, accounts as lookups, audit, catalog, entries, key_search, names};
 use super::tasks::lookups as task_looks;
 use crate::chain::WalletHead;
 use crate::clock;
@@ -19,6 +19,7 @@ use crate::records::access::{SessionRow, TokenQuery, TokenRow};
 use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::records::audit::{AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close};
+use crate::records::catalog::CatalogDocument;
 use crate::records::cost::CostRow;
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, KeyId, WalletId};
@@ -176,6 +177,14 @@ impl Sqlite {
 
     pub(crate) async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditRow>, StoreError> {
         self.reads.run(move |on| audit::audit(on, &query)).await
+    }
+
+    pub(crate) async fn latest_catalog(&self) -> Result<Option<CatalogDocument>, StoreError> {
+        self.reads.run(catalog::latest).await
+    }
+
+    pub(crate) async fn catalog_version(&self) -> Result<i64, StoreError> {
+        self.reads.run(catalog::version).await
     }
 
     pub(crate) async fn costs(&self) -> Result<Vec<CostRow>, StoreError> {

@@ -8,6 +8,7 @@ mod access;
 mod accounts;
 mod audit;
 mod calls;
+mod catalogs;
 mod chain;
 mod costs;
 mod cut;
@@ -89,6 +90,8 @@ macro_rules! story {
                 windows::a_hold_over_midnight_counts_where_it_is_booked,
                 windows::a_window_can_be_set_changed_and_lifted,
                 windows::a_forged_window_is_found,
+                catalogs::each_catalog_follows_the_last_and_is_audited,
+                catalogs::of_two_that_follow_the_same_one_is_stored,
                 sessions::a_session_is_charged_in_steps_and_rounded_once,
                 sessions::a_step_reaches_as_far_as_the_money,
                 sessions::a_dead_key_takes_no_further_step,

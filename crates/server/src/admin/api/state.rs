@@ -11,6 +11,7 @@ use crate::admin::access::Access;
 use crate::admin::console::Console;
 use crate::admin::events::EventHub;
 use crate::config::Config;
+use crate::gateway::CatalogKeeper;
 use crate::http::InProcess;
 
 /// Shared by all handlers. Cheap to clone.
@@ -22,6 +23,8 @@ pub(crate) struct AdminState(Arc<AdminParts>);
 pub(crate) struct AdminParts {
     pub(crate) engine: Arc<Engine>,
     pub(crate) access: Access,
+    /// The channels and models in force.
+    pub(crate) keeper: Arc<CatalogKeeper>,
     /// The configuration that the process was started with.
     pub(crate) config: Config,
     /// The public service, for calls of the playground.
@@ -36,6 +39,7 @@ impl AdminState {
     pub(crate) fn new(
         engine: Arc<Engine>,
         access: Access,
+        keeper: Arc<CatalogKeeper>,
         config: Config,
         ready: Arc<AtomicBool>,
         public: InProcess,
@@ -43,6 +47,7 @@ impl AdminState {
         Self(Arc::new(AdminParts {
             engine,
             access,
+            keeper,
             config,
             public,
             ready,

@@ -3,12 +3,16 @@
 pub(crate) mod attention;
 pub(crate) mod audit;
 pub(crate) mod calls;
+pub(crate) mod channels;
+pub(crate) mod config;
 pub(crate) mod entries;
 pub(crate) mod events;
 mod filter;
 pub(crate) mod health;
 pub(crate) mod keys;
+pub(crate) mod models;
 pub(crate) mod play;
+pub(crate) mod presets;
 pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod statement;

@@ -11,3 +11,4 @@ mod protocols;
 pub use channel::Channel;
 pub use model::Model;
 pub use plan::{Plan, resolve};
+pub(crate) use protocols::protocols_for;

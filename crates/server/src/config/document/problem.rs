@@ -25,6 +25,18 @@ pub struct Place {
     pub column: usize,
 }
 
+impl Problem {
+    /// A problem of a document that the store has.
+    pub(crate) fn of_store(message: String) -> Self {
+        Self {
+            file: PathBuf::from("store"),
+            place: None,
+            key: String::new(),
+            message,
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;

@@ -2,8 +2,26 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use crate::config::document::setting::{secret, settings, socket};
+use crate::config::document::setting::{one_of, secret, settings, socket};
 use crate::config::document::{SecretSource, Section};
+
+/// Where channels and models are kept that the admin API changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeptIn {
+    #[default]
+    File,
+    Store,
+}
+
+impl KeptIn {
+    /// The word in the configuration and in answers.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Store => "store",
+        }
+    }
+}
 
 settings! {
     /// The listener for operators: health, metrics, admin API and console.
@@ -13,5 +31,9 @@ settings! {
         /// A token of the admin API and the console with the role owner, from the environment or from a file:
         /// `{ file = "admin-token" }`. `tollgate token create` makes others, with and without this one.
         pub token: Option<SecretSource> = secret("token", r#"{ env = "TOLLGATE_ADMIN_TOKEN" }"#),
+        /// Where the admin API keeps channels and models that it changes. `file` writes them back to this file.
+        /// `store` keeps them in the database, and every node takes them from there within seconds; the entries
+        /// of the file then only count until the first change.
+        pub config: KeptIn = one_of("config", &[("file", KeptIn::File), ("store", KeptIn::Store)]),
     }
 }

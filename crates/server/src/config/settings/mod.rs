@@ -14,7 +14,7 @@ mod store;
 mod tasks;
 mod timeouts;
 
-pub use admin::Admin;
+pub use admin::{Admin, KeptIn};
 pub use journal::Journal;
 pub use ledger::Ledger;
 pub use limits::Limits;

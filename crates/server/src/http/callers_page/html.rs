@@ -72,7 +72,7 @@ fn write_row(table: &mut String, model: &Model) {
         escaped(&model.id),
         model.kind.as_str()
     );
-    for ability in abilities(model) {
+    for ability in abilities(&model.profile) {
         let _ = write!(
             table,
             r#"<span class="chip">{}</span>"#,

@@ -4,6 +4,7 @@ mod access;
 mod audit;
 mod calls;
 mod client;
+mod config;
 mod events;
 mod every_operation;
 mod keys;

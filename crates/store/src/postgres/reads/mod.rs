@@ -3,6 +3,7 @@
 pub(super) mod access;
 pub(super) mod accounts;
 pub(super) mod audit;
+pub(crate) mod catalog;
 pub(super) mod entries;
 pub(super) mod key_search;
 pub(super) mod names;

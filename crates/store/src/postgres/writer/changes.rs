@@ -6,6 +6,7 @@ use ledger::UnixMs;
 
 use super::access::change_access;
 use super::audit::audit;
+use super::catalog::store_catalog;
 use super::change_lock::ChangeError;
 use super::key_changes::{change_key, create_key};
 use super::transaction::{LockedWallets, OpenTransaction};
@@ -34,6 +35,8 @@ enum Changed {
     Access(AccessChanged),
     Price(PriceVersion),
     Cost(CostVersion),
+    Nothing,
+    Catalog(Option<i64>),
 }
 
 impl Worker {
@@ -156,6 +159,14 @@ fn answer(
         }
         (Change::CreateWallet { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
         (Change::Wallet { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
+        (Change::Deed { reply, .. }, Ok(Changed::Nothing)) => {
+            drop(reply.send(Ok(((), durable))));
+        }
+        (Change::Catalog { reply, .. }, Ok(Changed::Catalog(version))) => {
+            drop(reply.send(Ok((version, durable))));
+        }
+        (Change::Deed { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
+        (Change::Catalog { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
         (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Err(error)) => {
             drop(reply.send(Err(error)));
         }
@@ -214,6 +225,13 @@ async fn execute(
         }
         Change::PriceVersion { model, card, .. } => {
             Changed::Price(price_version(session, model, card, now).await?)
+        }
+        Change::Deed { deed, actor, .. } => {
+            audit(session, &(**deed).clone().into(), now, actor).await?;
+            Changed::Nothing
+        }
+        Change::Catalog { catalog, actor, .. } => {
+            Changed::Catalog(store_catalog(session, catalog, now, actor).await?)
         }
         Change::CostVersion { route, .. } => {
             Changed::Cost(cost_version(session, route, now).await?)

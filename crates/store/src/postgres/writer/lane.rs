@@ -226,7 +226,9 @@ pub(super) fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
             | Change::CreateKey { .. }
             | Change::Access { .. }
             | Change::PriceVersion { .. }
-            | Change::CostVersion { .. } => None,
+            | Change::CostVersion { .. }
+            | Change::Deed { .. }
+            | Change::Catalog { .. } => None,
         },
         Command::Task(_) | Command::Flush(_) => None,
     }

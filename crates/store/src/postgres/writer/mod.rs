@@ -4,6 +4,7 @@ mod access;
 mod apply;
 mod audit;
 mod batch_columns;
+mod catalog;
 mod change_lock;
 pub(super) mod changes;
 mod commit;

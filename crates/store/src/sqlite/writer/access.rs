@@ -24,7 +24,7 @@ impl Ledger<'_> {
         self.books.pending.wrote = true;
         match change {
             AccessChange::CreateToken { id, new } => {
-                let row = self.create_token(id, new, now)?;
+                let row = self.create_token(id, &new, now)?;
                 self.audit(&Audited::token_created(&row), now, actor)?;
                 Ok(AccessChanged::Token(row))
             }
@@ -60,10 +60,10 @@ impl Ledger<'_> {
     fn create_token(
         &mut self,
         id: TokenId,
-        new: NewToken,
+        new: &NewToken,
         now: UnixMs,
     ) -> Result<TokenRow, StoreError> {
-        checked_token(&new)?;
+        checked_token(new)?;
         let insert = "INSERT INTO admin_tokens (id, name, role, digest, shown_prefix, created_at)
                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         self.connection.prepare_cached(insert)?.execute(params![

@@ -159,6 +159,21 @@ impl Ledger<'_> {
             } => {
                 answer(reply, self.price_version(&model, &card, now), batch);
             }
+            Change::Deed {
+                deed,
+                now,
+                actor,
+                reply,
+            } => answer(reply, self.audit(&(*deed).into(), now, &actor), batch),
+            Change::Catalog {
+                catalog,
+                now,
+                actor,
+                reply,
+            } => {
+                let stored = self.atomically(|it| it.store_catalog(*catalog, now, &actor));
+                answer(reply, stored, batch);
+            }
             Change::CostVersion { route, now, reply } => {
                 answer(reply, self.cost_version(&route, now), batch);
             }

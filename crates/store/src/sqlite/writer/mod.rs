@@ -32,6 +32,7 @@ mod batch;
 pub(super) mod batch_policy;
 pub(super) mod batch_writer;
 pub(super) mod calls;
+mod catalog;
 pub(super) mod changes;
 pub(super) mod checkpointer;
 pub(super) mod disk_reserve;

@@ -1,0 +1,15 @@
+//! The `[[channel]]` and `[[model]]` entries as a document of their own: read as JSON, and written back.
+//!
+//! The admin API and the store exchange entries as JSON. Their meaning is read from TOML alone: whatever comes in is
+//! put into the text of the configuration file first, and that text is read by [`Config`](super::Config). So there is
+//! one reader, and one list of problems.
+
+mod convert;
+mod edit;
+mod entries;
+mod files;
+mod pasted;
+
+pub(crate) use entries::{Entries, EntriesError};
+pub(crate) use files::{read_if_exists, replace_file};
+pub(crate) use pasted::{BadCredential, PastedSecrets, remove_unused};

@@ -1,0 +1,126 @@
+//! Credentials that came in as text: each is kept in a file of its own, which the entry then names.
+
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json, json};
+
+use super::entries::Entries;
+
+/// The folder of these files, beside the configuration.
+const FOLDER: &str = "credentials";
+
+/// A credential that stood in an entry as text. It has no `Debug`, so that it cannot be logged.
+struct Pasted {
+    secret: String,
+    /// The path as the entry names it.
+    name: String,
+}
+
+/// The credentials that were taken out of entries.
+#[derive(Default)]
+pub(crate) struct PastedSecrets(Vec<Pasted>);
+
+/// Why a text cannot be a credential.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("channel[{index}].credential: {fault}")]
+pub(crate) struct BadCredential {
+    pub(crate) index: usize,
+    pub(crate) fault: &'static str,
+}
+
+impl PastedSecrets {
+    /// Replaces each credential that is a text by the name of the file that will hold it. `suffix` makes the names
+    /// new, so that no file that is in use is overwritten.
+    pub(crate) fn take(entries: &mut Entries, suffix: &str) -> Result<Self, BadCredential> {
+        let mut taken = Vec::new();
+        for (index, channel) in entries.channels.iter_mut().enumerate() {
+            let Some(Json::String(text)) = channel.get("credential") else {
+                continue;
+            };
+            let secret = text.trim().to_owned();
+            let bad = |fault| BadCredential { index, fault };
+            if secret.is_empty() {
+                return Err(bad("is empty"));
+            }
+            if !secret.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+                return Err(bad("must be one line of plain text"));
+            }
+            let name = format!("{FOLDER}/{}-{suffix}", file_name(channel));
+            channel.insert("credential".to_owned(), json!({ "file": name }));
+            taken.push(Pasted { secret, name });
+        }
+        Ok(Self(taken))
+    }
+
+    /// Whether no entry had a credential as text.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Writes each credential to its file, which only this user can read.
+    pub(crate) fn write(&self, beside: &Path) -> io::Result<()> {
+        for pasted in &self.0 {
+            let file = beside.join(&pasted.name);
+            if let Some(folder) = file.parent() {
+                create_private_folder(folder)?;
+            }
+            let mut options = std::fs::OpenOptions::new();
+            let mut file = options
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(file)?;
+            file.write_all(pasted.secret.as_bytes())?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files again, because the change they belong to was not made.
+    pub(crate) fn remove(&self, beside: &Path) {
+        for pasted in &self.0 {
+            remove(&beside.join(&pasted.name));
+        }
+    }
+}
+
+/// Removes the files of pasted credentials that were named before and are not any more.
+pub(crate) fn remove_unused(before: &Entries, after: &Entries, beside: &Path) {
+    let still: Vec<&str> = after.credential_files().collect();
+    let prefix = format!("{FOLDER}/");
+    let ours = before
+        .credential_files()
+        .filter(|it| it.starts_with(&prefix) && !it.contains(".."));
+    for name in ours.filter(|name| !still.contains(name)) {
+        remove(&beside.join(name));
+    }
+}
+
+fn remove(file: &PathBuf) {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(%error, file = %file.display(), "a credential that is not used any more could not be removed");
+        }
+        _ => {}
+    }
+}
+
+fn create_private_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(folder)
+}
+
+/// The channel's name, as far as it can be a part of a file's name. What else is in it is a problem of the entry,
+/// reported when it is read.
+fn file_name(channel: &Map<String, Json>) -> String {
+    let name = channel
+        .get("name")
+        .and_then(Json::as_str)
+        .unwrap_or_default();
+    let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    name.chars().filter(plain).take(64).collect()
+}

@@ -1,0 +1,351 @@
+//! The channels and models in force, and the one way to replace them while the gateway runs.
+//!
+//! They come from the configuration file. With `admin.config = "store"` the latest catalog in the store replaces the
+//! entries of the file, on every node. Whatever the source, the entries are put into the text of the file and that
+//! text is read, so a change is installed exactly as a reload of a file with these entries would be.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use engine::{CatalogError, Engine};
+use rand::RngExt as _;
+use store::{Actor, Deed, StoreError};
+
+use super::catalog::{build, missing_channels};
+use crate::config::{
+    self, BadCredential, Config, Entries, EntriesError, KeptIn, PastedSecrets, Problem,
+    read_if_exists, remove_unused, replace_file,
+};
+
+/// How often nodes look for a newer catalog in the store.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Knows the catalog in force and replaces it.
+#[derive(Debug)]
+pub(crate) struct CatalogKeeper {
+    engine: Arc<Engine>,
+    in_force: ArcSwap<InForce>,
+    /// One change at a time, so that a version is compared and replaced in one step.
+    changing: tokio::sync::Mutex<()>,
+}
+
+/// The configuration of the catalog in force.
+#[derive(Debug)]
+pub(crate) struct InForce {
+    pub(crate) config: Config,
+    /// The version of the stored catalog, 0 if its entries are those of the file.
+    stored_version: i64,
+    /// Channels that cannot be used, and why.
+    pub(crate) idle: Vec<(String, String)>,
+    /// Models that cannot be called, and why.
+    pub(crate) unlisted: Vec<(String, String)>,
+}
+
+/// Why a catalog was not replaced.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReplaceError {
+    #[error("The configuration has changed since it was read. Read it again.")]
+    Version,
+    #[error("{}", shown(.0).join("; "))]
+    Problems(Vec<Problem>),
+    #[error(transparent)]
+    Credential(#[from] BadCredential),
+    #[error(
+        "A credential cannot be given as text where the configuration is kept in the store, because every node needs it. Put it into the environment or into a file of each node, and name that."
+    )]
+    PastedSecret,
+    #[error(
+        "This gateway was not started with a configuration file, so there is nothing to write to. Start it with `tollgate serve --config FILE`, or set `admin.config = \"store\"`."
+    )]
+    NoFile,
+    #[error(
+        "Channel {0} has {1} open tasks, which can only be followed there. It must stay until they have ended."
+    )]
+    OpenTasks(String, u64),
+    #[error("the configuration file cannot be written: {0}")]
+    File(#[from] std::io::Error),
+    #[error(transparent)]
+    Entries(#[from] EntriesError),
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Problems as an operator reads them: the setting and what is wrong with it.
+pub(crate) fn shown(problems: &[Problem]) -> Vec<String> {
+    let shown = problems.iter().map(|problem| match problem.key.as_str() {
+        "" => problem.message.clone(),
+        key => format!("{key}: {}", problem.message),
+    });
+    shown.collect()
+}
+
+impl CatalogKeeper {
+    /// Takes over a configuration whose catalog is installed.
+    pub(crate) fn new(engine: Arc<Engine>, loaded: Loaded) -> Self {
+        Self {
+            engine,
+            in_force: ArcSwap::from_pointee(loaded.in_force()),
+            changing: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// The configuration in force.
+    pub(crate) fn in_force(&self) -> Arc<InForce> {
+        self.in_force.load_full()
+    }
+
+    /// Everything that is wrong with these entries.
+    pub(crate) fn check(&self, mut entries: Entries) -> Result<Vec<String>, ReplaceError> {
+        let now = self.in_force();
+        entries.keep_credentials_of(&now.entries()?);
+        if let Err(bad) = PastedSecrets::take(&mut entries, "new") {
+            return Ok(vec![bad.to_string()]);
+        }
+        match now.config.with_entries(&entries)? {
+            Ok(_) => Ok(Vec::new()),
+            Err(problems) => Ok(shown(&problems)),
+        }
+    }
+
+    /// Replaces the entries whose version is `version`, and keeps them.
+    pub(crate) async fn replace(
+        &self,
+        version: u64,
+        mut entries: Entries,
+        actor: &Actor,
+    ) -> Result<Arc<InForce>, ReplaceError> {
+        let _alone = self.changing.lock().await;
+        let now = self.in_force();
+        match now.config.admin.config {
+            KeptIn::Store => self.replace_stored(version, entries, actor, &now).await,
+            KeptIn::File => {
+                let file = now.config.file.as_deref().ok_or(ReplaceError::NoFile)?;
+                let text = read_if_exists(file)?.ok_or(ReplaceError::NoFile)?;
+                let before = Entries::of(&text)?;
+                if before.digest_version() != version {
+                    return Err(ReplaceError::Version);
+                }
+                entries.keep_credentials_of(&before);
+                let suffix = format!("{:08x}", rand::rng().random::<u32>());
+                let secrets = PastedSecrets::take(&mut entries, &suffix)?;
+                let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+                let base = Config {
+                    text: text.as_str().into(),
+                    ..now.config.clone()
+                };
+                let written = secrets.write(&folder);
+                let made = match written {
+                    Ok(()) => self.write_file(&base, &before, &entries, actor).await,
+                    Err(error) => Err(error.into()),
+                };
+                match &made {
+                    Ok(_) => remove_unused(&before, &entries, &folder),
+                    Err(_) => secrets.remove(&folder),
+                }
+                made
+            }
+        }
+    }
+
+    /// Builds the catalog first, so that a file that cannot be installed is never written.
+    async fn write_file(
+        &self,
+        base: &Config,
+        before: &Entries,
+        entries: &Entries,
+        actor: &Actor,
+    ) -> Result<Arc<InForce>, ReplaceError> {
+        let config = base
+            .with_entries(entries)?
+            .map_err(ReplaceError::Problems)?;
+        let (loaded, catalog) = self.prepare(config, 0).await?;
+        self.engine
+            .store()
+            .note_deed(deed(before, entries), actor)
+            .await?;
+        let (file, text): (PathBuf, _) = (
+            loaded.config.file.clone().unwrap_or_default(),
+            Arc::clone(&loaded.config.text),
+        );
+        let replaced = tokio::task::spawn_blocking(move || replace_file(&file, &text)).await;
+        replaced.map_err(std::io::Error::other)??;
+        Ok(self.install(loaded, catalog))
+    }
+
+    async fn replace_stored(
+        &self,
+        version: u64,
+        mut entries: Entries,
+        actor: &Actor,
+        now: &InForce,
+    ) -> Result<Arc<InForce>, ReplaceError> {
+        if now.version()? != version {
+            return Err(ReplaceError::Version);
+        }
+        let before = now.entries()?;
+        entries.keep_credentials_of(&before);
+        if !PastedSecrets::take(&mut entries, "new")?.is_empty() {
+            return Err(ReplaceError::PastedSecret);
+        }
+        let config = now.config.with_entries(&entries)?;
+        let config = config.map_err(ReplaceError::Problems)?;
+        let (mut loaded, catalog) = self.prepare(config, now.stored_version).await?;
+        let document = serde_json::to_string(&entries).map_err(std::io::Error::other)?;
+        let store = self.engine.store();
+        let deed = deed(&before, &entries);
+        let stored = store.replace_catalog(now.stored_version, document, deed, actor);
+        loaded.stored_version = stored.await?.ok_or(ReplaceError::Version)?;
+        Ok(self.install(loaded, catalog))
+    }
+
+    async fn prepare(
+        &self,
+        config: Config,
+        stored_version: i64,
+    ) -> Result<(Loaded, engine::Catalog), ReplaceError> {
+        let plan = config::resolve(&config).map_err(ReplaceError::Problems)?;
+        if let Some((channel, tasks)) = missing_channels(&self.engine, &plan).await.pop() {
+            return Err(ReplaceError::OpenTasks(channel, tasks));
+        }
+        let loaded = Loaded::of(config, &plan, stored_version);
+        let catalog = build(&self.engine, plan).await?;
+        Ok((loaded, catalog))
+    }
+
+    fn install(&self, loaded: Loaded, catalog: engine::Catalog) -> Arc<InForce> {
+        self.engine.set_catalog(catalog);
+        let in_force = Arc::new(loaded.in_force());
+        self.in_force.store(Arc::clone(&in_force));
+        in_force
+    }
+
+    /// Installs the file as it is now, with the entries of the store where they are kept there.
+    pub(super) async fn reload(&self, file: &Path) -> Result<Arc<InForce>, ReplaceError> {
+        let _alone = self.changing.lock().await;
+        let config = Config::load(file).map_err(ReplaceError::Problems)?;
+        let (config, version) = with_stored_entries(config, &self.engine).await?;
+        let (loaded, catalog) = self.prepare(config, version).await?;
+        Ok(self.install(loaded, catalog))
+    }
+
+    /// Follows the store for ever, on nodes that keep their catalog there.
+    pub(crate) async fn follow_store(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            if let Err(error) = self.follow_once().await {
+                tracing::error!(%error, "a newer catalog of the store is not installed; it will be tried again");
+            }
+        }
+    }
+
+    async fn follow_once(&self) -> Result<(), ReplaceError> {
+        let latest = self.engine.store().catalog_version().await?;
+        if latest == self.in_force().stored_version {
+            return Ok(());
+        }
+        let _alone = self.changing.lock().await;
+        let now = self.in_force();
+        let (config, version) = with_stored_entries(now.config.clone(), &self.engine).await?;
+        if version == now.stored_version {
+            return Ok(());
+        }
+        let (loaded, catalog) = self.prepare(config, version).await?;
+        self.install(loaded, catalog);
+        tracing::info!(version, "a newer catalog of the store is installed");
+        Ok(())
+    }
+}
+
+/// A configuration whose catalog can be installed, without its secrets.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) config: Config,
+    stored_version: i64,
+    idle: Vec<(String, String)>,
+    unlisted: Vec<(String, String)>,
+}
+
+impl Loaded {
+    pub(super) fn of(config: Config, plan: &config::Plan, stored_version: i64) -> Self {
+        Self {
+            config,
+            stored_version,
+            idle: plan.idle.clone(),
+            unlisted: plan.unlisted.clone(),
+        }
+    }
+
+    fn in_force(self) -> InForce {
+        InForce {
+            config: self.config,
+            stored_version: self.stored_version,
+            idle: self.idle,
+            unlisted: self.unlisted,
+        }
+    }
+}
+
+impl InForce {
+    /// The entries, as they were written.
+    pub(crate) fn entries(&self) -> Result<Entries, EntriesError> {
+        Entries::of(&self.config.text)
+    }
+
+    /// The version of the entries.
+    pub(crate) fn version(&self) -> Result<u64, EntriesError> {
+        match self.config.admin.config {
+            KeptIn::File => Ok(self.entries()?.digest_version()),
+            KeptIn::Store => Ok(u64::try_from(self.stored_version).unwrap_or(0)),
+        }
+    }
+
+    /// Why a channel cannot be used.
+    pub(crate) fn idle_reason(&self, channel: &str) -> Option<&str> {
+        let found = self.idle.iter().find(|(name, _)| name == channel);
+        found.map(|(_, reason)| reason.as_str())
+    }
+}
+
+/// The configuration with the entries of the latest stored catalog, if catalogs are kept in the store and there is
+/// one, and its version.
+pub(super) async fn with_stored_entries(
+    config: Config,
+    engine: &Engine,
+) -> Result<(Config, i64), ReplaceError> {
+    if config.admin.config == KeptIn::File {
+        return Ok((config, 0));
+    }
+    let Some(stored) = engine.store().latest_catalog().await? else {
+        return Ok((config, 0));
+    };
+    let entries: Entries = serde_json::from_str(&stored.document).map_err(|error| {
+        let message = format!(
+            "version {} in the store is not readable: {error}",
+            stored.version
+        );
+        ReplaceError::Problems(vec![Problem::of_store(message)])
+    })?;
+    let config = config.with_entries(&entries)?.map_err(|mut problems| {
+        for problem in &mut problems {
+            problem.place = None;
+            problem.file = format!("version {} in the store", stored.version).into();
+        }
+        ReplaceError::Problems(problems)
+    })?;
+    Ok((config, stored.version))
+}
+
+/// What the audit says of a change: the entries that differ. They name credentials and do not contain them.
+fn deed(before: &Entries, after: &Entries) -> Deed {
+    let told = |entries: Entries| serde_json::to_string(&entries).ok();
+    Deed {
+        action: "config.replace",
+        target: "config".to_owned(),
+        before: told(before.without_those_of(after)),
+        after: told(after.without_those_of(before)),
+    }
+}

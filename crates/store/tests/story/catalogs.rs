@@ -1,0 +1,59 @@
+//! Catalogs that operators have set, and what the audit says of them.
+
+use store::{AuditQuery, Deed, Store};
+
+use crate::place::{Place, actor};
+
+fn deed(target: &str) -> Deed {
+    Deed {
+        action: "config.replace",
+        target: target.to_owned(),
+        before: None,
+        after: Some("{}".to_owned()),
+    }
+}
+
+async fn replace(store: &Store, expected: i64, document: &str) -> Option<i64> {
+    let by = actor();
+    let replaced = store.replace_catalog(expected, document.to_owned(), deed("config"), &by);
+    replaced.await.unwrap()
+}
+
+async fn audited(store: &Store) -> usize {
+    let query = AuditQuery {
+        action: Some("config.replace".to_owned()),
+        limit: 100,
+        ..AuditQuery::default()
+    };
+    store.audit(query).await.unwrap().len()
+}
+
+pub(crate) async fn each_catalog_follows_the_last_and_is_audited(place: &Place) {
+    let store = place.open();
+    assert_eq!(store.latest_catalog().await.unwrap(), None);
+    assert_eq!(store.catalog_version().await.unwrap(), 0);
+    assert_eq!(replace(&store, 0, "one").await, Some(1));
+    // Neither an older version nor one that does not exist yet is replaced.
+    for expected in [0, 2, -1] {
+        assert_eq!(replace(&store, expected, "other").await, None, "{expected}");
+    }
+    assert_eq!(replace(&store, 1, "two").await, Some(2));
+    let latest = store.latest_catalog().await.unwrap().unwrap();
+    assert_eq!((latest.version, &*latest.document), (2, "two"));
+    assert_eq!(store.catalog_version().await.unwrap(), 2);
+    assert_eq!(audited(&store).await, 2);
+    store.note_deed(deed("channel"), &actor()).await.unwrap();
+    assert_eq!(audited(&store).await, 3);
+}
+
+pub(crate) async fn of_two_that_follow_the_same_one_is_stored(place: &Place) {
+    let stores = [place.open(), place.attach()];
+    for round in 0..10 {
+        let both = stores.each_ref().map(|store| replace(store, round, "x"));
+        let [one, two] = both;
+        let (one, two) = tokio::join!(one, two);
+        assert_eq!(one.or(two), Some(round + 1));
+        assert!(one.is_none() || two.is_none());
+    }
+    assert_eq!(audited(&stores[0]).await, 10);
+}

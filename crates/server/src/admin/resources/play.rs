@@ -17,7 +17,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::admin::access::Operator;
-use crate::admin::api::error::{ApiError, Refused};
+use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::state::AdminState;
 use crate::http::{InProcessError, is_callable_path};
 
@@ -42,18 +42,18 @@ const OWN_HEADERS: [HeaderName; 12] = [
 
 /// The paths of calls contain slashes, which a description cannot express, so it is written beside the route.
 #[derive(OpenApi)]
-#[openapi(paths(play))]
+#[openapi(paths(play, play_read, play_delete))]
 struct Description;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
-    let methods = post(play).get(play).delete(play);
+    let methods = post(play).get(play_read).delete(play_delete);
     OpenApiRouter::with_openapi(Description::openapi()).route("/play/{*path}", methods)
 }
 
 /// Call the public API in the name of a key.
 ///
-/// The path, query, headers and body are those of the public API; `GET` and `DELETE` work too. The answer has the status,
-/// headers and body that the public listener would send, streams included. The call is billed to the key.
+/// Path, query, headers and body are those of the public API. The answer has the status, headers and body that the public
+/// listener would send, streams included. The call is billed to the key.
 #[utoipa::path(
     post,
     path = "/play/{path}",
@@ -64,7 +64,7 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
     ),
     responses(
         (status = "default", description = "What the public listener answers."),
-        (status = 404, description = "No such key, or no such path of the public API.", body = crate::admin::api::error::ErrorBody),
+        (status = 404, description = "No such key, or no such path of the public API.", body = ErrorBody),
         Refused,
     )
 )]
@@ -73,6 +73,57 @@ async fn play(
     State(state): State<AdminState>,
     request: Request,
 ) -> Result<Response, ApiError> {
+    forward(&state, request).await
+}
+
+/// Read from the public API in the name of a key: tasks, voices, the balance.
+#[utoipa::path(
+    get,
+    path = "/play/{path}",
+    tag = "play",
+    params(
+        ("path" = String, Path, description = "The path of the public API, such as `v1/tasks/{id}`."),
+        ("x-play-key" = String, Header, description = "The id of the key in whose name to read."),
+    ),
+    responses(
+        (status = "default", description = "What the public listener answers."),
+        (status = 404, description = "No such key, or no such path of the public API.", body = ErrorBody),
+        Refused,
+    )
+)]
+async fn play_read(
+    _operator: Operator,
+    State(state): State<AdminState>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    forward(&state, request).await
+}
+
+/// Cancel or remove a content task in the name of a key.
+#[utoipa::path(
+    delete,
+    path = "/play/{path}",
+    tag = "play",
+    params(
+        ("path" = String, Path, description = "The path of the task in the public API."),
+        ("x-play-key" = String, Header, description = "The id of a key of the wallet that owns the task."),
+    ),
+    responses(
+        (status = "default", description = "What the public listener answers."),
+        (status = 404, description = "No such key, or no such path of the public API.", body = ErrorBody),
+        Refused,
+    )
+)]
+async fn play_delete(
+    _operator: Operator,
+    State(state): State<AdminState>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    forward(&state, request).await
+}
+
+/// Hands a request to the public service, without what belongs to the operator.
+async fn forward(state: &AdminState, request: Request) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
     let target = target(&head.uri).ok_or_else(ApiError::unknown_path)?;
     if !is_callable_path(&head.method, target.path()) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Admin, assert_refused, with_token};
-use crate::harness::{Key, Plot, Request, Stage, ask, with};
+use crate::harness::{Key, Plot, Request, Stage, ask, eventually, with};
 
 const VOICE: &str = r#"
     [[model]]
@@ -34,9 +34,12 @@ async fn a_call_is_made_billed_and_recorded_as_the_keys_own() {
     assert_eq!(shown["object"], "chat.completion");
     assert_eq!(shown["model"], "maker/chat");
     assert!(stage.usage(&key).await > 0);
-    let rows = stage.cli(&["logs", "--key", &key.id, "--json"]).await;
     let id = answer.header("x-request-id").unwrap();
-    assert!(rows.stdout.contains(id), "{id}: {}", rows.stdout);
+    eventually("the row of the call", async || {
+        let rows = stage.cli(&["logs", "--key", &key.id, "--json"]).await;
+        rows.stdout.contains(id).then_some(())
+    })
+    .await;
     stage.verify().await;
 }
 

@@ -106,3 +106,51 @@ async fn console(State(state): State<AdminState>, request: Request, next: Next) 
     }
     next.run(request).await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `TOLLGATE_WRITE_OPENAPI=1 cargo test -p tollgate-server --lib openapi` writes the file.
+    #[test]
+    fn the_committed_openapi_document_is_current() {
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/api/admin.openapi.json"
+        );
+        let current = std::str::from_utf8(&DESCRIPTION).unwrap();
+        if std::env::var_os("TOLLGATE_WRITE_OPENAPI").is_some() {
+            std::fs::write(file, current).unwrap();
+        }
+        let committed = std::fs::read_to_string(file).unwrap_or_default();
+        assert!(
+            committed == current,
+            "docs/api/admin.openapi.json is not current; TOLLGATE_WRITE_OPENAPI=1 rewrites it"
+        );
+    }
+
+    #[test]
+    fn every_operation_has_an_id_a_tag_and_a_summary_of_its_own() {
+        let description: serde_json::Value = serde_json::from_slice(&DESCRIPTION).unwrap();
+        let mut ids = std::collections::HashSet::new();
+        for (path, item) in description["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                if !operation["responses"].is_object() {
+                    continue;
+                }
+                let id = operation["operationId"].as_str().unwrap_or_default();
+                assert!(ids.insert(id.to_owned()), "{method} {path}: {id}");
+                assert!(operation["summary"].is_string(), "{method} {path}");
+                assert_eq!(
+                    operation["tags"].as_array().map(Vec::len),
+                    Some(1),
+                    "{path}"
+                );
+                for status in ["401", "429"] {
+                    let told = operation["responses"].get(status);
+                    assert!(told.is_some(), "{method} {path} does not tell of {status}");
+                }
+            }
+        }
+    }
+}

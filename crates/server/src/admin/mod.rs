@@ -6,9 +6,7 @@
 //! `listener` accepts connections, `router` puts the resources together. `api` is what all resources share, `access`
 //! decides who asks and what they may do, and `resources` has one file for each resource.
 
-#[allow(dead_code, reason = "resources take these up one after the other")]
 mod access;
-#[allow(dead_code, reason = "resources take these up one after the other")]
 mod api;
 mod console;
 mod events;

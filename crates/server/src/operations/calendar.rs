@@ -15,7 +15,7 @@ pub(crate) fn day_start(time: UnixMs) -> UnixMs {
 
 /// The beginning of the month of a time.
 pub(crate) fn month_start(time: UnixMs) -> UnixMs {
-    Month::of(time).map_or_else(|| day_start(time), |month| month.start())
+    Month::of(time).map_or_else(|| day_start(time), Month::start)
 }
 
 /// A month.

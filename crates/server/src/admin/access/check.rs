@@ -214,13 +214,11 @@ impl Access {
                 open(store, &cookie, opened_by, &nobody).await?
             }
         };
-        match opened {
-            Some(row) => Ok((cookie, row)),
-            None => {
-                self.lockout.note_wrong(peer.network(), Instant::now());
-                Err(ApiError::invalid_token())
-            }
-        }
+        let Some(row) = opened else {
+            self.lockout.note_wrong(peer.network(), Instant::now());
+            return Err(ApiError::invalid_token());
+        };
+        Ok((cookie, row))
     }
 }
 

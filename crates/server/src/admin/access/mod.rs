@@ -15,5 +15,4 @@ pub(crate) use cookie::{
     SessionCookie, expired_cookie, is_same_origin, is_secure_origin, new_cookie,
 };
 pub(crate) use peer::Peer;
-#[allow(unused_imports, reason = "resources take these up one after the other")]
 pub(crate) use roles::{Operator, Owner, Support, Viewer};

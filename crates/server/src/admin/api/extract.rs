@@ -118,12 +118,11 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        match axum::extract::Path::from_request_parts(parts, state).await {
-            Ok(axum::extract::Path(value)) => Ok(Self(value)),
-            Err(_) => {
-                let last = parts.uri.path().rsplit('/').next().unwrap_or_default();
-                Err(ApiError::not_found("such thing as", last))
-            }
-        }
+        let read = axum::extract::Path::from_request_parts(parts, state).await;
+        let Ok(axum::extract::Path(value)) = read else {
+            let last = parts.uri.path().rsplit('/').next().unwrap_or_default();
+            return Err(ApiError::not_found("such thing as", last));
+        };
+        Ok(Self(value))
     }
 }

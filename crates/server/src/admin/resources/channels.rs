@@ -121,7 +121,10 @@ fn view(
     let live = catalog.channel(&channel.name);
     let breaker = live.map(|live| live.state(Instant::now));
     let minutes = live.map(|live| live.history(Instant::now()));
-    let minutes = minutes.as_ref().map(|it| it.as_slice()).unwrap_or_default();
+    let minutes = minutes
+        .as_ref()
+        .map(<[_; 60]>::as_slice)
+        .unwrap_or_default();
     let sum = |count: fn(&upstream::MinuteOfCalls) -> u32| {
         minutes.iter().map(|it| u64::from(count(it))).sum::<u64>()
     };

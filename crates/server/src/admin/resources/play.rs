@@ -142,7 +142,11 @@ async fn forward(state: &AdminState, request: Request) -> Result<Response, ApiEr
     }
     call.headers_mut()
         .insert(HOST, HeaderValue::from_static("playground"));
-    let mut answer = state.public.call(key, call).await.map_err(refusal)?;
+    let mut answer = state
+        .public
+        .call(key, call)
+        .await
+        .map_err(|error| refusal(&error))?;
     for name in [CONNECTION, TRANSFER_ENCODING, DATE] {
         answer.headers_mut().remove(name);
     }
@@ -168,7 +172,7 @@ fn named_key(headers: &HeaderMap) -> Result<KeyId, ApiError> {
     })
 }
 
-fn refusal(error: InProcessError) -> ApiError {
+fn refusal(error: &InProcessError) -> ApiError {
     tracing::warn!(%error, "a call of the playground was not served");
     match error {
         InProcessError::Busy => ApiError::unavailable(),

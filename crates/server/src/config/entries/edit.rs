@@ -59,7 +59,7 @@ pub(super) fn write(document: &mut DocumentMut, list: &List, entries: &[Map<Stri
     let mut positions: Vec<isize> = before.iter().filter_map(Table::position).collect();
     positions.sort_unstable();
     let mut positions = positions.into_iter();
-    let mut last = None;
+    let mut previous = None;
     let mut written = ArrayOfTables::new();
     for entry in entries {
         let kept = before
@@ -73,14 +73,14 @@ pub(super) fn write(document: &mut DocumentMut, list: &List, entries: &[Map<Stri
             }
             None => new_table(entry, list),
         };
-        last = positions.next().or(last);
-        table.set_position(last.or_else(|| Some(end_of(document))));
+        previous = positions.next().or(previous);
+        table.set_position(previous.or_else(|| Some(end_of(document))));
         written.push(table);
     }
     document.insert(list.key, Item::ArrayOfTables(written));
 }
 
-fn id_of<'e>(entry: &'e Map<String, Json>, list: &List) -> Option<String> {
+fn id_of(entry: &Map<String, Json>, list: &List) -> Option<String> {
     entry.get(list.id).and_then(Json::as_str).map(str::to_owned)
 }
 

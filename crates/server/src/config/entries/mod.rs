@@ -5,11 +5,11 @@
 //! one reader, and one list of problems.
 
 mod convert;
+mod document;
 mod edit;
-mod entries;
 mod files;
 mod pasted;
 
-pub(crate) use entries::{Entries, EntriesError};
+pub(crate) use document::{Entries, EntriesError};
 pub(crate) use files::{read_if_exists, replace_file};
 pub(crate) use pasted::{BadCredential, PastedSecrets, remove_unused};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::entries::Entries;
+use super::document::Entries;
 
 /// The folder of these files, beside the configuration.
 const FOLDER: &str = "credentials";

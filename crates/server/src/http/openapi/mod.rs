@@ -1,4 +1,4 @@
-//! The description of the public API in OpenAPI 3.1: `operations` lists what is served, `document` writes it.
+//! The description of the public API in `OpenAPI` 3.1: `operations` lists what is served, `document` writes it.
 //!
 //! It states precisely what the gateway reads and answers, and leaves open what passes through to the models. The schemas
 //! of bodies are in `schemas.json`.

@@ -74,10 +74,9 @@ async fn operations(stage: &Stage) -> Vec<Operation> {
     let description = stage.admin_get("/openapi.json").await.ok().json();
     let mut operations = Vec::new();
     for (template, item) in description["paths"].as_object().unwrap() {
-        let parts = template.split('/').map(|part| match part.starts_with('{') {
-            true => "x",
-            false => part,
-        });
+        let parts = template
+            .split('/')
+            .map(|part| if part.starts_with('{') { "x" } else { part });
         let path = parts.collect::<Vec<_>>().join("/");
         for method in METHODS.into_iter().filter(|it| item[*it].is_object()) {
             operations.push(Operation {

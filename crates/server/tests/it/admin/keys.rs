@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Admin, assert_refused, with_token};
-use crate::harness::{Key, Plot, Request, Stage, ask, micro};
+use crate::harness::{Key, Plot, Request, Stage, ask, eventually, micro};
 
 async fn stage() -> Stage {
     let stage = with_token(Plot::default()).open().await;
@@ -48,7 +48,12 @@ async fn a_key_is_created_used_changed_and_disabled() {
     stage.chat(&key, &ask("hello")).await.ok();
 
     let path = format!("/keys/{}", key.id);
-    let shown = admin.get(&path).await;
+    // Reads see what was committed, which follows the answer.
+    let shown = eventually("the charge", async || {
+        let shown = admin.get(&path).await;
+        (micro(&shown["window"], "used") > 0).then_some(shown)
+    })
+    .await;
     assert!(shown.get("secret").is_none());
     // The command line shows the same.
     assert_eq!(shown, stage.cli_json(&["key", "show", &key.id]).await);
@@ -72,10 +77,10 @@ async fn a_key_is_created_used_changed_and_disabled() {
     }
 
     // Null lifts, what is left out stays.
-    let patch = async |body: Value| admin.send("PATCH", &path, Some(&body)).await;
+    let change = async |body: Value| admin.send("PATCH", &path, Some(&body)).await;
     let lifted = json!({"limit": null, "window": null, "rpm": null, "tpm": null, "concurrency": null,
         "expires_at": null, "models": null, "tags": null, "name": null});
-    let changed = patch(lifted).await.ok().json();
+    let changed = change(lifted).await.ok().json();
     for member in [
         "limit",
         "window",
@@ -91,20 +96,20 @@ async fn a_key_is_created_used_changed_and_disabled() {
         (&changed["models"], &changed["tags"]),
         (&json!([]), &json!([]))
     );
-    let changed = patch(json!({"limit": "0"})).await.ok().json();
+    let changed = change(json!({"limit": "0"})).await.ok().json();
     assert_eq!(
         (&changed["limit"], &changed["enabled"]),
         (&json!("0"), &json!(true))
     );
     let refused = stage.chat(&key, &ask("hello")).await;
     assert_eq!(refused.failure(), (402, "key_limit_reached".to_owned()));
-    let changed = patch(json!({"enabled": false, "limit": null}))
+    let changed = change(json!({"enabled": false, "limit": null}))
         .await
         .ok()
         .json();
     assert_eq!(changed["enabled"], false);
     assert_eq!(stage.chat(&key, &ask("hello")).await.status(), 401);
-    assert_eq!(patch(json!({})).await.ok().json(), changed);
+    assert_eq!(change(json!({})).await.ok().json(), changed);
 
     // Each change is a row of the audit, and the one that changed nothing is not.
     let audit = admin.get(&format!("/audit?target={}", key.id)).await;

@@ -42,9 +42,11 @@ impl Entries {
     /// readers keep exactly.
     pub(crate) fn digest_version(&self) -> u64 {
         let text = serde_json::to_vec(self).unwrap_or_default();
-        let digest: [u8; 32] = Sha256::digest(text).into();
-        let [a, b, c, d, e, f, ..] = digest;
-        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+        let digest = Sha256::digest(text);
+        digest
+            .iter()
+            .take(6)
+            .fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 
     /// The entries that `other` does not have in the same form. For the audit: what a change has replaced.
@@ -116,7 +118,7 @@ model = "small"
 keep_days = 30 # days
 "#;
 
-    fn entry(json: Json) -> Map<String, Json> {
+    fn entry(json: &Json) -> Map<String, Json> {
         json.as_object().unwrap().clone()
     }
 
@@ -164,13 +166,13 @@ keep_days = 30 # days
         let mut entries = Entries::of(FILE).unwrap();
         let second =
             json!({ "preset": "sim", "name": "second", "base_url": "http://sim/v1", "x": null });
-        entries.channels.push(entry(second));
+        entries.channels.push(entry(&second));
         entries.models.remove(0);
         let text = entries.write_into(FILE).unwrap();
         let again = Entries::of(&text).unwrap();
         assert_eq!(
             again.channels[1],
-            entry(json!({ "preset": "sim", "name": "second", "base_url": "http://sim/v1" }))
+            entry(&json!({ "preset": "sim", "name": "second", "base_url": "http://sim/v1" }))
         );
         assert_eq!(again.models, entries.models);
         let place = |what: &str| {

@@ -198,6 +198,37 @@ keep_days = 30 # days
     }
 
     #[test]
+    fn tables_inside_an_entry_stay_with_it() {
+        const NESTED: &str = "[[channel]]\nname = \"a\"\n[channel.credential]\nenv = \"A\"\n\n\
+            [[channel]]\nname = \"b\"\n[channel.credential]\nenv = \"B\"\n\n\
+            [[model]]\nid = \"x/one\"\n[[model.routes]]\nchannel = \"a\"\n[model.price]\ninput = \"1\"\n\n\
+            [[model]]\nid = \"x/two\"\n[[model.routes]]\nchannel = \"b\"\n[model.price]\ninput = \"2\"\n";
+        let given = Entries::of(NESTED).unwrap();
+        let mut changes = Vec::new();
+        let mut added = given.clone();
+        added.channels.push(entry(&json!({ "name": "c" })));
+        added.models.insert(
+            0,
+            entry(&json!({ "id": "x/new", "routes": [{ "channel": "c" }] })),
+        );
+        changes.push(added);
+        for at in 0..2 {
+            let mut removed = given.clone();
+            removed.channels.remove(at);
+            removed.models.remove(at);
+            changes.push(removed);
+        }
+        let mut reversed = given.clone();
+        reversed.channels.reverse();
+        reversed.models.reverse();
+        changes.push(reversed);
+        for entries in changes {
+            let text = entries.write_into(NESTED).unwrap();
+            assert_eq!(Entries::of(&text).unwrap(), entries, "{text}");
+        }
+    }
+
+    #[test]
     fn entries_can_be_put_into_a_file_without_any_and_taken_out_of_it() {
         let entries = Entries::of(FILE).unwrap();
         for text in [

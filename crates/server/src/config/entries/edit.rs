@@ -74,10 +74,27 @@ pub(super) fn write(document: &mut DocumentMut, list: &List, entries: &[Map<Stri
             None => new_table(entry, list),
         };
         previous = positions.next().or(previous);
+        follow_parent(&mut table);
         table.set_position(previous.or_else(|| Some(end_of(document))));
         written.push(table);
     }
     document.insert(list.key, Item::ArrayOfTables(written));
+}
+
+/// Lets the tables inside an entry follow it. With the positions of the text that they came from, they would be printed
+/// below whichever entry stands there now, and a credential would go to another channel.
+fn follow_parent(table: &mut Table) {
+    for (_, item) in table.iter_mut() {
+        let nested: Vec<&mut Table> = match item {
+            Item::Table(table) => vec![table],
+            Item::ArrayOfTables(tables) => tables.iter_mut().collect(),
+            Item::None | Item::Value(_) => Vec::new(),
+        };
+        for table in nested {
+            table.set_position(None);
+            follow_parent(table);
+        }
+    }
 }
 
 fn id_of(entry: &Map<String, Json>, list: &List) -> Option<String> {

@@ -47,7 +47,7 @@ impl PastedSecrets {
             if !secret.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
                 return Err(bad("must be one line of plain text"));
             }
-            let name = format!("{FOLDER}/{}-{suffix}", file_name(channel));
+            let name = format!("{FOLDER}/{}-{index}-{suffix}", file_name(channel));
             channel.insert("credential".to_owned(), json!({ "file": name }));
             taken.push(Pasted { secret, name });
         }
@@ -93,10 +93,22 @@ pub(crate) fn remove_unused(before: &Entries, after: &Entries, beside: &Path) {
     let prefix = format!("{FOLDER}/");
     let ours = before
         .credential_files()
-        .filter(|it| it.starts_with(&prefix) && !it.contains(".."));
+        .filter(|it| it.strip_prefix(&prefix).is_some_and(is_ours));
     for name in ours.filter(|name| !still.contains(name)) {
         remove(&beside.join(name));
     }
+}
+
+/// Whether the name is one that we give. Files that people put into the folder are theirs.
+fn is_ours(name: &str) -> bool {
+    let mut parts = name.rsplitn(3, '-');
+    let suffix = parts.next().unwrap_or_default();
+    let index = parts.next().unwrap_or_default();
+    suffix.len() == 8
+        && suffix.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && !index.is_empty()
+        && index.bytes().all(|byte| byte.is_ascii_digit())
+        && !name.contains(['/', '.'])
 }
 
 fn remove(file: &PathBuf) {

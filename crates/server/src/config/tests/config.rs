@@ -677,6 +677,6 @@ fn a_cost_card_has_the_units_of_the_price() {
     );
     assert_eq!(
         problems(&model("{ inptu = '1', output = '1' }")),
-        ["9:64 model[0].routes[0].cost.inptu: is not a price key; did you mean `input`?"]
+        ["9:61 model[0].routes[0].cost.inptu: is not a price key; did you mean `input`?"]
     );
 }

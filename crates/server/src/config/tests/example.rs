@@ -72,6 +72,7 @@ fn the_example_states_the_defaults() {
     let config = parse_in(EXAMPLE, file, &environment).unwrap();
     let expected = Config {
         file: Some(file.to_owned()),
+        text: EXAMPLE.into(),
         ..Config::default()
     };
     assert_eq!(config, expected);

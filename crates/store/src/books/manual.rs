@@ -90,7 +90,7 @@ impl NewEntry {
 
     /// Checks what needs no lookup.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        if let Some(reference) = &self.reference {
+        for reference in [&self.reference, &self.refund_of].into_iter().flatten() {
             let is_text = !reference.trim().is_empty()
                 && reference.chars().count() <= TEXT_CHARS_MAX
                 && !reference.chars().any(char::is_control);

@@ -20,7 +20,7 @@ pub struct Series {
 impl Series {
     /// The series of a call. Names that callers made up are left out, so that nobody can fill the store with them.
     pub(super) fn of(row: &JournalRow, nothing: &Arc<str>) -> Self {
-        let is_known = row.code.as_deref() != Some("model_not_found");
+        let is_known = is_model_known(row);
         Self {
             wallet: row.wallet,
             key: row.key,
@@ -45,4 +45,9 @@ impl Series {
         }
         only
     }
+}
+
+/// Whether the model of a call is one of ours. A refusal as invalid or unknown may come before the model was looked up.
+fn is_model_known(row: &JournalRow) -> bool {
+    row.channel.is_some() || row.hold.is_some() || !matches!(row.status, 400 | 404 | 422)
 }

@@ -102,7 +102,8 @@ struct Recount {
 fn recount(rows: &[JournalRow], query: &UsageQuery) -> BTreeMap<(Option<UnixMs>, Series), Recount> {
     let mut groups: BTreeMap<(Option<UnixMs>, Series), Recount> = BTreeMap::new();
     for row in rows {
-        let model = if row.code.as_deref() == Some("model_not_found") {
+        let has_run = row.channel.is_some() || row.hold.is_some();
+        let model = if !has_run && matches!(row.status, 400 | 404 | 422) {
             ""
         } else {
             &row.model

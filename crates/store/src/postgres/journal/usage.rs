@@ -55,15 +55,21 @@ impl UsageWriter {
         let slots = roll_up(rows, now);
         on.batch_execute(LOCK).await?;
         self.number(on, &slots).await?;
-        let mut totals = Vec::with_capacity(slots.len());
-        let (mut grains, mut times, mut series) = (Vec::new(), Vec::new(), Vec::new());
+        // Texts that differ only in what the database does not store have one number.
+        let mut merged: HashMap<(i16, i64, i64), Totals> = HashMap::new();
         for (slot, sums) in slots {
             if let Some(number) = self.series.get(&slot.series) {
-                grains.push(slot.grain.number());
-                times.push(slot.at.get());
-                series.push(*number);
-                totals.push(sums);
+                let place = (slot.grain.number(), slot.at.get(), *number);
+                merged.entry(place).or_default().merge(&sums);
             }
+        }
+        let mut totals = Vec::with_capacity(merged.len());
+        let (mut grains, mut times, mut series) = (Vec::new(), Vec::new(), Vec::new());
+        for ((grain, at, number), sums) in merged {
+            grains.push(grain);
+            times.push(at);
+            series.push(number);
+            totals.push(sums);
         }
         for row in on.query(TOTALS, &[&grains, &times, &series]).await? {
             let place: i64 = row.try_get(0)?;

@@ -282,7 +282,7 @@ impl Writer {
 fn is_a_rows_fault(failed: &PgError) -> bool {
     match failed {
         PgError::Sql(error) => match error.code() {
-            Some(code) => matches!(code.code().get(..2), Some("22" | "23" | "54")),
+            Some(code) => matches!(code.code().get(..2), Some("21" | "22" | "23" | "54")),
             None => failed.kind() == FailureKind::Permanent,
         },
         _ => false,

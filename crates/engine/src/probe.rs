@@ -121,7 +121,8 @@ async fn send(channel: &Channel, call: &UpstreamRequest) -> ProbeOutcome {
             let message = if is_ok {
                 "The upstream answered.".to_owned()
             } else {
-                let text: String = String::from_utf8_lossy(&body)
+                let text = channel.without_credential(&String::from_utf8_lossy(&body));
+                let text: String = text
                     .chars()
                     .filter(|c| !c.is_control())
                     .take(TEXT_CHARS_MAX)

@@ -37,7 +37,9 @@ export function closePlayground() {
   byId('play-locked').hidden = false;
 }
 
-const endpointOf = (model) => [CHAT, IMAGES, GENERATE].find((path) => model.supported_endpoints.includes(path));
+const withoutVersion = (path) => path.replace(/^\/v1(beta)?\//, '');
+const endpointOf = (model) =>
+  [CHAT, IMAGES, GENERATE].find((path) => model.supported_endpoints.includes(withoutVersion(path)));
 
 function clear() {
   running?.abort();

@@ -24,7 +24,7 @@ pub(crate) struct ModelFacts<'a> {
     pub(crate) architecture: Modalities,
     /// What the configuration says that the model can do: see [`abilities`].
     pub(crate) abilities: Vec<&'static str>,
-    /// The endpoints that serve the model. `{model}` stands for its id.
+    /// The endpoints that serve the model, without the version that their paths begin with. `{model}` stands for its id.
     pub(crate) supported_endpoints: Vec<&'static str>,
     /// Credits per token, for clients that expect this form.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,10 @@ impl<'a> ModelFacts<'a> {
             max_output_tokens: model.profile.max_output_tokens,
             architecture: modalities(model),
             abilities: abilities(&model.profile),
-            supported_endpoints: endpoints(model, aliases),
+            supported_endpoints: endpoints(model, aliases)
+                .into_iter()
+                .map(below_version)
+                .collect(),
             pricing: TokenPricing::of(&model.price),
             price: &model.price,
         }
@@ -194,6 +197,14 @@ pub(crate) fn endpoints(model: &Model, aliases: bool) -> Vec<&'static str> {
         Kind::Audio => paths.extend(voice_endpoints(model, aliases)),
     }
     paths
+}
+
+/// A path without the version. Whoever looks for an upstream's address in our answers then finds none.
+fn below_version(path: &'static str) -> &'static str {
+    let below = path
+        .strip_prefix("/v1/")
+        .or_else(|| path.strip_prefix("/v1beta/"));
+    below.unwrap_or(path)
 }
 
 /// The actions of Generate Content that serve a model, as its clients read them.

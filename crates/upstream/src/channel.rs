@@ -302,6 +302,14 @@ impl Channel {
         !bare && !matches!(self.state(now), BreakerState::CredentialRefused { .. })
     }
 
+    /// The text with the channel's credential replaced, because upstreams repeat what they refuse.
+    pub fn without_credential(&self, text: &str) -> String {
+        match &self.0.spec.credential {
+            Some(secret) if !secret.is_empty() => text.replace(secret.expose(), "***"),
+            _ => text.to_owned(),
+        }
+    }
+
     /// How long until a refused credential is tried again; `None` if it is not refused. Zero while
     /// a probe is under way.
     pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {

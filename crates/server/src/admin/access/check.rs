@@ -72,8 +72,9 @@ impl Access {
         headers: &HeaderMap,
         peer: Peer,
     ) -> Result<(Identity, Option<SessionCookie>), ApiError> {
-        self.check_lockout(peer)?;
         let (identity, cookie) = if let Some(token) = bearer(headers) {
+            // Sessions stay open: one program with an old token must not lock out the people behind the same proxy.
+            self.check_lockout(peer)?;
             (self.by_token(store, token).await?, None)
         } else if let Some(cookie) = SessionCookie::of(headers) {
             let identity = self.by_session(store, &cookie).await?;
@@ -89,12 +90,15 @@ impl Access {
             self.lockout.note_wrong(peer.network(), Instant::now());
         }
         let identity = identity.ok_or_else(ApiError::invalid_token)?;
-        self.rate
-            .take(&identity.id, Instant::now())
-            .map_err(|left| {
-                ApiError::too_many("Too many requests with this token.", whole_seconds(left))
-            })?;
+        self.check_rate(&identity)?;
         Ok((identity, cookie))
+    }
+
+    fn check_rate(&self, identity: &Identity) -> Result<(), ApiError> {
+        let taken = self.rate.take(&identity.id, Instant::now());
+        taken.map_err(|left| {
+            ApiError::too_many("Too many requests with this token.", whole_seconds(left))
+        })
     }
 
     fn check_lockout(&self, peer: Peer) -> Result<(), ApiError> {
@@ -188,6 +192,7 @@ impl Access {
         let opened = match credential {
             Credential::Token(token) => match self.by_token(store, token.as_bytes()).await? {
                 Some(identity) => {
+                    self.check_rate(&identity)?;
                     let actor = Actor {
                         id: identity.id.clone(),
                         name: identity.name.clone(),

@@ -93,6 +93,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let query = parts.uri.query().unwrap_or_default();
+        // No text that we store contains one, and not every database takes it.
+        if query.contains("%00") {
+            return Err(ApiError::malformed("The query must not contain NUL."));
+        }
         let pairs = serde_urlencoded::Deserializer::new(form(query));
         let value = serde_path_to_error::deserialize(pairs).map_err(|error| {
             let path = error.path().to_string();

@@ -8,6 +8,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::filter;
 use crate::admin::access::Viewer;
 use crate::admin::api::error::{ApiError, Refused};
 use crate::admin::api::extract::{Json, Query};
@@ -64,7 +65,7 @@ async fn list_audit(
         target: query.target,
         from: query.from.map(UnixMs::new),
         to: query.to.map(UnixMs::new),
-        text: query.q,
+        text: filter::text(query.q)?,
         before: place_of(query.cursor.as_ref())?.map(AuditPlace),
         limit: limit.and_one(),
     });

@@ -19,8 +19,8 @@ use crate::operations::views::{CallDetail, CallView};
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(explain))
+        .routes(routes!(list_calls))
+        .routes(routes!(explain_call))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -65,7 +65,7 @@ struct CallsQuery {
     params(CallsQuery),
     responses((status = 200, description = "A page of calls.", body = Page<CallView>), Refused),
 )]
-async fn list(
+async fn list_calls(
     _: Viewer,
     State(state): State<AdminState>,
     Query(query): Query<CallsQuery>,
@@ -115,7 +115,7 @@ async fn list(
         Refused,
     ),
 )]
-async fn explain(
+async fn explain_call(
     _: Viewer,
     State(state): State<AdminState>,
     Path(request_id): Path<String>,

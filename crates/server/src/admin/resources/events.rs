@@ -22,6 +22,9 @@ use crate::operations::calls::names_of_calls;
 
 /// A comment is sent when nothing else was sent for this long, so that proxies keep the connection.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// A stream ends after this time. Clients come back by themselves, and then show again who they are: a revoked token
+/// does not listen on.
+const LISTENED_MAX: Duration = Duration::from_secs(300);
 /// How soon a listener may come when too many listen.
 const RETRY_SECONDS: u64 = 5;
 
@@ -40,7 +43,7 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
     path = "/events",
     tag = "events",
     params(("last-event-id" = Option<String>, Header, description = "The id of the last event that was seen.")),
-    responses((status = 200, description = "The events, without an end.", body = String, content_type = "text/event-stream"), Refused),
+    responses((status = 200, description = "The events, for five minutes.", body = String, content_type = "text/event-stream"), Refused),
 )]
 async fn events(
     _: Viewer,
@@ -67,6 +70,7 @@ async fn events(
     let first = stream::iter(std::iter::once(hello).chain(missed.into_iter().map(|event| event.1)));
     let frames = first
         .chain(live(subscription, seen))
+        .take_until(Box::pin(tokio::time::sleep(LISTENED_MAX)))
         .map(Ok::<_, Infallible>);
     let kind = [(CONTENT_TYPE, "text/event-stream")];
     Ok((kind, Body::from_stream(frames)).into_response())

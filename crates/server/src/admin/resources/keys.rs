@@ -15,6 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::filter;
 use crate::admin::access::{Operator, Viewer};
 use crate::admin::api::amount::Credits;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
@@ -180,7 +181,7 @@ async fn list_keys(
     let limit = query.limit;
     let rows = state.store().search_keys(KeyQuery {
         wallet,
-        text: query.q.filter(|text| !text.is_empty()),
+        text: filter::text(query.q)?,
         tag: query.tag,
         after: place_of::<CursorKey>(query.cursor.as_ref())?.map(|key| key.0),
         count_max: Some(limit.and_one()),

@@ -17,8 +17,8 @@ use crate::operations::views::{TaskStatus, TaskView, names_of_tasks};
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(show))
+        .routes(routes!(list_tasks))
+        .routes(routes!(show_task))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -51,7 +51,7 @@ struct TasksQuery {
     params(TasksQuery),
     responses((status = 200, description = "A page of tasks.", body = Page<TaskView>), Refused),
 )]
-async fn list(
+async fn list_tasks(
     _: Viewer,
     State(state): State<AdminState>,
     Query(query): Query<TasksQuery>,
@@ -94,7 +94,7 @@ async fn list(
         Refused,
     ),
 )]
-async fn show(
+async fn show_task(
     _: Viewer,
     State(state): State<AdminState>,
     Path(id): Path<String>,

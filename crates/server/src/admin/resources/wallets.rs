@@ -9,6 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::filter;
 use crate::admin::access::{Operator, Viewer};
 use crate::admin::api::amount::Credits;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
@@ -56,7 +57,7 @@ async fn list_wallets(
 ) -> Result<Json<Page<WalletSpendingView>>, ApiError> {
     let limit = query.limit;
     let rows = state.store().list_wallets(WalletQuery {
-        text: query.q.filter(|text| !text.is_empty()),
+        text: filter::text(query.q)?,
         after: place_of(query.cursor.as_ref())?.map(WalletPlace),
         limit: limit.and_one(),
         ..spending_now()

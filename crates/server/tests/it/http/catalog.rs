@@ -23,12 +23,12 @@ fn chat_entry() -> Value {
             "architecture": { "input_modalities": ["text", "image"], "output_modalities": ["text"] },
             "abilities": ["image_input", "tools"],
             "supported_endpoints": [
-                "/v1/chat/completions",
-                "/v1/responses",
-                "/v1/messages",
-                "/v1beta/models/{model}:generateContent",
-                "/v1beta/models/{model}:streamGenerateContent",
-                "/v1beta/interactions",
+                "chat/completions",
+                "responses",
+                "messages",
+                "models/{model}:generateContent",
+                "models/{model}:streamGenerateContent",
+                "interactions",
             ],
             "pricing": {
                 "prompt": "0.00000125",
@@ -98,8 +98,8 @@ async fn an_entry_says_what_its_model_can_do_and_nothing_that_is_unknown() {
             "maker/painter",
             "text",
             json!([
-                "/v1beta/models/{model}:generateContent",
-                "/v1beta/models/{model}:streamGenerateContent"
+                "models/{model}:generateContent",
+                "models/{model}:streamGenerateContent"
             ]),
             json!(["text", "image"]),
         ),
@@ -107,28 +107,28 @@ async fn an_entry_says_what_its_model_can_do_and_nothing_that_is_unknown() {
             "maker/vectors",
             "embedding",
             json!([
-                "/v1/embeddings",
-                "/v1beta/models/{model}:embedContent",
-                "/v1beta/models/{model}:batchEmbedContents"
+                "embeddings",
+                "models/{model}:embedContent",
+                "models/{model}:batchEmbedContents"
             ]),
             json!(["embeddings"]),
         ),
         (
             "maker/pictures",
             "image",
-            json!(["/v1/images/generations", "/v1/images/edits"]),
+            json!(["images/generations", "images/edits"]),
             json!(["image"]),
         ),
         (
             "maker/film",
             "video",
-            json!(["/v1beta/models/{model}:predictLongRunning"]),
+            json!(["models/{model}:predictLongRunning"]),
             json!(["video"]),
         ),
         (
             "maker/speaker",
             "audio",
-            json!(["/v1/tts", "/v1/audio/speech"]),
+            json!(["tts", "audio/speech"]),
             json!(["audio"]),
         ),
     ] {

@@ -90,15 +90,18 @@ impl NewEntry {
 
     /// Checks what needs no lookup.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        for reference in [&self.reference, &self.refund_of].into_iter().flatten() {
-            let is_text = !reference.trim().is_empty()
-                && reference.chars().count() <= TEXT_CHARS_MAX
-                && !reference.chars().any(char::is_control);
-            if !is_text {
-                return Err(StoreError::Invalid(format!(
-                    "a reference has 1 to {TEXT_CHARS_MAX} printable characters"
-                )));
-            }
+        let is_printable = |text: &str| {
+            text.chars().count() <= TEXT_CHARS_MAX && !text.chars().any(char::is_control)
+        };
+        let is_blank = self
+            .reference
+            .as_ref()
+            .is_some_and(|it| it.trim().is_empty());
+        let mut texts = [&self.reference, &self.refund_of].into_iter().flatten();
+        if is_blank || !texts.all(|text| is_printable(text)) {
+            return Err(StoreError::Invalid(format!(
+                "a reference has 1 to {TEXT_CHARS_MAX} printable characters"
+            )));
         }
         if self.refund_of.is_some() && self.kind != ManualKind::Refund {
             return Err(StoreError::Invalid(

@@ -143,6 +143,7 @@ macro_rules! story {
                 chain::noted_heads_find_a_chain_that_was_rewritten,
                 chain::a_migration_that_was_stopped_before_the_heads_is_completed,
                 chain::server_and_commands_write_one_chain,
+                usage::names_that_a_database_stores_alike_do_not_stop_the_journal,
                 usage::reports_equal_a_recount_of_the_rows,
                 usage::reports_outlive_the_rows,
                 usage::rows_of_earlier_versions_are_counted,

@@ -253,6 +253,24 @@ fn questions(rows: &[JournalRow], now: UnixMs) -> Vec<UsageQuery> {
     questions
 }
 
+/// `PostgreSQL` stores no NUL, so both names are one there.
+pub(crate) async fn names_that_a_database_stores_alike_do_not_stop_the_journal(place: &Place) {
+    let store = kept(place);
+    let now = now();
+    let row = |model: &str| JournalRow {
+        at: now,
+        model: model.into(),
+        channel: Some("one".into()),
+        status: 200,
+        ..JournalRow::default()
+    };
+    write(&store, &[row("a/\u{0}"), row("a/\u{fffd}"), row("a/x")]).await;
+    let from = UsageStep::Hour.start_of(now);
+    let query = UsageQuery::between(from, now.plus_ms(1), now);
+    let told = store.usage(query).await.unwrap();
+    assert_eq!(told.iter().map(|row| row.totals.requests).sum::<u64>(), 3);
+}
+
 pub(crate) async fn reports_equal_a_recount_of_the_rows(place: &Place) {
     let store = kept(place);
     let now = now();

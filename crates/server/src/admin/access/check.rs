@@ -83,6 +83,7 @@ impl Access {
             }
             (identity, Some(cookie))
         } else {
+            self.check_lockout(peer)?;
             return Err(ApiError::invalid_token());
         };
         // A session that has ended is no guess: browsers keep sending its cookie.

@@ -141,3 +141,17 @@ async fn a_sign_in_that_makes_no_sense_is_refused_and_guesses_are_counted() {
     let answer = sign_in(&stage, &json!({"token": TOKEN})).await;
     assert_refused(&answer, 429, "rate_limit_exceeded");
 }
+
+#[tokio::test]
+async fn a_session_stays_open_while_its_address_is_locked_out() {
+    let stage = with_token(Plot::default()).open().await;
+    let cookie = cookie(&sign_in(&stage, &json!({"token": TOKEN})).await);
+    for _ in 0..10 {
+        let guesser = Admin::with(&stage, "guess");
+        let answer = guesser.send("GET", "/audit", None).await;
+        assert_refused(&answer, 401, "invalid_admin_token");
+    }
+    let again = sign_in(&stage, &json!({"token": TOKEN})).await;
+    assert_refused(&again, 429, "rate_limit_exceeded");
+    with_cookie(&stage, &cookie, Request::get(PATH)).await.ok();
+}

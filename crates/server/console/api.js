@@ -80,7 +80,7 @@ export function listen(onEvent, onState) {
       // After a broken connection the browser asks again by itself, with the id of the last event. A refusal is final for it.
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS);
     };
-    for (const name of ['call', 'task', 'alert', 'channel']) {
+    for (const name of ['call', 'task', 'channel']) {
       source.addEventListener(name, (event) => onEvent(name, JSON.parse(event.data)));
     }
   };

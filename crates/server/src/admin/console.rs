@@ -20,7 +20,6 @@ const EMBEDDED: &[(&str, &[u8])] = embedded!("console":
     "icon.svg",
     "index.html",
     "load.js",
-    "pages/alerts/page.js",
     "pages/audit/page.js",
     "pages/channels/add.js",
     "pages/channels/page.js",

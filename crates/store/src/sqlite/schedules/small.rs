@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::{Key, Micro, Reservation, Wallet};
+use ledger::{Key, Micro, Reservation, UnixMs, Wallet};
 use shuttle::future::block_on;
 use shuttle::scheduler::{DfsScheduler, RandomScheduler};
 use shuttle::{Runner, thread};
@@ -186,7 +186,7 @@ fn books(wallet_id: WalletId, key: KeyId) -> Books {
     let mut books = Books::default();
     let mut wallet = Wallet::default();
     wallet
-        .top_up(Micro::new(7), &crate::Actor::cli("test"))
+        .top_up(Micro::new(7))
         .unwrap();
     let row = BookWallet {
         wallet,

@@ -21,6 +21,7 @@ export async function keyboard(stage, check) {
   await check('keyboard: a slash focuses the search, j and Enter open a row', async () => {
     await page.goto(`${stage.origin}/#/wallets`);
     await settled(page);
+    await page.locator('tbody tr').first().waitFor();
     await page.keyboard.press('/');
     assert(await page.evaluate(() => document.activeElement.getAttribute('aria-label')) === 'Search wallets', 'the search has no focus');
     await page.keyboard.press('Tab');

@@ -185,9 +185,7 @@ fn a_call_belongs_to_the_batch_that_it_was_told() {
 fn books(wallet_id: WalletId, key: KeyId) -> Books {
     let mut books = Books::default();
     let mut wallet = Wallet::default();
-    wallet
-        .top_up(Micro::new(7))
-        .unwrap();
+    wallet.top_up(Micro::new(7)).unwrap();
     let row = BookWallet {
         wallet,
         entries: 0,

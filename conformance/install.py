@@ -1,4 +1,4 @@
-"""The SDKs of each language, as locked in this folder, installed once into the workspace."""
+"""The SDKs of each language, as locked in this folder, and programs of Debian, installed once into the workspace."""
 
 import hashlib
 import shutil
@@ -54,6 +54,37 @@ def packages(workspace: Path, folder: str, sources: str) -> Path:
     shutil.rmtree(home / sources, ignore_errors=True)
     shutil.copytree(HERE / folder, home / sources, ignore=shutil.ignore_patterns("package*.json"))
     return home
+
+
+class NotDebian(RuntimeError):
+    """A program is missing, and this system has no packages of Debian to take it from."""
+
+
+def debian(workspace: Path, package: str, program: str) -> Path:
+    """A program of the system, or from a package of Debian, which is unpacked into the workspace and not installed."""
+    found = shutil.which(program)
+    if found:
+        return Path(found)
+    home = workspace / f"debian-{package}"
+
+    def install():
+        if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+            raise NotDebian(f"there is no {program}: install it, or run this on Debian, which has it in {package}")
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        download = ["apt-get", "download", "-qq", package]
+        # The lists of packages may be missing or too old.
+        for command in (download, ["apt-get", "update", "-qq"], download):
+            subprocess.run(command, cwd=home, timeout=INSTALL_SECONDS_MAX)
+            if archive := next(home.glob("*.deb"), None):
+                break
+        else:
+            raise RuntimeError(f"there is no {program}, and Debian's package {package} cannot be downloaded")
+        run("dpkg-deb", "--extract", archive, home)
+        archive.unlink()
+
+    once(home, install)
+    return home / "usr/bin" / program
 
 
 def digest(*parts: bytes) -> str:

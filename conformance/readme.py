@@ -1,8 +1,8 @@
-"""The grid in the main README, between its markers."""
+"""The grid in the README of this folder, between its markers."""
 
 from pathlib import Path
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+README = Path(__file__).resolve().parent / "README.md"
 BEGIN = "<!-- conformance: made by conformance/run -->\n```\n"
 END = "```\n"
 

@@ -150,7 +150,8 @@ class Stage:
             while time.monotonic() < deadline:
                 line = output.readline()
                 if line.endswith("\n") and mark in line:
-                    return json.loads(line)
+                    # A library may write a line of its log behind it, before the line has ended.
+                    return json.JSONDecoder().raw_decode(line[line.index("{") :])[0]
                 if not line and process.poll() is not None:
                     break
                 if not line:
@@ -161,9 +162,10 @@ class Stage:
     def path(self) -> Path:
         return Path(self.folder.name)
 
-    def spawn(self, *command, output: str) -> subprocess.Popen:
+    def spawn(self, *command, output: str, **options) -> subprocess.Popen:
+        options.setdefault("cwd", self.path)
         with (self.path / output).open("w") as file:
-            process = subprocess.Popen(command, cwd=self.path, stdout=file, stderr=file)
+            process = subprocess.Popen(command, stdout=file, stderr=file, **options)
         self.running.append(process)
         return process
 

@@ -2,10 +2,14 @@
 """Tests of the documents: everything that they name exists, and everything that must be documented is."""
 
 import functools
+import json
 import pathlib
 import re
 import subprocess
+import tomllib
 import unittest
+
+import settings
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Metaphors that were replaced by plain names. New code must not use them again.
@@ -16,7 +20,8 @@ RETIRED_NAMES = """
     give_way open_books rehost
 """.split()
 INVARIANTS = ROOT / "docs/invariants.md"
-API = ROOT / "docs/api"
+DOCS = ROOT / "docs"
+API = DOCS / "api"
 
 
 @functools.cache
@@ -43,7 +48,8 @@ def cells(line):
 
 
 def quoted(text):
-    return re.findall(r"`([^`]+)`", text)
+    """What stands between single backquotes, outside of blocks of code."""
+    return re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
 
 
 def spelled_out(text):
@@ -154,10 +160,99 @@ class Api(unittest.TestCase):
         page = (API / "errors.md").read_text()
         self.assertEqual([code for code in codes if f"`{code}`" not in page], [])
 
+    def test_every_code_has_a_cause_and_a_cure(self):
+        # `method_not_allowed` is reserved, so nothing can be done about it.
+        for page in ("errors.md", "admin.md"):
+            rows = [cells(line) for line in (API / page).read_text().splitlines() if re.match(r"\| [^|]+ \| `[a-z_]+` \|", line)]
+            self.assertGreater(len(rows), 10, page)
+            empty = [row[1] for row in rows if len(row) != 4 or not row[2] or not row[3] and not row[2].startswith("reserved")]
+            self.assertEqual(empty, [], page)
+
+    def test_every_code_of_the_admin_api_is_on_its_page(self):
+        sources = "\n".join(path.read_text() for path in (ROOT / "crates/server/src/admin").rglob("*.rs"))
+        codes = set(re.findall(r'(?:StatusCode::[A-Z_]+,|conflict\()\s*"([a-z_]+)"', sources))
+        self.assertGreater(len(codes), 12)
+        table = (API / "admin.md").read_text().partition("## Errors")[2]
+        self.assertEqual([code for code in sorted(codes) if f"| `{code}` |" not in table], [])
+
+    def test_every_header_of_ours_is_on_a_page(self):
+        """Headers that the gateway reads from callers or sends to them. Those of upstreams are in the crate `upstream`."""
+        folders = [ROOT / "crates" / name / "src" for name in ("server", "engine", "protocol")]
+        text = "\n".join(path.read_text() for folder in folders for path in folder.rglob("*.rs"))
+        headers = set(re.findall(r'"(x-[a-z]+(?:-[a-z]+)*)"', text))
+        imported = " ".join(re.findall(r"header::\{[^}]*\}", text))
+        headers |= {name.lower().replace("_", "-") for name in re.findall(r"\bX_[A-Z_]+", imported)}
+        headers |= {"idempotency-key", "tollgate-signature", "traceparent"} & set(re.findall(r'"([a-z-]+)"', text))
+        self.assertGreater(len(headers), 12)
+        pages = "\n".join(page.read_text() for page in [*API.glob("*.md"), *DOCS.glob("*.md")])
+        named = [it for line in pages.splitlines() for it in quoted(line)]
+        # `x-ratelimit-limit-requests`, `-remaining-requests` stand for two headers of one beginning.
+        short = {name.removeprefix("x-ratelimit") for name in headers}
+        known = {it.partition(":")[0].lower() for it in named} | {f"x-ratelimit{it}" for it in named if it in short}
+        self.assertEqual(sorted(headers - known), [])
+
+    def test_every_family_of_endpoints_has_examples_for_curl_python_and_node(self):
+        """`conformance/examples` runs them. The other pages are about several families, or for browsers."""
+        about_several = {"README", "authentication", "billing", "errors", "limits", "page", "text", "videos"}
+        missing = [
+            f"{page.name}: {mark}"
+            for page in sorted(API.glob("*.md"))
+            if page.stem not in about_several
+            for mark in ("\n$ curl ", "\n```python", "\n```js\n")
+            if mark not in page.read_text()
+        ]
+        self.assertEqual(missing, [])
+
     def test_every_page_is_in_the_index(self):
         index = (API / "README.md").read_text()
         pages = {page.name for page in API.glob("*.md")} - {"README.md"}
         self.assertEqual([page for page in sorted(pages) if f"({page})" not in index], [])
+
+
+class Book(unittest.TestCase):
+    """Everything that an operator can set, meet or be told is in the book."""
+
+    def test_every_page_is_in_the_summary(self):
+        summary = (DOCS / "SUMMARY.md").read_text()
+        pages = {str(it.relative_to(DOCS)) for it in DOCS.rglob("*.md") if it.name != "SUMMARY.md"}
+        # The book takes in the decisions by itself.
+        pages = {it for it in pages if not re.match(r"decisions/\d", it)}
+        self.assertEqual([it for it in sorted(pages) if f"({it})" not in summary], [])
+
+    def test_the_page_of_settings_is_current(self):
+        is_current = settings.PAGE.read_text() == settings.page()
+        self.assertTrue(is_current, "docs/settings.md is out of date; python3 scripts/settings.py writes it")
+
+    def test_every_setting_is_on_its_page(self):
+        shown = set()
+        for line in settings.PAGE.read_text().splitlines():
+            if heading := re.match(r"## `\[+(\w+)\]+`", line):
+                section = heading[1]
+            elif line.startswith("| `"):
+                shown.add(f"{section}.{cells(line)[0].strip('`')}")
+        lines = settings.EXAMPLE.read_text().splitlines()
+        # As the test of the program does: settings in comments have no default, and entries are in comments altogether.
+        lines = [re.sub(r"^# (?=\[\[|[a-z_]+ = )", "", line) for line in lines]
+        example = tomllib.loads("\n".join(lines))
+        declared = {f"{name}.{key}" for name, table in example.items() for it in ([table] if isinstance(table, dict) else table) for key in it}
+        self.assertGreater(len(declared), 100)
+        self.assertEqual(sorted(declared - shown), [])
+
+    def test_every_alert_rule_is_on_its_page(self):
+        rules = re.findall(r"- alert: (\w+)\n", (ROOT / "deploy/prometheus/alerts.yml").read_text())
+        page = (DOCS / "alerts.md").read_text()
+        severities = dict(re.findall(r"^\| `(Tollgate\w+)` \| (\w+) \|", page, re.MULTILINE))
+        self.assertEqual(sorted(rules), sorted(severities))
+        for rule, severity in severities.items():
+            block = (ROOT / "deploy/prometheus/alerts.yml").read_text().partition(f"alert: {rule}\n")[2].partition("- alert:")[0]
+            self.assertIn(f"severity: {severity} ", block, rule)
+
+    def test_every_kind_of_alert_is_on_its_page(self):
+        source = (ROOT / "crates/store/src/records/alerts.rs").read_text()
+        kinds = re.findall(r'=> "([a-z_]+)"', source.partition("impl AlertKind")[2].partition("\n}\n")[0])
+        self.assertGreater(len(kinds), 4)
+        page = (DOCS / "operations.md").read_text().partition("## Alerts")[2]
+        self.assertEqual([kind for kind in kinds if f"| `{kind}` |" not in page], [])
 
 
 class Decisions(unittest.TestCase):
@@ -194,6 +289,28 @@ class Decisions(unittest.TestCase):
         self.assertEqual(unknown, [])
 
 
+class Version(unittest.TestCase):
+    """The version of the workspace is the same in everything that names it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.version = re.search(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
+
+    def test_it_is_the_newest_section_of_the_changelog(self):
+        headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+        versions = [it for it in headings if it != "Unreleased"]
+        self.assertRegex(versions[0], rf"^{re.escape(self.version)} \(\d{{4}}-\d\d-\d\d\)$")
+
+    def test_lock_files_chart_and_descriptions_have_it(self):
+        for name in ("Cargo.lock", "fuzz/Cargo.lock"):
+            locked = re.findall(r'name = "tollgate-(?!fuzz)\w+"\nversion = "(.+)"', (ROOT / name).read_text())
+            self.assertEqual(set(locked), {self.version}, name)
+        chart = (ROOT / "deploy/helm/tollgate/Chart.yaml").read_text()
+        self.assertEqual(re.findall(r'(?i)^(?:app)?version: "?([\d.]+)"?$', chart, re.MULTILINE), [self.version] * 2)
+        admin = json.loads((API / "admin.openapi.json").read_text())
+        self.assertEqual(admin["info"]["version"], self.version)
+
+
 class References(unittest.TestCase):
     """Documents and comments cite only what is in the repository."""
 
@@ -226,7 +343,7 @@ class References(unittest.TestCase):
             if path.name != "CHANGELOG.md"
             for quote in quoted(path.read_text())
             for name in spelled_out(quote.removeprefix("crates/"))
-            if re.fullmatch(r"[a-z][\w/]*\.(?:rs|sql)", name) and name not in endings
+            if re.fullmatch(r"[a-z][\w/]*\.(?:rs|sql|js)", name) and name not in endings
             or re.fullmatch(r"[a-z]\w*(?:/\w+)+/?", name)
             and name.partition("/")[0] in crates
             and name.rstrip("/") not in folders | files
@@ -243,6 +360,23 @@ class References(unittest.TestCase):
             if not (path.parent / target.partition("#")[0]).exists()
         ]
         self.assertEqual(dead, [])
+
+
+    def test_every_link_to_a_heading_finds_it(self):
+        dead = [
+            f"{path.relative_to(ROOT)} links to {target}"
+            for path in tracked(".md")
+            for target in re.findall(r"\]\(([^)\s]*#[^)\s]+)\)", path.read_text())
+            if "://" not in target
+            if target.partition("#")[2] not in self.headings(path, target.partition("#")[0])
+        ]
+        self.assertEqual(dead, [])
+
+    def headings(self, path, target):
+        """The anchors of the headings of a page, as GitHub and mdBook make them."""
+        text = ((path.parent / target) if target else path).read_text()
+        headings = re.findall(r"^#+ (.+)$", re.sub(r"(?ms)^```.*?^```", "", text), re.MULTILINE)
+        return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 class Names(unittest.TestCase):

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
+import book
 import circles
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -21,6 +22,97 @@ def workspace():
     command = ["cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"]
     result = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
     return json.loads(result.stdout)["packages"]
+
+
+class Maintainer(unittest.TestCase):
+    """The scripts of the Debian package with a systemctl of our own, which keeps one word: enabled or disabled."""
+
+    SYSTEMCTL = """#!/bin/sh
+case "$1" in
+    is-enabled) grep -q enabled "$STATE" ;;
+    enable) echo enabled >"$STATE" ;;
+    disable) echo off >"$STATE" ;;
+    is-active) false ;;
+esac
+"""
+
+    def run_scripts(self, state, *calls):
+        """The state after these calls of the scripts, and whether a mark is left."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            program = folder / "systemctl"
+            program.write_text(self.SYSTEMCTL)
+            program.chmod(0o755)
+            kept = folder / "state"
+            kept.write_text(state)
+            environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "STATE": str(kept)}
+            for name, *arguments in calls:
+                text = (ROOT / "deploy/debian" / name).read_text()
+                text = text.replace("/run/systemd/system", str(folder)).replace("/var/lib/misc", str(folder / "misc"))
+                subprocess.run(["sh", "-c", text, name, *arguments], env=environment, check=True)
+            return kept.read_text().strip(), any(folder.glob("misc/*"))
+
+    def test_the_service_is_after_an_installation_what_it_was_before_the_removal(self):
+        removal = [("prerm", "remove"), ("postrm", "remove")]
+        again = ("postinst", "configure", "1.0")
+        self.assertEqual(self.run_scripts("off", ("postinst", "configure", "")), ("enabled", False))
+        self.assertEqual(self.run_scripts("enabled", *removal), ("off", True))
+        self.assertEqual(self.run_scripts("enabled", *removal, again), ("enabled", False))
+        self.assertEqual(self.run_scripts("off", *removal, again), ("off", False))
+        self.assertEqual(self.run_scripts("enabled", *removal, ("postrm", "purge")), ("off", False))
+
+    def test_an_upgrade_changes_nothing(self):
+        for state in ("enabled", "off"):
+            calls = [("prerm", "upgrade", "1.1"), ("postrm", "upgrade", "1.1"), ("postinst", "configure", "1.0")]
+            self.assertEqual(self.run_scripts(state, *calls), (state, False))
+
+
+class Book(unittest.TestCase):
+    """`scripts/book.py` with the real pages, as mdBook would send them."""
+
+    @classmethod
+    def setUpClass(cls):
+        summary = (book.DOCS / "SUMMARY.md").read_text()
+        listed = re.findall(r"\[([^\]]+)\]\(([^)]+)\)", summary)
+        items = [
+            {"Chapter": {"name": name, "content": (book.DOCS / path).read_text(), "sub_items": [], "parent_names": [],
+                         "path": path, "source_path": path}}
+            for name, path in listed
+        ]
+        cls.chapters = list(book.chapters(book.prepared({"items": items})["items"]))
+        cls.places = {chapter["path"] for chapter in cls.chapters}
+
+    def test_every_page_has_a_place_of_its_own_inside_the_book(self):
+        self.assertEqual(len(self.places), len(self.chapters))
+        self.assertEqual([it for it in self.places if it.startswith("..")], [])
+        decisions = list((book.DOCS / "decisions").glob("[0-9]*.md"))
+        self.assertLessEqual({f"decisions/{it.name}" for it in decisions}, self.places)
+
+    def test_every_link_leads_to_a_page_or_a_file_of_the_book(self):
+        count = 0
+        for chapter in self.chapters:
+            folder = pathlib.PurePosixPath(chapter["path"]).parent
+            for _, _, link in book.LINK.findall(re.sub(r"(?ms)^```.*?^```", "", chapter["content"])):
+                target = link.partition("#")[0]
+                if not target or "://" in target:
+                    continue
+                path = os.path.normpath(folder / target)
+                self.assertTrue(path in self.places or (book.DOCS / path).is_file(), f"{chapter['path']}: {link}")
+                count += 1
+        self.assertGreater(count, 200)
+
+    def test_links_are_led_to_where_the_book_has_their_targets(self):
+        pages = {"../README.md", "../CHANGELOG.md", "api/README.md", "api/errors.md", "upgrade.md"}
+        for source, link, expected in [
+            ("upgrade.md", "../CHANGELOG.md", "CHANGELOG.md"),
+            ("../README.md", "docs/api/errors.md#codes", "api/errors.md#codes"),
+            ("api/errors.md", "README.md#rules", "index.md#rules"),
+            ("api/errors.md", "../../README.md", "../index.md"),
+            ("api/errors.md", "../../config/example.toml", None),
+            ("api/errors.md", "#codes", "#codes"),
+            ("api/errors.md", "https://example.com/a.md", "https://example.com/a.md"),
+        ]:
+            self.assertEqual(book.led(link, source, pages), expected, f"{source}: {link}")
 
 
 class Toolchain(unittest.TestCase):

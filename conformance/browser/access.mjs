@@ -6,7 +6,7 @@ import { openWindow, settled } from './window.mjs';
 /** Where a button is, its name, the least role that sees it, and the resource that it needs. */
 const BUTTONS = [
   ['wallets', 'Create wallet', 'operator', '/wallets'], ['keys', 'Create key', 'operator', '/keys'], ['channels', 'Add channel', 'owner', '/config'],
-  ['settings', 'Create token', 'owner', '/tokens'], ['playground', 'Send', 'operator', '/models'],
+  ['settings', 'Create token', 'owner', '/tokens'], ['alerts', 'Add webhook', 'operator', '/alerts'], ['playground', 'Send', 'operator', '/models'],
 ];
 
 export async function access(stage, check) {

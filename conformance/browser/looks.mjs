@@ -21,7 +21,7 @@ async function places(stage) {
     'wallet-keys': ['/wallets', `wallets/${wallet?.id}?tab=keys`, 'production'], keys: ['/keys', 'keys', 'production'], key: ['/keys', `keys/${key?.id}`, 'Limits'],
     models: ['/models', 'models', model?.id], model: ['/models', `models/${model?.id}`, 'Routes'], channels: ['/channels', 'channels', channel?.name],
     tasks: ['/tasks', 'tasks', task?.model], task: ['/tasks', `tasks/${task?.id}`, 'Result'], playground: ['/models', 'playground', null],
-    audit: ['/audit', 'audit', 'wallet'], settings: ['/tokens', 'settings', null], configuration: ['/config', 'settings?tab=configuration', 'version'],
+    alerts: ['/alerts', 'alerts', 'Who is told'], audit: ['/audit', 'audit', 'wallet'], settings: ['/tokens', 'settings', null], configuration: ['/config', 'settings?tab=configuration', 'version'],
   };
   return Object.entries(all).filter(([, [resource]]) => stage.serves(resource)).map(([name, [, address, text]]) => [name, address, text]);
 }

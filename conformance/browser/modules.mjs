@@ -10,6 +10,7 @@ const TABLES = [
   ['format.js', 'percent', [[[1, 0], '–'], [[1, 3], '33.3 %'], [[1, 300], '0.33 %']]],
   ['format.js', 'duration', [[[0.25], '250 µs'], [[4.2], '4.2 ms'], [[999], '999 ms'], [[1530], '1.53 s'], [[61000], '1 min 1 s'], [[null], '–']]],
   ['format.js', 'ago', [[[1000, 1500], 'just now'], [[0, 61000], '1 min ago'], [[7200000, 0], 'in 2 h']]],
+  ['snippets.js', 'pythonOf', [[[{ stream: true, stop: null, note: 'true or null' }], '{\n    "stream": True,\n    "stop": None,\n    "note": "true or null",\n}'], [[[]], '[]']]],
   ['pages/playground/dialects.js', 'dialectOf', [[['/v1/messages'], 'messages'], [['/v1beta/models/{id}:generateContent'], 'generate'], [['/v1/tts'], 'speech'], [['/nothing'], undefined]]],
 ];
 
@@ -50,6 +51,35 @@ export async function modules(stage, check) {
       return whole === '["{\\"a\\":1}","one\\ntwo","[DONE]"]' ? differing : [whole];
     });
     assert(!wrong.length, `the events differ when the stream is cut at ${wrong.join(', ')}`);
+  });
+  await check('modules: a new channel is put into the configuration, and a known model gets a route', async () => {
+    const got = await page.evaluate(async () => {
+      const base = document.querySelector('script[type=module]').src.replace(/app\.js$/, '');
+      const { channelOf, entryOf, lacks, withChannel } = await import(`${base}pages/channels/save.js`);
+      const channel = channelOf({ name: ' new ', preset: 'openai', base_url: '', credential: 'sk-1' });
+      const found = { id: 'large', source: null, entry: { id: 'openai/large', kind: 'text' } };
+      const bare = lacks(entryOf(found));
+      const entry = entryOf(found, { input: '1', output: '2', outputMax: '100' });
+      const config = { version: 7, channels: [{ name: 'old' }], models: [{ id: 'a/b', routes: [{ channel: 'old', model: 'b' }] }] };
+      const next = withChannel(config, channel, [{ upstream: 'large', entry }, { upstream: 'b', entry: { id: 'a/b' } }], []);
+      return [bare.length, lacks(entry).length, JSON.stringify(next), config.models[0].routes.length].join(' | ');
+    });
+    const wanted = { version: 7, channels: [{ name: 'old' }, { name: 'new', preset: 'openai', credential: 'sk-1' }], models: [
+      { id: 'a/b', routes: [{ channel: 'old', model: 'b' }, { channel: 'new', model: 'b' }] },
+      { id: 'openai/large', kind: 'text', price: { input: '1', output: '2' }, profile: { max_output_tokens: 100 }, routes: [{ channel: 'new', model: 'large' }] }] };
+    assert(got === ['2', '0', JSON.stringify(wanted), '1'].join(' | '), got);
+  });
+  await check('modules: a realtime conversation is read from its events, and sound survives its coding', async () => {
+    const got = await page.evaluate(async () => {
+      const base = document.querySelector('script[type=module]').src.replace(/app\.js$/, '');
+      const { EMPTY, decodeSound, encodeSound, heard, said } = await import(`${base}pages/playground/session.js`);
+      const events = [{ type: 'session.created' }, { type: 'response.output_text.delta', item_id: 'i', delta: 'Good ' }, { type: 'response.output_text.delta', item_id: 'i', delta: 'day' },
+        { type: 'response.output_audio_transcript.delta', item_id: 'k', delta: 'Bye' }, { type: 'error', error: { message: 'no' } }];
+      const state = events.reduce(heard, said(EMPTY, 'Hello'));
+      const sound = [...decodeSound(encodeSound(new Float32Array([0, 0.5, -0.5, 1, -1, 7])))].map((sample) => sample.toFixed(3));
+      return [state.turns.map(({ who, text }) => `${who}: ${text}`).join(', '), state.failure, sound.join(' ')].join(' | ');
+    });
+    assert(got === 'you: Hello, model: Good day, model: Bye | no | 0.000 0.500 -0.500 1.000 -1.000 1.000', got);
   });
   await check('modules: a chart has a point for each step, also without calls', async () => {
     const got = await page.evaluate(async () => {

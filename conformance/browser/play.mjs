@@ -51,6 +51,54 @@ export async function play(stage, check) {
     await page.locator('.answer audio').waitFor();
     clean(window);
   });
+  await check('play: a film is made and plays in place', async () => {
+    await page.goto('about:blank');
+    await page.goto(`${stage.origin}/#/playground?dialect=video&model=sim/omni`);
+    await settled(page);
+    const payer = page.getByLabel('Pays').locator('option', { hasText: '(demo)' }).first();
+    await page.getByLabel('Pays').selectOption(await payer.getAttribute('value'));
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.locator('.answer video').waitFor();
+    const film = await fetch(await page.locator('.answer video').getAttribute('src'), { method: 'HEAD' });
+    assert(film.status === 200 && film.headers.get('content-type') === 'video/mp4', `the film answers ${film.status}`);
+    clean(window);
+  });
+  await check('play: what the gateway had to drop is named', async () => {
+    await page.goto('about:blank');
+    await page.goto(`${stage.origin}/#/playground?model=sim/chat`);
+    await settled(page);
+    // The demo's upstream speaks every dialect, so nothing is dropped there.
+    await page.route('**/admin/v1/play/**', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, headers: { ...response.headers(), 'x-dropped-params': 'top_k, metadata.user_id' } });
+    });
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.locator('.chip', { hasText: 'metadata.user_id' }).waitFor();
+    await page.unroute('**/admin/v1/play/**');
+    clean(window);
+  });
+  await check('play: a realtime session by text, with its events, its end and its price', async () => {
+    await page.goto('about:blank');
+    await page.goto(`${stage.origin}/#/playground?dialect=realtime`);
+    await settled(page);
+    const payer = page.getByLabel('Pays').locator('option', { hasText: '(demo)' }).first();
+    await page.getByLabel('Pays').selectOption(await payer.getAttribute('value'));
+    await page.getByLabel('Answers').selectOption('text');
+    await page.getByRole('button', { name: 'Connect' }).click();
+    await page.getByLabel('Say something').fill('Good morning');
+    await page.getByRole('button', { name: 'Say it' }).click();
+    await page.locator('.talk .model', { hasText: 'Good morning' }).waitFor();
+    await page.getByRole('tab', { name: 'Events' }).click();
+    await page.locator('.events', { hasText: 'session.created' }).waitFor();
+    await page.locator('.events', { hasText: 'response.done' }).waitFor();
+    await page.getByRole('tab', { name: 'Code' }).click();
+    await page.getByText('websocat').first().waitFor();
+    await page.getByRole('tab', { name: 'Conversation' }).click();
+    await page.getByRole('button', { name: 'Disconnect' }).click();
+    await page.getByText('The session ended with code 1000').waitFor();
+    await page.getByRole('link', { name: 'explained' }).waitFor();
+    clean(window);
+  });
   await check('play: an earlier call is sent again', async () => {
     await page.goto(`${stage.origin}/#/requests?status=2xx&endpoint=/v1/messages`);
     await page.getByRole('table', { name: 'Calls' }).locator('tbody tr').first().click();

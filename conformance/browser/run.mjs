@@ -1,6 +1,8 @@
 // Runs all checks and prints the outcome of each. The argument is the stage: browser, addresses, folder of pictures.
 
 import { access } from './access.mjs';
+import { alerts } from './alerts.mjs';
+import { callers } from './callers.mjs';
 import { journey } from './journey.mjs';
 import { keyboard } from './keyboard.mjs';
 import { live } from './live.mjs';
@@ -8,6 +10,7 @@ import { looks } from './looks.mjs';
 import { modules } from './modules.mjs';
 import { play } from './play.mjs';
 import { prepare } from './stage.mjs';
+import { vendor } from './vendor.mjs';
 import { openBrowser } from './window.mjs';
 
 const given = JSON.parse(process.argv[2]);
@@ -31,7 +34,7 @@ async function check(name, body) {
 
 try {
   const stage = await prepare(browser, given);
-  for (const group of [modules, access, journey, keyboard, live, play, looks]) await group(stage, check);
+  for (const group of [modules, access, journey, keyboard, live, play, callers, vendor, alerts, looks]) await group(stage, check);
 } catch (error) {
   failures.push(`FAILED before the checks: ${error.stack}`);
   console.log(failures.at(-1));

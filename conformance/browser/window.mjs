@@ -59,10 +59,13 @@ export async function accessibility(page) {
     .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.target.join(' ')).join(', ')}`);
 }
 
-/** The elements that are wider than the window. */
+/** What reaches beyond the right edge of the window and cannot be scrolled to inside a box of its own. */
 export async function overflow(page) {
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth;
-    return document.documentElement.scrollWidth <= width ? [] : [`the page is ${document.documentElement.scrollWidth} pixels wide in a window of ${width}`];
+    const scrolls = (element) => { for (let box = element.parentElement; box; box = box.parentElement) if (['auto', 'scroll'].includes(getComputedStyle(box).overflowX)) return true; return false; };
+    const wide = [...document.querySelectorAll('body *')].filter((element) => { const { width: own, right } = element.getBoundingClientRect(); return own > 0 && right > width + 1 && !scrolls(element); });
+    const named = wide.slice(0, 3).map((element) => `${element.tagName.toLowerCase()}.${element.className} ends at ${Math.round(element.getBoundingClientRect().right)} of ${width} pixels`);
+    return document.documentElement.scrollWidth <= width ? named : [`the page is ${document.documentElement.scrollWidth} pixels wide in a window of ${width}`, ...named];
   });
 }

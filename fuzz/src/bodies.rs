@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::canon::{Dropped, Echo, Reasoning, Request, Target};
 use protocol::convert::{Transcoder, convert_answer, read_request as read, write_request};
+use protocol::messages::converse;
 use protocol::native::{self, Broken, Identity, Rewriter, rewrite_answer};
 use protocol::sse::Splitter;
 use protocol::{ByteQueue, Dialect, Failure, Profile, embeddings, images, video, voice};
@@ -52,7 +53,7 @@ pub fn patch(data: &[u8]) {
         let Ok(head) = head else {
             continue;
         };
-        let written = native::write_request(dialect, &body, &head, UPSTREAM);
+        let written = native::write_request(&body, &head, UPSTREAM);
         // Lone surrogates and numbers out of range pass unparsed; `serde_json` has no value for
         // them.
         let Ok(sent) = serde_json::from_slice::<Value>(&body) else {
@@ -185,7 +186,7 @@ fn decisions(body: &Bytes) -> Vec<String> {
             _ => native::read_head(dialect, body),
         };
         all.push(told(head, |head| {
-            let sent = native::write_request(dialect, body, &head, UPSTREAM);
+            let sent = native::write_request(body, &head, UPSTREAM);
             let sent = serde_json::from_slice::<Value>(&sent);
             let sent = sent.ok().map(|sent| sent["model"].clone());
             format!(
@@ -253,7 +254,7 @@ fn told<T>(result: Result<T, Failure>, tell: impl FnOnce(T) -> String) -> String
 /// A redacted body keeps its size limit.
 pub fn redact(data: &[u8]) {
     for bytes_max in [0, 100, 4096] {
-        let clean = protocol::json::redact(data, bytes_max);
+        let clean = protocol::redact(data, bytes_max);
         assert!(clean.len() <= bytes_max, "{} > {bytes_max}", clean.len());
     }
 }
@@ -267,6 +268,7 @@ pub fn read_request(data: &[u8]) {
         public_model: PUBLIC,
         profile: &profile,
         output_limit: protocol::OutputLimit::default(),
+        asks_for_usage: true,
     };
     for from in Dialect::ALL {
         let Ok(request) = read(from, data, false) else {
@@ -274,23 +276,43 @@ pub fn read_request(data: &[u8]) {
         };
         for to in Dialect::ALL {
             let mut dropped = Dropped::new(from);
-            let Ok(body) = write_request(to, &request, &target, &mut dropped) else {
-                continue;
-            };
-            assert!(body.starts_with(b"{") && body.ends_with(b"}"));
-            let header = dropped.header().unwrap_or_default();
-            assert!(header.is_ascii(), "{header}");
-            assert!(
-                !header.bytes().any(|byte| byte.is_ascii_control()),
-                "{header}"
-            );
+            if let Ok(body) = write_request(to, &request, &target, &mut dropped) {
+                check_written(&body, &dropped);
+            }
+        }
+        let mut dropped = Dropped::new(from);
+        if let Ok(body) = converse::write_request(&request, &target, &mut dropped) {
+            parsed(&body);
+            check_written(&body, &dropped);
         }
     }
+    let mut dropped = Dropped::new(Dialect::Messages);
+    if let Ok(body) = converse::rewrite_request(data, &[], &mut dropped) {
+        check_written(&body, &dropped);
+    }
+}
+
+fn check_written(body: &[u8], dropped: &Dropped) {
+    assert!(body.starts_with(b"{") && body.ends_with(b"}"));
+    let header = dropped.header().unwrap_or_default();
+    assert!(header.is_ascii(), "{header}");
+    assert!(
+        !header.bytes().any(|byte| byte.is_ascii_control()),
+        "{header}"
+    );
 }
 
 /// Whatever an upstream sends, the client's SDK can parse the result: from every dialect to every
 /// other, streamed and buffered, however the bytes were split.
 pub fn transcode(data: &[u8]) {
+    if let Ok(answer) = converse::read_answer(data) {
+        for to in Dialect::ALL {
+            if let Ok(answer) = convert_answer(Dialect::Messages, to, &answer, &echo(to)) {
+                let read = grammar::read(to, &answer.pieces.into_bytes());
+                read.unwrap_or_else(|wrong| panic!("converse to {to}: {wrong}"));
+            }
+        }
+    }
     for from in Dialect::ALL {
         rewrite(from, data);
         for to in Dialect::ALL {

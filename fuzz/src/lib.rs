@@ -3,6 +3,7 @@
 
 pub mod bodies;
 pub mod driver;
+pub mod event_streams;
 pub mod files;
 pub mod forms;
 pub mod identities;

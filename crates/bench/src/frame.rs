@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_once_it_is_whole() {
+    fn a_written_frame_is_read_once_it_is_complete() {
         for sender in [Sender::Client, Sender::Server] {
             for (kind, length) in [
                 (Kind::Text, 0),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_unmasked_wherever_it_stands() {
+    fn a_piece_is_unmasked_at_any_position() {
         let mask = [1, 2, 3, 4];
         let payload = *b"0123456789";
         let mut frame = vec![0x82, MASKED | 0x0a];

@@ -1,19 +1,22 @@
 //! Measures what the gateway costs.
 //!
-//! `cargo run --release -p tollgate-bench` starts a fixed upstream, a bare proxy that only forwards
+//! `cargo run --profile dist -p tollgate-bench` starts a fixed upstream, a bare proxy that only forwards
 //! bytes, and the gateway in both commit modes, each as a separate process. A load generator
 //! measures them alternately, with plain calls, streams and WebSocket sessions. The results are
 //! ratios, which hardly depend on the machine. Each process is a subcommand, so that it can be
 //! profiled alone.
 
+mod admin;
 mod answer;
 mod bare;
+mod fill;
 mod frame;
 mod load;
 mod process;
 mod process_stats;
 mod run;
 mod session_frames;
+mod transfer;
 mod upstream;
 mod upstream_session;
 mod wire;
@@ -48,6 +51,12 @@ enum Command {
     Bare(bare::Args),
     /// The load generator; prints its results as JSON.
     Load(load::Args),
+    /// Fills a store with wallets, keys, entries, tasks and a million calls.
+    Fill(fill::Args),
+    /// Times every read of the admin API on such a store, and calls beside them.
+    Admin(admin::Args),
+    /// Moves such a store to `PostgreSQL`, killed in the middle once, and compares both ends.
+    Move(transfer::Args),
     /// Opens streams or sessions and keeps them open until it is killed.
     Hold(load::HoldArgs),
 }
@@ -61,6 +70,9 @@ fn main() -> ExitCode {
         }
         Some(Command::Load(args)) => one_thread().and_then(|it| it.block_on(load::drive(args))),
         Some(Command::Hold(args)) => one_thread().and_then(|it| it.block_on(load::hold(args))),
+        Some(Command::Fill(args)) => on_all_cores().and_then(|it| it.block_on(fill::run(args))),
+        Some(Command::Admin(args)) => on_all_cores().and_then(|it| it.block_on(admin::run(args))),
+        Some(Command::Move(args)) => on_all_cores().and_then(|it| it.block_on(transfer::run(args))),
         Some(Command::Bare(args)) => on_all_cores().and_then(|it| it.block_on(bare::serve(args))),
         None => one_thread().and_then(|it| it.block_on(run::run(cli.run))),
     };

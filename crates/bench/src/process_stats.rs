@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_time_is_found_behind_any_name() {
+    fn cpu_time_is_found_after_any_name() {
         let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194304 103 0 0 0 250 31 0 0 20 0 1 0 818 31 4";
         assert_eq!(ticks(stat), Some(281));
         assert_eq!(ticks("7 (a) S 1"), None);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_tells_the_topic() {
+    fn a_target_names_the_kind_of_session() {
         for (target, kind) in [
             ("/v1/realtime?model=fixed", Some(SessionKind::Realtime)),
             ("/v1/stt", Some(SessionKind::Transcript)),

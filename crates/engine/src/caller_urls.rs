@@ -42,7 +42,7 @@ impl Default for ImageFetchLimits {
 }
 
 impl ImageFetchLimits {
-    /// One limit for everything is enough. A server may use its time as it likes.
+    /// Only the whole time is limited. How a server divides it does not matter.
     fn times(self) -> Timeouts {
         Timeouts {
             connect: self.within,
@@ -266,9 +266,10 @@ impl FetchFailure {
             }
             Self::Fetch(FetchError::Call(error)) => match error.kind {
                 CallErrorKind::Timeout(_) => "it did not come in time".to_owned(),
-                CallErrorKind::Connect | CallErrorKind::Broken | CallErrorKind::TooLarge => {
-                    "its server gave no whole answer".to_owned()
-                }
+                CallErrorKind::Connect
+                | CallErrorKind::Credential
+                | CallErrorKind::Broken
+                | CallErrorKind::TooLarge => "its server gave no whole answer".to_owned(),
             },
             Self::Fetch(error) => error.to_string(),
         };

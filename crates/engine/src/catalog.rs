@@ -3,7 +3,7 @@
 //! A catalog is a snapshot of one configuration. A call takes it once and sees one version from start to end. A
 //! reload builds a new catalog.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,7 +13,8 @@ use store::{KeyHead, PriceVersion, Store, StoreError};
 use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
 
 use crate::billing::route_cost::RouteCost;
-use crate::failures::retry_after_s;
+use crate::failures::retry_after_upstream;
+use crate::route::{RouteLimits, RouteState, Routing};
 
 /// A model as configured.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +26,7 @@ pub struct ModelSpec {
     /// Unix seconds, shown in the catalog.
     pub created: i64,
     pub routes: Vec<RouteSpec>,
+    pub routing: Routing,
     pub price: PriceCard,
     pub profile: Profile,
 }
@@ -42,6 +44,7 @@ pub struct RouteSpec {
     pub weight: u32,
     /// Overrides the dialect in which the channel is called.
     pub dialect: Option<Dialect>,
+    pub limits: RouteLimits,
     /// What the upstream charges us. Unknown if absent.
     pub cost: Option<PriceCard>,
 }
@@ -56,6 +59,9 @@ pub struct Model {
     pub price_version: PriceVersion,
     pub profile: Profile,
     pub routes: Vec<Arc<Route>>,
+    pub routing: Routing,
+    /// Whether some route has a limit of its own.
+    pub(crate) has_limited_routes: bool,
     /// Whether no route of the model produces more output than the caller's limit.
     pub(crate) keeps_output_limit: bool,
 }
@@ -70,8 +76,11 @@ pub struct Route {
     pub priority: u32,
     pub weight: u32,
     pub dialect: Option<Dialect>,
+    pub limits: RouteLimits,
     /// What the upstream charges us. Unknown if absent.
     pub cost: Option<Arc<RouteCost>>,
+    /// What this node knows of it from earlier calls.
+    pub(crate) state: Arc<RouteState>,
 }
 
 /// Why a catalog could not be built.
@@ -83,7 +92,7 @@ pub enum CatalogError {
     Store(#[from] StoreError),
     #[error("model {model} has a route to the unknown channel {channel}")]
     UnknownChannel { model: String, channel: String },
-    #[error("a price or cost card of {0} cannot be written down: {1}")]
+    #[error("a price or cost card of {0} cannot be stored: {1}")]
     Price(String, serde_json::Error),
 }
 
@@ -92,6 +101,8 @@ pub enum CatalogError {
 pub struct Catalog {
     models: BTreeMap<Arc<str>, Arc<Model>>,
     channels: BTreeMap<String, Channel>,
+    /// Channels that no model is routed to, although they could be used.
+    disabled: BTreeSet<String>,
 }
 
 impl Catalog {
@@ -104,21 +115,42 @@ impl Catalog {
         before: &Catalog,
         store: &Store,
     ) -> Result<Self, CatalogError> {
-        let mut catalog = Self::default();
+        let mut made = Vec::with_capacity(channels.len());
         for spec in channels {
             let kept = before
                 .channels
                 .get(&spec.name)
                 .filter(|old| *old.spec() == spec && old.timeouts() == *timeouts);
-            let channel = match kept {
+            made.push(match kept {
                 Some(channel) => channel.clone(),
                 None => Channel::new(spec, *timeouts)?,
-            };
+            });
+        }
+        Self::assemble(made, models, before, store).await
+    }
+
+    /// Builds a catalog on channels that exist.
+    pub async fn on_channels(
+        channels: Vec<Channel>,
+        models: Vec<ModelSpec>,
+        store: &Store,
+    ) -> Result<Self, CatalogError> {
+        Self::assemble(channels, models, &Self::default(), store).await
+    }
+
+    async fn assemble(
+        channels: Vec<Channel>,
+        models: Vec<ModelSpec>,
+        before: &Catalog,
+        store: &Store,
+    ) -> Result<Self, CatalogError> {
+        let mut catalog = Self::default();
+        for channel in channels {
             catalog.channels.insert(channel.name().to_owned(), channel);
         }
         for spec in models {
             if spec.enabled {
-                let model = catalog.model_of(spec, store).await?;
+                let model = catalog.model_of(spec, before, store).await?;
                 catalog
                     .models
                     .insert(Arc::clone(&model.id), Arc::new(model));
@@ -127,12 +159,28 @@ impl Catalog {
         Ok(catalog)
     }
 
-    async fn model_of(&self, spec: ModelSpec, store: &Store) -> Result<Model, CatalogError> {
+    /// The same catalog, in which an operator has taken these channels out of use. No model has a route to them; tasks
+    /// that are open there are still polled.
+    #[must_use]
+    pub fn with_disabled(mut self, channels: impl IntoIterator<Item = String>) -> Self {
+        self.disabled.extend(channels);
+        self
+    }
+
+    async fn model_of(
+        &self,
+        spec: ModelSpec,
+        before: &Catalog,
+        store: &Store,
+    ) -> Result<Model, CatalogError> {
         let card = write_card(&spec.id, &spec.price)?;
         let price_version = store.price_version(&spec.id, &card).await?;
         let mut routes = Vec::with_capacity(spec.routes.len());
+        let known = before.models.get(spec.id.as_str());
+        let known = known.map_or(&[][..], |model| &model.routes);
         for route in spec.routes {
-            routes.push(Arc::new(self.route_of(&spec.id, route, store).await?));
+            let route = self.route_of(&spec.id, route, known, store).await?;
+            routes.push(Arc::new(route));
         }
         Ok(Model {
             id: spec.id.into(),
@@ -144,6 +192,8 @@ impl Catalog {
             keeps_output_limit: routes
                 .iter()
                 .all(|route| route.channel.keeps_output_limit()),
+            has_limited_routes: routes.iter().any(|route| route.limits.is_limited()),
+            routing: spec.routing,
             routes,
         })
     }
@@ -152,6 +202,7 @@ impl Catalog {
         &self,
         model: &str,
         route: RouteSpec,
+        known: &[Arc<Route>],
         store: &Store,
     ) -> Result<Route, CatalogError> {
         let channel =
@@ -169,6 +220,10 @@ impl Catalog {
             }
             None => None,
         };
+        let is_same =
+            |old: &&Arc<Route>| *old.channel_name == *route.channel && *old.model == *route.model;
+        let state = known.iter().find(is_same);
+        let state = state.map(|old| Arc::clone(&old.state)).unwrap_or_default();
         Ok(Route {
             channel: channel.clone(),
             channel_name: channel.name().into(),
@@ -176,7 +231,9 @@ impl Catalog {
             priority: route.priority,
             weight: route.weight,
             dialect: route.dialect,
+            limits: route.limits,
             cost,
+            state,
         })
     }
 
@@ -221,7 +278,12 @@ impl Catalog {
         self.models.values()
     }
 
-    /// All channels, by name.
+    /// Whether an operator has taken this channel out of use.
+    pub fn is_disabled(&self, channel: &str) -> bool {
+        self.disabled.contains(channel)
+    }
+
+    /// All channels, by name, disabled ones too.
     pub fn channels(&self) -> impl Iterator<Item = &Channel> {
         self.channels.values()
     }
@@ -248,8 +310,7 @@ impl Model {
             .filter_map(|route| route.channel.credential_retry_in(now))
             .min()?;
         let message = format!("The model `{}` cannot be reached now.", self.id);
-        let failure = Failure::unavailable(message);
-        Some(failure.retry_after(retry_after_s(wait)))
+        Some(retry_after_upstream(Failure::unavailable(message), wait))
     }
 
     /// The failure of a call that no route of the model can carry.

@@ -1,4 +1,5 @@
-//! The clocks. They are read here only; lower layers take time as an argument.
+//! The clocks of the engine. `protocol` and `ledger` take time as an argument; `store` and `upstream` read their own
+//! clocks where a call does not bring its time.
 
 use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

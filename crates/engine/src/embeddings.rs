@@ -1,5 +1,6 @@
 //! Calls for embeddings.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -76,6 +77,8 @@ fn prepare(
         request,
     };
     Ok(Prepared {
+        fallbacks: VecDeque::new(),
+        of_named_model: None,
         kind,
         plan,
         estimate,
@@ -108,8 +111,13 @@ impl CallKind for Embeddings {
         model: &Model,
         route: &Route,
     ) -> Result<Encoded, Failure> {
+        let preset = route.channel.spec().preset;
         let encoded = match spoken_by(&route.channel, self.request.form) {
             Some(Protocol::Embeddings) => self.request.write_list(&route.model)?,
+            Some(_) if preset.embeds_instances() && preset.embeds_content(&route.model) => {
+                self.request.write_hosted_content()?
+            }
+            Some(_) if preset.embeds_instances() => self.request.write_instances()?,
             Some(_) => self.request.write_contents(&route.model)?,
             None => return Err(model.unreachable()),
         };
@@ -117,6 +125,8 @@ impl CallKind for Embeddings {
             Form::List => Endpoint::Embeddings,
             Form::Content => Endpoint::EmbedContent { batch: false },
             Form::Contents => Endpoint::EmbedContent { batch: true },
+            Form::Instances => Endpoint::EmbedInstances,
+            Form::HostedContent => Endpoint::EmbedHostedContent,
         };
         Ok(Encoded {
             call: UpstreamRequest::json(endpoint, Arc::clone(&route.model), encoded.pieces),
@@ -128,6 +138,8 @@ impl CallKind for Embeddings {
         let form = match spoken {
             Endpoint::EmbedContent { batch: false } => Form::Content,
             Endpoint::EmbedContent { batch: true } => Form::Contents,
+            Endpoint::EmbedInstances => Form::Instances,
+            Endpoint::EmbedHostedContent => Form::HostedContent,
             _ => Form::List,
         };
         self.request.translate(form, &answer, &self.model)

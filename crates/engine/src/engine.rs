@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use protocol::Failure;
-use store::{JournalRow, Media, Store};
+use store::{Media, Store};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use upstream::Guarded;
 
+use crate::call::record::EndedCall;
 use crate::call::retry_budget::RetryBudget;
 use crate::call::shutdown::Shutdown;
 use crate::caller_urls::CallerUrls;
@@ -23,6 +24,7 @@ use crate::media::{COPIES_MAX, MediaReads, StorageWatch};
 use crate::memory_budget::MemoryBudget;
 use crate::metrics::registry::Metrics;
 use crate::settings::Settings;
+use crate::telemetry::{FinishedCall, Telemetry, TraceContext, Traceparent};
 
 /// One part in this many of the memory for bodies is kept for small ones.
 const KEPT_FOR_SMALL_BODIES: usize = 8;
@@ -45,7 +47,7 @@ pub struct Engine {
     /// Cancelled when the node waits for its last work. Work that another node can repeat is given up.
     pub(crate) stopping: CancellationToken,
     catalog: ArcSwap<Catalog>,
-    pub(crate) keyring: Keyring,
+    pub(crate) keyring: Arc<Keyring>,
     /// The memory for everything that is charged. Small bodies may take all of it.
     small_bodies: MemoryBudget,
     /// The memory without the part that is kept for small bodies.
@@ -55,6 +57,8 @@ pub struct Engine {
     pub(crate) guarded: Arc<Guarded>,
     pub(crate) caller_urls: CallerUrls,
     pub(crate) metrics: Metrics,
+    /// Absent if there is no collector.
+    pub(crate) telemetry: Option<Telemetry>,
     in_flight: Arc<AtomicUsize>,
     pub(crate) started: Instant,
 }
@@ -67,6 +71,15 @@ impl Engine {
         let budget = small_bodies.part(settings.bodies_bytes_max - kept);
         let callers = Callers::new(settings.callers, budget.clone());
         let guarded = Arc::new(Guarded::new(settings.outbound.clone()));
+        let keyring = Arc::new(Keyring::new(callers));
+        let changed = Arc::clone(&keyring);
+        store.on_key_change(move |key| changed.forget(key));
+        let metrics = Metrics::with_wallets(settings.telemetry.wallet_series);
+        let telemetry = Telemetry::new(&settings.telemetry, metrics.telemetry.clone());
+        let telemetry = telemetry.unwrap_or_else(|error| {
+            tracing::error!(%error, "telemetry is off, because its address cannot be used");
+            None
+        });
         Self {
             store,
             media,
@@ -79,14 +92,15 @@ impl Engine {
             shutdown: Shutdown::default(),
             stopping: CancellationToken::new(),
             catalog: ArcSwap::default(),
-            keyring: Keyring::new(callers),
+            keyring,
             caller_urls: CallerUrls::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
             // However much upstreams send about tasks, callers must find room for their requests.
             task_budget: budget.part(settings.bodies_bytes_max / 2),
             small_bodies,
             budget,
             guarded,
-            metrics: Metrics::new(),
+            metrics,
+            telemetry,
             in_flight: Arc::default(),
             started: Instant::now(),
             settings,
@@ -175,7 +189,23 @@ impl Engine {
         }
     }
 
-    pub(crate) fn journal(&self, row: JournalRow) {
+    /// The names of a call that begins, if it is traced. `parent` is the span of a caller whom the operator trusts.
+    pub fn begin_trace(&self, parent: Option<&Traceparent>) -> Option<Box<TraceContext>> {
+        let telemetry = self.telemetry.as_ref()?;
+        telemetry.begin(parent).map(Box::new)
+    }
+
+    /// Writes down a call that is over.
+    pub(crate) fn journal(&self, ended: EndedCall) {
+        let EndedCall { row, trace } = ended;
+        // Only a model that exists gets a hold or a channel.
+        let is_known = row.hold.is_some()
+            || row.channel.is_some()
+            || self.catalog.load().get(&row.model).is_some();
+        self.metrics.call_ended(&row, is_known);
+        if let (Some(trace), Some(telemetry)) = (trace, &self.telemetry) {
+            telemetry.push(FinishedCall::new(trace, &row));
+        }
         self.store.journal_append(row);
     }
 }

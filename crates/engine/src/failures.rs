@@ -1,14 +1,13 @@
-//! Failures that several parts of the engine report, and how long a client is told to wait.
+//! Failures that several parts of the engine report, and how long a client waits for an upstream.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use protocol::Failure;
 
-/// The pause that a client is told to make when our own trouble should pass soon.
-const RETRY_SOON_S: u32 = 1;
-/// The longest pause that a client is told to make.
-const RETRY_AFTER_S_MAX: u64 = 60;
+/// The longest pause that a client is told to make for an upstream's trouble. An upstream may ask for a day and recover
+/// in a minute.
+const UPSTREAM_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The body must end without its last chunk, because a clean end would mean that it is complete.
 #[derive(Debug, thiserror::Error)]
@@ -17,12 +16,12 @@ pub struct Aborted;
 
 /// The service cannot do something at the moment (503); the client should try again soon.
 pub(crate) fn try_again_soon(message: impl Into<Cow<'static, str>>) -> Failure {
-    soon(Failure::unavailable(message))
+    Failure::unavailable(message).retry_soon()
 }
 
-/// Adds the shortest pause to a failure.
-pub(crate) fn soon(failure: Failure) -> Failure {
-    failure.retry_after(RETRY_SOON_S)
+/// Asks the client to retry when an upstream may have recovered.
+pub(crate) fn retry_after_upstream(failure: Failure, wait: Duration) -> Failure {
+    failure.retry_after(wait.min(UPSTREAM_WAIT_MAX))
 }
 
 /// The node has no memory left for `what`.
@@ -30,10 +29,22 @@ pub(crate) fn no_memory_for(what: &str) -> Failure {
     try_again_soon(format!("The service has no memory left for {what}."))
 }
 
-/// The seconds that a client is told to wait for `pause`: at least one, and never very many.
-pub(crate) fn retry_after_s(pause: Duration) -> u32 {
-    let seconds = pause
-        .as_secs()
-        .clamp(RETRY_SOON_S.into(), RETRY_AFTER_S_MAX);
-    u32::try_from(seconds).unwrap_or(RETRY_SOON_S)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upstreams_wait_is_rounded_up_and_has_a_cap() {
+        for (wait_ms, seconds) in [
+            (0, 1),
+            (1_900, 2),
+            (59_001, 60),
+            (60_001, 60),
+            (u64::MAX, 60),
+        ] {
+            let wait = Duration::from_millis(wait_ms);
+            let failure = retry_after_upstream(Failure::unavailable("Overloaded."), wait);
+            assert_eq!(failure.retry_after_s, Some(seconds), "{wait_ms}");
+        }
+    }
 }

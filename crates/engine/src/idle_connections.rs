@@ -27,7 +27,7 @@ mod tests {
     use tempfile::TempDir;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
-    use upstream::{ChannelSpec, Endpoint, Preset, Timeouts, UpstreamRequest};
+    use upstream::{ChannelSpec, Endpoint, Timeouts, UpstreamRequest};
 
     use super::*;
     use crate::catalog::Catalog;
@@ -44,14 +44,16 @@ mod tests {
         let engine = Engine::new(store, media.unwrap(), Settings::default());
         let channel = ChannelSpec {
             name: "main".to_owned(),
-            preset: Preset::OpenaiCompatible,
+            preset: "openai-compatible".parse().unwrap(),
             base_url: Some(base_url),
             credential: None,
+            account: upstream::Account::default(),
             protocols: None,
             private_network: false,
             keeps_output_limit: None,
             client_gone_drain: None,
             counts_tokens: None,
+            sends_traceparent: false,
         };
         let time = Duration::from_secs(10);
         let times = Timeouts {

@@ -1,6 +1,7 @@
-//! Ids that clients see: a prefix and 128 random bits in base62.
+//! Ids that clients see: a prefix and 128 bits in base62, which are random except for the time of a request's id.
 
 use arrayvec::ArrayString;
+use ledger::UnixMs;
 use rand::RngExt as _;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -13,6 +14,20 @@ const PREFIX_BYTES: usize = 10;
 /// A fresh id, such as `resp_2aUyqjCzEIiEcYMKj7TZtw`.
 pub fn fresh<T: for<'a> From<&'a str>>(prefix: &str) -> T {
     spell(prefix, rand::rng().random()).as_str().into()
+}
+
+/// A fresh id that begins with its time, so that later ids are greater. An index of such ids grows at its end; an
+/// index of random ids changes another page for every row.
+pub fn fresh_at<T: for<'a> From<&'a str>>(prefix: &str, at: UnixMs) -> T {
+    spell(prefix, at_time(at, rand::rng().random()))
+        .as_str()
+        .into()
+}
+
+/// Replaces the first 44 bits by milliseconds, which they can count until the year 2527.
+fn at_time(at: UnixMs, [first, second]: [u64; 2]) -> [u64; 2] {
+    let ms = u64::try_from(at.get()).unwrap_or(0);
+    [(ms << 20) | (first >> 44), second]
 }
 
 /// Each half is encoded separately, because dividing 128-bit numbers would cost more than everything else here.
@@ -51,5 +66,19 @@ mod tests {
     #[test]
     fn two_ids_differ() {
         assert_ne!(fresh::<String>("req_"), fresh::<String>("req_"));
+        let at = UnixMs::new(1_800_000_000_000);
+        assert_ne!(
+            fresh_at::<String>("req_", at),
+            fresh_at::<String>("req_", at)
+        );
+    }
+
+    #[test]
+    fn ids_of_later_times_are_greater() {
+        let times = [0, 1, 1_000, 1_800_000_000_000, 1_800_000_000_001, 1 << 43];
+        let spelt = |ms, bits| spell("req_", at_time(UnixMs::new(ms), [bits; 2]));
+        for (earlier, later) in times.iter().zip(&times[1..]) {
+            assert!(spelt(*earlier, u64::MAX) < spelt(*later, 0), "{later}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Calls for pictures.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -97,6 +98,8 @@ fn prepare(
         has_text: false,
     };
     Ok(Prepared {
+        fallbacks: VecDeque::new(),
+        of_named_model: None,
         kind: Images {
             request,
             family,

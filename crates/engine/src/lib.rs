@@ -5,6 +5,7 @@
 //! the life of every call, and `text/call.rs`, what is particular to text. `call/admission.rs` is the
 //! obligation that every call carries until its money is settled.
 
+mod alert;
 mod billing;
 mod call;
 mod caller_urls;
@@ -21,16 +22,24 @@ mod media;
 mod memory_budget;
 mod metrics;
 mod probe;
+mod route;
 mod session;
 mod settings;
 mod speech;
 mod task;
+mod telemetry;
 mod text;
+mod token_renewal;
 
+pub use alert::{
+    AlertSettings, CallCounts, UnusualErrors, WebhookError, check_webhook, send_test,
+    unusual_errors,
+};
 pub use billing::route_cost::RouteCost;
 pub use call::answer::{Answer, AnswerBody};
 pub use call::arrival::Arrival;
 pub use call::failed_call::FailedCall;
+pub use call::record::{FALLBACK, PASSED_OVER};
 pub use call::stream::StreamRelay;
 pub use caller_urls::ImageFetchLimits;
 pub use callers::keyring::LastKey;
@@ -44,10 +53,12 @@ pub use media::{MediaLimits, MediaRead, MediaStream, StorageState};
 pub use memory_budget::{LimitOwner, MemoryBudget, MemoryShare};
 pub use metrics::registry::Metrics;
 pub use metrics::request_tally::Tally;
-pub use probe::ProbeOutcome;
+pub use probe::{ModelsAnswer, ProbeOutcome, ask_for_models};
+pub use route::{RouteLimits, RouteOrder, Routing};
 pub use session::{OpenSession, SessionCall, SessionKind, SessionLimits};
 pub use settings::{Commit, Settings};
 pub use speech::{SpeechCall, TranscriptCall, VoiceForm, VoicesCall};
 pub use task::{ListQuery, TaskSettings, VideoCall, VideoEndpoint, video_protocols};
+pub use telemetry::{SampleRatio, TelemetrySettings, TraceContext, Traceparent};
 pub use text::request::{TextCall, TextPath};
 pub use text::token_count::TokenCountCall;

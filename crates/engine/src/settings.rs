@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use upstream::AddressPolicy;
 
+use crate::alert::AlertSettings;
 use crate::caller_urls::ImageFetchLimits;
 use crate::callers::limits::CallerLimits;
 use crate::media::MediaLimits;
 use crate::session::SessionLimits;
 use crate::task::TaskSettings;
+use crate::telemetry::TelemetrySettings;
 
 /// When the answer may leave, relative to the commit of the hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +57,10 @@ pub struct Settings {
     pub tasks: TaskSettings,
     /// Limits of media that we copy and serve.
     pub media: MediaLimits,
+    /// How alerts are looked for and delivered.
+    pub alerts: AlertSettings,
+    /// Where traces of calls are sent.
+    pub telemetry: TelemetrySettings,
 }
 
 impl Default for Settings {
@@ -77,6 +83,8 @@ impl Default for Settings {
             in_flight_max: 10_000,
             tasks: TaskSettings::default(),
             media: MediaLimits::default(),
+            alerts: AlertSettings::default(),
+            telemetry: TelemetrySettings::default(),
         }
     }
 }

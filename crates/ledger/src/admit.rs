@@ -20,6 +20,23 @@ pub struct Reservation {
     pub counts: bool,
 }
 
+impl Reservation {
+    /// The smallest reservation that covers both: whichever of the two a call turns out to need, its hold is large
+    /// enough, and so is the sum of hold and exposure for its worst case.
+    #[must_use]
+    pub fn covering(&self, other: &Self) -> Self {
+        let hold = self.hold.max(other.hold);
+        let worst = |it: &Self| it.hold.checked_add(it.exposure).unwrap_or(Micro::MAX);
+        let worst = worst(self).max(worst(other));
+        Self {
+            hold,
+            exposure: worst.checked_sub(hold).unwrap_or_default(),
+            tokens: self.tokens.max(other.tokens),
+            counts: self.counts || other.counts,
+        }
+    }
+}
+
 /// The state of the key's limits per minute; `None` if there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
@@ -74,7 +91,7 @@ pub enum Refusal {
 const MINUTE_MS: u64 = 60_000;
 
 impl Reservation {
-    /// The reservation before admission.
+    /// What a call asks to reserve.
     const NOTHING: Self = Self {
         hold: Micro::ZERO,
         exposure: Micro::ZERO,

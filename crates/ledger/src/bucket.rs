@@ -35,7 +35,7 @@ pub enum Wait {
 const MINUTE_NS: i128 = 60_000_000_000;
 const MS_NS: i128 = 1_000_000;
 
-/// How far ahead a correction may push a bucket, so that a nonsensical report locks a key for at
+/// How far ahead a correction may push a bucket. So a nonsensical report of usage blocks a key for at
 /// most an hour.
 const AHEAD_NS_MAX: i128 = 60 * MINUTE_NS;
 
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_tells_what_is_left_and_when_it_is_whole() {
+    fn the_rate_shows_what_is_left_and_when_it_is_full() {
         let mut bucket = Bucket::default();
         let full = Rate {
             limit: 60,
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_for_is_always_there() {
+    fn a_request_for_zero_tokens_always_succeeds() {
         let mut bucket = Bucket::default();
         bucket.force(200, 100, NOON);
         let before = bucket;
@@ -384,7 +384,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_taken_and_given_back_leaves_no_trace(
+        fn taking_and_returning_tokens_changes_nothing(
             limit in 1_u32..=1_000_000,
             before in 0_u64..1_000,
             count in 0_u64..1_000,

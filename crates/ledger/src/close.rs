@@ -30,8 +30,8 @@ pub fn settle(
     Ok(delta)
 }
 
-/// Closes a hold without a charge: credits, tokens and the place in flight are returned. The
-/// request still counts against the requests per minute.
+/// Closes a hold without a charge: its credits and tokens are returned, and it no longer counts
+/// as a request in flight. It still counts against the requests per minute.
 pub fn release(
     wallet: &mut Wallet,
     key: &mut Key,
@@ -43,50 +43,6 @@ pub fn release(
         key.tpm.give_back(held.tokens, limit, now);
     }
     Ok(())
-}
-
-/// Restores the reservation of an admitted call whose hold was lost before it was stored. Nothing
-/// is checked, because the call has been answered and is about to be closed.
-pub fn reopen(
-    wallet: &mut Wallet,
-    key: &mut Key,
-    held: &Reservation,
-    now: UnixMs,
-) -> Result<(), Overflow> {
-    let (mut next_wallet, mut next_key) = (*wallet, *key);
-    next_wallet.freeze(held.hold)?;
-    next_wallet.expose(held.exposure)?;
-    next_key.frozen = add_amount(key.frozen, held.hold)?;
-    if held.counts {
-        next_key.open_holds = key.open_holds.checked_add(1).ok_or(Overflow)?;
-    }
-    if let Some(limit) = key.rpm_limit {
-        next_key.rpm.force(1, limit, now);
-    }
-    if let Some(limit) = key.tpm_limit {
-        next_key.tpm.force(held.tokens, limit, now);
-    }
-    (*wallet, *key) = (next_wallet, next_key);
-    Ok(())
-}
-
-/// Grows a hold to `amount` again, after that growth was lost before it was stored. Nothing is
-/// checked, because the call was told that it has this much. An error changes nothing.
-pub fn regrow(
-    wallet: &mut Wallet,
-    key: &mut Key,
-    held: &Reservation,
-    amount: Micro,
-) -> Result<Reservation, Overflow> {
-    let more = amount.checked_sub(held.hold).ok_or(Overflow)?;
-    let mut next = *wallet;
-    next.freeze(more)?;
-    key.frozen = add_amount(key.frozen, more)?;
-    *wallet = next;
-    Ok(Reservation {
-        hold: amount,
-        ..*held
-    })
 }
 
 /// Stops counting an open hold as a request in flight, because its client has gone and only the
@@ -119,6 +75,7 @@ fn without_reservation(
 mod tests {
     use super::*;
     use crate::admit::admit;
+    use crate::restore::{regrow, reopen};
     use crate::wallet::WalletStatus;
 
     const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
@@ -201,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_that_cannot_grow_again_stays_as_it_is() {
+    fn a_hold_that_cannot_grow_again_is_unchanged() {
         let (mut wallet, mut key, held) = held();
         key.frozen = Micro::MAX;
         let before = (wallet, key);
@@ -228,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_gives_back_all_but_the_request_itself() {
+    fn a_release_returns_everything_except_the_request() {
         let (mut wallet, mut key, held) = held();
         release(&mut wallet, &mut key, &held, NOON).unwrap();
         assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
@@ -241,7 +198,7 @@ mod tests {
 
     /// W11.
     #[test]
-    fn what_was_admitted_settles_whatever_became_of_wallet_and_key() {
+    fn an_admitted_call_settles_whatever_happened_to_wallet_and_key() {
         let (mut wallet, mut key, held) = held();
         wallet.status = WalletStatus::Disabled;
         key = Key {

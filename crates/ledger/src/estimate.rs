@@ -35,19 +35,9 @@ pub fn bound_meter(bound: &TextBound, reserve_tokens: u64) -> Meter {
     }
 }
 
-/// The credits to hold for a call.
-pub fn hold(card: &PriceCard, bound: &TextBound, reserve_tokens: u64) -> Result<Micro, PriceError> {
-    hold_of(card, &bound_meter(bound, reserve_tokens))
-}
-
-/// The tokens that a call takes from the tokens-per-minute bucket at admission.
-pub fn tokens(bound: &TextBound, reserve_tokens: u64) -> u64 {
-    let meter = bound_meter(bound, reserve_tokens);
-    meter.input.saturating_add(meter.output)
-}
-
 /// The credits to hold for usage of at most `bound`: its price with the most expensive class of
-/// input and of output, and with long-context prices if the input comes near them.
+/// input and of output. The long-context prices of every threshold below 5/4 of the counted input
+/// are included, because the count may be a fifth too low.
 ///
 /// No usage within the bound costs more, whatever its classes turn out to be. Tiers are taken from
 /// `bound`; if the upstream chooses the tier, put [`PriceCard::dearest_tier`] there.
@@ -89,14 +79,17 @@ mod tests {
             let bound = bound(7, max, choices);
             let meter = bound_meter(&bound, reserve);
             assert_eq!((meter.input, meter.output), (7, reserved), "{bound:?}");
-            assert_eq!(tokens(&bound, reserve), reserved.saturating_add(7));
         }
+    }
+
+    fn held(card: &PriceCard, bound: &TextBound, reserve_tokens: u64) -> Result<Micro, PriceError> {
+        hold_of(card, &bound_meter(bound, reserve_tokens))
     }
 
     #[test]
     fn the_hold_is_the_price_of_the_bound() {
         let card = card(r#"{"input":"1.25","output":"10"}"#);
-        let hold = hold(&card, &bound(1_000, Some(128_000), 1), 4_096);
+        let hold = held(&card, &bound(1_000, Some(128_000), 1), 4_096);
         assert_eq!(hold, Ok(Micro::new(1_250 + 40_960)));
     }
 
@@ -105,7 +98,7 @@ mod tests {
         let card = card(
             r#"{"input":"4","cached_input":"0.4","cache_write":"5","output":"20","image_output":"30"}"#,
         );
-        let hold = hold(&card, &bound(100, Some(10), 1), 0);
+        let hold = held(&card, &bound(100, Some(10), 1), 0);
         assert_eq!(hold, Ok(Micro::new(500 + 300)));
     }
 
@@ -162,7 +155,7 @@ mod tests {
             (200_001, 400_002),
         ] {
             assert_eq!(
-                hold(&card, &bound(input, Some(0), 1), 0),
+                held(&card, &bound(input, Some(0), 1), 0),
                 Ok(Micro::new(micro)),
                 "{input}"
             );
@@ -170,17 +163,17 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_is_cheaper_does_not_lower_the_hold() {
+    fn cheaper_long_context_prices_do_not_lower_the_hold() {
         let card =
             card(r#"{"input":"2","output":"0","long_context":{"above_tokens":100,"input":"1"}}"#);
-        assert_eq!(hold(&card, &bound(150, Some(0), 1), 0), Ok(Micro::new(300)));
+        assert_eq!(held(&card, &bound(150, Some(0), 1), 0), Ok(Micro::new(300)));
     }
 
     #[test]
-    fn what_nothing_bounds_cannot_be_held() {
+    fn an_unbounded_call_cannot_be_held() {
         let card = card(r#"{"input":"1","output":"10"}"#);
         assert_eq!(
-            hold(&card, &bound(1, None, 1), 0),
+            held(&card, &bound(1, None, 1), 0),
             Err(PriceError::Overflow(Overflow))
         );
     }

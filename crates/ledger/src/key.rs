@@ -6,7 +6,7 @@ use crate::time::UnixMs;
 use crate::wallet::{not_negative, to_i128};
 use crate::window::{Period, Window};
 
-/// An API key's limits and their use.
+/// An API key: its limits, and how much of them is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Key {
     /// Whether the key admits requests.
@@ -58,8 +58,8 @@ impl Key {
         self.window.is_some_and(|window| window.is_over(now))
     }
 
-    /// Begins a period of the window. What was charged until now belongs to earlier periods. Open
-    /// holds do not: they count against the new period, because they will be charged in it.
+    /// Begins a period of the window. What was charged until now belongs to earlier periods. What is
+    /// still held counts against the new period, because it will be charged in it.
     pub fn begin_period(&mut self, period: Period) {
         if let Some(window) = &mut self.window {
             window.period = period;

@@ -8,7 +8,7 @@
 //! used. Overflow is an error: nothing wraps and nothing is clamped.
 //!
 //! Where to start: [`PriceCard::price`] turns a [`Meter`] into a charge and is the only place that
-//! rounds; [`hold`] does the same for the most that a call may use. [`admit()`], [`settle`] and
+//! rounds; [`hold_of`] does the same for the most that a call may use. [`admit()`], [`settle`] and
 //! [`release`] change a [`Wallet`] and a [`Key`]. A session is charged in [`step()`]s.
 
 mod admit;
@@ -23,6 +23,7 @@ mod meter;
 mod micro;
 mod price;
 mod rate_clock;
+mod restore;
 mod session;
 mod time;
 mod wallet;
@@ -31,15 +32,18 @@ mod window;
 pub use admit::{Rates, Refusal, Reservation, admit, extend};
 pub use balance::Balance;
 pub use bucket::{Bucket, Rate, Wait};
-pub use close::{regrow, release, reopen, settle, stop_counting};
+pub use close::{release, settle, stop_counting};
 pub use decimal::DecimalError;
-pub use estimate::{TextBound, bound_meter, hold, hold_of, tokens};
+pub use estimate::{TextBound, bound_meter, hold_of};
 pub use key::Key;
 pub use manual::{ManualError, ManualKind, UnknownManualKind};
 pub use meter::Meter;
 pub use micro::{Micro, Overflow};
-pub use price::{CardFault, Exact, Line, Price, PriceCard, PriceError, PriceKey, PriceValue};
+pub use price::{
+    CardFault, Exact, Line, Markup, Price, PriceCard, PriceError, PriceKey, PriceValue,
+};
 pub use rate_clock::{AdmitTime, RateClock};
+pub use restore::{regrow, reopen};
 pub use session::{BookedStep, Step, step};
 pub use time::UnixMs;
 pub use wallet::{Delta, UnknownStatus, Wallet, WalletStatus};

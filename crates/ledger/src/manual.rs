@@ -1,7 +1,8 @@
 //! Credits that people move: top-ups, gifts, debits, refunds and adjustments.
 //!
-//! Whatever takes credits leaves open holds covered, takes paid credits only, and is refused as a
-//! whole if they do not suffice (`docs/decisions/035`).
+//! Debits and refunds take paid credits only; a negative adjustment may also use the credit line.
+//! Gifts are never taken, open holds stay covered, and a withdrawal that does not fit is refused as
+//! a whole (`docs/decisions/035`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,18 +10,19 @@ use std::str::FromStr;
 use crate::micro::{Micro, Overflow};
 use crate::wallet::{Delta, Wallet, add_amount, not_negative, subtract_amount, to_i128};
 
-/// What people do to the credits of a wallet.
+/// The ways in which people change the credits of a wallet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ManualKind {
     /// Adds paid credits, which repay the credit line first.
     TopUp,
     /// Adds promotional credits, which never repay debt.
     Gift,
-    /// Takes paid credits for something that was no call.
+    /// Takes paid credits for something other than a call.
     Debit,
-    /// Takes paid credits because the money for them is given back.
+    /// Takes back paid credits whose price is refunded to the customer.
     Refund,
-    /// Corrects the books: adds paid credits, or takes them and then the credit line.
+    /// Corrects the books. A positive amount adds paid credits. A negative one takes paid credits
+    /// and, beyond them, uses the credit line.
     Adjustment,
 }
 
@@ -30,10 +32,10 @@ pub enum ManualError {
     /// Only an adjustment may be negative.
     #[error("the amount must be above zero")]
     NotPositive,
-    /// An adjustment of nothing.
+    /// An adjustment by zero.
     #[error("the amount must not be zero")]
     Zero,
-    /// The wallet has not got so much, or open holds need it.
+    /// The wallet does not have this much, or open holds need it.
     #[error("the wallet has {most} credits that can be taken")]
     NotCovered {
         /// The most that can be taken now.
@@ -54,7 +56,7 @@ impl ManualKind {
         Self::Adjustment,
     ];
 
-    /// The word that is stored and that callers use.
+    /// The name in the database and in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::TopUp => "top_up",
@@ -65,7 +67,7 @@ impl ManualKind {
         }
     }
 
-    /// The change of the wallet's credits that `amount` means: debits and refunds subtract it.
+    /// `amount` with the sign of its effect on the wallet: debits and refunds subtract it.
     pub fn signed(self, amount: Micro) -> Option<i64> {
         match self {
             Self::TopUp | Self::Gift | Self::Adjustment => Some(amount.get()),
@@ -95,7 +97,7 @@ impl FromStr for ManualKind {
 }
 
 impl Delta {
-    /// The change of all credits together: paid ones and gifts, less the used credit.
+    /// The change of all credits together: paid credits and gifts, minus the used credit.
     pub fn total(&self) -> i64 {
         self.balance
             .saturating_add(self.gift_balance)
@@ -189,7 +191,8 @@ mod tests {
             ([10, 5, 5, 0, 0], 10),
             ([10, 5, 7, 0, 0], 8),
             ([10, 5, 20, 0, 0], 0),
-            // Holds that lean on the credit line leave nothing to take, and the line is not taken.
+            // Holds that need the credit line leave nothing to take, and the line itself is never
+            // taken.
             ([10, 0, 12, 20, 0], 0),
             ([10, 0, 0, 20, 0], 10),
             ([0, 5, 0, 20, 3], 0),
@@ -254,8 +257,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is taken: no amount is negative, no balance stands beside used credit, and holds
-        /// that were covered stay covered.
+        /// After any withdrawal no amount is negative, no balance exists beside used credit, and
+        /// holds that were covered are still covered.
         #[test]
         fn taken_credits_leave_the_wallet_sound(
             balance in 0..50_i64, gift in 0..50_i64, frozen in 0..80_i64, limit in 0..50_i64, used in 0..60_i64,

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_but_a_decimal_is_refused() {
+    fn texts_that_are_not_decimals_are_refused() {
         use DecimalError::{Malformed, TooFine, TooLarge};
         for (text, error) in [
             ("", Malformed),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_beyond_the_type_are_none() {
+    fn sums_that_do_not_fit_are_none() {
         assert_eq!(Micro::MAX.checked_add(Micro::new(1)), None);
         assert_eq!(Micro::new(i64::MIN).checked_sub(Micro::new(1)), None);
         assert_eq!(
@@ -155,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_can_be_read(micro: i64) {
+        fn formatted_amounts_read_back(micro: i64) {
             prop_assert_eq!(Micro::new(micro).to_string().parse(), Ok(Micro::new(micro)));
         }
 

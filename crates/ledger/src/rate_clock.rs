@@ -68,7 +68,7 @@ mod tests {
     const HOUR_MS: i64 = 3_600_000;
 
     #[test]
-    fn disorder_is_no_jump() {
+    fn disorder_is_not_a_jump() {
         let mut clock = RateClock::default();
         for wall in [
             NOON,

@@ -1,7 +1,7 @@
 //! The steps of a session: each books what was used and extends the hold.
 //!
-//! Amounts count from the start of the session, so that a session is rounded once, and a lost or
-//! repeated step does no harm.
+//! Amounts are totals since the session began, not increments. So a session is rounded once, and a
+//! step that is lost or repeated does no harm.
 
 use crate::admit::{Refusal, Reservation, check_usable};
 use crate::key::Key;
@@ -14,7 +14,7 @@ use crate::wallet::{Delta, Wallet, add_amount, not_negative, subtract_amount, to
 pub struct Step {
     /// The price of all usage so far.
     pub used: Micro,
-    /// The amount that the hold should cover, from the start of the session.
+    /// The total that the hold should cover, with what is booked already.
     pub wanted: Micro,
     /// The step is refused if less than this can be covered.
     pub least: Micro,
@@ -52,7 +52,7 @@ pub fn step(
     next_wallet.unfreeze(held.hold).map_err(broken)?;
     next_key.frozen = subtract_amount(key.frozen, held.hold).map_err(broken)?;
     let charge = not_negative(to_i128(step.used) - to_i128(booked));
-    // The least and the wanted amount, for the charge and the new hold together.
+    // The least and the wanted amount: the charge and the new hold together.
     let least = to_i128(step.least).max(to_i128(step.used)) - to_i128(booked);
     let wanted = (to_i128(step.wanted) - to_i128(booked)).max(least);
     if to_i128(next_wallet.total_available()) < least {

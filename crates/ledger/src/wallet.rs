@@ -66,11 +66,11 @@ impl Wallet {
         self.spendable().max(0) >= to_i128(amount)
     }
 
-    /// How much the worst case of a new call may be. If it were more, and every open call cost the
-    /// most that it may, the wallet would fall further than `debt_limit` below its credit line.
+    /// The highest worst case that a new call may have. With more, the wallet could fall further than
+    /// `debt_limit` below its credit line: if every open call cost the most that it may.
     ///
-    /// What the wallet's own credits cover adds no debt. It is admitted even if the operator has
-    /// lowered the credit line below the debt.
+    /// A call that the wallet's own credits cover adds no debt. It is admitted even if the operator
+    /// has lowered the credit line below the debt.
     pub(crate) fn headroom(&self, debt_limit: Micro) -> i128 {
         let line = to_i128(self.credit_limit) - to_i128(self.credit_used);
         self.own() - to_i128(self.exposed) + (line + to_i128(debt_limit)).max(0)

@@ -1,8 +1,9 @@
 //! A spending limit for each period of the calendar, such as a day.
 //!
-//! The periods follow each other without a gap. A charge counts in the period in which it is booked. The
-//! key remembers how much it had been charged when the period began, so a charge changes nothing here, and a
-//! new period needs nothing but a new beginning. Where a period ends is decided outside, by a calendar.
+//! The periods follow each other without a gap. A charge counts in the period in which it is
+//! booked. The key stores how much it had been charged when the period began, so a charge changes
+//! nothing here, and a new period needs only new starting values. When a period ends
+//! is an argument; the calendar with its time zones is `store/src/records/calendar.rs`.
 
 use crate::micro::Micro;
 use crate::time::UnixMs;
@@ -24,8 +25,8 @@ pub struct Window {
 pub struct Period {
     /// The first moment that does not belong to it. The default is long past: no period has begun.
     pub ends_at: UnixMs,
-    /// How many entries the wallet had when the period began, so that the entries that count in it
-    /// can be told from the earlier ones.
+    /// How many entries the wallet had when the period began. The entries after them count in the
+    /// period.
     pub entries_before: i64,
 }
 
@@ -184,7 +185,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same decisions as adding up, at each one, every charge since the period began.
+        /// Every decision is the same as that of a sum over all charges since the period began.
         #[test]
         fn a_window_decides_like_a_sum_over_the_charges_of_its_period(calls in calls()) {
             let (mut wallet, mut key) = rows();

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_goes_out_as_it_is() {
+    fn a_single_buffer_is_sent_unchanged() {
         let text = b"all of it".to_vec();
         let place = text.as_ptr();
         let mut whole = ByteQueue::from(text);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_can_be_looked_at() {
+    fn queued_bytes_can_be_peeked() {
         let mut joined = ByteQueue::new();
         joined.copy(b"ab");
         joined.push(Bytes::from(vec![b'x'; COPY_BYTES_MAX + 1]));

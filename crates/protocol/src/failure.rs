@@ -6,12 +6,15 @@
 
 mod code;
 mod envelope;
+mod retry;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 pub use code::{Code, Family};
+pub use retry::{RETRY_SOON, retry_after_seconds};
 
 /// An error for a client. It is as small as a pointer, because nearly every result may contain one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -271,7 +274,7 @@ impl Failure {
             Code::ConcurrencyLimitExceeded,
             "The key has as many calls in flight as it may.",
         )
-        .retry_after(1)
+        .retry_soon()
     }
 
     /// 500 `internal_error`.
@@ -347,11 +350,17 @@ impl Failure {
         self
     }
 
-    /// Sets when to retry.
+    /// Sets when to retry, in whole seconds (see [`retry_after_seconds`]).
     #[must_use]
-    pub fn retry_after(mut self, seconds: u32) -> Self {
-        self.retry_after_s = Some(seconds);
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after_s = Some(retry_after_seconds(wait));
         self
+    }
+
+    /// Asks the client to retry after the shortest pause.
+    #[must_use]
+    pub fn retry_soon(self) -> Self {
+        self.retry_after(RETRY_SOON)
     }
 
     /// Overrides the client library's own decision about a retry.

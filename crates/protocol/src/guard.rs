@@ -28,7 +28,7 @@ const MODEL_BYTES_MAX: usize = 256;
 const VOICE_BYTES_MAX: usize = 256;
 
 /// Refuses client routing controls (`docs/api/README.md`).
-pub fn routing(members: &Members<'_>) -> Result<(), Failure> {
+pub(crate) fn routing(members: &Members<'_>) -> Result<(), Failure> {
     for name in ROUTING {
         if members.get(name)?.is_some() {
             return Err(Failure::routing_not_supported(name));
@@ -38,12 +38,12 @@ pub fn routing(members: &Members<'_>) -> Result<(), Failure> {
 }
 
 /// Refuses paid service tiers, and values that are not strings.
-pub fn service_tier(members: &Members<'_>) -> Result<(), Failure> {
+pub(crate) fn service_tier(members: &Members<'_>) -> Result<(), Failure> {
     tier(members, "service_tier")
 }
 
 /// Refuses a paid tier in the member with this name.
-pub fn tier(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
+pub(crate) fn tier(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     let Some(value) = members.get(name)? else {
         return Ok(());
     };
@@ -52,7 +52,7 @@ pub fn tier(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     free_tier(name, Some(&tier))
 }
 
-/// Refuses a tier with an extra charge. No tier is free.
+/// Refuses a tier with an extra charge. A request without a tier is free.
 pub(crate) fn free_tier(name: &'static str, tier: Option<&str>) -> Result<(), Failure> {
     match tier {
         Some(tier) if !FREE_TIERS.contains(&tier) => Err(Failure::service_tier_not_supported(name)),
@@ -62,7 +62,7 @@ pub(crate) fn free_tier(name: &'static str, tier: Option<&str>) -> Result<(), Fa
 
 /// Refuses `true` for a member that would make the upstream store something: `store`, `background`,
 /// `deferred`.
-pub fn not_kept(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
+pub(crate) fn not_kept(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     if members.boolean(name)? == Some(true) {
         return Err(Failure::stateful_not_supported(format!(
             "`{name}: true` is not supported: the service keeps no state."
@@ -73,7 +73,7 @@ pub fn not_kept(members: &Members<'_>, name: &'static str) -> Result<(), Failure
 }
 
 /// Refuses a member that refers to a stored object, whatever its value.
-pub fn no_reference(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
+pub(crate) fn no_reference(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     if members.get(name)?.is_some() {
         return Err(Failure::stateful_not_supported(format!(
             "`{name}` is not supported: the service keeps no state."
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_by_null_is_absent_for_upstreams_too() {
+    fn null_members_are_removed_for_upstreams() {
         for (body, sent) in [
             (r#"{"a":1,"route":null}"#, r#"{"a":1}"#),
             (r#"{"route":null,"a":null}"#, r#"{"a":null}"#),

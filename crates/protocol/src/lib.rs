@@ -3,8 +3,12 @@
 //! This crate has no clock, socket, thread, random source or runtime. What it needs from outside
 //! comes in as an argument. Start reading at [`native`], the path of a call whose client and
 //! upstream use the same dialect, then [`convert`], the path for different dialects. The five
-//! dialects have the same files and the same functions, so who has read [`chat`] knows the others.
+//! dialects have the same functions, and nearly the same files; ARCHITECTURE.md lists what differs.
+//! Read [`chat`] first.
 
+mod answer_layout;
+mod answer_summary;
+mod broken;
 mod byte_queue;
 pub mod canon;
 pub mod chat;
@@ -12,19 +16,22 @@ pub mod convert;
 pub mod count;
 mod dialect;
 pub mod embeddings;
+pub mod event_stream;
 pub mod failure;
 pub mod generate;
 pub mod guard;
 pub mod images;
 pub mod interactions;
-pub mod json;
+mod json;
 pub mod media;
 pub mod messages;
+mod model_list;
 pub mod multipart;
 pub mod native;
 mod needle;
 mod profile;
 mod rejection;
+mod request_head;
 pub mod responses;
 pub mod scrub;
 mod shared;
@@ -38,6 +45,8 @@ pub use byte_queue::ByteQueue;
 pub use convert::Translator;
 pub use dialect::{Dialect, UnknownDialect};
 pub use failure::{Code, Failure, Family};
+pub use json::redact;
+pub use model_list::{ListedModel, ModelList, read_model_list};
 pub use profile::{Allowed, Base, Kind, OutputLimit, Profile, References, Thinking};
 pub use tool::{Tool, ToolCalls, Tools};
 pub use usage::Usage;

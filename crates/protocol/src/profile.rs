@@ -120,12 +120,12 @@ pub enum Allowed {
 
 impl Allowed {
     /// Whether a word is allowed. Numbers allow no words.
-    pub fn has_word(&self, word: &str) -> bool {
+    pub(crate) fn has_word(&self, word: &str) -> bool {
         matches!(self, Self::Words(words) if words.iter().any(|known| known == word))
     }
 
     /// Whether a number is allowed. Words allow no numbers.
-    pub fn has_number(&self, number: i64) -> bool {
+    pub(crate) fn has_number(&self, number: i64) -> bool {
         match self {
             Self::Words(_) => false,
             Self::Numbers(numbers) => numbers.contains(&number),
@@ -344,7 +344,7 @@ impl Profile {
 
     /// The effort nearest to the requested one, among those that the model accepts or, if they are
     /// not known, among `usual`: the next lower one, otherwise the next higher one.
-    pub fn nearest_effort(&self, asked: Effort, usual: &[Effort]) -> Effort {
+    pub(crate) fn nearest_effort(&self, asked: Effort, usual: &[Effort]) -> Effort {
         let known = self.efforts.as_deref().unwrap_or(usual);
         let lower = known.iter().filter(|known| **known <= asked).max();
         let higher = known.iter().filter(|known| **known > asked).min();
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_refused_by_name() {
+    fn unknown_members_are_refused_by_name() {
         for (json, word) in [
             (r#"{"contxt_tokens":1}"#, "contxt_tokens"),
             (r#"{"base":"content-9"}"#, "content-9"),

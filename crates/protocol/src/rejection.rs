@@ -14,7 +14,7 @@ use crate::scrub::{Names, explain, explain_path, mask_keys};
 
 /// Words that say that the upstream rejected the gateway and not the client: its key or its money.
 /// [`NO_SUCH_MODEL`] has those about the model name.
-const OURS: [&str; 17] = [
+const OURS: [&str; 24] = [
     "invalid_api_key",
     "api_key_invalid",
     "authentication",
@@ -32,10 +32,17 @@ const OURS: [&str; 17] = [
     "billing_hard_limit_reached",
     "quota_exceeded",
     "not_found_error",
+    "accessdeniedexception",
+    "unrecognizedclientexception",
+    "invalidsignatureexception",
+    "incompletesignatureexception",
+    "expiredtokenexception",
+    "missingauthenticationtokenexception",
+    "servicequotaexceededexception",
 ];
 
 /// Words that say that the upstream is overloaded.
-const OVERLOAD: [&str; 9] = [
+const OVERLOAD: [&str; 12] = [
     "rate_limit_exceeded",
     "rate_limit_error",
     "overloaded",
@@ -45,16 +52,23 @@ const OVERLOAD: [&str; 9] = [
     "resource_exhausted",
     "service_unavailable",
     "unavailable",
+    "throttlingexception",
+    "serviceunavailableexception",
+    "modelnotreadyexception",
 ];
 
+/// Words that say that the model took too long.
+const SILENCE: [&str; 1] = ["modeltimeoutexception"];
+
 /// Words that say that the request itself is wrong, besides [`POLICY`] and [`IMAGE`].
-const REFUSED: [&str; 6] = [
+const REFUSED: [&str; 7] = [
     "invalid_request_error",
     "invalid_request",
     "invalid_argument",
     "bad_request",
     "badrequesterror",
     "invalid_prompt",
+    "validationexception",
 ];
 
 /// Words that say that the content of the request is not allowed.
@@ -83,6 +97,9 @@ const IMAGE: [&str; 12] = [
     "failed_to_download_image",
 ];
 
+/// The member with the name of an error that is not in its head.
+const ERROR_NAME: &str = "__type";
+
 /// The longest message that is logged.
 const LOG_CHARS_MAX: usize = 2_000;
 
@@ -95,6 +112,8 @@ pub(crate) fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failur
         401..=404 if error_body.says_policy() => Fault::Request(400),
         401..=404 | 407 | 421 => Fault::Ours,
         408 => Fault::Silence,
+        // The model behind the upstream failed.
+        424 => Fault::Upstream,
         429 | 529 => Fault::Overload,
         400..=498 if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(status),
         400..=498 => Fault::Request(status),
@@ -105,6 +124,27 @@ pub(crate) fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failur
     };
     let cause = format!("status {status}: {}", error_body.for_log());
     error_body.into_failure(fault, names).because(cause)
+}
+
+/// The error body with the name that the response's head gives the error, which some upstreams send there alone.
+pub(crate) fn with_error_name(body: &[u8], name: &str) -> Vec<u8> {
+    let mut members = match serde_json::from_slice(body) {
+        Ok(Value::Object(members)) => members,
+        _ => serde_json::Map::new(),
+    };
+    members.insert(ERROR_NAME.to_owned(), name.into());
+    Value::Object(members).to_string().into_bytes()
+}
+
+/// Whether an error body says that the time at which a request was signed is not the upstream's.
+pub(crate) fn blames_clock(body: &[u8]) -> bool {
+    let message = ErrorBody::read(body).lower_message();
+    let phrases = [
+        "signature expired",
+        "signature not yet current",
+        "request time too skewed",
+    ];
+    phrases.iter().any(|phrase| message.contains(phrase))
 }
 
 /// Whether an error body says that the upstream rejected the gateway and not the client.
@@ -124,6 +164,7 @@ pub(crate) fn read_event(error: &[u8], public_model: &str) -> Failure {
         Some(429 | 503 | 529) => Fault::Overload,
         _ if error_body.says(&OVERLOAD) => Fault::Overload,
         Some(408 | 504) => Fault::Silence,
+        _ if error_body.says(&SILENCE) => Fault::Silence,
         _ if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
         Some(status @ (400 | 409..=498)) => Fault::Request(status),
         None if error_body.blames_request() => Fault::Request(400),
@@ -200,6 +241,13 @@ impl ErrorBody {
         for name in ["type", "code", "status"] {
             words.extend(around.get(name).and_then(word));
         }
+        words.extend(
+            around
+                .get(ERROR_NAME)
+                .and_then(word)
+                .as_deref()
+                .map(bare_name),
+        );
         let details = error.get("details").and_then(Value::as_array);
         for detail in details.into_iter().flatten() {
             words.extend(detail.get("reason").and_then(word));
@@ -308,6 +356,12 @@ fn parse(body: &[u8]) -> Option<Value> {
         let data = lines.find_map(|line| line.strip_prefix(b"data:"))?;
         serde_json::from_slice(data).ok()
     })
+}
+
+/// The name without its namespace and without the address behind it.
+fn bare_name(word: &str) -> String {
+    let name = word.split(':').next().unwrap_or_default();
+    name.rsplit('#').next().unwrap_or_default().to_owned()
 }
 
 fn word(value: &Value) -> Option<String> {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 
 /// The largest event that is accepted from an upstream, unless the caller sets another limit.
-pub const EVENT_BYTES_MAX: usize = 16 << 20;
+pub(crate) const EVENT_BYTES_MAX: usize = 16 << 20;
 
 /// An event is larger than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -80,12 +80,12 @@ impl Frame {
     }
 
     /// The data of the first line, if it is a data line.
-    pub fn first_data(&self) -> Option<&[u8]> {
+    pub(crate) fn first_data(&self) -> Option<&[u8]> {
         self.bytes.get(data_in(&self.bytes, 0..self.lines.first)?)
     }
 
     /// Whether the frame is a single line.
-    pub fn is_one_line(&self) -> bool {
+    pub(crate) fn is_one_line(&self) -> bool {
         self.lines.count == 1
     }
 
@@ -95,7 +95,7 @@ impl Frame {
     }
 
     /// A frame of that form with the same data, if there is any.
-    pub fn to_plain_data(&self) -> Option<Self> {
+    pub(crate) fn to_plain_data(&self) -> Option<Self> {
         let mut bytes = b"data: ".to_vec();
         match self.data() {
             Data::Absent => return None,
@@ -121,7 +121,7 @@ impl Frame {
 
     /// Whether every line is data or the name of an event. Ids and comments belong to the server,
     /// and some routers put their name in them.
-    pub fn is_bare(&self) -> bool {
+    pub(crate) fn is_bare(&self) -> bool {
         match self.lines.count {
             1 => self.bytes.starts_with(b"data:") || self.bytes.starts_with(b"event:"),
             // Usually a name and its data, which the first bytes of both lines show.
@@ -135,7 +135,7 @@ impl Frame {
 
     /// A frame with only those lines that are data or the name of an event.
     #[must_use]
-    pub fn to_bare(&self) -> Self {
+    pub(crate) fn to_bare(&self) -> Self {
         let mut bytes = Vec::with_capacity(self.bytes.len());
         let mut found = Lines::default();
         for line in lines(&self.bytes).filter(|line| self.is_bare_line(line.clone())) {
@@ -175,14 +175,14 @@ impl Frame {
     }
 
     /// The position of the event's name.
-    pub fn event_span(&self) -> Option<Range<usize>> {
+    pub(crate) fn event_span(&self) -> Option<Range<usize>> {
         lines(&self.bytes)
             .filter_map(|line| field(&self.bytes, line, b"event"))
             .last()
     }
 
     /// Whether the frame has lines that are not comments.
-    pub fn has_fields(&self) -> bool {
+    pub(crate) fn has_fields(&self) -> bool {
         lines(&self.bytes).any(|line| self.bytes.get(line.start) != Some(&b':'))
     }
 }
@@ -329,7 +329,7 @@ impl Splitter {
     }
 
     /// The data in the first line of the incomplete frame, once that line is complete.
-    pub fn pending_data(&self) -> Option<&[u8]> {
+    pub(crate) fn pending_data(&self) -> Option<&[u8]> {
         if self.lines.count == 0 {
             return None;
         }

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn offered_tools_are_told_apart_by_type_or_by_name() {
+    fn offered_tools_are_identified_by_type_or_by_name() {
         let names = |tools: Tools| tools.iter().map(Tool::as_str).collect::<Vec<_>>();
         let by_type = r#"[{"type":"function","name":"web_search"},{"type":"web_search_preview"},7,{"type":"mcp"}]"#;
         assert_eq!(names(Tools::by_type(raw(by_type))), ["web_search", "mcp"]);

@@ -51,7 +51,7 @@ impl Usage {
     }
 
     /// All input written to caches.
-    pub fn cache_writes(&self) -> u64 {
+    pub(crate) fn cache_writes(&self) -> u64 {
         self.cache_write.saturating_add(self.cache_write_1h)
     }
 
@@ -67,8 +67,8 @@ impl Usage {
         self.input_total().saturating_add(self.output_total())
     }
 
-    /// Whether the report tells something. Some upstreams put zeros where they do not know, so zeros
-    /// beside output are no report.
+    /// Whether the report has information. Some upstreams send zeros for unknown counts, so zeros
+    /// beside output are not a report.
     pub(crate) fn is_report(&self, has_output: bool) -> bool {
         self.total() > 0 || !has_output
     }
@@ -78,24 +78,24 @@ impl Usage {
         self.input_total() > 0 && self.output_total() > 0
     }
 
-    /// Whether one response of a session can have used so much.
+    /// Whether one response can have used this much.
     pub(crate) fn is_believable(&self) -> bool {
         const TOKENS_MAX: u64 = 1 << 22;
         self.total() <= TOKENS_MAX
     }
 
-    /// Whether every model can use so much. A larger report may turn out to be beyond what its model
-    /// can do, and then our own count is needed.
+    /// Whether every model can use this much. A larger report may exceed what its model can do, and
+    /// then our own count is needed.
     pub(crate) fn is_small(&self) -> bool {
         const TOKENS_MAX: u64 = 1 << 14;
         self.total() <= TOKENS_MAX
     }
 }
 
-/// The counts of a report in which the special classes lie inside the totals, as Chat Completions
-/// and Responses tell them.
+/// The counts of a report whose totals include the special classes, as in Chat Completions and
+/// Responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Inclusive {
+pub(crate) struct Inclusive {
     /// All input.
     pub input: u64,
     /// The part of the input read from a cache.
@@ -119,7 +119,7 @@ pub struct Inclusive {
 }
 
 impl From<Inclusive> for Usage {
-    /// Each part is taken out of what is left of its total, so that the classes never add up to
+    /// Each part is subtracted from what is left of its total, so that the classes never add up to
     /// more than was reported, whatever the parts claim.
     fn from(report: Inclusive) -> Self {
         let mut input = report.input;

@@ -65,6 +65,13 @@ export async function request(method, path, body, options = {}) {
   throw new ApiError(answer.status, error.code ?? 'unknown', error.message ?? `The gateway answered ${answer.status}.`, error.param, error.request_id);
 }
 
+/** Opens a socket. Browsers set no header of one, so the CSRF token is one of the subprotocols that it offers. */
+export function openSocket(path, query) {
+  const url = new URL(`/admin/v1${withQuery(path, query)}`, location.href);
+  url.protocol = url.protocol.replace('http', 'ws');
+  return new WebSocket(url, ['realtime', `csrf.${csrf}`]);
+}
+
 /** When events are asked for again after a refusal. */
 const REOPEN_MS = 3000;
 
@@ -80,7 +87,7 @@ export function listen(onEvent, onState) {
       // After a broken connection the browser asks again by itself, with the id of the last event. A refusal is final for it.
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS);
     };
-    for (const name of ['call', 'task', 'channel']) {
+    for (const name of ['call', 'task', 'alert', 'channel']) {
       source.addEventListener(name, (event) => onEvent(name, JSON.parse(event.data)));
     }
   };

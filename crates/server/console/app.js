@@ -15,7 +15,7 @@ import { SignIn } from './pages/sign-in/page.js';
 const PAGES = [
   ['overview', 'Overview'], ['requests', 'Requests'], ['wallets', 'Wallets'], ['keys', 'Keys'], ['models', 'Models'],
   ['channels', 'Channels'], ['tasks', 'Tasks'], ['playground', 'Playground'],
-  ['audit', 'Audit', true], ['settings', 'Settings', true],
+  ['alerts', 'Alerts', true], ['audit', 'Audit', true], ['settings', 'Settings', true],
 ];
 const BOTTOM = ['overview', 'requests', 'wallets', 'playground'];
 

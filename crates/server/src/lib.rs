@@ -8,12 +8,16 @@ mod admin;
 mod assets;
 pub mod cli;
 pub mod config;
+mod file_stamp;
 mod gateway;
 mod http;
+mod import;
+mod known_models;
 mod logging;
 mod model_facts;
 mod operations;
 mod serve;
+mod tls;
 
 #[cfg(fuzzing)]
 pub use http::any_requests;

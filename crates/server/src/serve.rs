@@ -11,7 +11,7 @@ use crate::logging;
 /// `kill -9`: the ledger survives it.
 pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
     let mut stopped = std::pin::pin!(until_stopped());
-    logging::start(LevelFilter::INFO);
+    logging::start(LevelFilter::INFO, config.log.format);
     let gateway = tokio::select! {
         started = Gateway::start(config) => started?,
         () = &mut stopped => {

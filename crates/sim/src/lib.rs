@@ -13,8 +13,10 @@
 //! - `messages/` is the Messages protocol;
 //! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what both share;
 //! - `embeddings/` and `embed/` are the two embedding protocols;
+//! - `cloud/` has the clouds that host models, with their tokens;
 //! - `images/` has the image protocols of three families;
 //! - `voice/` has speech, transcripts and WebSocket sessions;
+//! - `amazon/` has models at Amazon Bedrock: signatures, binary streams;
 //! - `video_a/`, `content_task/`, `predict/` and `omni/` are the video protocols.
 //!
 //! The beginning of a model's name decides what the model is. All other names are plain models:
@@ -35,11 +37,13 @@
 //! into a prompt and writes the output in its own format. Then add a row in `serve/endpoint.rs` and
 //! an arm in `serve/exchange.rs`. Faults of time, connection and text then work for it.
 
+mod amazon;
 mod bounded_map;
 mod call_context;
 mod call_log;
 mod catalog;
 mod chat;
+mod cloud;
 mod content_task;
 pub mod control;
 mod date;
@@ -76,10 +80,11 @@ mod video_file;
 mod voice;
 
 pub use call_log::{Call, CallEnd, Counts};
+pub use cloud::service_account;
 pub use content_task::TaskRecord;
 pub use fault::ScriptError;
 pub use habit::{context_overflow_vendors, no_such_model_vendors};
 pub use serve::{Sim, serve};
-pub use settings::Settings;
+pub use settings::{AccessKey, Settings};
 pub use tokens::count_tokens;
 pub use true_usage::{HostedTools, SessionUsage, TrueUsage};

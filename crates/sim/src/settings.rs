@@ -12,6 +12,8 @@ pub struct Settings {
     pub refused_keys: Vec<String>,
     /// Keys whose account has no credit; they are answered with 429 and `insufficient_quota`.
     pub poor_keys: Vec<String>,
+    /// The keys with which requests may be signed.
+    pub access_keys: Vec<AccessKey>,
     pub request_bytes_max: usize,
     pub connections_max: usize,
     /// Limits of the log of calls.
@@ -20,12 +22,38 @@ pub struct Settings {
     pub calls_bytes_max: usize,
 }
 
+/// A key that signs requests.
+#[derive(Debug, Clone)]
+pub struct AccessKey {
+    pub id: String,
+    pub secret: String,
+    /// Temporary keys have one.
+    pub session_token: Option<String>,
+    /// The region for which requests must be signed.
+    pub region: String,
+}
+
+impl AccessKey {
+    fn new(id: &str, session_token: Option<&str>) -> Self {
+        Self {
+            id: id.to_owned(),
+            secret: "sim/secret+access-key-4711".to_owned(),
+            session_token: session_token.map(str::to_owned),
+            region: "us-east-1".to_owned(),
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
             pace: None,
             refused_keys: vec!["sim-bad-key".to_owned()],
             poor_keys: vec!["sim-poor-key".to_owned()],
+            access_keys: vec![
+                AccessKey::new("AKIASIM4711", None),
+                AccessKey::new("ASIASIM4711", Some("sim-session/4711+token==")),
+            ],
             request_bytes_max: 128 << 20,
             connections_max: 4096,
             calls_max: 1000,

@@ -1,6 +1,7 @@
 //! The errors of a store, one enum for each occasion.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ledger::{Rates, Refusal};
 
@@ -38,6 +39,11 @@ pub enum OpenError {
         "{place}: nodes of an earlier version still run, and their entries would break the wallets' chains and statements; stop all of them before the first node of this version starts"
     )]
     OlderNodes { place: String },
+    /// A move or restore to here has begun and is not complete.
+    #[error(
+        "{place}: a move or restore to this database is not complete; run the same command again, or empty the database"
+    )]
+    UnfinishedMove { place: String },
     /// The file is damaged or not a database.
     #[error("{path}: the file is damaged or not a database: {reason}", path = path.display())]
     Corrupt { path: PathBuf, reason: String },
@@ -101,6 +107,9 @@ pub enum StoreError {
     /// An amount is outside the range of amounts.
     #[error("the amount leaves the range of money")]
     Overflow,
+    /// The read was ended because it took too long.
+    #[error("the search took longer than {} s and was ended; narrow it", limit.as_secs())]
+    TooSlow { limit: Duration },
     /// The change did not become durable, or the store is closing.
     #[error("the store is not available")]
     Unavailable,
@@ -115,7 +124,10 @@ pub enum StoreError {
 impl StoreError {
     /// Whether a retry may succeed later.
     pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::Unavailable | Self::Away(_))
+        matches!(
+            self,
+            Self::Unavailable | Self::Away(_) | Self::TooSlow { .. }
+        )
     }
 }
 

@@ -61,7 +61,7 @@ impl Store {
         let install = |writer: &mut Connection| faults.install(writer);
         let (sqlite, recovery) = Sqlite::open_with(path, settings, checkpoint_lock, install)?;
         let backend = Backend::Sqlite(Arc::new(sqlite));
-        Ok((Self { backend }, recovery))
+        Ok((backend.into(), recovery))
     }
 }
 

@@ -19,6 +19,9 @@ mod disk;
 mod error;
 #[cfg(all(any(test, feature = "faults"), not(feature = "schedules")))]
 mod faults;
+mod foreign;
+mod inspect;
+mod key_listener;
 mod media;
 mod postgres;
 mod queue;
@@ -30,6 +33,7 @@ mod store;
 mod sync;
 mod ticker;
 mod tls;
+mod transfer;
 mod usage;
 mod verify;
 
@@ -37,6 +41,7 @@ pub use chain::{Head, HeadError, WalletHead};
 pub use error::{AdmitError, Lost, OpenError, StoreError};
 #[cfg(all(any(test, feature = "faults"), not(feature = "schedules")))]
 pub use faults::Faults;
+pub use foreign::{ForeignDatabase, ForeignError, ForeignRow, ForeignTable};
 pub use media::{
     Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
     MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept, Upload,
@@ -49,6 +54,12 @@ pub use records::access::{
 };
 pub use records::accounts::{
     KeyChange, KeyHead, KeyLimits, KeyRotation, KeyRow, KeyWindow, NewKey, NewWallet, WalletRow,
+    WalletsBeyondCredit,
+};
+pub use records::alerts::{
+    ALERT_DELIVERIES_MAX, ALERT_RULES_MAX, ALERTS_MAX, AlertEvent, AlertKind, AlertPlace,
+    AlertQuery, AlertRow, AlertSignal, DeliveryClaim, DeliveryNote, DeliveryOutcome, DeliveryRow,
+    DeliveryState, LastAttempt, LowWallet, NewAlert, NewRule, RuleRow, UnknownAlertKind, Webhook,
 };
 pub use records::audit::{
     AUDIT_ROWS_MAX, Actor, AuditPlace, AuditQuery, AuditRow, Role, UnknownRole,
@@ -57,14 +68,17 @@ pub use records::balance_point::{BalancePoint, Balances};
 pub use records::calendar::{Calendar, Per, UnknownPer, UnknownZone};
 pub use records::call::{Admit, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
 pub use records::catalog::{CatalogDocument, Deed};
+pub use records::condition::StoreCondition;
 pub use records::cost::{Cost, CostNumber, CostRow, CostVersion, EntryCost};
 pub use records::entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
     UnknownKind,
 };
 pub use records::ids::{
-    Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, TokenId, WalletId,
+    AlertId, Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, RuleId,
+    TokenId, WalletId,
 };
+pub use records::import::{ImportBatch, ImportKnown, ImportQuery, ImportedKey, ImportedWallet};
 pub use records::journal::{
     BODY_BYTES_MAX, JournalEntry, JournalPage, JournalPlace, JournalQuery, JournalRow, StatusRange,
     Timings,
@@ -89,5 +103,9 @@ pub use records::task_list::{TaskListed, TaskPage, TaskQuery};
 pub use settings::{Location, Server, Settings};
 pub use stats::Stats;
 pub use store::Store;
+pub use transfer::{
+    BackupReport, Progress, TransferError, TransferReport, TransferTotals, backup_store,
+    move_store, restore_store,
+};
 pub use usage::{Dimension, Histogram, Series, Totals, UsageQuery, UsageRow, UsageStep};
 pub use verify::{Difference, Rule, VerifyReport};

@@ -9,6 +9,13 @@ use ledger::Micro;
 use crate::books::Limits;
 use crate::queue::journal_queue::JournalBounds;
 
+/// How long a search of a server may take, because the connections for searches are few.
+const SEARCH_MAX: Duration = Duration::from_secs(5);
+/// How long a search of a command may take.
+pub(crate) const COMMAND_SEARCH_MAX: Duration = Duration::from_secs(60);
+/// How many searches may wait for a connection.
+pub(crate) const SEARCHES_WAITING_MAX: usize = 256;
+
 /// How long the database runs one of our statements on the ledger, and how long it lets a transaction of ours
 /// stay idle. A process that is stopped in the middle of a transaction must not keep its locks.
 pub(crate) const STEP_MAX: Duration = Duration::from_secs(5);
@@ -28,6 +35,8 @@ pub struct Settings {
     pub queue_max: usize,
     /// How long an admission waits for the writer before it is refused as busy.
     pub queue_wait_max: Duration,
+    /// How long a list, search or report of a server may take. Calls never wait for one.
+    pub search_max: Duration,
     /// How long the writer, or a command beside a running server, waits for another writer.
     pub lock_wait_max: Duration,
     /// How many wallet rows, and how many key rows, the writer keeps in memory.
@@ -158,6 +167,7 @@ impl Default for Settings {
             sync_delay: Duration::from_millis(5),
             queue_max: 4_096,
             queue_wait_max: Duration::from_millis(250),
+            search_max: SEARCH_MAX,
             lock_wait_max: Duration::from_secs(5),
             cached_rows_max: 16_384,
             debt_limit: Self::DEBT_LIMIT,

@@ -25,12 +25,14 @@ const PROBE_LOST: Duration = Duration::from_secs(30);
 /// What the end of a call says about the health of its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// The upstream works. It may have refused the request because of the caller's mistake.
+    /// The upstream works. It may have refused the request because of a mistake of the client.
     Served,
     /// No response, a broken or late one, or a server error.
     Failed,
-    /// The upstream is overloaded and may have said when to come back.
+    /// The upstream is overloaded, and may have said when to retry.
     Overloaded { retry_after: Option<Duration> },
+    /// The upstream limits our calls, usually those of one model, and may have said when to retry.
+    RateLimited { retry_after: Option<Duration> },
     /// Our credential was refused.
     CredentialRefused,
     /// The call says nothing about the channel: the client left, we stopped the call, or the
@@ -46,7 +48,8 @@ impl CallOutcome {
             // Usually about one model, region or project, so the channel's other models are
             // unaffected (docs/decisions/015).
             403 => Self::Unknown,
-            429 | 529 => Self::Overloaded { retry_after },
+            429 => Self::RateLimited { retry_after },
+            529 => Self::Overloaded { retry_after },
             503 if retry_after.is_some() => Self::Overloaded { retry_after },
             // 402: our account is out of credit. Like a server error, this may end soon.
             402 | 408 | 500..=599 => Self::Failed,
@@ -110,6 +113,11 @@ impl Breaker {
         self.trouble.is_some()
     }
 
+    /// Whether the breaker is closed and the last call did not fail.
+    pub fn is_calm(&self) -> bool {
+        self.trouble.is_none() && self.consecutive_failures == 0
+    }
+
     /// The state at `now`.
     pub fn state(&self, now: Instant) -> BreakerState {
         let Some(trouble) = self.trouble else {
@@ -147,7 +155,9 @@ impl Breaker {
     pub fn report(&mut self, outcome: CallOutcome, now: Instant) {
         match outcome {
             CallOutcome::Served => self.served(now),
-            CallOutcome::Failed => self.failed(now, None),
+            // The time that comes with a limit is that of one model. If no other model is served in between, the whole
+            // channel is limited.
+            CallOutcome::Failed | CallOutcome::RateLimited { .. } => self.failed(now, None),
             CallOutcome::Overloaded { retry_after } => self.failed(now, retry_after),
             CallOutcome::CredentialRefused => {
                 self.enter(TroubleCause::CredentialRefused, CREDENTIAL_COOLDOWN, now);
@@ -194,7 +204,7 @@ impl Breaker {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
         self.window.count(true, now);
         match retry_after {
-            // The upstream said when to come back, so open at once.
+            // The upstream said when to retry, so the breaker opens at once.
             Some(cooldown) => self.enter(TroubleCause::Failing, cooldown, now),
             None if self.consecutive_failures >= CONSECUTIVE_FAILURES_MAX
                 || self.window.is_bad() =>

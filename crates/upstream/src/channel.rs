@@ -1,66 +1,32 @@
 //! One upstream account: its settings, its connections, its health.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use protocol::Dialect;
-use tokio::runtime::Handle;
 use tokio::time::Instant as Clock;
-use tokio_tungstenite::tungstenite::handshake::client::generate_key;
-use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::address::Address;
 use crate::breaker::{BreakerState, CallOutcome};
-use crate::error::{CallError, ChannelError, TimeoutStage};
+use crate::channel_protocol::Protocol;
+use crate::credential::{Authorization, CredentialForm, Reach, TokenError};
+use crate::endpoint::Endpoint;
+use crate::error::ChannelError;
+use crate::guarded::AddressPolicy;
 use crate::head_template::HeadTemplate;
 use crate::health::Health;
 use crate::history::MinuteOfCalls;
+use crate::open_connections::OpenConnections;
 use crate::pool::Pool;
-use crate::preset::{Preset, Protocol};
-use crate::request::UpstreamRequest;
-use crate::response::{Body, UpstreamResponse};
 use crate::secret::Secret;
-use crate::socket::{HANDSHAKE, Handshake, SocketRequest, tunnel};
 use crate::timeouts::Timeouts;
-use crate::wire::{Connection, Connector};
+use crate::wire::{Connection, Connector, MemoryDialer, MemoryListener};
 
-/// The settings of a channel, as an operator writes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChannelSpec {
-    pub name: String,
-    pub preset: Preset,
-    /// The preset's default when absent.
-    pub base_url: Option<String>,
-    pub credential: Option<Secret>,
-    /// The preset's default when absent.
-    pub protocols: Option<Vec<Protocol>>,
-    /// Whether the upstream can reach private addresses that callers must not reach through it.
-    pub private_network: bool,
-    /// Whether the upstream never exceeds the output limit of a request. When absent, only a
-    /// vendor's own endpoint is trusted to keep it.
-    pub keeps_output_limit: Option<bool>,
-    /// How long the upstream is read for its usage report after the client has gone; the node's
-    /// value when absent.
-    pub client_gone_drain: Option<Duration>,
-    /// Whether the upstream can count the tokens of requests; the preset's default when absent.
-    pub counts_tokens: Option<bool>,
-}
+mod send;
+mod spec;
 
-/// Host name labels that do not identify an owner.
-const COMMON_LABELS: [&str; 8] = ["ai", "api", "cloud", "co", "com", "dev", "io", "www"];
-
-/// Words that identify the upstream: the channel's name, its host, and the labels of the host.
-fn identity(name: &str, host: &str) -> Box<[Box<str>]> {
-    let host = host.to_ascii_lowercase();
-    let labels = host
-        .split(['.', '-'])
-        .filter(|label| label.len() > 1 && !COMMON_LABELS.contains(label))
-        .filter(|label| !label.bytes().all(|byte| byte.is_ascii_digit()));
-    let mut words: Vec<Box<str>> = labels.map(Into::into).collect();
-    words.push(name.to_ascii_lowercase().into());
-    words.push(host.as_str().into());
-    words.into()
-}
+pub use spec::ChannelSpec;
+use spec::identity_words;
 
 /// One upstream account. A clone is the same account: connections and health are shared.
 #[derive(Clone, Debug)]
@@ -73,18 +39,51 @@ struct Inner {
     protocols: Vec<Protocol>,
     address: Address,
     template: HeadTemplate,
+    authorization: Authorization,
     /// Words that identify the upstream.
     identity: Box<[Box<str>]>,
     connector: Connector,
     pool: Arc<Pool<Box<Connection>>>,
+    open: OpenConnections,
     health: Health,
 }
 
 impl Channel {
     /// Checks the settings. The first call opens the first connection.
     pub fn new(spec: ChannelSpec, timeouts: Timeouts) -> Result<Self, ChannelError> {
-        let base_url = spec.base_url.as_deref().or(spec.preset.base_url());
-        let address = Address::parse(base_url.ok_or(ChannelError::NoBaseUrl)?)?;
+        Self::reaching(spec, timeouts, &Reach::Configured)
+    }
+
+    /// The same, for an upstream that runs in this process and accepts its connections from the
+    /// listener. Nothing else differs, so tests run whole calls in virtual time.
+    pub fn in_memory(
+        spec: ChannelSpec,
+        timeouts: Timeouts,
+    ) -> Result<(Self, MemoryListener), ChannelError> {
+        let (dialer, listener) = MemoryDialer::new();
+        let channel = Self::reaching(spec, timeouts, &Reach::Memory(dialer))?;
+        Ok((channel, listener))
+    }
+
+    /// A channel that nobody has configured yet. It calls only addresses that the policy allows.
+    pub fn guarded(
+        spec: ChannelSpec,
+        timeouts: Timeouts,
+        policy: AddressPolicy,
+    ) -> Result<Self, ChannelError> {
+        Self::reaching(spec, timeouts, &Reach::Guarded(policy))
+    }
+
+    fn reaching(
+        spec: ChannelSpec,
+        timeouts: Timeouts,
+        reach: &Reach,
+    ) -> Result<Self, ChannelError> {
+        let base_url = match &spec.base_url {
+            Some(named) => Some(named.clone()),
+            None => spec.preset.base_url_of(&spec.account)?,
+        };
+        let address = Address::parse(&base_url.ok_or(ChannelError::NoBaseUrl)?)?;
         if spec.credential.as_ref().is_some_and(Secret::is_empty) {
             return Err(ChannelError::EmptyCredential);
         }
@@ -93,14 +92,19 @@ impl Channel {
             Some(protocols) => protocols.clone(),
             None => spec.preset.protocols().to_vec(),
         };
+        let (preset, account) = (spec.preset, &spec.account);
+        let authorization = Authorization::new(preset, account, spec.credential.as_ref(), reach)?;
+        let line = authorization.fixed_line();
         Ok(Self(Arc::new(Inner {
             timeouts,
             protocols,
-            template: HeadTemplate::new(spec.preset, &address, spec.credential.as_ref())?,
-            identity: identity(&spec.name, &address.host),
-            connector: Connector::new(&address)?,
+            template: HeadTemplate::new(preset, account, &address, line)?,
+            authorization,
+            identity: identity_words(&spec, &address.host),
+            connector: reach.connector(&address)?,
             address,
             pool: Arc::new(Pool::new()),
+            open: OpenConnections::default(),
             health: Health::default(),
             spec,
         })))
@@ -109,6 +113,18 @@ impl Channel {
     /// The name in the configuration.
     pub fn name(&self) -> &str {
         &self.0.spec.name
+    }
+
+    /// The address that it calls.
+    pub fn base_url(&self) -> String {
+        let Address {
+            tls,
+            authority,
+            path,
+            ..
+        } = &self.0.address;
+        let scheme = if *tls { "https" } else { "http" };
+        format!("{scheme}://{authority}{path}")
     }
 
     /// Lower-case words that identify the upstream and must never reach a client.
@@ -173,99 +189,33 @@ impl Channel {
         self.0.protocols.iter().find_map(|it| it.dialect())
     }
 
-    /// Sends a request and returns the response as soon as its head has arrived.
-    ///
-    /// If an idle connection turns out to be closed, another one is used, as long as no byte of the
-    /// request was written to it. The caller must [`report`](Self::report) how the call ended.
-    pub async fn send(&self, call: &UpstreamRequest) -> Result<UpstreamResponse, CallError> {
-        let start = Clock::now();
-        let total = start + self.0.timeouts.total;
-        self.0.health.attempt(start.into_std());
-        let runtime = Handle::current().id();
-        while let Some(conn) = self.0.pool.take(runtime, start) {
-            match self.exchange(conn, call, start, total).await {
-                Err(error) if error.is_stale() => {}
-                result => return result,
-            }
-        }
-        let deadline = (start + self.0.timeouts.connect).min(total);
-        // Boxed because its state is large and few calls need a new connection.
-        let stream = Box::pin(self.0.connector.connect(deadline)).await?;
-        let connected = Clock::now();
-        let conn = Box::new(Connection::new(
-            stream,
-            connected + self.0.timeouts.first_byte,
-        ));
-        self.exchange(conn, call, connected, total).await
-    }
-
-    /// Opens a session on a connection of its own, or returns the response that refuses it.
-    pub async fn open_socket(&self, ask: SocketRequest<'_>) -> Result<Handshake, CallError> {
-        let start = Clock::now();
-        self.0.health.attempt(start.into_std());
-        let stream = self
-            .0
-            .connector
-            .connect(start + self.0.timeouts.connect)
-            .await?;
-        let deadline = Clock::now() + HANDSHAKE;
-        let mut conn = Box::new(Connection::new(stream, deadline));
-        let key = generate_key();
-        let write = |head: &mut Vec<u8>| self.0.template.write_handshake(ask, &key, head);
-        conn.begin(write, &[], None);
-        let head = conn.answer(deadline, TimeoutStage::FirstByte).await?;
-        match &head.accept {
-            Some(accept) if *accept == derive_accept_key(key.as_bytes()) => {
-                let (stream, read) = conn.into_parts();
-                let socket = tunnel(stream, read, ask.message_bytes_max).await;
-                Ok(Handshake::Open(Box::new(socket)))
-            }
-            Some(_) => Err(CallError::broken(
-                "sec-websocket-accept does not match the key",
-            )),
-            None => Ok(Handshake::Refused(UpstreamResponse {
-                status: head.status,
-                content_type: head.content_type,
-                retry_after: head.retry_after.map(|it| it.wait(SystemTime::now)),
-                body: Body::new(conn, head.framing, self.0.timeouts.idle, deadline),
-            })),
-        }
-    }
-
-    /// Sends a request and reads the head of the response on one connection.
-    async fn exchange(
-        &self,
-        mut conn: Box<Connection>,
-        call: &UpstreamRequest,
-        start: Clock,
-        total: Clock,
-    ) -> Result<UpstreamResponse, CallError> {
-        let write = |head: &mut Vec<u8>| self.0.template.write_head(call, head);
-        conn.begin(write, &call.body, call.spooled.as_ref());
-        let first_byte = start + self.0.timeouts.first_byte;
-        let (deadline, stage) = if total <= first_byte {
-            (total, TimeoutStage::Total)
+    /// The endpoint for text in a dialect that the channel speaks. Messages requests go to Converse if the channel
+    /// does not have Messages itself.
+    pub fn text_endpoint(&self, dialect: Dialect, stream: bool) -> Endpoint {
+        let is_converse = dialect == Dialect::Messages
+            && !self.speaks(Protocol::Messages)
+            && self.speaks(Protocol::Converse);
+        if is_converse {
+            Endpoint::Converse { stream }
         } else {
-            (first_byte, TimeoutStage::FirstByte)
-        };
-        let head = conn.answer(deadline, stage).await?;
-        if head.accept.is_some() {
-            return Err(CallError::broken(
-                "the upstream switched protocols without being asked",
-            ));
+            Endpoint::Text { dialect, stream }
         }
-        let idle = self.0.timeouts.idle;
-        let body = Body::new(conn, head.framing, idle, total);
-        Ok(UpstreamResponse {
-            status: head.status,
-            content_type: head.content_type,
-            retry_after: head.retry_after.map(|it| it.wait(SystemTime::now)),
-            body: if head.keep_alive {
-                body.returning_to(Arc::clone(&self.0.pool))
-            } else {
-                body
-            },
-        })
+    }
+
+    /// Renews the channel's token if that is due. `None` if nothing was to be done. The engine calls this again and
+    /// again, so that calls find a token.
+    pub async fn renew_token(&self) -> Option<Result<(), TokenError>> {
+        self.0.authorization.renew().await
+    }
+
+    /// Whether both channels call the same origins: for requests, and for the tokens of the other.
+    pub fn shares_origin_with(&self, other: &Self) -> bool {
+        let theirs = &other.0.address;
+        let same_tokens = match other.0.authorization.token_address() {
+            None => true,
+            address => self.0.authorization.token_address() == address,
+        };
+        same_tokens && self.is_origin(theirs.tls, &theirs.host, theirs.port)
     }
 
     /// Whether this is the origin of the channel's `base_url`.
@@ -274,15 +224,25 @@ impl Channel {
         own.tls == tls && own.port == port && own.host.eq_ignore_ascii_case(host)
     }
 
+    /// Whether the channel leads to the origin of this URL.
+    pub fn leads_to(&self, url: &str) -> bool {
+        Address::parse(url).is_ok_and(|it| self.is_origin(it.tls, &it.host, it.port))
+    }
+
     /// Adds the header line with the channel's credential.
     pub(crate) fn write_credential(&self, head: &mut Vec<u8>) {
-        self.0.template.write_credential(head);
+        self.0.authorization.write_for_fetch(head);
     }
 
     /// Closes connections that have been idle for too long. Without this, a channel without calls
     /// would keep them.
     pub fn close_expired(&self) {
         self.0.pool.close_expired(Clock::now());
+    }
+
+    /// The number of open connections: those of calls and sessions, and idle ones.
+    pub fn open_connections(&self) -> usize {
+        self.0.open.count()
     }
 
     /// The number of idle connections.
@@ -302,12 +262,22 @@ impl Channel {
         !bare && !matches!(self.state(now), BreakerState::CredentialRefused { .. })
     }
 
-    /// The text with the channel's credential replaced, because upstreams repeat what they refuse.
+    /// The text with the channel's secrets replaced, because upstreams repeat what they refuse: the answer to a wrong
+    /// signature has all headers that were signed. The text may be JSON.
     pub fn without_credential(&self, text: &str) -> String {
-        match &self.0.spec.credential {
-            Some(secret) if !secret.is_empty() => text.replace(secret.expose(), "***"),
-            _ => text.to_owned(),
+        let spec = &self.0.spec;
+        let credential = spec.credential.as_ref().map(Secret::expose);
+        let secrets = credential
+            .into_iter()
+            .chain(CredentialForm::secrets_of(&spec.account));
+        let mut text = text.to_owned();
+        for secret in secrets.filter(|it| !it.is_empty()) {
+            text = text.replace(secret, "***");
+            if secret.contains('/') {
+                text = text.replace(&secret.replace('/', r"\/"), "***");
+            }
         }
+        self.0.authorization.without_token(text)
     }
 
     /// How long until a refused credential is tried again; `None` if it is not refused. Zero while

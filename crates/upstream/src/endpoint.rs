@@ -7,12 +7,18 @@ use protocol::Dialect;
 pub enum Endpoint {
     /// Text generation in a dialect. In some dialects the path says whether the answer streams.
     Text { dialect: Dialect, stream: bool },
+    /// Text generation by a Messages request in the notation of Converse.
+    Converse { stream: bool },
     /// The number of tokens of a text request. Responses, Messages and Generate Content have it.
     TokenCount(Dialect),
     /// Embeddings in the `OpenAI` form.
     Embeddings,
     /// Embeddings in the form of Generate Content, of one content or of several.
     EmbedContent { batch: bool },
+    /// Embeddings in the instances form of a cloud.
+    EmbedInstances,
+    /// The embedding of one content in the form of a cloud.
+    EmbedHostedContent,
     /// New pictures.
     ImageGenerations,
     /// Pictures made from pictures.
@@ -35,12 +41,16 @@ pub enum Endpoint {
     PredictLongRunning,
     /// The state of the operation whose path `UpstreamRequest::item` holds.
     Operation,
+    /// The same at a cloud that is asked by a POST. Channels choose it in place of `Operation`.
+    FetchOperation,
     /// A new content task.
     ContentTasks,
     /// The state of the content task that `UpstreamRequest::item` names.
     ContentTask,
     /// Deletion of the content task that `UpstreamRequest::item` names.
     ContentTaskDeletion,
+    /// The list of the models that the account can call.
+    Models,
 }
 
 impl Endpoint {
@@ -48,9 +58,13 @@ impl Endpoint {
     pub fn dialect(self) -> Dialect {
         match self {
             Self::Text { dialect, .. } | Self::TokenCount(dialect) => dialect,
-            Self::EmbedContent { .. } | Self::PredictLongRunning | Self::Operation => {
-                Dialect::Generate
-            }
+            Self::Converse { .. } => Dialect::Messages,
+            Self::EmbedContent { .. }
+            | Self::EmbedInstances
+            | Self::EmbedHostedContent
+            | Self::PredictLongRunning
+            | Self::Operation
+            | Self::FetchOperation => Dialect::Generate,
             Self::Embeddings
             | Self::ImageGenerations
             | Self::ImageEdits
@@ -63,17 +77,25 @@ impl Endpoint {
             | Self::Video
             | Self::ContentTasks
             | Self::ContentTask
-            | Self::ContentTaskDeletion => Dialect::Chat,
+            | Self::ContentTaskDeletion
+            | Self::Models => Dialect::Chat,
         }
     }
 
     /// The method of an endpoint without a request body. All others take a POST.
     pub(crate) fn bodiless(self) -> Option<&'static str> {
         match self {
-            Self::Voices | Self::Video | Self::Operation | Self::ContentTask => Some("GET"),
+            Self::Voices | Self::Video | Self::Operation | Self::ContentTask | Self::Models => {
+                Some("GET")
+            }
             Self::ContentTaskDeletion => Some("DELETE"),
             _ => None,
         }
+    }
+
+    /// Whether this is an endpoint of Messages in the vendor's own notation.
+    pub(crate) fn is_native_messages(self) -> bool {
+        self.dialect() == Dialect::Messages && !matches!(self, Self::Converse { .. })
     }
 
     /// Whether this is an endpoint of the voice protocol.

@@ -18,6 +18,21 @@ pub enum ChannelError {
     /// The credential contains bytes that a header cannot carry.
     #[error("the credential contains characters that a header cannot carry")]
     Credential,
+    /// The credential is not of a form that the preset has.
+    #[error("the credential is not of a form that this preset uses")]
+    CredentialForm,
+    /// The credential is a key file that cannot be used.
+    #[error("the key file {0}")]
+    ServiceAccount(&'static str),
+    /// The account has no such setting.
+    #[error("account.{0} is required for this preset")]
+    NoSetting(String),
+    /// The value of a setting cannot be used.
+    #[error("account.{0} {1}")]
+    Setting(String, &'static str),
+    /// The token endpoint cannot be called.
+    #[error("the token endpoint {0:?}: {1}")]
+    TokenUrl(String, &'static str),
     /// `protocols` was given and is empty.
     #[error("protocols is empty: the channel could serve nothing")]
     NoProtocols,
@@ -51,6 +66,8 @@ pub enum TimeoutStage {
 pub enum CallErrorKind {
     /// The upstream could not be reached.
     Connect,
+    /// Nothing was sent, because a token for our credential was refused.
+    Credential,
     /// A deadline passed.
     Timeout(TimeoutStage),
     /// The response is not HTTP, or it broke off.
@@ -112,6 +129,7 @@ impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
             CallErrorKind::Connect => "the upstream cannot be reached",
+            CallErrorKind::Credential => "there is no token for the upstream",
             CallErrorKind::Timeout(TimeoutStage::Connect) => {
                 "the upstream did not accept a connection in time"
             }

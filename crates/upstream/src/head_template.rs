@@ -7,96 +7,157 @@ use http::HeaderValue;
 use protocol::Dialect;
 
 use crate::address::Address;
+use crate::credential::{Account, Grant};
 use crate::endpoint::Endpoint;
 use crate::error::ChannelError;
-use crate::preset::{Auth, Base, Preset};
+use crate::header_line::{USER_AGENT, write_line};
+use crate::preset::{AddressForm, Preset};
 use crate::request::UpstreamRequest;
-use crate::secret::Secret;
 use crate::socket::{SocketEndpoint, SocketRequest};
 
 /// The API version that Messages upstreams require. We choose it; the client's header is not
 /// forwarded (`docs/api/authentication.md`).
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// The value of our `user-agent` header.
-pub(crate) const USER_AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
-
 /// The client headers that are forwarded to upstreams.
 const FORWARDED: [&str; 1] = ["anthropic-beta"];
 
 /// The constant parts of a channel's requests.
 pub(crate) struct HeadTemplate {
-    /// Complete header lines, including the credential.
+    /// Complete header lines, including a credential that is the same in all requests.
     lines: Box<[u8]>,
-    /// The credential's header line alone; empty without a credential.
-    credential: Box<[u8]>,
-    chat: Box<str>,
-    responses: Box<str>,
-    messages: Box<str>,
-    response_count: Box<str>,
-    message_count: Box<str>,
-    interactions: Box<str>,
-    embeddings: Box<str>,
-    image_generations: Box<str>,
-    image_edits: Box<str>,
-    speech: Box<str>,
-    voices: Box<str>,
-    transcript: Box<str>,
-    video_generations: Box<str>,
-    video_edits: Box<str>,
-    video_extensions: Box<str>,
-    videos: Box<str>,
-    realtime: Box<str>,
+    chat: Target,
+    responses: Target,
+    messages: Target,
+    messages_stream: Target,
+    response_count: Target,
+    message_count: Target,
+    converse: Target,
+    converse_stream: Target,
+    interactions: Target,
+    embeddings: Target,
+    image_generations: Target,
+    image_edits: Target,
+    speech: Target,
+    voices: Target,
+    transcript: Target,
+    video_generations: Target,
+    video_edits: Target,
+    video_extensions: Target,
+    videos: Target,
+    realtime: Target,
     /// The path before the name of an operation.
-    operations: Box<str>,
-    content_tasks: Box<str>,
-    /// The path before the name of a model.
-    generate: Box<str>,
+    operations: Target,
+    content_tasks: Target,
+    /// A model, to which a verb is appended.
+    generate: Target,
+    /// The list of models, with the largest page that the vendor gives.
+    models: Target,
+    /// Whether the list of models is asked for with the version that Messages upstreams require.
+    models_need_version: bool,
+    /// Whether Messages requests have their version in a header.
+    messages_need_version: bool,
+    /// The values of `anthropic-beta` that are forwarded; all of them if `None`.
+    betas: Option<&'static [String]>,
+}
+
+/// A path, with the place of the model's name if it has one.
+#[derive(Debug)]
+struct Target {
+    path: Box<str>,
+    /// What follows the name of the model.
+    after_model: Option<Box<str>>,
+}
+
+impl Target {
+    fn new(path: &str) -> Self {
+        match path.split_once("{model}") {
+            Some((before, after)) => Self {
+                path: before.into(),
+                after_model: Some(after.into()),
+            },
+            None => Self {
+                path: path.into(),
+                after_model: None,
+            },
+        }
+    }
+
+    fn write(&self, model: &str, head: &mut Vec<u8>) {
+        head.extend_from_slice(self.path.as_bytes());
+        if let Some(after) = &self.after_model {
+            write_segment(model, head);
+            head.extend_from_slice(after.as_bytes());
+        }
+    }
 }
 
 impl HeadTemplate {
     pub(crate) fn new(
         preset: Preset,
+        account: &Account,
         address: &Address,
-        credential: Option<&Secret>,
+        credential_line: &[u8],
     ) -> Result<Self, ChannelError> {
         let path = address.path.as_str();
         // The paths that the vendor's SDK would append. Protocols of other vendors use the paths of
         // the vendor's compatible endpoints and of common servers.
-        let (openai_like, root) = match preset.base() {
-            Base::Versioned => (path.to_owned(), address.root()),
-            Base::Bare => (format!("{path}/v1"), path),
-            Base::BareBeta => (format!("{path}/v1beta/openai"), path),
+        let (openai_like, root) = match preset.address_form() {
+            AddressForm::Versioned => (path.to_owned(), address.root()),
+            AddressForm::Bare => (format!("{path}/v1"), path),
+            AddressForm::BareBeta => (format!("{path}/v1beta/openai"), path),
+        };
+        let paths = preset.paths();
+        let named = |own: &Option<String>, usual: String| match own {
+            Some(own) => preset.fill_path(own, account).map(|own| Target::new(&own)),
+            None => Ok(Target::new(&usual)),
+        };
+        let openai = |tail: &str| Target::new(&format!("{openai_like}{tail}"));
+        let named_openai =
+            |own: &Option<String>, tail: &str| named(own, format!("{openai_like}{tail}"));
+        let messages = match &paths.messages {
+            Some(own) => preset.fill_path(own, account)?,
+            None => format!("{root}/v1/messages"),
         };
         Ok(Self {
-            lines: lines(preset, address, credential)?,
-            credential: credential_line(preset, credential)?,
-            chat: format!("{openai_like}/chat/completions").into(),
-            responses: format!("{openai_like}/responses").into(),
-            messages: format!("{root}/v1/messages").into(),
-            response_count: format!("{openai_like}/responses/input_tokens").into(),
-            message_count: format!("{root}/v1/messages/count_tokens").into(),
-            interactions: format!("{root}/v1beta/interactions").into(),
-            embeddings: format!("{openai_like}/embeddings").into(),
-            image_generations: format!("{openai_like}/images/generations").into(),
-            image_edits: format!("{openai_like}/images/edits").into(),
-            speech: format!("{openai_like}/tts").into(),
-            voices: format!("{openai_like}/tts/voices").into(),
-            transcript: format!("{openai_like}/stt").into(),
-            video_generations: format!("{openai_like}/videos/generations").into(),
-            video_edits: format!("{openai_like}/videos/edits").into(),
-            video_extensions: format!("{openai_like}/videos/extensions").into(),
-            videos: format!("{openai_like}/videos").into(),
-            realtime: format!("{openai_like}/realtime").into(),
-            operations: format!("{root}/v1beta").into(),
-            content_tasks: format!("{openai_like}/contents/generations/tasks").into(),
-            generate: format!("{root}/v1beta/models/").into(),
+            lines: lines(address, credential_line)?,
+            chat: named_openai(&paths.chat, "/chat/completions")?,
+            responses: named_openai(&paths.responses, "/responses")?,
+            messages: Target::new(&messages),
+            message_count: named(&paths.message_count, format!("{messages}/count_tokens"))?,
+            messages_stream: named(&paths.messages_stream, messages)?,
+            response_count: openai("/responses/input_tokens"),
+            converse: Target::new(&format!("{path}/model/{{model}}/converse")),
+            converse_stream: Target::new(&format!("{path}/model/{{model}}/converse-stream")),
+            interactions: Target::new(&format!("{root}/v1beta/interactions")),
+            embeddings: named_openai(&paths.embeddings, "/embeddings")?,
+            image_generations: named_openai(&paths.image_generations, "/images/generations")?,
+            image_edits: named_openai(&paths.image_edits, "/images/edits")?,
+            speech: openai("/tts"),
+            voices: openai("/tts/voices"),
+            transcript: openai("/stt"),
+            video_generations: openai("/videos/generations"),
+            video_edits: openai("/videos/edits"),
+            video_extensions: openai("/videos/extensions"),
+            videos: openai("/videos"),
+            realtime: openai("/realtime"),
+            operations: Target::new(&format!("{root}/v1beta")),
+            content_tasks: openai("/contents/generations/tasks"),
+            generate: named(&paths.generate, format!("{root}/v1beta/models/{{model}}"))?,
+            models: Target::new(&match preset.address_form() {
+                AddressForm::Versioned => format!("{path}/models"),
+                AddressForm::Bare => format!("{path}/v1/models?limit=1000"),
+                AddressForm::BareBeta => format!("{path}/v1beta/models?pageSize=1000"),
+            }),
+            models_need_version: preset.address_form() == AddressForm::Bare,
+            messages_need_version: preset.hosted_messages().is_none(),
+            betas: preset.betas(),
         })
     }
 
     /// Writes the head of a request. Header values cannot contain line breaks and paths are built
     /// from checked parts, so nothing can be injected.
-    pub(crate) fn write_head(&self, call: &UpstreamRequest, head: &mut Vec<u8>) {
+    pub(crate) fn write_head(&self, call: &UpstreamRequest, grant: &Grant, head: &mut Vec<u8>) {
         let bodiless = call.endpoint.bodiless();
         head.extend_from_slice(bodiless.unwrap_or("POST").as_bytes());
         head.push(b' ');
@@ -104,38 +165,63 @@ impl HeadTemplate {
         head.extend_from_slice(b" HTTP/1.1\r\n");
         head.extend_from_slice(&self.lines);
         if bodiless.is_some() {
+            if call.endpoint == Endpoint::Models && self.models_need_version {
+                write_version(head);
+            }
+        } else {
+            write_line(head, "content-type", &call.content_type);
+            self.write_forwarded(call, head);
+            if let Some(traceparent) = &call.traceparent {
+                write_line(head, "traceparent", traceparent);
+            }
+            if call.endpoint.is_native_messages() && self.messages_need_version {
+                write_version(head);
+            }
+            head.extend_from_slice(b"content-length: ");
+            head.extend_from_slice(itoa::Buffer::new().format(call.length()).as_bytes());
             head.extend_from_slice(b"\r\n");
-            return;
         }
-        write_line(head, "content-type", &call.content_type);
+        grant.write(head);
+        head.extend_from_slice(b"\r\n");
+    }
+
+    /// Writes the client's headers that the upstream knows.
+    fn write_forwarded(&self, call: &UpstreamRequest, head: &mut Vec<u8>) {
         for name in FORWARDED {
             for value in call.extra.get_all(name) {
-                write_line(head, name, value);
+                match self.betas {
+                    None => write_line(head, name, value),
+                    Some(known) => {
+                        if let Some(value) = known_values(value, known) {
+                            write_line(head, name, &value);
+                        }
+                    }
+                }
             }
         }
-        if call.endpoint.dialect() == Dialect::Messages {
-            write_line(
-                head,
-                "anthropic-version",
-                &HeaderValue::from_static(ANTHROPIC_VERSION),
-            );
-        }
-        head.extend_from_slice(b"content-length: ");
-        head.extend_from_slice(itoa::Buffer::new().format(call.length()).as_bytes());
-        head.extend_from_slice(b"\r\n\r\n");
     }
 
     /// Writes the head of a WebSocket handshake.
-    pub(crate) fn write_handshake(&self, ask: SocketRequest<'_>, key: &str, head: &mut Vec<u8>) {
-        let path = match ask.endpoint {
+    pub(crate) fn write_handshake(
+        &self,
+        ask: SocketRequest<'_>,
+        key: &str,
+        grant: &Grant,
+        head: &mut Vec<u8>,
+    ) {
+        let target = match ask.endpoint {
             SocketEndpoint::Realtime => &self.realtime,
             SocketEndpoint::Speech => &self.speech,
             SocketEndpoint::Transcript => &self.transcript,
         };
         let mark = if ask.query.is_empty() { "" } else { "?" };
         // Writing into a Vec cannot fail.
-        let _ = write!(head, "GET {path}{mark}{} HTTP/1.1\r\n", ask.query);
+        let _ = write!(head, "GET {}{mark}{} HTTP/1.1\r\n", target.path, ask.query);
         head.extend_from_slice(&self.lines);
+        if let Some(traceparent) = ask.traceparent {
+            write_line(head, "traceparent", traceparent);
+        }
+        grant.write(head);
         let _ = write!(
             head,
             "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
@@ -143,50 +229,47 @@ impl HeadTemplate {
         );
     }
 
-    /// Writes the credential's header line, for a fetch from the upstream's own origin.
-    pub(crate) fn write_credential(&self, head: &mut Vec<u8>) {
-        head.extend_from_slice(&self.credential);
-    }
-
     fn write_target(&self, call: &UpstreamRequest, head: &mut Vec<u8>) {
-        let (path, action) = match call.endpoint {
+        let (target, verb) = match call.endpoint {
             Endpoint::Text { dialect, stream } => match dialect {
-                Dialect::Chat => (&self.chat, None),
-                Dialect::Responses => (&self.responses, None),
-                Dialect::Messages => (&self.messages, None),
-                Dialect::Interactions => (&self.interactions, None),
-                Dialect::Generate if stream => {
-                    (&self.generate, Some(":streamGenerateContent?alt=sse"))
-                }
-                Dialect::Generate => (&self.generate, Some(":generateContent")),
+                Dialect::Chat => (&self.chat, ""),
+                Dialect::Responses => (&self.responses, ""),
+                Dialect::Messages if stream => (&self.messages_stream, ""),
+                Dialect::Messages => (&self.messages, ""),
+                Dialect::Interactions => (&self.interactions, ""),
+                Dialect::Generate if stream => (&self.generate, ":streamGenerateContent?alt=sse"),
+                Dialect::Generate => (&self.generate, ":generateContent"),
             },
-            Endpoint::TokenCount(Dialect::Messages) => (&self.message_count, None),
-            Endpoint::TokenCount(Dialect::Generate) => (&self.generate, Some(":countTokens")),
-            Endpoint::TokenCount(_) => (&self.response_count, None),
-            Endpoint::Embeddings => (&self.embeddings, None),
-            Endpoint::EmbedContent { batch: true } => (&self.generate, Some(":batchEmbedContents")),
-            Endpoint::EmbedContent { batch: false } => (&self.generate, Some(":embedContent")),
-            Endpoint::ImageGenerations => (&self.image_generations, None),
-            Endpoint::ImageEdits => (&self.image_edits, None),
-            Endpoint::Speech => (&self.speech, None),
-            Endpoint::Transcript => (&self.transcript, None),
-            Endpoint::Voices => (&self.voices, None),
-            Endpoint::VideoGenerations => (&self.video_generations, None),
-            Endpoint::VideoEdits => (&self.video_edits, None),
-            Endpoint::VideoExtensions => (&self.video_extensions, None),
-            Endpoint::Video => (&self.videos, None),
-            Endpoint::PredictLongRunning => (&self.generate, Some(":predictLongRunning")),
-            Endpoint::Operation => (&self.operations, None),
-            Endpoint::ContentTasks | Endpoint::ContentTask | Endpoint::ContentTaskDeletion => {
-                (&self.content_tasks, None)
+            Endpoint::Converse { stream: false } => (&self.converse, ""),
+            Endpoint::Converse { stream: true } => (&self.converse_stream, ""),
+            Endpoint::TokenCount(Dialect::Messages) => (&self.message_count, ""),
+            Endpoint::TokenCount(Dialect::Generate) => (&self.generate, ":countTokens"),
+            Endpoint::TokenCount(_) => (&self.response_count, ""),
+            Endpoint::Embeddings => (&self.embeddings, ""),
+            Endpoint::EmbedContent { batch: true } => (&self.generate, ":batchEmbedContents"),
+            Endpoint::EmbedContent { batch: false } | Endpoint::EmbedHostedContent => {
+                (&self.generate, ":embedContent")
             }
+            Endpoint::EmbedInstances => (&self.generate, ":predict"),
+            Endpoint::ImageGenerations => (&self.image_generations, ""),
+            Endpoint::ImageEdits => (&self.image_edits, ""),
+            Endpoint::Speech => (&self.speech, ""),
+            Endpoint::Transcript => (&self.transcript, ""),
+            Endpoint::Voices => (&self.voices, ""),
+            Endpoint::VideoGenerations => (&self.video_generations, ""),
+            Endpoint::VideoEdits => (&self.video_edits, ""),
+            Endpoint::VideoExtensions => (&self.video_extensions, ""),
+            Endpoint::Video => (&self.videos, ""),
+            Endpoint::PredictLongRunning => (&self.generate, ":predictLongRunning"),
+            Endpoint::Operation => (&self.operations, ""),
+            Endpoint::FetchOperation => (&self.generate, ":fetchPredictOperation"),
+            Endpoint::ContentTasks | Endpoint::ContentTask | Endpoint::ContentTaskDeletion => {
+                (&self.content_tasks, "")
+            }
+            Endpoint::Models => (&self.models, ""),
         };
-        head.extend_from_slice(path.as_bytes());
-        // The action follows the name of the model.
-        if let Some(action) = action {
-            write_segment(&call.upstream_model, head);
-            head.extend_from_slice(action.as_bytes());
-        }
+        target.write(&call.upstream_model, head);
+        head.extend_from_slice(verb.as_bytes());
         match call.item.as_deref() {
             // The name of an operation is itself a path.
             Some(name) if call.endpoint == Endpoint::Operation => {
@@ -212,11 +295,7 @@ impl fmt::Debug for HeadTemplate {
     }
 }
 
-fn lines(
-    preset: Preset,
-    address: &Address,
-    credential: Option<&Secret>,
-) -> Result<Box<[u8]>, ChannelError> {
+fn lines(address: &Address, credential_line: &[u8]) -> Result<Box<[u8]>, ChannelError> {
     let mut lines = Vec::new();
     let host = HeaderValue::try_from(&address.authority).map_err(|_| {
         ChannelError::BaseUrl(
@@ -225,7 +304,7 @@ fn lines(
         )
     })?;
     write_line(&mut lines, "host", &host);
-    lines.extend_from_slice(&credential_line(preset, credential)?);
+    lines.extend_from_slice(credential_line);
     for (name, value) in [
         ("user-agent", USER_AGENT),
         ("accept", "application/json"),
@@ -238,31 +317,28 @@ fn lines(
     Ok(lines.into())
 }
 
-fn credential_line(preset: Preset, credential: Option<&Secret>) -> Result<Box<[u8]>, ChannelError> {
-    let mut line = Vec::new();
-    let credential = credential.map(Secret::expose);
-    if let Some(secret) = credential.or(preset.own_credential()) {
-        let (name, value) = match preset.auth() {
-            Auth::Bearer => ("authorization", format!("Bearer {secret}")),
-            Auth::Header(name) => (name, secret.to_owned()),
-        };
-        let value = HeaderValue::try_from(value).map_err(|_| ChannelError::Credential)?;
-        write_line(&mut line, name, &value);
+/// Those of a header's comma-separated values that are known; `None` if there are none.
+fn known_values(value: &HeaderValue, known: &[String]) -> Option<HeaderValue> {
+    let values = value.to_str().ok()?.split(',').map(str::trim);
+    let kept: Vec<_> = values
+        .filter(|it| known.iter().any(|name| name == it))
+        .collect();
+    if kept.is_empty() {
+        return None;
     }
-    Ok(line.into())
+    HeaderValue::try_from(kept.join(",")).ok()
 }
 
-pub(crate) fn write_line(head: &mut Vec<u8>, name: &str, value: &HeaderValue) {
-    for part in [name.as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-        head.extend_from_slice(part);
-    }
+fn write_version(head: &mut Vec<u8>) {
+    let version = HeaderValue::from_static(ANTHROPIC_VERSION);
+    write_line(head, "anthropic-version", &version);
 }
 
-/// Writes one path segment. A slash in a model's name is escaped.
+/// Writes one path segment. A slash in a model's name is escaped; `@` is not, because it is in the names of models.
 fn write_segment(text: &str, head: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte) {
             head.push(byte);
         } else {
             let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
@@ -271,5 +347,7 @@ fn write_segment(text: &str, head: &mut Vec<u8>) {
     }
 }
 
+#[cfg(test)]
+mod cloud_tests;
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,7 @@ pub(crate) struct Health {
     breaker: CacheAligned<Mutex<Watched>>,
 }
 
-/// What every call that ends is counted in.
+/// The breaker and the history, which every call updates when it ends.
 #[derive(Debug, Default)]
 struct Watched {
     breaker: Breaker,

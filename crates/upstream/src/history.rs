@@ -1,4 +1,4 @@
-//! How the calls of a channel ended in the last hour, minute by minute, as this process saw them.
+//! How the calls of a channel ended in the last hour, minute by minute, in this process.
 
 use std::time::{Duration, Instant};
 
@@ -13,25 +13,25 @@ pub struct MinuteOfCalls {
     pub requests: u32,
     /// No response, a broken or late one, or a server error.
     pub failed: u32,
-    /// The upstream asked us to come back later.
+    /// The upstream asked us to retry later.
     pub overloaded: u32,
     /// Our credential was refused.
     pub credential_refused: u32,
 }
 
 impl MinuteOfCalls {
-    /// All calls that did not go well.
+    /// All calls that failed.
     pub fn errors(&self) -> u32 {
         let some = self.failed.saturating_add(self.overloaded);
         some.saturating_add(self.credential_refused)
     }
 }
 
-/// A ring of minutes. A slot of an earlier hour is cleared when its minute comes again.
+/// A ring of minutes. A slot from an earlier hour is cleared when it is reused.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     start: Option<Instant>,
-    /// The number of the minute that each slot is about, counted from 1 since the start, and its calls.
+    /// For each slot, its minute since `start` (the first is 1, 0 is an unused slot) and the calls of that minute.
     slots: [(u64, MinuteOfCalls); MINUTES],
 }
 
@@ -57,7 +57,9 @@ impl History {
         let place = match outcome {
             CallOutcome::Served => None,
             CallOutcome::Failed => Some(&mut calls.failed),
-            CallOutcome::Overloaded { .. } => Some(&mut calls.overloaded),
+            CallOutcome::Overloaded { .. } | CallOutcome::RateLimited { .. } => {
+                Some(&mut calls.overloaded)
+            }
             CallOutcome::CredentialRefused => Some(&mut calls.credential_refused),
             CallOutcome::Unknown => return,
         };
@@ -131,7 +133,7 @@ mod tests {
             history.read(after(start, 62)),
             [MinuteOfCalls::default(); MINUTES]
         );
-        // Its slot is used again.
+        // Its slot is reused.
         history.count(CallOutcome::Served, after(start, 62));
         assert_eq!(history.read(after(start, 62))[59].requests, 1);
         assert_eq!(history.read(after(start, 62))[0], MinuteOfCalls::default());

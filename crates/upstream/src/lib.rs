@@ -5,11 +5,12 @@
 //! deadlines of the call. The outcome of each call updates the channel's [`Breaker`];
 //! [`order_routes`] orders the routes of a model by the health of their channels.
 //!
-//! URLs that a caller or an upstream names are fetched by a [`Guarded`] client, which connects to
-//! public addresses only (`guarded/`).
+//! A [`Guarded`] client fetches URLs that a client or an upstream names. It connects to public
+//! addresses only (`guarded/`).
 //!
-//! This crate knows nothing of wallets, keys and prices, and does not interpret bodies. An
-//! upstream's credential enters as a [`Secret`] and leaves only in a request header.
+//! This crate knows nothing about wallets, keys and prices, and does not interpret bodies. An
+//! upstream's credential enters as a [`Secret`] and leaves only in a request header, or in a request for a token
+//! (`credential/`).
 //!
 //! Start reading in `channel.rs`. A call continues in `head_template.rs`, `wire/` and
 //! `response.rs`.
@@ -17,15 +18,21 @@
 mod address;
 mod breaker;
 mod channel;
+mod channel_protocol;
+mod credential;
 mod endpoint;
 mod error;
 mod guarded;
 mod head_template;
+mod header_line;
 mod health;
 mod history;
 mod network;
+mod open_connections;
+mod operator_endpoint;
 mod pool;
 mod preset;
+mod rendezvous;
 mod request;
 mod response;
 mod retry_after;
@@ -34,10 +41,13 @@ mod secret;
 mod socket;
 mod spool;
 mod timeouts;
+mod unknown_name;
 mod wire;
 
 pub use breaker::{Breaker, BreakerState, CallOutcome};
 pub use channel::{Channel, ChannelSpec};
+pub use channel_protocol::Protocol;
+pub use credential::{Account, TokenError};
 pub use endpoint::Endpoint;
 pub use error::{CallError, CallErrorKind, ChannelError, Sent, TimeoutStage};
 pub use guarded::{
@@ -46,14 +56,18 @@ pub use guarded::{
 };
 pub use history::MinuteOfCalls;
 pub use network::Network;
-pub use preset::{Preset, Protocol, UnknownName};
-pub use request::UpstreamRequest;
+pub use operator_endpoint::{OperatorEndpoint, PostAnswer};
+pub use preset::{AccountSetting, Preset, SettingNeed};
+pub use rendezvous::{hash_bytes, sticky_rank};
+pub use request::{UpstreamRequest, betas};
 pub use response::{Body, UpstreamResponse};
 pub use route_order::{RouteCandidate, order_routes};
 pub use secret::Secret;
 pub use socket::{Handshake, Socket, SocketEndpoint, SocketRequest, SocketStream, socket_config};
 pub use spool::{SpoolFile, SpooledPart};
 pub use timeouts::Timeouts;
-/// The bodies of the fuzz targets. Everything else in `wire` is private.
+pub use unknown_name::UnknownName;
+pub use wire::MemoryListener;
+/// The bodies of the fuzz targets. The rest of `wire` is private.
 #[cfg(fuzzing)]
 pub use wire::{any_chunked, any_head};

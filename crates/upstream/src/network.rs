@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn texts_that_are_not_networks_are_refused() {
         for text in [
             "",
             "here",

@@ -4,9 +4,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
+use protocol::messages::HostedMessages;
 
 use crate::endpoint::Endpoint;
 use crate::spool::SpooledPart;
+
+/// The header in which clients of Messages ask for features.
+const BETA: &str = "anthropic-beta";
+
+/// The features that a client of Messages asks for in its headers.
+pub fn betas(headers: &HeaderMap) -> Vec<&str> {
+    let values = headers.get_all(BETA).iter();
+    let values = values.filter_map(|value| value.to_str().ok());
+    let names = values.flat_map(|value| value.split(',')).map(str::trim);
+    names.filter(|name| !name.is_empty()).collect()
+}
 
 /// A request that is ready to be sent.
 #[derive(Debug)]
@@ -23,6 +35,8 @@ pub struct UpstreamRequest {
     pub spooled: Option<SpooledPart>,
     /// Headers of the client's request. Only those on this crate's allow-list are forwarded (K5).
     pub extra: HeaderMap,
+    /// The trace that the request belongs to, if the channel sends it.
+    pub traceparent: Option<HeaderValue>,
 }
 
 impl UpstreamRequest {
@@ -36,7 +50,40 @@ impl UpstreamRequest {
             body,
             spooled: None,
             extra: HeaderMap::new(),
+            traceparent: None,
         }
+    }
+
+    /// The Messages request in the form of a cloud that hosts the model.
+    pub(crate) fn hosted_by(&self, form: &HostedMessages) -> Self {
+        let keeps_model = matches!(self.endpoint, Endpoint::TokenCount(_));
+        let mut extra = self.extra.clone();
+        let mut betas = Vec::new();
+        if form.betas_in_body {
+            extra.remove(BETA);
+            betas = self::betas(&self.extra);
+        }
+        Self {
+            endpoint: self.endpoint,
+            upstream_model: Arc::clone(&self.upstream_model),
+            item: self.item.clone(),
+            content_type: self.content_type.clone(),
+            body: vec![form.write(&self.body, keeps_model, &betas)],
+            spooled: None,
+            extra,
+            traceparent: self.traceparent.clone(),
+        }
+    }
+
+    /// The request for the state of an operation, at a cloud where the body names it and the path its model.
+    pub(crate) fn fetching_operation(&self) -> Self {
+        let body = serde_json::json!({ "operationName": self.item });
+        let body = vec![Bytes::from(body.to_string())];
+        Self::json(
+            Endpoint::FetchOperation,
+            Arc::clone(&self.upstream_model),
+            body,
+        )
     }
 
     /// The length of the body in bytes.

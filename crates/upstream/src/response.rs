@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderValue;
+use protocol::event_stream::{Malformed, ToSse};
 use tokio::time::Instant;
 
 use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
@@ -24,6 +25,8 @@ pub struct UpstreamResponse {
     pub content_type: Option<HeaderValue>,
     /// How long the upstream asks us to wait.
     pub retry_after: Option<Duration>,
+    /// The name of an error, if its head has it.
+    pub error_name: Option<HeaderValue>,
     pub body: Body,
 }
 
@@ -43,6 +46,14 @@ pub struct Body {
     waiting: Option<Instant>,
     /// Where the connection goes at the end of the body; without a pool it is closed.
     pool: Option<Arc<Pool<Box<Connection>>>>,
+    /// Turns a binary event stream into server-sent events.
+    decoder: Option<Box<Decoder>>,
+}
+
+/// The decoder of a body, and why it has stopped.
+struct Decoder {
+    events: ToSse,
+    malformed: Option<Malformed>,
 }
 
 enum BodyState {
@@ -65,7 +76,17 @@ impl Body {
             total,
             waiting: None,
             pool: None,
+            decoder: None,
         }
+    }
+
+    /// Turns a binary event stream into server-sent events.
+    pub(crate) fn decoding_events(mut self, events: ToSse) -> Self {
+        self.decoder = Some(Box::new(Decoder {
+            events,
+            malformed: None,
+        }));
+        self
     }
 
     /// Returns the connection to `pool` when the body has been read to its end.
@@ -82,6 +103,47 @@ impl Body {
     /// A piece is the result of one read. After `Pending`, everything that has arrived has been
     /// returned.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, CallError>>> {
+        if self.decoder.is_none() {
+            return self.poll_piece(cx);
+        }
+        loop {
+            if let Some(malformed) = self.decoder.as_ref().and_then(|it| it.malformed) {
+                return Poll::Ready(Some(Err(self.broken(malformed))));
+            }
+            let piece = match ready!(self.poll_piece(cx)) {
+                Some(Ok(piece)) => piece,
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(self.end_of_events()),
+            };
+            let events = self.decode(&piece);
+            if !events.is_empty() {
+                return Poll::Ready(Some(Ok(events)));
+            }
+        }
+    }
+
+    /// The events that a piece completes. What is wrong behind them is reported by the next call.
+    fn decode(&mut self, piece: &[u8]) -> Bytes {
+        let mut events = Vec::with_capacity(piece.len());
+        if let Some(decoder) = &mut self.decoder {
+            decoder.malformed = decoder.events.push(piece, &mut events).err();
+        }
+        Bytes::from(events)
+    }
+
+    /// A stream that ends within a message was cut, even if the body has its regular end.
+    fn end_of_events(&mut self) -> Option<Result<Bytes, CallError>> {
+        let end = self.decoder.as_ref().map_or(Ok(()), |it| it.events.end());
+        end.err().map(|malformed| Err(self.broken(malformed)))
+    }
+
+    /// The number of bytes that wait for the rest of their message.
+    pub fn held_bytes(&self) -> usize {
+        let decoder = self.decoder.as_ref();
+        decoder.map_or(0, |decoder| decoder.events.held_bytes())
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, CallError>>> {
         loop {
             let BodyState::Open(conn) = &mut self.state else {
                 return Poll::Ready(self.after_end());

@@ -48,8 +48,8 @@ pub(crate) fn milliseconds(value: &[u8]) -> Option<RetryAfter> {
     decimal_ms(value, 0).map(RetryAfter::In)
 }
 
-/// A decimal number times ten to the `shift`, in milliseconds, rounded up so that we never come
-/// back too early.
+/// A decimal number times ten to the `shift`, in milliseconds, rounded up so that we never retry
+/// too early.
 fn decimal_ms(value: &[u8], shift: usize) -> Option<Duration> {
     let text = std::str::from_utf8(value.trim_ascii()).ok()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_a_number_nor_a_date_tells_nothing() {
+    fn values_that_are_neither_a_number_nor_a_date_are_ignored() {
         for text in [
             "",
             "-1",

@@ -11,11 +11,15 @@ pub struct RouteCandidate {
     pub priority: u32,
     /// The share of calls among routes of the same priority. 0 means after all others.
     pub weight: u32,
-    /// The breaker of the route's channel.
+    /// The breaker of the route's channel, or of the route itself.
     pub state: BreakerState,
+    /// Among routes of the same priority the smallest is tried first: what a call costs or how long it takes there.
+    pub rank: u64,
+    /// Among routes that are equal otherwise, the smallest is tried first. Equal ones share the calls by weight.
+    pub sticky_rank: u64,
 }
 
-/// The indices of `candidates` in the order in which they are tried: by priority, then at random by
+/// The indices of `candidates` in the order in which they are tried: by priority, then by rank, then at random by
 /// weight. Open breakers come after all others, the longest open first, and refused credentials
 /// come last. No candidate is left out, so breakers alone never cause an outage.
 ///
@@ -37,14 +41,21 @@ pub fn order_routes(candidates: &[RouteCandidate], draw: u64) -> Vec<usize> {
 }
 
 /// Smaller ranks come first. Equal ranks are shuffled by weight.
-type Rank = (u8, Option<Instant>, u32);
+type Rank = (u8, Option<Instant>, u32, u64, u64);
 
 fn rank(candidate: &RouteCandidate) -> Rank {
-    match candidate.state {
-        BreakerState::Closed | BreakerState::Probe => (0, None, candidate.priority),
-        BreakerState::Open { since } => (1, Some(since), candidate.priority),
-        BreakerState::CredentialRefused { since } => (2, Some(since), candidate.priority),
-    }
+    let (health, since) = match candidate.state {
+        BreakerState::Closed | BreakerState::Probe => (0, None),
+        BreakerState::Open { since } => (1, Some(since)),
+        BreakerState::CredentialRefused { since } => (2, Some(since)),
+    };
+    let RouteCandidate {
+        priority,
+        rank,
+        sticky_rank,
+        ..
+    } = *candidate;
+    (health, since, priority, rank, sticky_rank)
 }
 
 /// Draws the peers one after the other, each with a probability proportional to its weight among
@@ -78,7 +89,7 @@ fn shuffle<T>(mut peers: &mut [(usize, T, u32)], mut draw: u64) -> u64 {
 }
 
 /// One step of splitmix64, so that one draw serves several choices.
-fn mix(draw: u64) -> u64 {
+pub(crate) fn mix(draw: u64) -> u64 {
     let mut mixed = draw.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -99,14 +110,15 @@ mod tests {
             priority,
             weight,
             state: BreakerState::Closed,
+            rank: 0,
+            sticky_rank: 0,
         }
     }
 
     fn with(state: BreakerState) -> RouteCandidate {
         RouteCandidate {
-            priority: 0,
-            weight: 1,
             state,
+            ..closed(0, 1)
         }
     }
 
@@ -163,30 +175,58 @@ mod tests {
         assert_eq!(order_routes(&states.map(with), 0), [1, 2, 0]);
     }
 
+    fn candidate(shape: (u32, u32, u8, u64, u64), since: Instant) -> RouteCandidate {
+        let (priority, weight, state, rank, sticky_rank) = shape;
+        RouteCandidate {
+            priority,
+            weight,
+            state: match state {
+                0 => BreakerState::Closed,
+                1 => BreakerState::Probe,
+                2 => BreakerState::Open { since },
+                _ => BreakerState::CredentialRefused { since },
+            },
+            rank,
+            sticky_rank,
+        }
+    }
+
     proptest! {
         #[test]
         fn every_candidate_is_tried_once(
-            shapes in prop::collection::vec((0u32..3, 0u32..4, 0u8..4), 0..12),
+            shapes in prop::collection::vec((0u32..3, 0u32..4, 0u8..4, 0u64..3, 0u64..3), 0..12),
             draw: u64,
         ) {
             let since = Instant::now();
-            let candidates: Vec<_> = shapes
-                .iter()
-                .map(|&(priority, weight, state)| RouteCandidate {
-                    priority,
-                    weight,
-                    state: match state {
-                        0 => BreakerState::Closed,
-                        1 => BreakerState::Probe,
-                        2 => BreakerState::Open { since },
-                        _ => BreakerState::CredentialRefused { since },
-                    },
-                })
-                .collect();
+            let candidates: Vec<_> = shapes.into_iter().map(|shape| candidate(shape, since)).collect();
             let mut tries = order_routes(&candidates, draw);
             prop_assert_eq!(&tries, &order_routes(&candidates, draw));
             tries.sort_unstable();
             prop_assert_eq!(tries, (0..candidates.len()).collect::<Vec<_>>());
+        }
+
+        /// Health goes before priority, priority before cost or latency, and that before stickiness. Weights decide only
+        /// between equals.
+        #[test]
+        fn a_route_is_never_tried_before_a_better_one(
+            shapes in prop::collection::vec((0u32..3, 0u32..4, 0u8..4, 0u64..3, 0u64..3), 0..12),
+            draw: u64,
+        ) {
+            let since = Instant::now();
+            let candidates: Vec<_> = shapes.into_iter().map(|shape| candidate(shape, since)).collect();
+            let tries = order_routes(&candidates, draw);
+            let place = |index: usize| {
+                let it = candidates[index];
+                let health = match it.state {
+                    BreakerState::Closed | BreakerState::Probe => 0,
+                    BreakerState::Open { .. } => 1,
+                    BreakerState::CredentialRefused { .. } => 2,
+                };
+                (health, it.priority, it.rank, it.sticky_rank)
+            };
+            for pair in tries.windows(2) {
+                prop_assert!(place(pair[0]) <= place(pair[1]), "{tries:?}");
+            }
         }
     }
 }

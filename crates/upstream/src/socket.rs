@@ -5,10 +5,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::HeaderValue;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
+use crate::open_connections::OpenMark;
 use crate::response::UpstreamResponse;
 use crate::wire::Stream;
 
@@ -31,6 +33,8 @@ pub struct SocketRequest<'a> {
     pub endpoint: SocketEndpoint,
     /// The encoded query string.
     pub query: &'a str,
+    /// The trace that the session belongs to, if the channel sends it.
+    pub traceparent: Option<&'a HeaderValue>,
     pub message_bytes_max: usize,
 }
 
@@ -46,7 +50,20 @@ pub type Socket = WebSocketStream<SocketStream>;
 
 /// The byte stream of a session's connection.
 #[derive(Debug)]
-pub struct SocketStream(Stream);
+pub struct SocketStream {
+    stream: Stream,
+    /// Counts it among the open connections of its channel.
+    _open_mark: Option<OpenMark>,
+}
+
+impl SocketStream {
+    pub(crate) fn new(stream: Stream, open_mark: Option<OpenMark>) -> Self {
+        Self {
+            stream,
+            _open_mark: open_mark,
+        }
+    }
+}
 
 /// The WebSocket limits of a session, for both of its sides. Messages are not buffered for
 /// batching: each is written before the next one is read.
@@ -59,9 +76,13 @@ pub fn socket_config(message_bytes_max: usize) -> WebSocketConfig {
         .max_frame_size(Some(message_bytes_max))
 }
 
-pub(crate) async fn tunnel(stream: Stream, read: Vec<u8>, message_bytes_max: usize) -> Socket {
+pub(crate) async fn tunnel(
+    stream: SocketStream,
+    read: Vec<u8>,
+    message_bytes_max: usize,
+) -> Socket {
     let config = Some(socket_config(message_bytes_max));
-    WebSocketStream::from_partially_read(SocketStream(stream), read, Role::Client, config).await
+    WebSocketStream::from_partially_read(stream, read, Role::Client, config).await
 }
 
 impl AsyncRead for SocketStream {
@@ -70,7 +91,7 @@ impl AsyncRead for SocketStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_read(cx, buf)
+        Pin::new(&mut self.get_mut().stream).poll_read(cx, buf)
     }
 }
 
@@ -80,7 +101,7 @@ impl AsyncWrite for SocketStream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().0).poll_write(cx, buf)
+        Pin::new(&mut self.get_mut().stream).poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
@@ -88,18 +109,18 @@ impl AsyncWrite for SocketStream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().0).poll_write_vectored(cx, bufs)
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_flush(cx)
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
     }
 }

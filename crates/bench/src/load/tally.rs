@@ -59,8 +59,8 @@ pub(crate) struct Measured {
     pub(crate) elapsed_us: u64,
     pub(crate) p50_ns: u64,
     pub(crate) p99_ns: u64,
-    /// The p99 of the median slice. Occasional stalls of the machine decide `p99_ns` of any target;
-    /// they do not affect this one.
+    /// The median of the p99s of all slices of 100 ms. A stall of the machine raises `p99_ns`, but it
+    /// spoils only one slice of this.
     pub(crate) slice_p99_ns: u64,
     /// Of the measured process; 0 without one.
     pub(crate) cpu_us: u64,

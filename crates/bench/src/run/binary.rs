@@ -10,7 +10,7 @@ const NAME: &str = "tollgate";
 const PACKAGE: &str = "tollgate-server";
 
 /// The binary beside this one, built now if cargo started us.
-pub(super) async fn find(beside: &Path) -> io::Result<PathBuf> {
+pub(crate) async fn find(beside: &Path) -> io::Result<PathBuf> {
     if let Some(cargo) = std::env::var_os("CARGO") {
         build(Path::new(&cargo), beside).await?;
     }
@@ -19,7 +19,7 @@ pub(super) async fn find(beside: &Path) -> io::Result<PathBuf> {
         return Ok(binary);
     }
     let hint = format!(
-        "no gateway at {}: build it with `cargo build --release -p {PACKAGE}`, name it with \
+        "no gateway at {}: build it with `cargo build --profile dist -p {PACKAGE}`, name it with \
          `--gateway PATH`, or leave it out with `--no-gateway`",
         binary.display()
     );

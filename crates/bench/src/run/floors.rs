@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_judged() {
+    fn bounds_without_a_measurement_are_left_out() {
         assert!(judge(&[], None, None).is_empty());
         let memory = Memory {
             idle_bytes: 40_000_000,

@@ -30,7 +30,7 @@ const LOG_BYTES_SHOWN: usize = 2000;
 const CONFIG: &str = "tollgate.toml";
 const DATABASE: &str = "tollgate.db";
 const LOG: &str = "gateway.log";
-const CREDENTIAL: &str = "TOLLGATE_BENCH_CREDENTIAL";
+pub(crate) const CREDENTIAL: &str = "TOLLGATE_BENCH_CREDENTIAL";
 
 /// What all gateways of a run share.
 pub(super) struct GatewayFactory {
@@ -182,17 +182,14 @@ impl GatewayFactory {
         }
         Err(io::Error::other(format!(
             "the gateway did not become ready; its log ends:\n{}",
-            log_end(folder)
+            log_end(&folder.join(LOG))
         )))
     }
 
     /// Writes a configuration with free ports and returns them as (public, admin).
     fn write_config(&self, folder: &Path, target: Target) -> io::Result<(SocketAddr, SocketAddr)> {
         fs::create_dir_all(folder)?;
-        // Both are bound at the same time, so that they differ.
-        let public = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let admin = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let addresses = (public.local_addr()?, admin.local_addr()?);
+        let addresses = free_addresses()?;
         let store = match &self.schema {
             Some(schema) if target == Target::Postgres => schema.url.clone(),
             _ => format!("sqlite:{DATABASE}"),
@@ -223,7 +220,15 @@ impl GatewayFactory {
     }
 }
 
-fn config(
+/// Free addresses for the public and the admin listener.
+pub(crate) fn free_addresses() -> io::Result<(SocketAddr, SocketAddr)> {
+    // Both are bound at the same time, so that they differ.
+    let public = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let admin = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Ok((public.local_addr()?, admin.local_addr()?))
+}
+
+pub(crate) fn config(
     (listen, admin): (SocketAddr, SocketAddr),
     upstream: SocketAddr,
     store: &str,
@@ -257,7 +262,7 @@ fn config(
 }
 
 /// Polls `/readyz` until the gateway is ready.
-async fn ready(admin: SocketAddr) -> bool {
+pub(crate) async fn ready(admin: SocketAddr) -> bool {
     let started = Instant::now();
     while started.elapsed() < READY_TIMEOUT {
         if matches!(timeout(PROBE_TIMEOUT, probe(admin)).await, Ok(Ok(true))) {
@@ -277,8 +282,8 @@ async fn probe(admin: SocketAddr) -> io::Result<bool> {
     Ok(status == *b"HTTP/1.1 200")
 }
 
-fn log_end(folder: &Path) -> String {
-    let log = fs::read(folder.join(LOG)).unwrap_or_default();
+pub(crate) fn log_end(log: &Path) -> String {
+    let log = fs::read(log).unwrap_or_default();
     let start = log.len().saturating_sub(LOG_BYTES_SHOWN);
     String::from_utf8_lossy(&log[start..]).into_owned()
 }

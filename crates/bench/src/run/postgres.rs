@@ -5,15 +5,15 @@ use std::io;
 use tokio_postgres::{Client, NoTls};
 
 /// A temporary schema and its connection settings.
-pub(super) struct Schema {
+pub(crate) struct Schema {
     /// The value of `store.url`.
-    pub(super) url: String,
+    pub(crate) url: String,
     client: Client,
     name: String,
 }
 
 impl Schema {
-    pub(super) async fn create(server: &str) -> io::Result<Self> {
+    pub(crate) async fn create(server: &str) -> io::Result<Self> {
         let (client, connection) = tokio_postgres::connect(server, NoTls)
             .await
             .map_err(io::Error::other)?;
@@ -74,7 +74,7 @@ impl Schema {
     }
 
     /// Drops the schema with its contents.
-    pub(super) async fn drop(self) -> io::Result<()> {
+    pub(crate) async fn drop(self) -> io::Result<()> {
         self.run(&format!("DROP SCHEMA {} CASCADE", self.name))
             .await
     }

@@ -10,7 +10,7 @@ use crate::billing::metering::{Metering, PictureMetering};
 use crate::catalog::Model;
 
 /// The bounds of one call, and how it is metered.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Estimate {
     /// What the first hold covers.
     pub(crate) reserved: Meter,
@@ -193,10 +193,15 @@ impl Estimate {
         Ok(most.checked_sub(hold).unwrap_or_default().max(Micro::ZERO))
     }
 
+    /// The tokens that count against limits per minute.
+    pub(crate) fn tokens(&self) -> u64 {
+        let input = self.reserved.input_total();
+        let input = input.saturating_sub(self.context_fill);
+        input.saturating_add(self.reserved.output_total())
+    }
+
     /// What the ledger is asked to reserve.
     pub(crate) fn ask(&self, price: &PriceCard) -> Result<Reservation, PriceError> {
-        let tokens = self.reserved.input_total();
-        let tokens = tokens.saturating_sub(self.context_fill);
         let without_tools = ledger::hold_of(price, &self.reserved)?;
         let hold = if self.tools.is_empty() {
             without_tools
@@ -208,7 +213,7 @@ impl Estimate {
         Ok(Reservation {
             hold,
             exposure: self.exposure(price, without_tools)?,
-            tokens: tokens.saturating_add(self.reserved.output_total()),
+            tokens: self.tokens(),
             counts: true,
         })
     }

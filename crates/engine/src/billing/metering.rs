@@ -2,13 +2,13 @@
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::images::{Grade, Pictures};
-use protocol::native::Seen;
+use protocol::native::AnswerSummary;
 use protocol::{ToolCalls, Usage};
 
 use crate::billing::picture_tier;
 
 /// How a call is measured.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Metering {
     /// Tokens: as reported, otherwise as counted by us.
     Tokens {
@@ -37,16 +37,16 @@ impl Default for Metering {
 
 impl Metering {
     /// The usage that an answer reports, if it can be billed.
-    pub(crate) fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
+    pub(crate) fn reported(&self, summary: &AnswerSummary, price: &PriceCard) -> Option<Meter> {
         match self {
             Self::Tokens { input_tokens, .. } => {
-                let usage = seen.completed_report(*input_tokens)?;
-                Some(meter_of(&usage, &seen.tools))
+                let usage = summary.completed_report(*input_tokens)?;
+                Some(meter_of(&usage, &summary.tools))
             }
-            Self::Pictures(metering) => metering.reported(seen, price),
+            Self::Pictures(metering) => metering.reported(summary, price),
             Self::Speech(meter) => Some(Meter::clone(meter)),
             Self::Transcript(_) => Some(Meter {
-                stt_seconds: seen.seconds?,
+                stt_seconds: summary.seconds?,
                 ..Meter::default()
             }),
             Self::Session(_) => None,
@@ -54,28 +54,28 @@ impl Metering {
     }
 
     /// The output tokens so far, which the hold must cover.
-    pub(crate) fn observed_output(&self, seen: &Seen) -> u64 {
+    pub(crate) fn observed_output(&self, summary: &AnswerSummary) -> u64 {
         match self {
-            Self::Pictures(metering) => metering.observed_output(seen),
-            _ => seen.output_tokens_counted,
+            Self::Pictures(metering) => metering.observed_output(summary),
+            _ => summary.output_tokens_counted,
         }
     }
 
     /// The usage as counted by us, for answers without a report.
-    pub(crate) fn counted(&self, seen: &Seen, price: &PriceCard) -> Meter {
+    pub(crate) fn counted(&self, summary: &AnswerSummary, price: &PriceCard) -> Meter {
         match self {
             Self::Tokens {
                 input_tokens,
                 long_cache,
             } => {
-                let counted = meter_of(&seen.counted(*input_tokens), &seen.tools);
+                let counted = meter_of(&summary.counted(*input_tokens), &summary.tools);
                 if *long_cache {
                     dearest_input(counted, price)
                 } else {
                     counted
                 }
             }
-            Self::Pictures(metering) => metering.counted(seen, price),
+            Self::Pictures(metering) => metering.counted(summary, price),
             Self::Speech(meter) | Self::Transcript(meter) | Self::Session(meter) => {
                 Meter::clone(meter)
             }
@@ -85,7 +85,7 @@ impl Metering {
 
 /// Pictures are billed by the upstream's cost, by tokens, or one by one in tiers: by the first of these that the
 /// price card prices and the answer reports.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PictureMetering {
     /// Tokens of the prompt.
     pub(crate) prompt_tokens: u64,
@@ -125,11 +125,11 @@ impl PictureMetering {
     }
 
     /// Output tokens, and those of pictures beyond the number that the hold covers.
-    fn observed_output(&self, seen: &Seen) -> u64 {
-        let delivered = seen.pictures.as_deref().map_or(0, |it| it.delivered);
+    fn observed_output(&self, summary: &AnswerSummary) -> u64 {
+        let delivered = summary.pictures.as_deref().map_or(0, |it| it.delivered);
         let further = delivered.saturating_sub(self.held);
         let pictures = further.saturating_mul(self.image_tokens_max);
-        seen.output_tokens_counted.saturating_add(pictures)
+        summary.output_tokens_counted.saturating_add(pictures)
     }
 
     /// The most tokens of the pictures that the hold covers.
@@ -137,8 +137,8 @@ impl PictureMetering {
         self.held.saturating_mul(self.image_tokens_max)
     }
 
-    fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
-        let pictures = seen.pictures.as_deref();
+    fn reported(&self, summary: &AnswerSummary, price: &PriceCard) -> Option<Meter> {
+        let pictures = summary.pictures.as_deref();
         // A cost of zero for a delivered picture means that the cost was not reported.
         let cost = |pictures: &Pictures| {
             let ticks = pictures.usd_ticks;
@@ -153,28 +153,28 @@ impl PictureMetering {
             });
         }
         let by_tokens = price.unit_price(PriceKey::ImageOutput).is_some();
-        if by_tokens && let Some(usage) = seen.report() {
+        if by_tokens && let Some(usage) = summary.report() {
             let usage = whole_report(usage, pictures)?;
-            return Some(meter_of(&usage, &seen.tools));
+            return Some(meter_of(&usage, &summary.tools));
         }
         // Pictures that are billed one by one are counted by us. That count is the report, unless text has a
         // price too.
         let is_text_priced = self.has_text && by_tokens;
         let one_by_one = price.unit_price(PriceKey::Image).is_some() && !is_text_priced;
-        (one_by_one && pictures.is_some()).then(|| self.pieces(pictures, tools_of(seen), price))
+        (one_by_one && pictures.is_some()).then(|| self.pieces(pictures, tools_of(summary), price))
     }
 
-    fn counted(&self, seen: &Seen, price: &PriceCard) -> Meter {
-        let pictures = seen.pictures.as_deref();
+    fn counted(&self, summary: &AnswerSummary, price: &PriceCard) -> Meter {
+        let pictures = summary.pictures.as_deref();
         let text = if self.has_text {
             // A report that omits the pictures still reports the rest.
-            let counted = seen.counted(self.prompt_tokens);
-            let told = seen.report().unwrap_or(counted);
-            let output = told.output.max(seen.output_tokens_counted);
-            meter_of(&Usage { output, ..told }, &seen.tools)
+            let counted = summary.counted(self.prompt_tokens);
+            let told = summary.report().unwrap_or(counted);
+            let output = told.output.max(summary.output_tokens_counted);
+            meter_of(&Usage { output, ..told }, &summary.tools)
         } else {
             Meter {
-                tools: tools_of(seen).tools,
+                tools: tools_of(summary).tools,
                 ..self.prompt()
             }
         };
@@ -253,18 +253,18 @@ fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
 }
 
 /// The built-in tools that a call used, and nothing else.
-fn tools_of(seen: &Seen) -> Meter {
+fn tools_of(summary: &AnswerSummary) -> Meter {
     let told = Usage {
-        tools: seen.usage.map(|usage| usage.tools).unwrap_or_default(),
+        tools: summary.usage.map(|usage| usage.tools).unwrap_or_default(),
         ..Usage::default()
     };
-    meter_of(&told, &seen.tools)
+    meter_of(&told, &summary.tools)
 }
 
 /// The protocol's usage in the quantities of the ledger. Tool calls that were seen count if the report does not
 /// include them.
-fn meter_of(usage: &Usage, seen: &ToolCalls) -> Meter {
-    let tools = usage.tools.or(seen);
+fn meter_of(usage: &Usage, summary: &ToolCalls) -> Meter {
+    let tools = usage.tools.or(summary);
     Meter {
         input: usage.input,
         cached_input: usage.cached_input,

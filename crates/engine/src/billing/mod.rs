@@ -1,5 +1,6 @@
 //! What a call is held for, and what its usage costs.
 
+pub(crate) mod bill;
 pub(crate) mod estimate;
 pub(crate) mod metering;
 mod picture_tier;

@@ -183,7 +183,7 @@ mod tests {
                 none(),
                 Some("2k"),
             ),
-            // The answer is heeded where it is dearer.
+            // The grade in the answer counts if it is dearer.
             (QUALITIES, quality("low"), quality("medium"), Some("medium")),
             (QUALITIES, quality("low"), quality("high"), None),
             (QUALITIES, quality("medium"), quality("low"), Some("medium")),

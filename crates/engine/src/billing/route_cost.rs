@@ -13,7 +13,7 @@ pub struct RouteCost {
 impl RouteCost {
     /// The cost of this usage: the card's price, with the same single rounding. `None` if the card has no price for
     /// some of it, because an unknown cost must not look like a small one.
-    pub(crate) fn of(&self, meter: &Meter) -> Option<Box<Cost>> {
+    pub fn of(&self, meter: &Meter) -> Option<Box<Cost>> {
         if self.card.unpriced_tools(meter).next().is_some() {
             return None;
         }

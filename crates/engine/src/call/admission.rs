@@ -1,4 +1,4 @@
-//! An admitted call: credits are frozen for it until it is closed, exactly once.
+//! An admitted call or session: credits are frozen for it until it is closed, exactly once.
 //!
 //! `Admission` is a value that must be ended by [`Admission::settle`] or [`Admission::release`]. One that is
 //! dropped instead (its caller left, its future was cancelled, it panicked) closes itself by the rule for broken
@@ -7,25 +7,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
 use ledger::{Meter, Micro, Rates, Reservation};
-use protocol::native::Seen;
 use protocol::{Failure, ToolCalls};
-use store::{Admit, Basis, Close, Cost, Durable, End, HoldId, IfLost, KeyHead, MeterText};
-
-use tokio::runtime::Handle;
+use store::{Admit, Cost, Durable, HoldId, KeyHead};
 
 use crate::billing::estimate::Estimate;
 use crate::billing::metering::Metering;
 use crate::billing::route_cost::RouteCost;
 use crate::billing::usage_limits::UsageLimits;
+use crate::call::attempt::AttemptLog;
 use crate::call::failed_call::{FailedCall, unpriceable};
-use crate::call::progress::Progress;
+use crate::call::open_record::OpenRecord;
 use crate::call::record::{ClientOutcome, Record, Settlement};
+use crate::call::route_share::RouteShare;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
-use crate::failures::try_again_soon;
-use crate::settings::Commit;
+
+mod growth;
+mod settle;
+#[cfg(test)]
+pub(crate) mod tests;
 
 /// A call that was admitted and is not closed yet.
 #[derive(Debug)]
@@ -33,8 +36,10 @@ use crate::settings::Commit;
 pub(crate) struct Admission {
     model: Arc<Model>,
     hold: HoldId,
-    /// The reservation. For a session it includes what its steps have booked.
+    /// What is reserved now. For a session the amount includes what its steps have already booked.
     held: Reservation,
+    /// The part of the hold that this model does not need: it was taken for a dearer one that may answer instead.
+    surplus: Micro,
     limits: UsageLimits,
     /// The growth that the ledger was asked for and may already have granted.
     growing: Option<PendingGrowth>,
@@ -50,20 +55,33 @@ pub(crate) struct Admission {
     output_bound: u64,
     /// Calls of built-in tools that the hold covers.
     reserved_tools: ToolCalls,
-    progress: Arc<Progress>,
     /// What the route that is tried, or has answered, costs us.
     route_cost: Option<Arc<RouteCost>>,
+    /// What the attempt has taken of the route's limits.
+    route_share: Option<RouteShare>,
     /// What the call was charged, set when the ledger has been told.
     charged: Option<Settlement>,
-    /// `None` once the call is closed and journaled.
-    record: Option<Box<Record>>,
+    /// Open until the call is closed.
+    record: OpenRecord,
 }
 
 /// A refused admission returns the record, so that the refusal is journaled too.
 #[derive(Debug)]
 pub(crate) struct RefusedAdmission {
-    pub(crate) record: Box<Record>,
+    pub(crate) record: OpenRecord,
     pub(crate) failed: FailedCall,
+}
+
+impl RefusedAdmission {
+    /// Whether a smaller hold might have been granted.
+    pub(crate) fn is_about_amounts(&self) -> bool {
+        matches!(self.failed.failure.status(), 402 | 429)
+    }
+
+    /// Journals the refusal.
+    pub(crate) fn journal(self) -> FailedCall {
+        self.record.refuse(self.failed)
+    }
 }
 
 impl Admission {
@@ -72,11 +90,21 @@ impl Admission {
         key: &KeyHead,
         model: &Arc<Model>,
         estimate: Estimate,
-        progress: Arc<Progress>,
-        mut record: Box<Record>,
+        record: OpenRecord,
     ) -> Result<Box<Self>, RefusedAdmission> {
-        let ask = match estimate.ask(&model.price) {
-            Ok(ask) => ask,
+        Self::request_covering(key, model, estimate, None, record).await
+    }
+
+    /// The same for a call that other models may answer: the hold covers what `fallbacks` asks for too.
+    pub(crate) async fn request_covering(
+        key: &KeyHead,
+        model: &Arc<Model>,
+        estimate: Estimate,
+        fallbacks: Option<Reservation>,
+        mut record: OpenRecord,
+    ) -> Result<Box<Self>, RefusedAdmission> {
+        let own = match estimate.ask(&model.price) {
+            Ok(own) => own,
             Err(error) => {
                 return Err(RefusedAdmission {
                     record,
@@ -84,23 +112,25 @@ impl Admission {
                 });
             }
         };
+        let ask = fallbacks.map_or(own, |others| own.covering(&others));
         let admit = Admit {
             wallet: key.wallet,
             key: key.key,
             ask,
-            request_id: record.request_id(),
+            request_id: record.ask_ledger(),
             now: clock::now(),
         };
-        record.ask_ledger();
-        match progress.engine().store.admit(admit).await {
+        let admitted = record.progress().engine().store.admit(admit).await;
+        match admitted {
             Ok(admitted) => {
-                progress.mark_admitted(admitted.hold);
-                record.admitted(admitted.hold);
+                record.progress().mark_admitted(admitted.hold);
+                record.note(|record| record.admitted(admitted.hold));
                 Ok(Box::new(Self {
                     model: Arc::clone(model),
                     hold: admitted.hold,
                     held: ask,
-                    limits: UsageLimits::new(estimate.tokens_possible, ask.hold),
+                    surplus: ask.hold.checked_sub(own.hold).unwrap_or_default(),
+                    limits: UsageLimits::new(estimate.tokens_possible, own.hold),
                     growing: None,
                     durable: admitted.durable,
                     rates: admitted.rates,
@@ -112,10 +142,10 @@ impl Admission {
                     },
                     output_bound: estimate.output_bound,
                     reserved_tools: estimate.tools,
-                    progress,
                     route_cost: None,
+                    route_share: None,
                     charged: None,
-                    record: Some(record),
+                    record,
                 }))
             }
             Err(error) => Err(RefusedAdmission {
@@ -125,25 +155,22 @@ impl Admission {
         }
     }
 
-    /// Waits until the hold is on disk, if the settings ask for that.
-    pub(crate) async fn wait_until_durable(&self) -> Result<(), Failure> {
-        if self.answers_before_commit() || self.durable.is_confirmed().await {
-            return Ok(());
-        }
-        Err(unrecorded())
-    }
-
-    /// Waits until it is known whether the hold is on disk, if the settings ask for that.
-    async fn wait_until_certain(&self) -> Result<(), Failure> {
-        if self.answers_before_commit() {
-            return Ok(());
-        }
-        self.durable.wait().await.map_err(|_lost| unrecorded())
-    }
-
-    /// Whether the answer leaves before the hold is on disk.
-    fn answers_before_commit(&self) -> bool {
-        self.engine().settings.commit == Commit::Behind
+    /// Goes on with another model, whose price the hold covers. Nothing of an answer has been seen yet.
+    pub(crate) fn fall_back(&mut self, model: &Arc<Model>, estimate: Estimate) {
+        let before = std::mem::replace(&mut self.model, Arc::clone(model));
+        self.note(|record| record.fall_back(&before.id, &model.id));
+        let own = estimate.ask(&model.price);
+        let own = own.map_or(self.held.hold, |own| own.hold.min(self.held.hold));
+        self.surplus = self.held.hold.checked_sub(own).unwrap_or_default();
+        self.limits = UsageLimits::new(estimate.tokens_possible, own);
+        self.metering = estimate.metering;
+        self.reserved_output = estimate.reserved.output;
+        self.reserved_input = Meter {
+            output: 0,
+            ..estimate.reserved
+        };
+        self.output_bound = estimate.output_bound;
+        self.reserved_tools = estimate.tools;
     }
 
     /// The caller has left. The call only drains from here on, and no longer counts against concurrency.
@@ -153,26 +180,20 @@ impl Admission {
 
     /// How much longer the upstream is read after the caller has left.
     pub(crate) fn drain_time_left(&self) -> Duration {
-        self.progress.drain_time_left()
+        self.record.progress().drain_time_left()
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
-        self.progress.engine()
+        self.record.progress().engine()
     }
 
     /// The outcome of a complete answer as its caller saw it.
     pub(crate) fn outcome(&self) -> ClientOutcome {
-        if self.progress.is_gone() {
+        if self.record.progress().is_gone() {
             ClientOutcome::client_gone()
         } else {
             ClientOutcome::done()
         }
-    }
-
-    /// A route is being tried.
-    pub(crate) fn start_attempt(&mut self, route: &Route) {
-        self.route_cost.clone_from(&route.cost);
-        self.note(|record| record.start_attempt(route));
     }
 
     /// What this usage costs us on the route that answered, if that is known.
@@ -182,213 +203,12 @@ impl Admission {
 
     /// Adds something to the journal row.
     pub(crate) fn note(&mut self, note: impl FnOnce(&mut Record)) {
-        if let Some(record) = self.record.as_deref_mut() {
-            note(record);
-        }
+        self.record.note(note);
     }
 
-    /// Ends the call with what was seen of its answer.
-    pub(crate) fn settle(mut self: Box<Self>, seen: &Seen, outcome: &ClientOutcome) {
-        self.charge(seen);
-        self.journal(outcome);
-    }
-
-    /// Ends a call whose answer is complete, and returns when the answer may leave.
-    ///
-    /// While the hold's batch is open, the charge joins it, and we wait for the commit of both: they succeed or
-    /// fail together. This wait has no time limit. A charge that may still be committed cannot be taken back, so
-    /// the caller either gets the answer late or learns that there is no charge. Once the batch has closed, we
-    /// wait for the hold first. If it cannot be confirmed in time, nothing is charged for an answer that nobody
-    /// gets (`docs/decisions/025`).
-    pub(crate) async fn settle_whole(
-        mut self: Box<Self>,
-        seen: &Seen,
-        dropped: Option<&str>,
-    ) -> Result<(), Failure> {
-        // If the ledger refuses, the charge is capped at the hold: the answer is complete and must be settled.
-        if self.is_undercharged(seen) {
-            let _ = self.grow(seen).await;
-        }
-        let together = self.durable.is_open();
-        if together {
-            self.charge(seen);
-        }
-        let durable = if together {
-            self.wait_until_certain().await
-        } else {
-            self.wait_until_durable().await
-        };
-        match durable {
-            Ok(()) => {
-                if !together {
-                    self.charge(seen);
-                }
-                self.note(|record| record.start_answer(dropped));
-                let outcome = self.outcome();
-                self.journal(&outcome);
-                Ok(())
-            }
-            Err(failure) => {
-                let outcome = ClientOutcome::failed(&failure);
-                if together {
-                    // Neither the hold nor the charge was committed.
-                    self.charged = None;
-                    self.journal(&outcome);
-                } else {
-                    self.close_released(&outcome);
-                }
-                Err(failure)
-            }
-        }
-    }
-
-    /// Ends the call without a charge, because nothing was delivered.
-    pub(crate) fn release(mut self: Box<Self>, failure: &Failure) {
-        self.close_released(&ClientOutcome::failed(failure));
-    }
-
-    /// Tells the ledger that the call has ended and what it costs.
-    fn charge(&mut self, seen: &Seen) {
-        if let Some(words) = &seen.withheld {
-            self.note(|record| record.note_withheld(words));
-        }
-        let metrics = self.engine().metrics();
-        let Bill {
-            meter,
-            basis,
-            charge,
-            is_malformed,
-        } = self.bill(seen);
-        // A session never has a usage report.
-        if basis == Basis::Counted && !matches!(self.metering, Metering::Session(_)) {
-            metrics.usage_missing.inc();
-        }
-        if seen.usage_malformed || is_malformed {
-            metrics.usage_malformed.inc();
-        }
-        for tool in self.model.price.unpriced_tools(&meter) {
-            let calls = meter.tools.get(tool).copied().unwrap_or(0);
-            metrics.unpriced_tool(&self.model.id, tool, calls);
-        }
-        let tokens = meter.input_total().saturating_add(meter.output_total());
-        let cost = self.cost(&meter);
-        let settlement = Settlement {
-            charge,
-            meter: MeterText::from(&meter),
-            cost: cost.as_deref().map(|cost| cost.amount),
-        };
-        // An answer that waits for its hold is withheld if the hold is lost.
-        let if_lost = if self.answers_before_commit() || self.durable.is_done() {
-            IfLost::Charge
-        } else {
-            IfLost::Drop
-        };
-        self.engine().store.close(Close {
-            if_lost,
-            hold: self.hold,
-            end: End::Settled {
-                charge,
-                meter: settlement.meter.clone(),
-                price_version: self.model.price_version,
-                basis,
-                tokens: Some(tokens),
-                cost,
-            },
-            now: clock::now(),
-        });
-        self.charged = Some(settlement);
-    }
-
-    fn close_released(&mut self, outcome: &ClientOutcome) {
-        self.engine().store.close(Close {
-            if_lost: IfLost::Drop,
-            hold: self.hold,
-            end: End::Released,
-            now: clock::now(),
-        });
-        self.journal(outcome);
-    }
-
-    /// Journals a call whose caller has left. If the charge stands or falls with the hold, the row waits until
-    /// the hold is durable or lost.
-    fn journal_when_certain(&mut self, outcome: ClientOutcome) {
-        let is_certain = self.answers_before_commit() || self.durable.is_done();
-        if is_certain || Handle::try_current().is_err() {
-            return self.journal(&outcome);
-        }
-        let (Some(record), Some(settlement)) = (self.record.take(), self.charged.take()) else {
-            return;
-        };
-        let (engine, durable) = (Arc::clone(self.engine()), self.durable.clone());
-        let tasks = engine.tasks.clone();
-        tasks.spawn(async move {
-            let row = match durable.wait().await {
-                Ok(()) => record.settled(&outcome, settlement),
-                Err(_lost) => record.released(&outcome),
-            };
-            engine.journal(row);
-        });
-    }
-
-    /// Journals the call, which is over.
-    fn journal(&mut self, outcome: &ClientOutcome) {
-        let Some(record) = self.record.take() else {
-            return;
-        };
-        let row = match self.charged.take() {
-            Some(settlement) => record.settled(outcome, settlement),
-            None => record.released(outcome),
-        };
-        self.engine().journal(row);
-    }
-
-    /// The reported usage if there is a plausible report, otherwise our own count.
-    fn bill(&self, seen: &Seen) -> Bill {
-        let mut is_malformed = false;
-        if let Some(meter) = self.metering.reported(seen, &self.model.price) {
-            is_malformed = true;
-            match self.model.price.price(&meter) {
-                Ok(charge) if self.limits.allow(&meter, charge) => {
-                    return Bill {
-                        meter,
-                        basis: Basis::Reported,
-                        charge,
-                        is_malformed: false,
-                    };
-                }
-                Ok(_) => {
-                    tracing::error!(model = %self.model.id, ?meter, "reported usage is beyond what the model can do");
-                }
-                // A price beyond the range of money counts as no report, so that pricing the entry again gives
-                // the same amount (V7).
-                Err(error) => {
-                    tracing::error!(model = %self.model.id, %error, "reported usage cannot be priced");
-                }
-            }
-        }
-        let meter = if is_malformed {
-            // Nothing of a malformed report counts, not even the parts that look right.
-            let seen = Seen {
-                usage: None,
-                ..seen.clone()
-            };
-            self.metering.counted(&seen, &self.model.price)
-        } else {
-            self.metering.counted(seen, &self.model.price)
-        };
-        // Our own count may be too high, and the caller has agreed to the hold. The store knows whether the hold
-        // has grown and applies the final cap.
-        let growing = self.growing.as_ref();
-        let growing = growing.map_or(Micro::ZERO, |it| it.more.hold);
-        let hold = self.held.hold.checked_add(growing);
-        let hold = hold.unwrap_or(self.held.hold);
-        let price = self.model.price.price(&meter);
-        Bill {
-            meter,
-            basis: Basis::Counted,
-            charge: price.map_or(hold, |price| price.min(hold)),
-            is_malformed,
-        }
+    /// The header that names the running attempt to its upstream, if the channel sends it.
+    pub(crate) fn traceparent(&self, route: &Route) -> Option<HeaderValue> {
+        self.record.traceparent(route)
     }
 }
 
@@ -396,42 +216,25 @@ impl Admission {
 #[derive(Debug)]
 struct PendingGrowth {
     more: Reservation,
+    /// What the hold has already that becomes the model's own.
+    from_surplus: Micro,
     /// The tool calls that the hold covers with it.
     tools: ToolCalls,
 }
 
-/// What a call costs, and on what basis.
-struct Bill {
-    meter: Meter,
-    basis: Basis,
-    charge: Micro,
-    /// The upstream's report was not plausible.
-    is_malformed: bool,
-}
+impl AttemptLog for Admission {
+    fn start_attempt(&mut self, route: &Route, share: Option<RouteShare>) {
+        self.route_cost.clone_from(&route.cost);
+        self.route_share = share;
+        self.note(|record| record.start_attempt(route, None));
+    }
 
-impl Drop for Admission {
-    fn drop(&mut self) {
-        if self.record.is_none() {
-            return;
-        }
-        self.engine().metrics().clients_gone.inc();
-        let outcome = ClientOutcome::client_gone();
-        if self.charged.is_some() {
-            self.journal_when_certain(outcome);
-        } else if self.progress.is_sent() {
-            self.charge(&Seen::default());
-            self.journal_when_certain(outcome);
-        } else {
-            self.close_released(&outcome);
-        }
+    fn passed_over(&mut self, route: &Route, reason: &str) {
+        self.note(|record| record.passed_over(route, reason));
+    }
+
+    fn attempt_failed(&mut self, failure: &Failure) {
+        self.route_share = None;
+        self.note(|record| record.attempt_failed(failure));
     }
 }
-
-/// The hold could not be written in time, or not at all.
-fn unrecorded() -> Failure {
-    try_again_soon("The call could not be recorded.")
-}
-
-mod growth;
-#[cfg(test)]
-pub(crate) mod tests;

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use store::{KeyHead, RequestId};
 
+use crate::telemetry::TraceContext;
+
 /// A request of a known caller, as every kind of call needs it.
 #[derive(Debug, Clone)]
 pub struct Arrival {
@@ -12,4 +14,6 @@ pub struct Arrival {
     /// The path template, for the journal.
     pub endpoint: &'static str,
     pub at: Instant,
+    /// The names of the call in its trace, if it is traced.
+    pub trace: Option<Box<TraceContext>>,
 }

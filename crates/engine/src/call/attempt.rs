@@ -2,28 +2,98 @@
 
 use std::time::Instant;
 
+use protocol::Failure;
+use store::RequestId;
 use upstream::{CallOutcome, Channel};
+
+use crate::call::route_share::RouteShare;
+use crate::catalog::Route;
+use crate::route::RouteRest;
+
+/// Keeps the record of attempts: the journal row of a call, or the admission that owns it.
+pub(crate) trait AttemptLog {
+    /// A route is being tried. `share` is what the attempt has taken of its limits.
+    fn start_attempt(&mut self, route: &Route, share: Option<RouteShare>);
+
+    /// A route is not tried, for this reason.
+    fn passed_over(&mut self, route: &Route, reason: &str);
+
+    /// The last attempt failed.
+    fn attempt_failed(&mut self, failure: &Failure);
+}
+
+/// Once a call is journaled, further attempts leave no record.
+impl<L: AttemptLog> AttemptLog for Option<&mut L> {
+    fn start_attempt(&mut self, route: &Route, share: Option<RouteShare>) {
+        if let Some(log) = self {
+            log.start_attempt(route, share);
+        }
+    }
+
+    fn passed_over(&mut self, route: &Route, reason: &str) {
+        if let Some(log) = self {
+            log.passed_over(route, reason);
+        }
+    }
+
+    fn attempt_failed(&mut self, failure: &Failure) {
+        if let Some(log) = self {
+            log.attempt_failed(failure);
+        }
+    }
+}
 
 /// An attempt that has not ended. Dropped without a report, it reports that nothing was learnt, so that a probe
 /// whose caller left makes room for the next one.
 #[derive(Debug)]
 pub(crate) struct Attempt<'c> {
     channel: &'c Channel,
+    rest: Option<&'c RouteRest>,
+    /// The call, for the log.
+    request_id: Option<RequestId>,
     is_reported: bool,
 }
 
 impl<'c> Attempt<'c> {
+    /// An attempt that belongs to no model.
     pub(crate) fn on(channel: &'c Channel) -> Self {
         Self {
             channel,
+            rest: None,
+            request_id: None,
             is_reported: false,
         }
+    }
+
+    /// An attempt over a route of a model.
+    pub(crate) fn over(route: &'c Route) -> Self {
+        let rest = &route.state.rest;
+        rest.attempt(Instant::now);
+        Self {
+            rest: Some(rest),
+            ..Self::on(&route.channel)
+        }
+    }
+
+    /// The same attempt, which the log names by the call that it belongs to.
+    pub(crate) fn of_call(mut self, request_id: RequestId) -> Self {
+        self.request_id = Some(request_id);
+        self
+    }
+
+    /// The call that the attempt belongs to, for the log.
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        self.request_id.as_ref().map(RequestId::as_str)
     }
 
     /// Reports to the channel how the attempt went. Only the first report counts.
     pub(crate) fn report(&mut self, outcome: CallOutcome) {
         if !std::mem::replace(&mut self.is_reported, true) {
-            self.channel.report(outcome, Instant::now());
+            let now = Instant::now();
+            self.channel.report(outcome, now);
+            if let Some(rest) = self.rest {
+                rest.report(outcome, || now);
+            }
         }
     }
 }
@@ -40,7 +110,7 @@ mod tests {
 
     use protocol::Dialect;
     use tokio::net::TcpListener;
-    use upstream::{BreakerState, ChannelSpec, Endpoint, Preset, Timeouts, UpstreamRequest};
+    use upstream::{BreakerState, ChannelSpec, Endpoint, Timeouts, UpstreamRequest};
 
     use super::*;
 
@@ -49,14 +119,16 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let spec = ChannelSpec {
             name: "silent".to_owned(),
-            preset: Preset::Sim,
+            preset: "sim".parse().unwrap(),
             base_url: Some(format!("http://{}/v1", silent.local_addr().unwrap())),
             credential: None,
+            account: upstream::Account::default(),
             protocols: None,
             private_network: false,
             keeps_output_limit: None,
             client_gone_drain: None,
             counts_tokens: None,
+            sends_traceparent: false,
         };
         let channel = Channel::new(spec, Timeouts::default()).unwrap();
         let now = Instant::now();

@@ -1,7 +1,7 @@
 //! Streams whose client has left: the upstream is read a little longer to learn its usage.
 
 use protocol::ByteQueue;
-use protocol::native::Seen;
+use protocol::native::AnswerSummary;
 use tokio::time::timeout;
 
 use crate::call::admission::Admission;
@@ -22,7 +22,8 @@ pub(crate) async fn drain(
     let drain_time_left = admission.drain_time_left();
     // Without a drain time the upstream is cancelled at once, even if it has sent more.
     if drain_time_left.is_zero() {
-        return settle_gone(admission, growing, source.translator.seen()).await;
+        let gone = ClientOutcome::client_gone();
+        return settle_grown(admission, growing, source.translator.summary(), &gone).await;
     }
     let mut unread = ByteQueue::new();
     let mut read_bytes = 0;
@@ -47,26 +48,28 @@ pub(crate) async fn drain(
                 }
             };
             while unread.pop().is_some() {}
-            if admission.grow(source.translator.seen()).await.is_err() {
+            if admission.grow(source.translator.summary()).await.is_err() {
                 break;
             }
             let read_events = read_bytes.saturating_sub(source.translator.held_bytes());
-            let is_over = source.translator.seen().ended || read_events > DRAIN_BYTES_MAX;
+            let is_over = source.translator.summary().ended || read_events > DRAIN_BYTES_MAX;
             if parsed.is_err() || is_over || !source.charge(&unread) {
                 break;
             }
         }
     })
     .await;
-    settle_gone(admission, None, source.translator.seen()).await;
+    let gone = ClientOutcome::client_gone();
+    settle_grown(admission, None, source.translator.summary(), &gone).await;
 }
 
-/// Settles a call whose client has left. If our own count exceeds the hold, the hold grows first, because the
-/// charge is capped at it.
-pub(crate) async fn settle_gone(
+/// Settles a call whose client no longer reads. If our own count exceeds the hold, the hold grows first, because
+/// the charge is capped at it.
+pub(crate) async fn settle_grown(
     mut admission: Box<Admission>,
     growing: Option<Growth>,
-    seen: &Seen,
+    summary: &AnswerSummary,
+    outcome: &ClientOutcome,
 ) {
     if let Some(growing) = growing {
         match growing.await {
@@ -74,9 +77,9 @@ pub(crate) async fn settle_gone(
             Err(_) => admission.growth_refused(),
         }
     }
-    if admission.is_undercharged(seen) {
+    if admission.is_undercharged(summary) {
         // If the ledger refuses, the charge is capped at the hold.
-        let _ = admission.grow(seen).await;
+        let _ = admission.grow(summary).await;
     }
-    admission.settle(seen, &ClientOutcome::client_gone());
+    admission.settle(summary, outcome);
 }

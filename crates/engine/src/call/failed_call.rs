@@ -1,5 +1,7 @@
 //! Calls that get no answer, and why the ledger did not admit them.
 
+use std::time::Duration;
+
 use ledger::{PriceError, Rates, Refusal};
 use protocol::Failure;
 use store::AdmitError;
@@ -57,7 +59,6 @@ pub(crate) fn unpriceable(model: &Model, error: &PriceError) -> Failure {
 
 /// What the client is told when the ledger refuses.
 pub(crate) fn refusal(error: &AdmitError) -> Failure {
-    let seconds = |ms: u64| u32::try_from(ms.div_ceil(1000)).unwrap_or(u32::MAX).max(1);
     match error {
         AdmitError::Busy => try_again_soon("The ledger is busy; try again soon."),
         AdmitError::Unavailable => try_again_soon("The ledger does not answer now."),
@@ -69,12 +70,12 @@ pub(crate) fn refusal(error: &AdmitError) -> Failure {
             Refusal::KeyLimitReached => Failure::key_limit_reached(),
             Refusal::RequestRate { retry_after_ms } => {
                 Failure::rate_limit_exceeded("The key's requests per minute are used up.")
-                    .retry_after(seconds(retry_after_ms))
+                    .retry_after(Duration::from_millis(retry_after_ms))
             }
             Refusal::TokenRate {
                 retry_after_ms: Some(ms),
             } => Failure::rate_limit_exceeded("The key's tokens per minute are used up.")
-                .retry_after(seconds(ms)),
+                .retry_after(Duration::from_millis(ms)),
             // Waiting does not help: the request is larger than the whole bucket.
             Refusal::TokenRate {
                 retry_after_ms: None,

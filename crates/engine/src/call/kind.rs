@@ -1,15 +1,17 @@
 //! What differs between kinds of calls. Their life (`run.rs`) is the same.
 
+use std::collections::VecDeque;
 use std::future::Future;
 
 use bytes::Bytes;
 use http::HeaderValue;
 use protocol::native::{self, Broken};
 use protocol::{Failure, Translator};
-use upstream::{Endpoint, UpstreamRequest};
+use store::WalletId;
+use upstream::{Endpoint, UpstreamRequest, hash_bytes};
 
 use crate::billing::estimate::Estimate;
-use crate::call::route_plan::RoutePlan;
+use crate::call::route_plan::{CallTraits, RoutePlan};
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::settings::Settings;
@@ -47,6 +49,12 @@ pub(crate) trait CallKind: Send + Sync + 'static {
         HeaderValue::from_static("text/event-stream")
     }
 
+    /// A hash of the beginning of the prompt, which later calls of the same conversation share. Only computed for models
+    /// whose calls stick to routes.
+    fn prompt_key(&self) -> Option<u64> {
+        None
+    }
+
     /// The size limit of a whole answer.
     fn answer_bytes_max(&self, settings: &Settings) -> usize {
         settings.answer_bytes_max
@@ -75,4 +83,26 @@ pub(crate) struct Prepared<W> {
     pub(crate) kind: W,
     pub(crate) plan: RoutePlan,
     pub(crate) estimate: Estimate,
+    /// The same call to other models, in the order in which they are tried if this one has no route left.
+    pub(crate) fallbacks: VecDeque<Prepared<W>>,
+    /// Why the model that the caller named cannot answer, if this is another one.
+    pub(crate) of_named_model: Option<Failure>,
+}
+
+impl<K: CallKind> Prepared<K> {
+    /// Orders the routes by what the model asks for beyond priorities and weights.
+    pub(crate) fn arrange_routes(&mut self, wallet: WalletId) {
+        let routing = &self.plan.model().routing;
+        if routing.is_plain() {
+            return;
+        }
+        // Prompt caches belong to an account. Wallets do not share them on purpose, so they need no common route.
+        let sticky_key = routing.sticky.then(|| self.kind.prompt_key()).flatten();
+        let sticky_key = sticky_key.map(|key| hash_bytes(key, wallet.to_string().as_bytes()));
+        self.plan.arrange(&CallTraits {
+            meter: &self.estimate.reserved,
+            is_streamed: self.kind.is_streamed(),
+            sticky_key,
+        });
+    }
 }

@@ -1,7 +1,8 @@
 //! The life of a call, whatever it asks for: admit, try routes, relay, settle, journal.
 //!
 //! `run` is that life, and `kind` the trait for what differs between kinds of calls. `admission` owns the hold
-//! until it is settled or released. `record` collects the journal row. `progress` tells how far the call has come.
+//! until it is settled or released. `record` collects the journal row, and `open_record`
+//! sees to it that it is written. `progress` tells how far the call has come.
 //! `route_plan` orders the routes, `send` sends a request over one of them, and `attempt` reports to the channel's
 //! breaker how it went.
 
@@ -13,14 +14,19 @@ pub(crate) mod collect_body;
 mod drain;
 pub(crate) mod failed_call;
 pub(crate) mod kind;
+pub(crate) mod open_record;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod retry_budget;
 pub(crate) mod route_failure;
 pub(crate) mod route_plan;
+pub(crate) mod route_share;
+pub(crate) mod route_timer;
 mod run;
 pub(crate) mod send;
 pub(crate) mod shutdown;
+mod started_stream;
 pub(crate) mod stream;
+mod stream_end;
 mod stream_source;
 pub(crate) mod yield_to_ready;

@@ -1,4 +1,4 @@
-//! How far a call has come, as others see it who do not own its future.
+//! The progress of a call, for those who do not own its future.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use store::HoldId;
 use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinHandle};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use upstream::Channel;
 
 use crate::engine::Engine;

@@ -3,17 +3,29 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use http::HeaderValue;
 use ledger::Micro;
-use protocol::json::redact::redact;
-use protocol::{ByteQueue, Failure};
-use store::{BODY_BYTES_MAX, HoldId, JournalRow, MeterText, RequestId};
+use protocol::{ByteQueue, Failure, redact};
+use store::{BODY_BYTES_MAX, End, HoldId, JournalRow, MeterText, RequestId};
 
 use crate::call::arrival::Arrival;
+use crate::call::attempt::AttemptLog;
+use crate::call::route_share::RouteShare;
 use crate::catalog::Route;
 use crate::clock;
+use crate::telemetry::CallTrace;
 
 /// Once the notes are this long, no more messages of upstreams are added.
 const NOTES_BYTES_MAX: usize = 8 << 10;
+
+/// How the note about a route begins that was not tried.
+pub const PASSED_OVER: &str = "passed over";
+
+/// How the note begins that names the model before and the one after a fallback.
+pub const FALLBACK: &str = "fallback: ";
+
+/// The code of calls whose client left.
+const CLIENT_GONE: &str = "client_gone";
 
 /// How a call ended, as the client saw it.
 #[derive(Debug, Clone)]
@@ -39,11 +51,15 @@ impl ClientOutcome {
         }
     }
 
+    fn is_failure(&self) -> bool {
+        self.code.is_some_and(|code| code != CLIENT_GONE)
+    }
+
     /// The client left. Operators know 499 from other servers.
     pub(crate) fn client_gone() -> Self {
         Self {
             status: 499,
-            code: Some("client_gone"),
+            code: Some(CLIENT_GONE),
         }
     }
 }
@@ -57,16 +73,48 @@ pub(crate) struct Settlement {
     pub(crate) cost: Option<Micro>,
 }
 
+impl Settlement {
+    /// What a hold is settled with. `None` if its end is free of charge.
+    pub(crate) fn of(end: &End) -> Option<Self> {
+        match end {
+            End::Settled {
+                charge,
+                meter,
+                cost,
+                ..
+            } => Some(Self {
+                charge: *charge,
+                meter: meter.clone(),
+                cost: cost.as_deref().map(|cost| cost.amount),
+            }),
+            End::Released | End::Abandoned => None,
+        }
+    }
+}
+
+/// A call that is over.
+#[derive(Debug)]
+pub(crate) struct EndedCall {
+    pub(crate) row: JournalRow,
+    /// Its trace, if it is traced.
+    pub(crate) trace: Option<Box<CallTrace>>,
+}
+
 /// The journal row of one call, while it is being collected.
 #[derive(Debug)]
 pub(crate) struct Record {
     row: JournalRow,
     arrived: Instant,
     route_notes: String,
+    /// The channel of the last attempt that failed. A call that fails is counted for it.
+    failed_channel: Option<Arc<str>>,
+    /// The model that may answer instead of the one that the caller has named.
+    fallback: Option<Arc<str>>,
     /// When the ledger was asked, counted from the arrival.
     asked_us: u64,
     /// The beginning of the answer, if bodies are kept.
     answer: Option<Vec<u8>>,
+    trace: Option<Box<CallTrace>>,
 }
 
 impl Record {
@@ -82,8 +130,14 @@ impl Record {
             row,
             arrived: arrival.at,
             route_notes: String::new(),
+            failed_channel: None,
+            fallback: None,
             asked_us: 0,
             answer: None,
+            trace: arrival
+                .trace
+                .as_deref()
+                .map(|it| Box::new(CallTrace::new(*it))),
         }
     }
 
@@ -128,39 +182,35 @@ impl Record {
         }
     }
 
-    /// A route is being tried.
-    pub(crate) fn start_attempt(&mut self, route: &Route) {
-        self.row.channel = Some(Arc::clone(&route.channel_name));
-        self.row.upstream_model = Some(Arc::clone(&route.model));
-    }
-
-    /// The last attempt failed.
-    pub(crate) fn attempt_failed(&mut self, failure: &Failure) {
-        if !self.route_notes.is_empty() {
-            self.route_notes.push_str("; ");
-        }
-        let channel = self.row.channel.take();
-        self.route_notes
-            .push_str(channel.as_deref().unwrap_or_default());
-        self.route_notes.push_str(": ");
-        self.route_notes.push_str(failure.code.as_str());
-        if let Some(cause) = &failure.cause {
-            self.route_notes.push_str(" (");
-            self.route_notes.push_str(cause);
-            self.route_notes.push(')');
-        }
-    }
-
     /// Notes a message of the upstream that the client does not see.
     pub(crate) fn note_withheld(&mut self, words: &str) {
         if self.route_notes.len() > NOTES_BYTES_MAX {
             return;
         }
-        if !self.route_notes.is_empty() {
-            self.route_notes.push_str("; ");
-        }
+        self.separate_notes();
         self.route_notes.push_str("said: ");
         self.route_notes.push_str(&words.replace("; ", ", "));
+    }
+
+    /// The call goes on with another model, because no route of the one before is left.
+    pub(crate) fn fall_back(&mut self, before: &str, to: &Arc<str>) {
+        self.fallback = Some(Arc::clone(to));
+        self.separate_notes();
+        self.route_notes.push_str(FALLBACK);
+        self.route_notes.push_str(before);
+        self.route_notes.push_str(" to ");
+        self.route_notes.push_str(to);
+    }
+
+    /// A model that may answer instead cannot take this request.
+    pub(crate) fn fallback_unfit(&mut self, model: &str, failure: &Failure) {
+        self.separate_notes();
+        self.route_notes.push_str(model);
+        self.route_notes.push_str(": ");
+        self.route_notes.push_str(PASSED_OVER);
+        self.route_notes.push_str(" (");
+        self.route_notes.push_str(failure.code.as_str());
+        self.route_notes.push(')');
     }
 
     /// The head of the upstream's response has arrived.
@@ -175,22 +225,32 @@ impl Record {
     }
 
     /// The call was refused before it had a hold.
-    pub(crate) fn refused(self, failure: &Failure) -> JournalRow {
+    pub(crate) fn refused(self, failure: &Failure) -> EndedCall {
         self.ended(&ClientOutcome::failed(failure), None)
     }
 
+    /// The caller left before the call had a hold, or before a free answer.
+    pub(crate) fn left(self) -> EndedCall {
+        self.ended(&ClientOutcome::client_gone(), None)
+    }
+
     /// The call was answered and is free of charge.
-    pub(crate) fn free(self) -> JournalRow {
+    pub(crate) fn free(self) -> EndedCall {
         self.ended(&ClientOutcome::done(), None)
     }
 
     /// The hold was released.
-    pub(crate) fn released(self, outcome: &ClientOutcome) -> JournalRow {
+    pub(crate) fn released(self, outcome: &ClientOutcome) -> EndedCall {
         self.ended(outcome, Some("released"))
     }
 
     /// The hold was settled.
-    pub(crate) fn settled(mut self, outcome: &ClientOutcome, settlement: Settlement) -> JournalRow {
+    pub(crate) fn settled(mut self, outcome: &ClientOutcome, settlement: Settlement) -> EndedCall {
+        // The row names the model whose price was charged.
+        if let Some(model) = self.fallback.take() {
+            let named = std::mem::replace(&mut self.row.model, model);
+            self.note_trace(|trace, _| trace.answered_by_another(named));
+        }
         self.row.charge = settlement.charge;
         self.row.meter = Some(settlement.meter);
         self.row.cost = settlement.cost;
@@ -198,31 +258,100 @@ impl Record {
     }
 
     /// The call has opened a task, and the hold now belongs to the task.
-    pub(crate) fn opened(self) -> JournalRow {
+    pub(crate) fn opened(self) -> EndedCall {
         self.ended(&ClientOutcome::done(), None)
     }
 
     /// The call has opened a task that failed at once; `end` says how its hold was closed.
-    pub(crate) fn ended_early(self, outcome: &ClientOutcome, end: &'static str) -> JournalRow {
+    pub(crate) fn ended_early(self, outcome: &ClientOutcome, end: &'static str) -> EndedCall {
         self.ended(outcome, Some(end))
     }
 
-    fn ended(mut self, outcome: &ClientOutcome, end: Option<&'static str>) -> JournalRow {
+    fn ended(mut self, outcome: &ClientOutcome, end: Option<&'static str>) -> EndedCall {
         self.row.timings.total_us = self.elapsed_us();
         self.row.at = clock::now();
         self.row.status = outcome.status;
         self.row.code = outcome.code.map(Into::into);
         self.row.outcome = end.map(Into::into);
+        // The failure of the last attempt is the call's. An answer of our own, and a client that left between two
+        // attempts, are no failures of a channel.
+        if outcome.is_failure() && self.row.channel.is_none() {
+            self.row.channel = self.failed_channel;
+        }
         if !self.route_notes.is_empty() {
             self.row.route_notes = Some(self.route_notes.into());
         }
         if let Some(answer) = self.answer.filter(|answer| !answer.is_empty()) {
             self.row.response_body = Some(redact(&answer, BODY_BYTES_MAX).into());
         }
-        self.row
+        EndedCall {
+            row: self.row,
+            trace: self.trace,
+        }
+    }
+
+    /// The header that tells the upstream of the running attempt which span it works for, if the call is traced.
+    pub(crate) fn traceparent(&self) -> Option<HeaderValue> {
+        self.trace.as_ref()?.traceparent()
+    }
+
+    /// Adds something to the trace, if there is one. The time counts from the arrival.
+    fn note_trace(&mut self, note: impl FnOnce(&mut CallTrace, u64)) {
+        let arrived = self.arrived;
+        if let Some(trace) = &mut self.trace {
+            note(trace, elapsed_us(arrived));
+        }
+    }
+
+    fn separate_notes(&mut self) {
+        if !self.route_notes.is_empty() {
+            self.route_notes.push_str("; ");
+        }
     }
 
     fn elapsed_us(&self) -> u64 {
-        u64::try_from(self.arrived.elapsed().as_micros()).unwrap_or(u64::MAX)
+        elapsed_us(self.arrived)
+    }
+}
+
+fn elapsed_us(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+impl AttemptLog for Record {
+    /// A record does not know what the call uses, so the share is only counted as a request.
+    fn start_attempt(&mut self, route: &Route, _share: Option<RouteShare>) {
+        self.row.channel = Some(Arc::clone(&route.channel_name));
+        self.row.upstream_model = Some(Arc::clone(&route.model));
+        self.note_trace(|trace, now_us| trace.start_attempt(route, now_us));
+    }
+
+    fn passed_over(&mut self, route: &Route, reason: &str) {
+        self.note_trace(|trace, now_us| trace.passed_over(route, reason, now_us));
+        if self.route_notes.len() > NOTES_BYTES_MAX {
+            return;
+        }
+        self.separate_notes();
+        self.route_notes.push_str(&route.channel_name);
+        self.route_notes.push_str(": ");
+        self.route_notes.push_str(PASSED_OVER);
+        self.route_notes.push_str(" (");
+        self.route_notes.push_str(reason);
+        self.route_notes.push(')');
+    }
+
+    fn attempt_failed(&mut self, failure: &Failure) {
+        self.note_trace(|trace, now_us| trace.attempt_failed(failure.code.as_str(), now_us));
+        self.separate_notes();
+        self.failed_channel = self.row.channel.take();
+        self.route_notes
+            .push_str(self.failed_channel.as_deref().unwrap_or_default());
+        self.route_notes.push_str(": ");
+        self.route_notes.push_str(failure.code.as_str());
+        if let Some(cause) = &failure.cause {
+            self.route_notes.push_str(" (");
+            self.route_notes.push_str(cause);
+            self.route_notes.push(')');
+        }
     }
 }

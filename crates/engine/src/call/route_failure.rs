@@ -4,12 +4,12 @@ use bytes::Bytes;
 use protocol::native::Broken;
 use protocol::scrub::Names;
 use protocol::{Failure, native, voice};
-use upstream::{CallError, CallErrorKind, CallOutcome, Endpoint, Sent, UpstreamResponse};
+use upstream::{CallError, CallErrorKind, CallOutcome, Channel, Endpoint, Sent, UpstreamResponse};
 
 use crate::call::attempt::Attempt;
 use crate::call::collect_body::CollectError;
 use crate::catalog::Route;
-use crate::failures::{no_memory_for, retry_after_s};
+use crate::failures::{no_memory_for, retry_after_upstream};
 
 /// An upstream's error body is read up to this size.
 const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -80,20 +80,30 @@ impl RouteFailure {
         let status = response.status;
         let retry_after = response.retry_after;
         let text = response.body.collect(ERROR_BYTES_MAX).await;
-        let text = text.unwrap_or_default();
+        let mut text = text.unwrap_or_default();
+        if let Some(name) = response.error_name.as_ref().and_then(|it| it.to_str().ok()) {
+            text = native::with_error_name(&text, name).into();
+        }
         let names = Names {
             upstream: &route.model,
             public: public_model,
             hidden: route.channel.identity(),
             request,
         };
-        let mut failure = read_failure(status, &text, names);
+        let read = |body: &[u8]| read_failure(status, body, names);
+        let mut failure = read_without_secrets(&route.channel, &text, read);
         if failure.status() == 503 {
-            failure = failure.retry_after(retry_after_s(retry_after.unwrap_or_default()));
+            failure = retry_after_upstream(failure, retry_after.unwrap_or_default());
         }
         let channel = route.channel.name();
         tracing::debug!(channel, status, "the upstream refused a call");
-        if matches!(status, 401 | 403) {
+        if matches!(status, 401 | 403) && native::blames_clock(&text) {
+            tracing::error!(
+                channel,
+                status,
+                "the upstream refuses our signature because the clock of this machine is wrong"
+            );
+        } else if matches!(status, 401 | 403) {
             let model = &*route.model;
             tracing::error!(
                 channel,
@@ -112,13 +122,17 @@ impl RouteFailure {
     /// The upstream gave no answer, or one that cannot be used.
     pub(crate) fn lost(route: &Route, error: &CallError, attempt: &mut Attempt<'_>) -> Self {
         tracing::warn!(
+            request_id = attempt.request_id(),
             channel = route.channel.name(),
             error = error as &dyn std::error::Error,
             "an upstream call failed"
         );
-        attempt.report(CallOutcome::Failed);
+        attempt.report(match error.kind {
+            CallErrorKind::Credential => CallOutcome::CredentialRefused,
+            _ => CallOutcome::Failed,
+        });
         match error.kind {
-            CallErrorKind::Connect | CallErrorKind::Broken => {
+            CallErrorKind::Connect | CallErrorKind::Credential | CallErrorKind::Broken => {
                 Self::try_next(Failure::upstream_error())
             }
             CallErrorKind::Timeout(_) if error.sent == Sent::No => {
@@ -146,7 +160,12 @@ impl RouteFailure {
             CollectError::TooLarge => {
                 attempt.report(CallOutcome::Failed);
                 let channel = route.channel.name();
-                tracing::warn!(channel, bytes_max, "an upstream's answer is too large");
+                tracing::warn!(
+                    request_id = attempt.request_id(),
+                    channel,
+                    bytes_max,
+                    "an upstream's answer is too large"
+                );
                 Self::stop(Failure::upstream_error())
             }
             CollectError::NoMemory => Self::stop(no_memory_for("this answer")),
@@ -155,7 +174,12 @@ impl RouteFailure {
 
     /// The answer is not an answer. Nothing of it has reached the client, so another route may do better.
     pub(crate) fn broken(route: &Route, broken: &Broken, attempt: &mut Attempt<'_>) -> Self {
-        tracing::warn!(channel = route.channel.name(), %broken, "an upstream's answer is not one");
+        tracing::warn!(
+            request_id = attempt.request_id(),
+            channel = route.channel.name(),
+            %broken,
+            "an upstream's answer cannot be used"
+        );
         let failure = broken_failure(broken);
         // A refusal of the request under status 200 is still an answer of a healthy channel.
         attempt.report(if failure.status() < 500 {
@@ -177,5 +201,75 @@ pub(crate) fn broken_failure(broken: &Broken) -> Failure {
         Broken::Malformed(_) | Broken::TooLarge(_) | Broken::Unfinished => {
             Failure::upstream_error()
         }
+    }
+}
+
+/// Reads an error body. The cause, which is logged, has none of the channel's secrets. They are replaced in the body,
+/// because the cause may have only a part of it.
+fn read_without_secrets(
+    channel: &Channel,
+    body: &[u8],
+    read: impl Fn(&[u8]) -> Failure,
+) -> Failure {
+    let mut failure = read(body);
+    let text = String::from_utf8_lossy(body);
+    let hidden = channel.without_credential(&text);
+    if hidden != text {
+        failure.cause = read(hidden.as_bytes()).cause.take();
+    }
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use upstream::{Account, ChannelSpec, Secret, Timeouts};
+
+    use super::*;
+
+    #[test]
+    fn a_cause_has_no_secret_that_the_upstream_repeats() {
+        let settings = [
+            ("region", "us-east-1"),
+            ("access_key_id", "ASIA4711"),
+            ("session_token", "Fwo/session+token=="),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), Secret::new(value)));
+        let channel = Channel::new(
+            ChannelSpec {
+                name: "cloud".to_owned(),
+                preset: "bedrock".parse().unwrap(),
+                base_url: None,
+                credential: Some(Secret::new("Signature")),
+                account: settings.into_iter().collect::<Account>(),
+                protocols: None,
+                private_network: false,
+                keeps_output_limit: None,
+                client_gone_drain: None,
+                counts_tokens: None,
+                sends_traceparent: false,
+            },
+            Timeouts::default(),
+        )
+        .unwrap();
+        let read = |body: &[u8]| {
+            native::read_failure(protocol::Dialect::Messages, 400, body, Names::default())
+        };
+        for token in ["Fwo/session+token==", r"Fwo\/session+token=="] {
+            // The token is where the cause is cut.
+            let padding = "x".repeat(1_972);
+            let message = format!("{padding} x-amz-security-token:{token}");
+            let body = format!(r#"{{"__type":"InvalidSignatureException","message":"{message}"}}"#);
+            let plain = read(body.as_bytes());
+            assert!(plain.cause.as_ref().unwrap().contains("Fwo"));
+            let failure = read_without_secrets(&channel, body.as_bytes(), read);
+            assert_eq!(failure.status(), plain.status());
+            assert_eq!(failure.code, plain.code);
+            assert!(!failure.cause.as_ref().unwrap().contains("Fwo"));
+        }
+        let other = br#"{"message":"too long"}"#;
+        assert_eq!(
+            read_without_secrets(&channel, other, read).cause,
+            read(other).cause
+        );
     }
 }

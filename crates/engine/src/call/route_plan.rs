@@ -1,15 +1,21 @@
-//! Which routes a call tries, and in which order.
+//! Which routes a call, a session or a task tries, and in which order.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use ledger::{Meter, Wait};
 use protocol::Failure;
 use rand::RngExt as _;
-use upstream::{RouteCandidate, order_routes};
+use upstream::{BreakerState, RouteCandidate, order_routes, sticky_rank};
 
+use crate::call::attempt::AttemptLog;
 use crate::call::progress::Progress;
 use crate::call::route_failure::RouteFailure;
+use crate::call::route_share::RouteShare;
+use crate::call::route_timer::RouteTimer;
 use crate::catalog::{Model, Route};
+use crate::clock;
+use crate::route::{RouteOrder, latency_ranks};
 
 /// The routes of one call, in the order in which they are tried.
 #[derive(Debug)]
@@ -18,6 +24,25 @@ pub(crate) struct RoutePlan {
     order: Vec<usize>,
     next: usize,
     last_failure: Option<Failure>,
+    /// What the call takes of the limits of a route.
+    tokens: u64,
+    /// What the next attempt has taken of its route's limits.
+    share: Option<RouteShare>,
+    /// The shortest wait for a route that was passed over at its limit.
+    limited: Option<Wait>,
+    /// Whether another model was tried before, so that the first attempt is a retry too.
+    is_fallback: bool,
+    /// Whether nothing may be tried any more, whatever routes are left.
+    is_stopped: bool,
+}
+
+/// What the order of routes may depend on, beside the routes themselves.
+pub(crate) struct CallTraits<'c> {
+    /// What the call may use.
+    pub(crate) meter: &'c Meter,
+    pub(crate) is_streamed: bool,
+    /// Equal for calls that should be sent to the same route.
+    pub(crate) sticky_key: Option<u64>,
 }
 
 impl RoutePlan {
@@ -34,65 +59,198 @@ impl RoutePlan {
             .filter(|(_, route)| fits(route))
             .map(|(index, _)| index)
             .collect();
-        let order = match fit.as_slice() {
-            [] => {
-                let out = model.unavailable(&carries);
-                return Err(out.unwrap_or_else(|| model.unreachable()));
-            }
-            [_] => fit,
-            _ => {
-                let candidates: Vec<RouteCandidate> = fit
-                    .iter()
-                    .filter_map(|index| model.routes.get(*index))
-                    .map(|route| RouteCandidate {
-                        priority: route.priority,
-                        weight: route.weight,
-                        state: route.channel.state(Instant::now),
-                    })
-                    .collect();
-                let ranks = order_routes(&candidates, rand::rng().random());
-                ranks
-                    .into_iter()
-                    .filter_map(|rank| fit.get(rank).copied())
-                    .collect()
-            }
-        };
-        Ok(Self {
+        if fit.is_empty() {
+            let out = model.unavailable(&carries);
+            return Err(out.unwrap_or_else(|| model.unreachable()));
+        }
+        let mut plan = Self {
             model: Arc::clone(model),
-            order,
+            order: fit,
             next: 0,
             last_failure: None,
-        })
+            tokens: 0,
+            share: None,
+            limited: None,
+            is_fallback: false,
+            is_stopped: false,
+        };
+        if plan.order.len() > 1 {
+            plan.sort(|_, _| (), |(), _| (0, 0));
+        }
+        Ok(plan)
     }
 
-    /// The next route to try. The first is free; further ones take from the retry budget.
-    pub(crate) fn next(&mut self, progress: &Progress) -> Option<Arc<Route>> {
+    /// Orders the routes again, by what the model asks for beyond priorities and weights.
+    pub(crate) fn arrange(&mut self, traits: &CallTraits<'_>) {
+        let routing = &self.model.routing;
+        if self.order.len() < 2 || routing.is_plain() {
+            return;
+        }
+        let order = routing.order;
+        let latencies = |plan: &Self, draw: u64| -> Vec<u64> {
+            if order != RouteOrder::Latency {
+                return Vec::new();
+            }
+            let routes = plan
+                .order
+                .iter()
+                .filter_map(|it| plan.model.routes.get(*it));
+            // Only a route that would be tried if it were the fastest is worth exploring.
+            let tier = |route: &Route| (state(route) != BreakerState::Closed, route.priority);
+            let best = routes.clone().map(|route| tier(route)).min();
+            let times = routes.map(|route| (&route.state.latency, Some(tier(route)) == best));
+            latency_ranks(times, traits.is_streamed, draw, clock::steady()).collect()
+        };
+        self.sort(latencies, |latencies, (place, route)| {
+            let rank = match order {
+                RouteOrder::Priority => 0,
+                RouteOrder::Latency => latencies.get(place).copied().unwrap_or(0),
+                RouteOrder::Cost => cost_rank(route, traits.meter),
+            };
+            let sticky = traits.sticky_key.map_or(0, |key| {
+                let key = upstream::hash_bytes(key, route.channel_name.as_bytes());
+                sticky_rank(key, route.model.as_bytes(), route.weight)
+            });
+            (rank, sticky)
+        });
+    }
+
+    /// Sorts the routes by health, priority and the ranks that `rank` gives, then at random by weight. `prepare` is
+    /// computed once for all routes, from the draw of this call.
+    fn sort<P>(
+        &mut self,
+        prepare: impl FnOnce(&Self, u64) -> P,
+        rank: impl Fn(&P, (usize, &Route)) -> (u64, u64),
+    ) {
+        let draw: u64 = rand::rng().random();
+        let prepared = prepare(self, draw);
+        let routes = self
+            .order
+            .iter()
+            .filter_map(|it| self.model.routes.get(*it));
+        let candidates: Vec<RouteCandidate> = routes
+            .enumerate()
+            .map(|(place, route)| {
+                let (rank, sticky_rank) = rank(&prepared, (place, route));
+                RouteCandidate {
+                    priority: route.priority,
+                    weight: route.weight,
+                    state: state(route),
+                    rank,
+                    sticky_rank,
+                }
+            })
+            .collect();
+        let ranks = order_routes(&candidates, draw).into_iter();
+        self.order = ranks
+            .filter_map(|rank| self.order.get(rank).copied())
+            .collect();
+    }
+
+    /// Takes the share of the first attempt from the limits of its route, and passes over routes that are at theirs.
+    /// Fails if all of them are. A call that is refused later has taken nothing.
+    pub(crate) fn reserve(
+        &mut self,
+        tokens: u64,
+        log: &mut impl AttemptLog,
+    ) -> Result<(), Failure> {
+        self.tokens = tokens;
+        if !self.model.has_limited_routes {
+            return Ok(());
+        }
+        self.pass_over_limited(log);
+        if self.first().is_some() {
+            return Ok(());
+        }
+        Err(self.last_failure())
+    }
+
+    /// Gives back the share of an attempt that is not made yet.
+    pub(crate) fn return_share(&mut self) {
+        self.share = None;
+    }
+
+    /// Makes the next route one that is not at its limit, and takes the share of the attempt.
+    fn pass_over_limited(&mut self, log: &mut impl AttemptLog) {
+        while let Some(route) = self.route(self.next) {
+            match RouteShare::take(route, self.tokens) {
+                Ok(share) => {
+                    self.share = share;
+                    return;
+                }
+                Err(reached) => {
+                    log.passed_over(route, reached.what);
+                    self.limited = Some(sooner(self.limited, reached.wait));
+                    self.order.remove(self.next);
+                }
+            }
+        }
+    }
+
+    /// Starts the next attempt and returns its route. The first is free; further ones take from the retry budget.
+    pub(crate) fn next(
+        &mut self,
+        progress: &Progress,
+        log: &mut impl AttemptLog,
+    ) -> Option<Arc<Route>> {
         let engine = progress.engine();
+        if self.model.has_limited_routes && self.share.is_none() {
+            self.pass_over_limited(log);
+        }
         let route = Arc::clone(self.route(self.next)?);
-        if self.next == 0 {
+        if self.next == 0 && !self.is_fallback {
             engine.retries.earn();
         } else if progress.is_gone() || !engine.retries.take() {
+            self.share = None;
+            self.is_stopped = true;
             return None;
         } else {
             engine.metrics().failovers.inc();
         }
         self.next += 1;
         progress.mark_attempt(&route.channel);
+        let mut share = self.share.take();
+        if let Some(share) = &mut share {
+            share.start();
+        }
+        log.start_attempt(&route, share);
         Some(route)
     }
 
-    /// Notes why a route failed. Unless the next route may be tried, it was the last one.
-    pub(crate) fn record_failure(&mut self, failed: RouteFailure) {
+    /// Measures the attempt, if the order of the model's routes depends on that.
+    pub(crate) fn time(&self, route: &Arc<Route>, is_streamed: bool) -> Option<RouteTimer> {
+        let is_timed = self.model.routing.order == RouteOrder::Latency;
+        is_timed.then(|| RouteTimer::start(route, is_streamed))
+    }
+
+    /// Notes why the attempt failed. Unless the next route may be tried, it was the last one.
+    pub(crate) fn attempt_failed(&mut self, failed: RouteFailure, log: &mut impl AttemptLog) {
+        log.attempt_failed(&failed.failure);
         self.last_failure = Some(failed.failure);
         if !failed.may_try_next {
             self.next = self.order.len();
+            self.is_stopped = true;
         }
     }
 
-    /// What the client is told when every attempt has failed.
+    /// Whether every route has failed or is at its limit, and something else may be tried.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        !self.is_stopped && self.route(self.next).is_none()
+    }
+
+    /// Goes on from the plan of another model, whose routes have failed or are at their limits.
+    pub(crate) fn follow(&mut self, before: &Self, tokens: u64) {
+        self.tokens = tokens;
+        self.is_fallback = before.next > 0 || before.is_fallback;
+    }
+
+    /// What the client is told when every attempt has failed, or when none could be made.
     pub(crate) fn last_failure(&mut self) -> Failure {
-        let last_failure = self.last_failure.take();
-        last_failure.unwrap_or_else(Failure::upstream_error)
+        match (self.last_failure.take(), self.limited) {
+            (Some(failure), _) => failure,
+            (None, Some(wait)) => at_limit(&self.model, wait),
+            (None, None) => Failure::upstream_error(),
+        }
     }
 
     pub(crate) fn model(&self) -> &Arc<Model> {
@@ -106,5 +264,48 @@ impl RoutePlan {
 
     fn route(&self, place: usize) -> Option<&Arc<Route>> {
         self.model.routes.get(*self.order.get(place)?)
+    }
+}
+
+/// The health of a route: that of its channel, and that of the route if its upstream limits it.
+fn state(route: &Route) -> BreakerState {
+    match route.channel.state(Instant::now) {
+        BreakerState::Closed => route.state.rest.state(Instant::now),
+        troubled => troubled,
+    }
+}
+
+/// What the call would cost over this route. A route whose cost is not known comes last.
+fn cost_rank(route: &Route, meter: &Meter) -> u64 {
+    let cost = route.cost.as_ref().and_then(|cost| cost.of(meter));
+    cost.map_or(u64::MAX, |cost| {
+        u64::try_from(cost.amount.get()).unwrap_or(0)
+    })
+}
+
+/// The shorter of two waits.
+fn sooner(one: Option<Wait>, other: Wait) -> Wait {
+    match (one, other) {
+        (Some(Wait::Ms(one)), Wait::Ms(other)) => Wait::Ms(one.min(other)),
+        (Some(Wait::Ms(ms)), Wait::Never) => Wait::Ms(ms),
+        (_, other) => other,
+    }
+}
+
+/// Every route of the model is at its limit.
+fn at_limit(model: &Model, wait: Wait) -> Failure {
+    match wait {
+        Wait::Ms(ms) => {
+            let message = format!("The model `{}` is at its limit; try again later.", model.id);
+            let failure = Failure::rate_limit_exceeded(message);
+            failure.retry_after(Duration::from_millis(ms))
+        }
+        Wait::Never => {
+            let message = format!(
+                "The request is larger than the limits of the model `{}` allow at all.",
+                model.id
+            );
+            Failure::rate_limit_exceeded(message).should_retry(false)
+        }
     }
 }

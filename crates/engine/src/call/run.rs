@@ -1,5 +1,6 @@
 //! The life of a call, whatever it asks for: admit, try routes, relay, settle.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use http::HeaderValue;
@@ -15,17 +16,21 @@ use crate::call::attempt::Attempt;
 use crate::call::collect_body::collect_body;
 use crate::call::failed_call::FailedCall;
 use crate::call::kind::{CallKind, Encoded, Prepared};
+use crate::call::open_record::OpenRecord;
 use crate::call::progress::{Progress, SpawnedCall};
 use crate::call::record::Record;
 use crate::call::route_failure::RouteFailure;
 use crate::call::route_plan::RoutePlan;
+use crate::call::route_timer::RouteTimer;
 use crate::call::send::send;
+use crate::call::started_stream::StartedStream;
 use crate::call::stream::StreamRelay;
 use crate::call::stream_source::StreamSource;
 use crate::call::yield_to_ready::yield_to_ready;
 use crate::catalog::Route;
 use crate::engine::Engine;
-use crate::failures::no_memory_for;
+
+mod fallback;
 
 impl Engine {
     /// Starts a call as a task of its own. `prepare` reads the request and refuses everything that can be refused
@@ -36,10 +41,11 @@ impl Engine {
         prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<K>, Failure> + Send + 'static,
     ) -> SpawnedCall<Result<Answer, FailedCall>> {
         let progress = Arc::new(Progress::new(self));
-        let shared = Arc::clone(&progress);
+        // Begun here: the task may be cancelled before it has run at all.
+        let record = OpenRecord::begin(Arc::clone(&progress), &arrival);
         // Boxed: a task moves its future when it changes state, and this one is large.
         let call = Box::pin(async move {
-            let (call, record) = Call::begin(arrival, shared, prepare)?;
+            let (call, record) = Call::begin(arrival, record, prepare)?;
             call.run(record).await
         });
         SpawnedCall::begin(call, progress)
@@ -52,6 +58,9 @@ struct Call<K> {
     kind: K,
     plan: RoutePlan,
     estimate: Estimate,
+    fallbacks: VecDeque<Prepared<K>>,
+    /// Why the model that the caller named did not answer, if another one is tried.
+    of_named_model: Option<Failure>,
     /// The request for the route that is tried next, if it is encoded already.
     encoded: Option<Encoded>,
     progress: Arc<Progress>,
@@ -67,55 +76,78 @@ impl<K: CallKind> Call<K> {
     /// Reads the request. A call that is refused here is journaled here.
     fn begin(
         arrival: Arrival,
-        progress: Arc<Progress>,
+        mut record: OpenRecord,
         prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<K>, Failure>,
-    ) -> Result<(Box<Self>, Box<Record>), Failure> {
-        let mut record = Box::new(Record::begin(&arrival));
-        match prepare(progress.engine(), &mut record) {
-            Ok(prepared) => {
+    ) -> Result<(Box<Self>, OpenRecord), FailedCall> {
+        let progress = Arc::clone(record.progress());
+        let prepared = record.note(|record| prepare(progress.engine(), record));
+        match prepared.unwrap_or_else(|| Err(Failure::internal())) {
+            Ok(mut prepared) => {
+                prepared.arrange_routes(arrival.key.wallet);
+                for fallback in &mut prepared.fallbacks {
+                    fallback.arrange_routes(arrival.key.wallet);
+                }
                 let call = Box::new(Self {
                     arrival,
                     kind: prepared.kind,
                     plan: prepared.plan,
                     estimate: prepared.estimate,
+                    fallbacks: prepared.fallbacks,
+                    of_named_model: prepared.of_named_model,
                     encoded: None,
                     progress,
                 });
                 Ok((call, record))
             }
-            Err(failure) => {
-                progress.engine().journal(record.refused(&failure));
-                Err(failure)
-            }
+            Err(failure) => Err(record.refuse(failure)),
         }
     }
 
-    async fn run(mut self: Box<Self>, record: Box<Record>) -> Result<Answer, FailedCall> {
+    async fn run(mut self: Box<Self>, mut record: OpenRecord) -> Result<Answer, FailedCall> {
         yield_to_ready().await;
-        // A request that its first route cannot take is refused before money moves.
-        if let Err(failure) = self.encode_for_first().await {
-            self.progress.engine().journal(record.refused(&failure));
-            return Err(failure.into());
+        if let Err(failure) = self.choose_route(&mut record).await {
+            return Err(record.refuse(failure));
         }
         yield_to_ready().await;
-        let admitted = Admission::request(
-            &self.arrival.key,
-            self.plan.model(),
-            std::mem::take(&mut self.estimate),
-            Arc::clone(&self.progress),
-            record,
-        );
-        let admission = match admitted.await {
+        let admission = match self.admit(record).await {
             Ok(admission) => admission,
-            Err(RefusedAdmission { record, failed }) => {
-                let row = record.refused(&failed.failure);
-                self.progress.engine().journal(row);
-                return Err(failed);
-            }
+            Err(refused) => return Err(self.refused(refused)),
         };
         let rates = admission.rates;
         let answer = self.answer(admission).await;
         answer.map_err(|failure| FailedCall::admitted(failure, rates))
+    }
+
+    /// Encodes the request for its first route. A request that the route cannot take is refused before money moves.
+    /// The share of the route's limits is taken last, because encoding may wait for pictures of a caller who has no
+    /// money.
+    async fn choose_route(&mut self, record: &mut OpenRecord) -> Result<(), Failure> {
+        loop {
+            match self.encode_for_first().await {
+                Ok(()) => {}
+                Err(failure) if self.of_named_model.is_some() => {
+                    self.substitute(failure, record)?;
+                    continue;
+                }
+                Err(failure) => return Err(failure),
+            }
+            let encoded_for = self.plan.first().map(Arc::as_ptr);
+            self.reserve_route(record)?;
+            if self.plan.first().map(Arc::as_ptr) == encoded_for {
+                return Ok(());
+            }
+            // Another route has room. It is asked again when the request is encoded for it.
+            self.plan.return_share();
+            self.encoded = None;
+        }
+    }
+
+    /// Journals a refusal of the ledger. If it refused another model, the caller is told of the one that they named.
+    fn refused(&mut self, refused: RefusedAdmission) -> FailedCall {
+        match self.of_named_model.take() {
+            Some(failure) => refused.record.refuse(failure),
+            None => refused.journal(),
+        }
     }
 
     async fn encode_for_first(&mut self) -> Result<(), Failure> {
@@ -129,25 +161,53 @@ impl<K: CallKind> Call<K> {
     /// Tries one route after the other until one has answered. A stream has answered when it has shown content,
     /// which no other route may repeat.
     async fn answer(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
-        while let Some(route) = self.plan.next(&self.progress) {
-            admission.start_attempt(&route);
-            let failed = if self.kind.is_streamed() {
+        loop {
+            match self.try_routes(admission).await {
+                Ok(answer) => return answer,
+                Err(unanswered) => admission = unanswered,
+            }
+            let failure = self.plan.last_failure();
+            // The caller has named the first model, and is told why that one did not answer.
+            let failure = self.of_named_model.get_or_insert(failure).clone();
+            if !self.fall_back(&mut admission) {
+                admission.release(&failure);
+                return Err(failure);
+            }
+        }
+    }
+
+    /// Tries the routes of one model. If none has answered, the admission comes back.
+    async fn try_routes(
+        &mut self,
+        mut admission: Box<Admission>,
+    ) -> Result<Result<Answer, Failure>, Box<Admission>> {
+        while let Some(route) = self.plan.next(&self.progress, &mut *admission) {
+            let is_streamed = self.kind.is_streamed();
+            let timed = self.plan.time(&route, is_streamed);
+            let failed = if is_streamed {
                 match self.try_stream(&route, &mut admission).await {
-                    Ok(received) => return self.deliver_stream(received, admission).await,
+                    Ok(received) => {
+                        timed.inspect(RouteTimer::answered);
+                        return Ok(self.deliver_stream(received, admission).await);
+                    }
                     Err(failed) => failed,
                 }
             } else {
                 match self.try_whole(&route, &mut admission).await {
-                    Ok(received) => return deliver_whole(received, admission).await,
+                    Ok(received) => {
+                        timed.inspect(RouteTimer::answered);
+                        return Ok(deliver_whole(received, admission).await);
+                    }
                     Err(failed) => failed,
                 }
             };
-            admission.note(|record| record.attempt_failed(&failed.failure));
-            self.plan.record_failure(failed);
+            // What a caller did wrong tells nothing about the route.
+            timed
+                .filter(|_| failed.may_try_next)
+                .inspect(RouteTimer::failed);
+            self.plan.attempt_failed(failed, &mut *admission);
         }
-        let failure = self.plan.last_failure();
-        admission.release(&failure);
-        Err(failure)
+        Err(admission)
     }
 
     async fn try_whole(
@@ -155,8 +215,8 @@ impl<K: CallKind> Call<K> {
         route: &Route,
         admission: &mut Admission,
     ) -> Result<Received<native::Answer>, RouteFailure> {
-        let mut attempt = Attempt::on(&route.channel);
-        let (response, spoken, dropped) = self.send(route, &mut attempt).await?;
+        let mut attempt = Attempt::over(route).of_call(self.arrival.request_id);
+        let (response, spoken, dropped) = self.send(route, admission, &mut attempt).await?;
         admission.note(Record::upstream_answered);
         let engine = self.progress.engine();
         let bytes_max = self.kind.answer_bytes_max(&engine.settings);
@@ -175,8 +235,8 @@ impl<K: CallKind> Call<K> {
         route: &Route,
         admission: &mut Admission,
     ) -> Result<Received<StartedStream>, RouteFailure> {
-        let mut attempt = Attempt::on(&route.channel);
-        let (response, spoken, dropped) = self.send(route, &mut attempt).await?;
+        let mut attempt = Attempt::over(route).of_call(self.arrival.request_id);
+        let (response, spoken, dropped) = self.send(route, admission, &mut attempt).await?;
         admission.note(Record::upstream_answered);
         if !self.kind.accepts(response.content_type.as_ref()) {
             let why = format!("an answer of type {:?}", response.content_type);
@@ -211,20 +271,14 @@ impl<K: CallKind> Call<K> {
     async fn deliver_stream(
         &self,
         received: Received<StartedStream>,
-        mut admission: Box<Admission>,
+        admission: Box<Admission>,
     ) -> Result<Answer, Failure> {
         let Received {
             answer: started,
             dropped,
         } = received;
-        if let Err(failure) = admission.wait_until_durable().await {
-            admission.release(&failure);
-            return Err(failure);
-        }
-        admission.note(|record| {
-            record.start_answer(dropped.as_deref());
-            record.keep_answer(&started.out, 0);
-        });
+        let mut admission = admission.start_answer(dropped.as_deref()).await?;
+        admission.note(|record| record.keep_answer(&started.out, 0));
         let rates = admission.rates;
         let mut relay = StreamRelay::new(
             started.source,
@@ -249,6 +303,7 @@ impl<K: CallKind> Call<K> {
     async fn send(
         &mut self,
         route: &Route,
+        admission: &Admission,
         attempt: &mut Attempt<'_>,
     ) -> Result<(UpstreamResponse, Endpoint, Option<String>), RouteFailure> {
         let model = self.plan.model();
@@ -261,6 +316,7 @@ impl<K: CallKind> Call<K> {
         };
         yield_to_ready().await;
         let (spoken, dropped) = (encoded.call.endpoint, encoded.dropped.take());
+        encoded.call.traceparent = admission.traceparent(route);
         let sent = send(route, &model.id, &encoded.call, &self.progress, attempt).await;
         // The next route needs an encoding of its own.
         self.encoded = None;
@@ -277,7 +333,7 @@ async fn deliver_whole(
     admission.note(|record| record.keep_answer(&answer.pieces, 0));
     let rates = admission.rates;
     admission
-        .settle_whole(&answer.seen(), dropped.as_deref())
+        .settle_whole(&answer.summary(), dropped.as_deref())
         .await?;
     Ok(Answer {
         content_type: HeaderValue::from_static("application/json"),
@@ -285,55 +341,4 @@ async fn deliver_whole(
         dropped,
         body: AnswerBody::Whole(answer.pieces),
     })
-}
-
-/// A stream whose response head has arrived.
-struct StartedStream {
-    content_type: HeaderValue,
-    source: StreamSource,
-    out: ByteQueue,
-    /// Why the stream broke, if it broke behind its first content in the same read.
-    broken: Option<Failure>,
-}
-
-impl StartedStream {
-    /// Reads until the stream has shown content or has ended.
-    async fn read_until_content(
-        &mut self,
-        route: &Route,
-        attempt: &mut Attempt<'_>,
-    ) -> Result<(), RouteFailure> {
-        loop {
-            match self.source.upstream.next().await {
-                Some(Ok(chunk)) => {
-                    if let Err(broken) = self.source.translator.push(chunk, &mut self.out) {
-                        return self.broke(RouteFailure::broken(route, &broken, attempt));
-                    }
-                    if !self.source.charge(&self.out) {
-                        let failure = no_memory_for("this answer");
-                        return self.broke(RouteFailure::stop(failure));
-                    }
-                }
-                Some(Err(error)) => return Err(RouteFailure::lost(route, &error, attempt)),
-                None => {
-                    let ended = self.source.translator.end(&mut self.out);
-                    return ended.map_err(|broken| RouteFailure::broken(route, &broken, attempt));
-                }
-            }
-            let seen = self.source.translator.seen();
-            if seen.content || seen.ended {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Content that came before the break is delivered, followed by the error. How the bytes were cut into reads
-    /// must not decide whether another route is tried (S3).
-    fn broke(&mut self, failed: RouteFailure) -> Result<(), RouteFailure> {
-        if !self.source.translator.seen().content {
-            return Err(failed);
-        }
-        self.broken = Some(failed.failure);
-        Ok(())
-    }
 }

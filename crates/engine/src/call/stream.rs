@@ -3,37 +3,34 @@
 //! The relay is the response body: the server polls it, and it polls the upstream. Backpressure follows from
 //! that. A client that leaves drops the body, which is a normal end.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::native::Seen;
 use protocol::{ByteQueue, Failure};
-use store::{AdmitError, RequestId};
-use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use store::RequestId;
+use tokio::time::Instant;
 use upstream::{CallError, CallErrorKind};
 
 use crate::call::admission::Admission;
-use crate::call::drain::{drain, settle_gone};
-use crate::call::failed_call::refusal;
+use crate::call::drain::{drain, settle_grown};
 use crate::call::kind::StreamPolicy;
 use crate::call::record::ClientOutcome;
 use crate::call::route_failure::broken_failure;
 use crate::call::shutdown::ShutdownWatch;
+use crate::call::stream_end::{Closing, StreamEnd};
 use crate::call::stream_source::{Growth, StreamSource};
 use crate::failures::{Aborted, no_memory_for};
 use crate::memory_budget::MemoryShare;
 
+mod keep_alive;
+mod settle;
+#[cfg(test)]
+mod tests;
+
+use keep_alive::KeepAliveTimer;
+
 /// How much may wait for a slow reader before we stop reading from the upstream.
 const OUT_BYTES_MAX: usize = 16 << 10;
-/// The pause between the last bytes and an abort. An abort discards what the connection has not sent yet, and the
-/// error event must arrive.
-const ABORT_PAUSE: Duration = Duration::from_millis(20);
-
-/// The pause between two requests to extend a hold while the ledger is busy.
-const GROWTH_PAUSE: Duration = Duration::from_secs(1);
 
 /// A stream that is being relayed, with the hold that pays for it.
 pub struct StreamRelay {
@@ -46,35 +43,16 @@ pub struct StreamRelay {
     admission: Option<Box<Admission>>,
     policy: StreamPolicy,
     request_id: RequestId,
-    /// Whether the last wake-up brought bytes that later ones may still join.
+    /// Bytes of the last wake-up have not been sent yet, so that those of the next can go into the same write.
     fresh: bool,
-    end: End,
+    end: StreamEnd,
     growing: Option<Growth>,
-    /// What was seen of a complete stream that is settled once its hold has grown.
-    closing: Option<Box<Seen>>,
+    /// A stream that has ended and is settled once it is known whether its hold has grown.
+    closing: Option<Box<Closing>>,
     /// The ledger was busy and is not asked again before this time.
     grow_after: Option<Instant>,
-    keep_alive: Option<Pin<Box<Sleep>>>,
+    keep_alive: KeepAliveTimer,
     shutdown: ShutdownWatch,
-}
-
-/// How the stream ends when all bytes are handed over.
-enum End {
-    Clean,
-    /// With an abort, after a pause that starts when the last bytes are handed over.
-    Abort(Option<Pin<Box<Sleep>>>),
-}
-
-impl End {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
-        if let Self::Abort(pause) = self {
-            let pause = pause.get_or_insert_with(|| Box::pin(sleep(ABORT_PAUSE)));
-            ready!(pause.as_mut().poll(cx));
-            *self = Self::Clean;
-            return Poll::Ready(Some(Err(Aborted)));
-        }
-        Poll::Ready(None)
-    }
 }
 
 impl std::fmt::Debug for StreamRelay {
@@ -93,8 +71,9 @@ impl StreamRelay {
         policy: StreamPolicy,
         request_id: RequestId,
     ) -> Self {
-        let seen = source.translator.seen();
-        let ended = seen.ended.then(|| seen.clone());
+        let summary = source.translator.summary();
+        let is_due = summary.ended || admission.wants_more(summary);
+        let summary = is_due.then(|| summary.clone());
         let mut relay = Self {
             source: Some(source),
             fresh: !out.is_empty(),
@@ -103,16 +82,18 @@ impl StreamRelay {
             admission: Some(admission),
             policy,
             request_id,
-            end: End::Clean,
+            end: StreamEnd::Clean,
             growing: None,
             closing: None,
             grow_after: None,
-            keep_alive: None,
+            keep_alive: KeepAliveTimer::default(),
             shutdown: ShutdownWatch::default(),
         };
         // A short answer may end with its first read, before anything is relayed.
-        if let Some(seen) = ended {
-            relay.settle(&seen);
+        match summary {
+            Some(summary) if summary.ended => relay.settle(&summary),
+            Some(summary) => relay.grow_if_needed(&summary),
+            None => {}
         }
         relay
     }
@@ -140,13 +121,15 @@ impl StreamRelay {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Aborted>>> {
         self.poll_growth(cx);
-        // The client must see its own charge (W13).
-        if self.closing.is_some() {
+        if self.holds_bytes_back() {
             return Poll::Pending;
         }
         self.end_with_node();
         while self.out.len() < OUT_BYTES_MAX {
             if self.is_unpaid() {
+                if self.out.is_empty() && self.watch_ending(cx) {
+                    self.end_with_node();
+                }
                 break;
             }
             let Some(source) = self.source.as_mut() else {
@@ -157,7 +140,7 @@ impl StreamRelay {
                     self.fresh = true;
                     self.take(next);
                     self.poll_growth(cx);
-                    if self.closing.is_some() {
+                    if self.holds_bytes_back() {
                         return Poll::Pending;
                     }
                 }
@@ -167,7 +150,7 @@ impl StreamRelay {
                     return Poll::Pending;
                 }
                 // The end mark was seen: the client need not wait until the upstream closes the connection.
-                Poll::Pending if source.translator.seen().ended => {
+                Poll::Pending if source.translator.summary().ended => {
                     self.share = source.share.take();
                     self.source = None;
                 }
@@ -181,10 +164,10 @@ impl StreamRelay {
         }
         match self.out.pop() {
             Some(piece) => {
-                self.keep_alive = None;
+                self.keep_alive.stop();
                 Poll::Ready(Some(Ok(piece)))
             }
-            None if self.is_unpaid() => Poll::Pending,
+            None if self.is_unpaid() || self.closing.is_some() => Poll::Pending,
             None => {
                 self.share = None;
                 self.end.poll(cx)
@@ -192,14 +175,10 @@ impl StreamRelay {
         }
     }
 
-    /// Whether there has been more output than the hold covers while the ledger is being asked for more. Until it
-    /// answers, nothing is read.
-    fn is_unpaid(&self) -> bool {
-        let is_uncovered = |source: &StreamSource| {
-            let admission = self.admission.as_ref();
-            admission.is_some_and(|it| it.is_uncovered(source.translator.seen()))
-        };
-        self.growing.is_some() && self.source.as_ref().is_some_and(is_uncovered)
+    /// Whether the last bytes wait for the settlement.
+    fn holds_bytes_back(&self) -> bool {
+        let closing = self.closing.as_deref();
+        closing.is_some_and(|closing| !closing.lets_bytes_pass())
     }
 
     /// Handles what the upstream sent: bytes, its end, or an error.
@@ -239,33 +218,16 @@ impl StreamRelay {
         if let Err(failure) = result {
             return self.fail(source, &failure);
         }
-        let seen = source.translator.seen();
-        if is_over || seen.ended {
-            self.settle(seen);
+        let summary = source.translator.summary();
+        if is_over || summary.ended {
+            self.settle(summary);
         } else {
-            self.grow_if_needed(seen);
+            self.grow_if_needed(summary);
         }
         if is_over {
             self.share = source.share;
         } else {
             self.source = Some(source);
-        }
-    }
-
-    /// Closes the call before the last bytes leave, so that the client sees its own charge (W13).
-    fn settle(&mut self, seen: &Seen) {
-        let Some(admission) = self.admission.as_ref() else {
-            return;
-        };
-        if admission.is_undercharged(seen) {
-            self.grow_if_needed(seen);
-            if self.growing.is_some() {
-                self.closing = Some(Box::new(seen.clone()));
-                return;
-            }
-        }
-        if let Some(admission) = self.admission.take() {
-            admission.settle(seen, &ClientOutcome::done());
         }
     }
 
@@ -284,67 +246,25 @@ impl StreamRelay {
         if let Some(cause) = &failure.cause {
             admission.note(|record| record.note_withheld(cause));
         }
-        let seen = translator.seen();
-        if seen.content || seen.usage.is_some() {
-            admission.settle(seen, &ClientOutcome::failed(failure));
-        } else {
+        let summary = translator.summary();
+        let outcome = ClientOutcome::failed(failure);
+        if !summary.content && summary.usage.is_none() {
             admission.release(failure);
+        } else {
+            let is_undercharged = admission.is_undercharged(summary);
+            self.admission = Some(admission);
+            if is_undercharged {
+                self.grow_if_needed(summary);
+            }
+            if self.growing.is_some() {
+                self.closing = Some(Box::new(Closing::Broken(summary.clone(), outcome)));
+            } else if let Some(admission) = self.admission.take() {
+                admission.settle(summary, &outcome);
+            }
         }
         translator.fail(failure, &self.request_id, &mut self.out);
         if self.policy.aborts_on_failure {
-            self.end = End::Abort(None);
-        }
-    }
-
-    fn grow_if_needed(&mut self, seen: &Seen) {
-        if self.growing.is_some() || self.grow_after.is_some_and(|then| Instant::now() < then) {
-            return;
-        }
-        let Some(admission) = self.admission.as_mut().filter(|it| it.wants_more(seen)) else {
-            return;
-        };
-        if let Some(step) = admission.next_step(seen) {
-            let store = admission.engine().store.clone();
-            self.growing = Some(Box::pin(async move {
-                store.extend(step).await?;
-                Ok(())
-            }));
-        }
-    }
-
-    /// Checks whether the hold has grown. A refusal ends the stream, because nobody pays for the rest.
-    fn poll_growth(&mut self, cx: &mut Context<'_>) {
-        let Some(growth) = self.growing.as_mut() else {
-            return;
-        };
-        let Poll::Ready(grown) = growth.as_mut().poll(cx) else {
-            return;
-        };
-        self.growing = None;
-        if let Some(admission) = self.admission.as_mut() {
-            match grown {
-                Ok(()) => admission.growth_granted(),
-                Err(_) => admission.growth_refused(),
-            }
-        }
-        if let Some(seen) = self.closing.take() {
-            if let Some(admission) = self.admission.take() {
-                admission.settle(&seen, &ClientOutcome::done());
-            }
-            return;
-        }
-        match grown {
-            Ok(()) => {}
-            Err(error @ AdmitError::Refused { .. }) => {
-                if let Some(source) = self.source.take() {
-                    self.fail(source, &refusal(&error));
-                }
-            }
-            // Our own trouble is not the caller's fault: the settlement books what the answer costs (W6).
-            Err(error) => {
-                tracing::warn!(?error, "a stream's hold could not grow");
-                self.grow_after = Some(Instant::now() + GROWTH_PAUSE);
-            }
+            self.end = StreamEnd::Abort(None);
         }
     }
 
@@ -371,11 +291,7 @@ impl StreamRelay {
             return Poll::Pending;
         }
         let silence = admission.engine().settings.keep_alive;
-        let timer = self
-            .keep_alive
-            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + silence)));
-        ready!(timer.as_mut().poll(cx));
-        self.keep_alive = None;
+        ready!(self.keep_alive.poll(silence, cx));
         self.out.push(Bytes::from_static(self.policy.keep_alive));
         Poll::Ready(())
     }
@@ -388,14 +304,15 @@ impl Drop for StreamRelay {
             return;
         };
         let has_runtime = tokio::runtime::Handle::try_current().is_ok();
-        if let Some(seen) = self.closing.take() {
+        if let Some(closing) = self.closing.take() {
+            let (summary, outcome) = closing.into_parts_of_gone(self.out.is_empty());
             if !has_runtime {
-                return admission.settle(&seen, &ClientOutcome::client_gone());
+                return admission.settle(&summary, &outcome);
             }
             // The request to the ledger may not have been polled yet.
             let (tasks, growing) = (admission.engine().tasks.clone(), self.growing.take());
             admission.stop_counting();
-            tasks.spawn(async move { settle_gone(admission, growing, &seen).await });
+            tasks.spawn(async move { settle_grown(admission, growing, &summary, &outcome).await });
             return;
         }
         // Without a source, dropping the admission closes and counts the call.
@@ -409,7 +326,7 @@ impl Drop for StreamRelay {
             let tasks = admission.engine().tasks.clone();
             tasks.spawn(drain(source, admission, growing));
         } else {
-            admission.settle(source.translator.seen(), &ClientOutcome::client_gone());
+            admission.settle(source.translator.summary(), &ClientOutcome::client_gone());
         }
     }
 }
@@ -418,11 +335,9 @@ impl Drop for StreamRelay {
 fn call_failure(error: &CallError) -> Failure {
     match error.kind {
         CallErrorKind::Timeout(_) => Failure::upstream_timeout(),
-        CallErrorKind::Connect | CallErrorKind::Broken | CallErrorKind::TooLarge => {
-            Failure::upstream_error()
-        }
+        CallErrorKind::Connect
+        | CallErrorKind::Credential
+        | CallErrorKind::Broken
+        | CallErrorKind::TooLarge => Failure::upstream_error(),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -36,6 +36,7 @@ impl StreamSource {
     /// (S5). Returns `false` if the node has no memory for them.
     pub(crate) fn charge(&mut self, out: &ByteQueue) -> bool {
         let held = self.translator.held_bytes().saturating_add(out.len());
+        let held = held.saturating_add(self.upstream.held_bytes());
         if held <= FREE_BYTES {
             self.share = None;
             return true;

@@ -1,7 +1,8 @@
 //! Finds API keys by their digest, and caches them for a few seconds.
 //!
 //! The cache only answers whose key this is. Whether the key may still spend is decided by the ledger at each
-//! admission. Reads see a revoked key when its cache entry expires at the latest (K2).
+//! admission. A change that was made on this node holds at once; one of another process is seen when the cache entry
+//! expires at the latest (K2).
 //!
 //! Anybody can send keys that do not exist, as many as the network carries. Only a few of these lookups reach the
 //! store at a time, so a key that was found before never waits behind them.
@@ -9,11 +10,11 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use store::{Digest, KeyHead, StoreError};
+use store::{Digest, KeyHead, KeyId, StoreError};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::callers::limits::{Callers, KeyUsage};
@@ -27,6 +28,8 @@ const FOUND_TTL: Duration = Duration::from_secs(5);
 const UNKNOWN_TTL: Duration = Duration::from_secs(1);
 /// How long a caller waits for the lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Stands for the number of changes in an entry that must not be used again.
+const OUTDATED: u64 = u64::MAX;
 const SHARDS: usize = 16;
 const SHARD_KEYS_MAX: usize = 4096;
 const SHARD_UNKNOWN_MAX: usize = 1024;
@@ -49,6 +52,8 @@ pub(crate) struct Keyring {
     callers: Callers,
     shards: [Mutex<Shard>; SHARDS],
     unseen: UnseenKeyQueue,
+    /// How many changes of keys this node has made. A lookup that began before the last one is not cached.
+    changes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -72,12 +77,15 @@ struct CachedKey {
     head: KeyHead,
     share: Arc<KeyUsage>,
     asked: Instant,
+    /// The value of [`KeyUsage::changes`] when this key was read. If it differs now, the key has changed since.
+    changes: u64,
 }
 
 impl CachedKey {
     /// The key, if it is live and the entry is fresh.
     fn if_fresh(&self) -> Option<Self> {
-        (self.asked.elapsed() <= FOUND_TTL && is_live(&self.head)).then(|| self.clone())
+        let is_current = self.asked.elapsed() <= FOUND_TTL && self.share.changes() == self.changes;
+        (is_current && is_live(&self.head)).then(|| self.clone())
     }
 }
 
@@ -86,6 +94,8 @@ impl CachedKey {
 struct Query {
     is_known: bool,
     asked: Instant,
+    /// The value of [`Keyring::changes`] before the store was asked.
+    changes: u64,
     found: OnceCell<Option<CachedKey>>,
 }
 
@@ -102,7 +112,16 @@ impl Keyring {
             callers,
             shards: std::array::from_fn(|_| Mutex::default()),
             unseen: UnseenKeyQueue::new(),
+            changes: AtomicU64::new(0),
         }
+    }
+
+    /// Forgets what was found about a key, because this node has changed it.
+    pub(crate) fn forget(&self, key: KeyId) {
+        // The order matters. A lookup that has missed the first increment holds the usage of the key already, so it sees the
+        // second one.
+        self.changes.fetch_add(1, Ordering::SeqCst);
+        self.callers.note_change(key);
     }
 
     /// The keys and wallets of this node.
@@ -151,11 +170,20 @@ impl Keyring {
         if refused.is_some_and(|asked| asked.elapsed() <= UNKNOWN_TTL) {
             return CacheLookup::Unknown;
         }
-        CacheLookup::Asked(shard.queries.get_or_insert(digest, || Query {
+        let changes = self.changes.load(Ordering::SeqCst);
+        let new_query = || Query {
             is_known,
             asked: Instant::now(),
+            changes,
             found: OnceCell::new(),
-        }))
+        };
+        let query = shard.queries.get_or_insert(digest, new_query);
+        if query.changes == changes {
+            return CacheLookup::Asked(query);
+        }
+        // The running lookup may have read the key before the last change.
+        shard.queries.forget(&digest);
+        CacheLookup::Asked(shard.queries.get_or_insert(digest, new_query))
     }
 
     async fn ask<F>(
@@ -191,12 +219,23 @@ impl Keyring {
     /// Caches the answer of the store. A failed lookup says nothing about the key and does not get here.
     fn learn(&self, digest: Digest, query: &Query, found: Option<KeyHead>) -> Option<CachedKey> {
         let asked = query.asked;
-        let known = found.map(|head| CachedKey {
-            digest,
-            share: self.callers.share_of(&head),
-            head,
-            asked,
+        let known = found.map(|head| {
+            let share = self.callers.share_of(&head);
+            CachedKey {
+                digest,
+                changes: share.changes(),
+                share,
+                head,
+                asked,
+            }
         });
+        if self.changes.load(Ordering::SeqCst) != query.changes {
+            // The key may have been read before the change. The requests that wait for it may use it, later ones may not.
+            return known.map(|known| CachedKey {
+                changes: OUTDATED,
+                ..known
+            });
+        }
         let mut shard = self.shard(&digest).lock();
         let Shard {
             known: keys,

@@ -4,8 +4,8 @@
 //! can pay or not.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use ledger::{Bucket, UnixMs, Wait};
 use parking_lot::Mutex;
@@ -51,10 +51,19 @@ pub(crate) struct Callers {
 /// How much of the node one key takes.
 #[derive(Debug)]
 pub(crate) struct KeyUsage {
+    /// How often this node has changed the key.
+    changes: AtomicU64,
     in_flight: AtomicUsize,
     large_bodies: MemoryBudget,
     token_counts: Mutex<Bucket>,
     pub(super) wallet: Arc<WalletUsage>,
+}
+
+impl KeyUsage {
+    /// How often this node has changed the key.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::SeqCst)
+    }
 }
 
 #[derive(Debug)]
@@ -80,12 +89,20 @@ impl Callers {
             let wallet = self.wallet_share_of(head.wallet);
             let bytes_max = self.limits.key_bodies_bytes_max;
             KeyUsage {
+                changes: AtomicU64::new(0),
                 in_flight: AtomicUsize::new(0),
                 large_bodies: wallet.large_bodies.part_of_caller(bytes_max),
                 token_counts: Mutex::default(),
                 wallet,
             }
         })
+    }
+
+    /// Notes that this node has changed a key. A key that nobody uses has nothing cached.
+    pub(super) fn note_change(&self, key: KeyId) {
+        if let Some(share) = self.keys.lock().get(&key) {
+            share.changes.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     /// Takes one of the token counts that a key may ask for in a minute, or refuses it.
@@ -97,9 +114,7 @@ impl Callers {
             let message = "The key asks for more token counts per minute than it may.";
             let failure = Failure::rate_limit_exceeded(message);
             match wait {
-                Wait::Ms(ms) => {
-                    failure.retry_after(u32::try_from(ms.div_ceil(1_000)).unwrap_or(u32::MAX))
-                }
+                Wait::Ms(ms) => failure.retry_after(Duration::from_millis(ms)),
                 Wait::Never => failure.should_retry(false),
             }
         })

@@ -38,6 +38,11 @@ impl<K: Eq + Hash, V> SharedValues<K, V> {
         value
     }
 
+    /// The value that is in use.
+    pub(crate) fn get(&self, key: &K) -> Option<Arc<V>> {
+        self.entries.get(key).and_then(Weak::upgrade)
+    }
+
     /// The next user gets a new value.
     pub(crate) fn forget(&mut self, key: &K) {
         self.entries.remove(key);

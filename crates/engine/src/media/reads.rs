@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use protocol::Failure;
 
-use crate::failures::{soon, try_again_soon};
+use crate::failures::try_again_soon;
 
 /// One address may take one in this many reader slots, and at least one.
 const ADDRESS_SHARE: usize = 4;
@@ -50,7 +50,7 @@ impl MediaReads {
             let count = readers.by_address.entry(address).or_default();
             if *count >= (reads_max / ADDRESS_SHARE).max(1) {
                 let message = "Too many files are read from this address at once.";
-                return Err(soon(Failure::rate_limit_exceeded(message)));
+                return Err(Failure::rate_limit_exceeded(message).retry_soon());
             }
             *count += 1;
         }

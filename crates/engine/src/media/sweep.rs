@@ -11,11 +11,11 @@ impl Engine {
             match self.media.sweep(clock::now()).await {
                 Ok(found) => {
                     counts.swept(&found);
-                    tracing::debug!(?found, "media were swept");
+                    tracing::debug!(?found, "expired media were deleted");
                 }
                 Err(error) => {
                     counts.sweep_failed();
-                    tracing::warn!(%error, "media could not be swept");
+                    tracing::warn!(%error, "expired media could not be deleted");
                 }
             }
             tokio::time::sleep(self.settings.media.sweep_every).await;

@@ -12,7 +12,7 @@ use store::{Media, MediaId, MediaName, MediaPlace, MediaSettings, MediaType, Sto
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use upstream::{AddressPolicy, Channel, ChannelSpec, Preset, Secret, Timeouts};
+use upstream::{AddressPolicy, Channel, ChannelSpec, Secret, Timeouts};
 
 use super::copy_error::CopyError;
 use crate::clock;
@@ -153,14 +153,16 @@ impl Scene {
 fn channel(base: &Origin) -> Channel {
     let spec = ChannelSpec {
         name: "home".to_owned(),
-        preset: Preset::Openai,
+        preset: "openai".parse().unwrap(),
         base_url: Some(base.url("/v1")),
         credential: Some(Secret::new(KEY)),
+        account: upstream::Account::default(),
         protocols: None,
         private_network: false,
         keeps_output_limit: None,
         client_gone_drain: None,
         counts_tokens: None,
+        sends_traceparent: false,
     };
     let time = std::time::Duration::from_secs(10);
     let times = Timeouts {

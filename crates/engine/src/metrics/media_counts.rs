@@ -50,7 +50,10 @@ impl MediaCounts {
             gauge
         };
         let kept = gauge("media_kept", "Media in the storage at the last sweep");
-        let kept_bytes = gauge("media_kept_bytes", "Their bytes");
+        let kept_bytes = gauge(
+            "media_kept_bytes",
+            "Bytes of the media in the storage at the last sweep",
+        );
         let about = "Whether the media storage answered when it was asked last";
         let storage_up = gauge("media_storage_up", about);
         Self {

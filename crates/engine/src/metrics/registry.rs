@@ -8,15 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use store::{Settled, Stats};
+use store::{JournalRow, Settled, Stats};
 
+use super::call_tally::CallTallies;
 use super::media_counts::MediaCounts;
+use super::telemetry_counts::TelemetryCounts;
 use crate::metrics::request_tally::{RequestTallies, Tally};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -46,6 +49,7 @@ struct ByChannel {
 pub struct Metrics {
     registry: Registry,
     tallies: Arc<RequestTallies>,
+    calls: Arc<CallTallies>,
     tokens: Family<TokenClass, Counter>,
     credits: Family<ByModel, Counter>,
     unpriced_tool_calls: Family<ToolOfModel, Counter>,
@@ -60,9 +64,12 @@ pub struct Metrics {
     /// Calls whose client left before the answer was complete.
     pub clients_gone: Counter,
     pub(crate) media: MediaCounts,
-    store: StoreGauges,
+    pub(crate) telemetry: TelemetryCounts,
+    store: StoreValues,
     channels: Family<ByChannel, Gauge>,
     uptime: Gauge<u64, AtomicU64>,
+    /// Held while a text is written, because values are set for it first.
+    rendering: Mutex<()>,
 }
 
 impl fmt::Debug for Metrics {
@@ -91,6 +98,11 @@ pub(crate) struct ScrapeValues {
 impl Metrics {
     /// All metrics, at zero.
     pub fn new() -> Self {
+        Self::with_wallets(0)
+    }
+
+    /// The same, with series for so many wallets.
+    pub(crate) fn with_wallets(wallets_max: usize) -> Self {
         let mut registry = Registry::with_prefix("tollgate");
         let mut counter = |name: &str, help: &str| {
             let counter = Counter::default();
@@ -99,16 +111,19 @@ impl Metrics {
         };
         let usage_missing = counter("usage_missing", "Answers that ended cleanly without usage");
         let usage_malformed = counter("usage_malformed", "Usage reports that cannot be read");
-        let failovers = counter("failovers", "Tries on a further route");
+        let failovers = counter("failovers", "Attempts on a further route");
         let panics = counter("panics", "Panics contained to their request");
         let clients_gone = counter(
             "clients_gone",
             "Callers that left before their answer ended",
         );
         let media = MediaCounts::register(&mut registry);
-        let store = StoreGauges::register(&mut registry);
+        let telemetry = TelemetryCounts::register(&mut registry);
+        let store = StoreValues::register(&mut registry);
         let tallies = Arc::new(RequestTallies::default());
         registry.register_collector(Box::new(Arc::clone(&tallies)));
+        let calls = Arc::new(CallTallies::with_wallets(wallets_max));
+        registry.register_collector(Box::new(Arc::clone(&calls)));
         let tokens = Family::default();
         registry.register("tokens", "Tokens settled, by class", tokens.clone());
         let credits = Family::default();
@@ -134,6 +149,7 @@ impl Metrics {
         Self {
             registry,
             tallies,
+            calls,
             tokens,
             credits,
             unpriced_tool_calls,
@@ -143,15 +159,22 @@ impl Metrics {
             panics,
             clients_gone,
             media,
+            telemetry,
             store,
             channels,
             uptime,
+            rendering: Mutex::new(()),
         }
     }
 
     /// A new tally of requests. Each thread has its own.
     pub fn tally(&self) -> Arc<Tally> {
         self.tallies.tally()
+    }
+
+    /// A call has ended. `is_known` says whether its model exists.
+    pub(crate) fn call_ended(&self, row: &JournalRow, is_known: bool) {
+        self.calls.count(row, is_known);
     }
 
     /// A call used a built-in tool that has no price.
@@ -191,6 +214,7 @@ impl Metrics {
 
     /// The text that a scraper reads.
     pub(crate) fn render(&self, values: &ScrapeValues) -> String {
+        let _alone = self.rendering.lock();
         self.store.set(&values.stats);
         for settled in &values.settled {
             self.set_settled(settled);
@@ -212,95 +236,134 @@ impl Metrics {
     }
 }
 
-/// One gauge for each counter of the store, set at each scrape.
+/// The values of the store, set at each scrape. What only grows is a counter.
 #[derive(Debug)]
-struct StoreGauges([StoreGauge; 18]);
+struct StoreValues {
+    gauges: Vec<(Gauge<u64, AtomicU64>, ReadStat)>,
+    counters: Vec<(Counter, ReadStat)>,
+}
 
-/// A gauge and the counter that it shows.
-type StoreGauge = (Gauge, fn(&Stats) -> u64);
+/// Takes one value from those of the store.
+type ReadStat = fn(&Stats) -> u64;
 
-impl StoreGauges {
+impl StoreValues {
     fn register(registry: &mut Registry) -> Self {
-        let mut gauge = |name: &str, help: &str, read: fn(&Stats) -> u64| {
+        let gauges = StoreValue::GAUGES.into_iter().map(|it| {
             let gauge = Gauge::default();
-            registry.register(name, help, gauge.clone());
-            (gauge, read)
-        };
-        Self([
-            gauge(
-                "ledger_queue_depth",
-                "Commands that wait for the ledger writer",
-                |it| it.queue_depth,
-            ),
-            gauge("holds_open", "Open holds of this node", |it| it.open_holds),
-            gauge("holds_abandoned", "Holds closed as abandoned", |it| {
-                it.abandoned
-            }),
-            gauge("ledger_batches", "Ledger transactions committed", |it| {
-                it.batches
-            }),
-            gauge("ledger_commands", "Commands in them", |it| it.commands),
-            gauge(
-                "ledger_commits_failed",
-                "Ledger transactions that failed",
-                |it| it.commits_failed,
-            ),
-            gauge("closes_late", "Closes that found their hold closed", |it| {
-                it.late_closes
-            }),
-            gauge("closes_stuck", "Closes that the database refuses", |it| {
-                it.stuck_closes
-            }),
-            gauge(
-                "closes_retried",
-                "Closes of failed transactions that wait to be booked again",
-                |it| it.retried_closes,
-            ),
-            gauge(
-                "holds_lost",
-                "Open calls whose hold was lost with a failed transaction",
-                |it| it.lost_holds,
-            ),
-            gauge("settled_above_hold", "Settlements above their hold", |it| {
-                it.above_hold
-            }),
-            gauge(
-                "settled_zero_charge",
-                "Settlements of real usage at no charge",
-                |it| it.zero_charges,
-            ),
-            gauge(
-                "charges_unbookable",
-                "Charges beyond the range of money, noted in an entry and not booked",
-                |it| it.unbookable,
-            ),
-            gauge(
-                "disk_free_bytes",
-                "Free bytes where the database lies",
-                |it| it.disk_free_bytes,
-            ),
-            gauge("journal_queue_depth", "Journal rows that wait", |it| {
-                it.journal_queue
-            }),
-            gauge("journal_written", "Journal rows written", |it| {
-                it.journal_written
-            }),
-            gauge("journal_dropped", "Journal rows dropped", |it| {
-                it.journal_dropped
-            }),
-            gauge(
-                "journal_bodies_dropped",
-                "Journal rows written without their bodies, for which there was no room",
-                |it| it.journal_bodies_dropped,
-            ),
-        ])
+            registry.register(it.name, it.help, gauge.clone());
+            (gauge, it.read)
+        });
+        let gauges = gauges.collect();
+        let counters = StoreValue::COUNTERS.into_iter().map(|it| {
+            let counter = Counter::default();
+            registry.register(it.name, it.help, counter.clone());
+            (counter, it.read)
+        });
+        Self {
+            gauges,
+            counters: counters.collect(),
+        }
     }
 
     fn set(&self, stats: &Stats) {
-        for (gauge, read) in &self.0 {
-            gauge.set(i64::try_from(read(stats)).unwrap_or(i64::MAX));
+        for (gauge, read) in &self.gauges {
+            gauge.set(read(stats));
+        }
+        for (counter, read) in &self.counters {
+            counter.inner().store(read(stats), Ordering::Relaxed);
         }
     }
+}
+
+/// The declaration of a value of the store.
+struct StoreValue {
+    name: &'static str,
+    help: &'static str,
+    read: ReadStat,
+}
+
+impl StoreValue {
+    const fn new(name: &'static str, help: &'static str, read: ReadStat) -> Self {
+        Self { name, help, read }
+    }
+
+    const GAUGES: [Self; 7] = [
+        Self::new(
+            "ledger_queue_depth",
+            "Commands that wait for the ledger writer",
+            |it| it.queue_depth,
+        ),
+        Self::new("holds_open", "Open holds of this node", |it| it.open_holds),
+        Self::new(
+            "holds_lost",
+            "Open calls whose hold was lost with a failed transaction",
+            |it| it.lost_holds,
+        ),
+        Self::new(
+            "closes_stuck",
+            "Finished calls that the database refuses to book",
+            |it| it.stuck_closes,
+        ),
+        Self::new(
+            "closes_retried",
+            "Finished calls of failed transactions that wait to be booked again",
+            |it| it.retried_closes,
+        ),
+        Self::new(
+            "disk_free_bytes",
+            "Free bytes where the database lies",
+            |it| it.disk_free_bytes,
+        ),
+        Self::new("journal_queue_depth", "Journal rows that wait", |it| {
+            it.journal_queue
+        }),
+    ];
+
+    const COUNTERS: [Self; 11] = [
+        Self::new("holds_abandoned", "Holds closed as abandoned", |it| {
+            it.abandoned
+        }),
+        Self::new("ledger_batches", "Ledger transactions committed", |it| {
+            it.batches
+        }),
+        Self::new(
+            "ledger_commands",
+            "Commands in committed ledger transactions",
+            |it| it.commands,
+        ),
+        Self::new(
+            "ledger_commits_failed",
+            "Ledger transactions that failed",
+            |it| it.commits_failed,
+        ),
+        Self::new("closes_late", "Closes that found their hold closed", |it| {
+            it.late_closes
+        }),
+        Self::new("settled_above_hold", "Settlements above their hold", |it| {
+            it.above_hold
+        }),
+        Self::new(
+            "settled_zero_charge",
+            "Settlements of real usage at no charge",
+            |it| it.zero_charges,
+        ),
+        Self::new(
+            "charges_unbookable",
+            "Charges beyond the range of money, noted in an entry and not booked",
+            |it| it.unbookable,
+        ),
+        Self::new("journal_written", "Journal rows written", |it| {
+            it.journal_written
+        }),
+        Self::new("journal_dropped", "Journal rows dropped", |it| {
+            it.journal_dropped
+        }),
+        Self::new(
+            "journal_bodies_dropped",
+            "Journal rows written without their bodies, for which there was no room",
+            |it| it.journal_bodies_dropped,
+        ),
+    ];
 }
 
 #[cfg(test)]
@@ -326,5 +389,74 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is missing in\n{text}");
         }
+    }
+
+    /// Every metric with a value, as a node shows them after some calls.
+    fn all_metrics() -> String {
+        let metrics = Metrics::with_wallets(1);
+        let tally = metrics.tally();
+        tally.arrived();
+        tally.answered("/v1/balance", 200, Duration::from_millis(3));
+        metrics.call_ended(&JournalRow::default(), true);
+        let model: Arc<str> = Arc::from("maker/chat");
+        metrics.unpriced_tool(&model, "web_search", 1);
+        metrics.media.copied("kept");
+        metrics.render(&ScrapeValues {
+            channels: vec![("main".to_owned(), "closed")],
+            settled: vec![Settled {
+                model,
+                ..Settled::default()
+            }],
+            ..ScrapeValues::default()
+        })
+    }
+
+    /// The labels of a line, without `le`, which every histogram has.
+    fn labels(line: &str) -> String {
+        let inside = line.split_once('{').and_then(|(_, it)| it.split_once('}'));
+        let pairs = inside.map_or("", |(it, _)| it).split("\",");
+        let names = pairs.filter_map(|it| it.split_once('=').map(|(name, _)| name));
+        let names: Vec<_> = names
+            .filter(|name| *name != "le")
+            .map(|name| format!("`{name}`"))
+            .collect();
+        names.join(", ")
+    }
+
+    const PAGE_HEAD: &str = "# Metrics\n\n\
+        What `GET /metrics` of the admin listener shows, in the text format of Prometheus. A test writes this page from the\n\
+        program: `TOLLGATE_WRITE_METRICS=1 cargo test -p tollgate-engine --lib metrics`.\n\n\
+        The configuration bounds every label: `endpoint` is one of our paths, `model` and `channel` are names of the\n\
+        configuration. Nothing that a caller chose becomes a label. Wallets have series of their own if `telemetry.wallet_series`\n\
+        says so. Counters begin at zero with each start of a node.\n\n\
+        `deploy/prometheus/alerts.yml` has alert rules for them, and `deploy/grafana/tollgate.json` a dashboard.\n\n\
+        | metric | type | labels | meaning |\n|---|---|---|---|\n";
+
+    #[test]
+    fn the_page_of_metrics_is_current() {
+        let text = all_metrics();
+        let mut rows = Vec::new();
+        for block in text.split("# HELP ").skip(1) {
+            let (name, rest) = block.split_once(' ').unwrap();
+            let (help, rest) = rest.split_once('\n').unwrap();
+            let kind = rest.split(['\n', ' ']).nth(3).unwrap();
+            let sample = rest.lines().find(|it| !it.starts_with('#')).unwrap();
+            let shown = if kind == "counter" { "_total" } else { "" };
+            rows.push(format!(
+                "| `{name}{shown}` | {kind} | {} | {help} |\n",
+                labels(sample)
+            ));
+        }
+        rows.sort();
+        let page = format!("{PAGE_HEAD}{}", rows.concat());
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+        if std::env::var_os("TOLLGATE_WRITE_METRICS").is_some() {
+            std::fs::write(&file, &page).unwrap();
+        }
+        let found = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            found == page,
+            "docs/metrics.md is out of date; TOLLGATE_WRITE_METRICS=1 writes it"
+        );
     }
 }

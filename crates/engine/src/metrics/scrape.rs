@@ -19,7 +19,7 @@ impl Engine {
         self.metrics.render(&values)
     }
 
-    /// The name and the breaker state of each channel.
+    /// The name and the breaker state of each channel in use. Disabled channels are left out, because nothing calls them.
     pub fn channel_states(&self) -> Vec<(String, &'static str)> {
         let spell = |state: BreakerState| match state {
             BreakerState::Closed => "closed",
@@ -30,6 +30,7 @@ impl Engine {
         let catalog = self.catalog();
         catalog
             .channels()
+            .filter(|channel| !catalog.is_disabled(channel.name()))
             .map(|channel| {
                 (
                     channel.name().to_owned(),

@@ -11,7 +11,7 @@ use ledger::{Micro, Refusal};
 use protocol::Failure;
 use protocol::voice::Reading;
 use store::AdmitError;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::pricing::{Reach, SessionPricing};
 use crate::call::admission::Admission;
@@ -20,13 +20,15 @@ use crate::call::record::{ClientOutcome, Record};
 
 /// The pause after a step that was not granted.
 const STEP_PAUSE: Duration = Duration::from_secs(1);
+/// How long the end of a session waits for the answer to its last step.
+const LAST_STEP_WAIT: Duration = Duration::from_secs(2);
 
 pub(super) struct SessionHold {
     admission: Box<Admission>,
     pricing: SessionPricing,
     /// The last reading that the hold covered.
     paid: Reading,
-    step: Option<Step>,
+    step: Option<RequestedStep>,
     /// When the next step may be requested, after one was not granted.
     again: Option<Instant>,
     /// The ledger does not answer, which is not the caller's fault. The session goes on, and the next step books
@@ -35,7 +37,7 @@ pub(super) struct SessionHold {
 }
 
 /// A step that was requested.
-struct Step {
+struct RequestedStep {
     urgency: Urgency,
     answer: Pin<Box<dyn Future<Output = Result<Micro, AdmitError>> + Send>>,
 }
@@ -101,7 +103,7 @@ impl SessionHold {
         let step = step.ok_or_else(unpaid)?;
         let store = self.admission.engine().store.clone();
         self.again = None;
-        self.step = Some(Step {
+        self.step = Some(RequestedStep {
             urgency,
             answer: Box::pin(async move { store.step_session(step).await }),
         });
@@ -142,6 +144,15 @@ impl SessionHold {
         }
     }
 
+    /// The session is over: waits for the answer to a step that was requested. The usage is charged up to the hold,
+    /// and the journal must tell what the ledger charges.
+    pub(super) async fn finish_step(&mut self) {
+        if self.step.is_some() {
+            // A refusal can no longer end the session.
+            let _ = timeout(LAST_STEP_WAIT, self.answered()).await;
+        }
+    }
+
     /// Settles everything that was used.
     pub(super) fn settle(mut self, reading: Reading, outcome: &ClientOutcome) {
         let used = self.pricing.meter(reading.ended(), Reach::Used);
@@ -156,7 +167,7 @@ impl SessionHold {
 
     fn close(self, outcome: &ClientOutcome) {
         self.admission
-            .settle(&protocol::native::Seen::default(), outcome);
+            .settle(&protocol::native::AnswerSummary::default(), outcome);
     }
 
     pub(super) fn admission(&self) -> &Admission {
@@ -176,4 +187,46 @@ fn is_about_money(why: Refusal) -> bool {
         why,
         Refusal::InsufficientQuota | Refusal::DebtLimitReached | Refusal::KeyLimitReached
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::Meter;
+
+    use super::*;
+    use crate::billing::estimate::Estimate;
+    use crate::billing::metering::Metering;
+    use crate::call::admission::tests::Scene;
+    use crate::session::kind::SessionKind;
+    use crate::settings::Commit;
+
+    fn seconds(realtime_seconds: u64) -> Reading {
+        Reading {
+            realtime_seconds,
+            ..Reading::default()
+        }
+    }
+
+    /// A second costs a credit, and the wallet has ten.
+    #[tokio::test]
+    async fn a_session_that_ends_during_a_step_is_journaled_as_it_is_charged() {
+        for (used, charge) in [(9, 9_000_000), (12, 8_000_000)] {
+            let scene = Scene::new(Commit::Behind).await;
+            let first_step = Meter {
+                realtime_seconds: 8,
+                ..Meter::default()
+            };
+            let admission = scene
+                .admitted_for(Estimate::voice(first_step, Metering::Session))
+                .await;
+            let pricing = SessionPricing::new(SessionKind::Realtime, scene.model());
+            let mut hold = SessionHold::new(admission, pricing);
+            assert!(!hold.covers(seconds(used), Instant::now()).unwrap());
+            hold.finish_step().await;
+            hold.settle(seconds(used), &ClientOutcome::done());
+            let (charged, (status, end, journaled)) = scene.told().await;
+            assert_eq!((charged, journaled), (charge, charge), "{used} s");
+            assert_eq!((status, end.as_str()), (200, "settled"));
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderValue;
 use protocol::voice::{Reading, Watch};
 use protocol::{Code, Failure, guard};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,6 +24,7 @@ use crate::call::admission::{Admission, RefusedAdmission};
 use crate::call::arrival::Arrival;
 use crate::call::attempt::Attempt;
 use crate::call::failed_call::FailedCall;
+use crate::call::open_record::OpenRecord;
 use crate::call::progress::Progress;
 use crate::call::record::Record;
 use crate::call::route_failure::RouteFailure;
@@ -87,24 +89,26 @@ impl Engine {
         self: &Arc<Self>,
         call: SessionCall,
     ) -> Result<Box<OpenSession>, FailedCall> {
-        let mut record = Box::new(Record::begin(&call.arrival));
-        record.set_model(call.model.as_str(), true);
+        let progress = Arc::new(Progress::new(self));
+        let mut record = OpenRecord::begin(Arc::clone(&progress), &call.arrival);
+        record.note(|record| record.set_model(call.model.as_str(), true));
         let found = guard::model_id(&call.model)
             .and_then(|()| {
                 let price = Some(call.kind.price_key());
                 model::find(self, &call.model, &call.arrival.key, price)
             })
             .and_then(|plan| self.refuse_unpriced_text(call.kind, plan));
+        let found = found.and_then(|mut plan| {
+            // Its tokens are not known ahead.
+            plan.reserve(0, &mut record)?;
+            Ok(plan)
+        });
         let plan = match found {
             Ok(plan) => plan,
-            Err(failure) => {
-                self.journal(record.refused(&failure));
-                return Err(failure.into());
-            }
+            Err(failure) => return Err(record.refuse(failure)),
         };
         let model = Arc::clone(plan.model());
-        let progress = Arc::new(Progress::new(self));
-        let admission = admit(self, &call, &model, &progress, record).await?;
+        let admission = admit(&call, &model, record).await?;
         let rates = admission.rates;
         open(self, call, model, plan, &progress, admission)
             .await
@@ -134,11 +138,9 @@ impl Engine {
 
 /// Holds one step, or one unit if the wallet cannot pay for a step.
 async fn admit(
-    engine: &Arc<Engine>,
     call: &SessionCall,
     model: &Arc<Model>,
-    progress: &Arc<Progress>,
-    record: Box<Record>,
+    record: OpenRecord,
 ) -> Result<Box<Admission>, FailedCall> {
     let pricing = SessionPricing::new(call.kind, model);
     let ask = |more: Reach, record| {
@@ -146,8 +148,7 @@ async fn admit(
         let mut estimate = Estimate::voice(held, Metering::Session);
         // Nothing has been used yet.
         estimate.metering = Metering::Session(Box::default());
-        let progress = Arc::clone(progress);
-        Admission::request(&call.arrival.key, model, estimate, progress, record)
+        Admission::request(&call.arrival.key, model, estimate, record)
     };
     let refused = match ask(Reach::FullStep, record).await {
         Ok(admission) => return Ok(admission),
@@ -157,16 +158,11 @@ async fn admit(
         refused.failed.failure.code,
         Code::InsufficientQuota | Code::KeyLimitReached
     );
-    let RefusedAdmission { record, failed } = if is_poor {
-        match ask(Reach::OneUnit, refused.record).await {
-            Ok(admission) => return Ok(admission),
-            Err(refused) => refused,
-        }
-    } else {
-        refused
-    };
-    engine.journal(record.refused(&failed.failure));
-    Err(failed)
+    if !is_poor {
+        return Err(refused.journal());
+    }
+    let asked = ask(Reach::OneUnit, refused.record).await;
+    asked.map_err(RefusedAdmission::journal)
 }
 
 async fn open(
@@ -177,16 +173,12 @@ async fn open(
     progress: &Progress,
     mut admission: Box<Admission>,
 ) -> Result<Box<OpenSession>, Failure> {
-    while let Some(route) = plan.next(progress) {
-        admission.start_attempt(&route);
-        match handshake(engine, &call, &model, &route).await {
+    while let Some(route) = plan.next(progress, &mut *admission) {
+        let traceparent = admission.traceparent(&route);
+        match handshake(engine, &call, &model, &route, traceparent.as_ref()).await {
             Ok(upstream) => {
                 admission.note(Record::upstream_answered);
-                if let Err(failure) = admission.wait_until_durable().await {
-                    admission.release(&failure);
-                    return Err(failure);
-                }
-                admission.note(|record| record.start_answer(None));
+                let admission = admission.start_answer(None).await?;
                 progress.mark_sent();
                 return Ok(Box::new(OpenSession {
                     upstream: *upstream,
@@ -197,10 +189,7 @@ async fn open(
                     admission,
                 }));
             }
-            Err(failed) => {
-                admission.note(|record| record.attempt_failed(&failed.failure));
-                plan.record_failure(failed);
-            }
+            Err(failed) => plan.attempt_failed(failed, &mut *admission),
         }
     }
     let failure = plan.last_failure();
@@ -213,9 +202,10 @@ async fn handshake(
     call: &SessionCall,
     model: &Model,
     route: &Route,
+    traceparent: Option<&HeaderValue>,
 ) -> Result<Box<Socket>, RouteFailure> {
     let message_bytes_max = engine.settings.sockets.message_bytes_max;
-    let mut attempt = Attempt::on(&route.channel);
+    let mut attempt = Attempt::over(route).of_call(call.arrival.request_id);
     let query = match call.kind {
         // Here the model only selects the route.
         SessionKind::Speech => call.query.clone(),
@@ -236,6 +226,7 @@ async fn handshake(
             SessionKind::Transcript(_) => SocketEndpoint::Transcript,
         },
         query: &query,
+        traceparent,
         message_bytes_max,
     };
     match route.channel.open_socket(ask).await {

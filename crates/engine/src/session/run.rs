@@ -204,6 +204,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
             }
         };
         let reading = self.reading();
+        self.hold.finish_step().await;
         // Messages that were not relayed are not billed.
         if self.relay.is_parked() || matches!(ended, SessionEnd::Unpaid(_)) {
             self.hold.settle_paid(&outcome);

@@ -1,5 +1,6 @@
 //! Calls for speech.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -77,6 +78,8 @@ fn prepare(
         ..Meter::default()
     };
     Ok(Prepared {
+        fallbacks: VecDeque::new(),
+        of_named_model: None,
         estimate: Estimate::voice(meter, Metering::Speech),
         kind: Spoken(speech),
         plan,

@@ -1,5 +1,6 @@
 //! Calls for transcripts.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -65,6 +66,8 @@ fn prepare(
         Some(PriceKey::SttSecond),
     )?;
     Ok(Prepared {
+        fallbacks: VecDeque::new(),
+        of_named_model: None,
         estimate: Estimate::transcript(transcript.seconds_max, transcript.seconds_told),
         kind: Heard {
             transcript,

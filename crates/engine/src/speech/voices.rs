@@ -11,8 +11,8 @@ use super::model;
 use crate::call::arrival::Arrival;
 use crate::call::attempt::Attempt;
 use crate::call::collect_body::{CollectError, collect_body};
+use crate::call::open_record::OpenRecord;
 use crate::call::progress::Progress;
-use crate::call::record::Record;
 use crate::call::route_failure::RouteFailure;
 use crate::call::send::send;
 use crate::catalog::{Model, Route};
@@ -33,13 +33,10 @@ pub struct VoicesCall {
 impl Engine {
     /// Lists voices. Nothing is held or charged.
     pub async fn voices(self: &Arc<Self>, call: VoicesCall) -> Result<Bytes, Failure> {
-        let mut record = Box::new(Record::begin(&call.arrival));
-        record.set_model(call.model.as_str(), false);
+        let mut record = OpenRecord::begin(Arc::new(Progress::new(self)), &call.arrival);
+        record.note(|record| record.set_model(call.model.as_str(), false));
         let listed = list(self, &call, &mut record).await;
-        self.journal(match &listed {
-            Ok(_) => record.free(),
-            Err(failure) => record.refused(failure),
-        });
+        record.end_free(&listed);
         listed
     }
 }
@@ -47,7 +44,7 @@ impl Engine {
 async fn list(
     engine: &Arc<Engine>,
     call: &VoicesCall,
-    record: &mut Record,
+    record: &mut OpenRecord,
 ) -> Result<Bytes, Failure> {
     guard::model_id(&call.model)?;
     if let Some(voice) = &call.voice {
@@ -55,15 +52,11 @@ async fn list(
     }
     let mut plan = model::find(engine, &call.model, &call.arrival.key, None)?;
     let model = Arc::clone(plan.model());
-    let progress = Progress::new(engine);
-    while let Some(route) = plan.next(&progress) {
-        record.start_attempt(&route);
+    let progress = Arc::clone(record.progress());
+    while let Some(route) = plan.next(&progress, record) {
         match ask(engine, call, &model, &route, &progress).await {
             Ok(voices) => return Ok(voices),
-            Err(failed) => {
-                record.attempt_failed(&failed.failure);
-                plan.record_failure(failed);
-            }
+            Err(failed) => plan.attempt_failed(failed, record),
         }
     }
     Err(plan.last_failure())
@@ -76,7 +69,7 @@ async fn ask(
     route: &Route,
     progress: &Progress,
 ) -> Result<Bytes, RouteFailure> {
-    let mut attempt = Attempt::on(&route.channel);
+    let mut attempt = Attempt::over(route).of_call(call.arrival.request_id);
     let outgoing = UpstreamRequest {
         item: call.voice.as_deref().map(Into::into),
         ..UpstreamRequest::json(Endpoint::Voices, Arc::clone(&route.model), Vec::new())

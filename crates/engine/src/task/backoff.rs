@@ -23,7 +23,7 @@ pub(super) fn poll_pause(
 }
 
 /// Adds up to a tenth of the pause at random, so that tasks that started together do not stay together.
-pub(super) fn jittered(pause: Duration) -> Duration {
+pub(crate) fn jittered(pause: Duration) -> Duration {
     let most = u64::try_from(pause.as_micros() / 10).unwrap_or(u64::MAX);
     pause.saturating_add(Duration::from_micros(rand::rng().random_range(0..=most)))
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::video::{Bound, Outcome, Used};
-use store::{Basis, End, TaskRow};
+use store::{Basis, TaskRow};
 
+use crate::billing::bill::Bill;
 use crate::billing::route_cost::RouteCost;
 use crate::billing::usage_limits::{TOOL_CALLS_MAX, UsageLimits};
 use crate::engine::Engine;
@@ -41,37 +42,21 @@ pub(super) fn held_for(card: &PriceCard, bound: &Bound) -> Result<(Meter, Micro)
     dearest.ok_or(PriceError::Unpriced(PriceKey::VideoSecond))
 }
 
-/// What an end costs.
+/// What becomes of the hold of an ended task.
 #[derive(Debug, PartialEq, Eq)]
-enum Cost {
+pub(super) enum TaskCharge {
     Nothing,
-    Charge(Micro, Box<Meter>, Basis),
+    Bill(Box<Bill>),
     Unpriceable,
 }
 
-/// How the hold of an ended task is closed.
-pub(super) fn end_of(
-    card: &PriceCard,
-    route_cost: Option<&RouteCost>,
-    row: &TaskRow,
-    outcome: &Outcome,
-) -> End {
-    match cost_of(card, &row.bound, outcome) {
-        Cost::Nothing => End::Released,
-        Cost::Charge(charge, meter, basis) => End::Settled {
-            charge,
-            meter: (&*meter).into(),
-            price_version: row.price_version,
-            basis,
-            tokens: None,
-            cost: route_cost.and_then(|cost| cost.of(&meter)),
-        },
-        Cost::Unpriceable => End::Abandoned,
-    }
-}
-
 /// The charge: what the upstream reports, otherwise the seconds of a successful result, otherwise nothing.
-fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
+pub(super) fn charge_of(
+    card: &PriceCard,
+    model: &str,
+    bound: &Meter,
+    outcome: &Outcome,
+) -> TaskCharge {
     let used = outcome.used;
     let tier = || bound.video_tier.clone();
     let reported = [
@@ -80,6 +65,7 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
     ];
     let limits = limits_of(card, bound);
     let mut is_missing = false;
+    let mut is_malformed = false;
     for (key, quantity) in reported {
         if card.unit_price(key).is_none() {
             continue;
@@ -90,7 +76,7 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
         };
         // A failed task with a cost of zero was not delivered.
         if quantity == 0 && !outcome.is_success {
-            return Cost::Nothing;
+            return TaskCharge::Nothing;
         }
         // A video always has tokens, so zero means that they were not reported.
         if quantity == 0 && key == PriceKey::VideoTokens {
@@ -98,25 +84,14 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
             continue;
         }
         let meter = with_searches(film(key, quantity, tier()), card, used);
-        match card.price(&meter) {
-            Ok(charge) if limits.allow(&meter, charge) => {
-                return Cost::Charge(charge, Box::new(meter), Basis::Reported);
-            }
-            Ok(_) => {
-                is_missing = true;
-                tracing::error!(
-                    ?meter,
-                    "reported usage of a task is beyond what the model can do"
-                );
-            }
-            Err(error) => {
-                is_missing = true;
-                tracing::error!(%error, "reported usage of a task cannot be priced");
-            }
+        if let Some(bill) = Bill::reported(meter, card, &limits, model) {
+            return TaskCharge::Bill(Box::new(bill));
         }
+        is_missing = true;
+        is_malformed = true;
     }
     if !outcome.is_success {
-        return Cost::Nothing;
+        return TaskCharge::Nothing;
     }
     let seconds = used.seconds.filter(|seconds| {
         let meter = film(PriceKey::VideoSecond, *seconds, tier());
@@ -130,16 +105,23 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
         }
         None => (PriceKey::VideoTokens, tokens_of(bound, used.seconds)),
     };
-    let basis = match seconds {
-        Some(_) if !is_missing => Basis::Reported,
-        _ => Basis::Counted,
-    };
+    let is_missing = is_missing || seconds.is_none();
     let meter = with_searches(film(key, quantity, tier()), card, used);
     match card.price(&meter) {
-        Ok(charge) => Cost::Charge(charge, Box::new(meter), basis),
+        Ok(charge) => TaskCharge::Bill(Box::new(Bill {
+            meter,
+            basis: if is_missing {
+                Basis::Counted
+            } else {
+                Basis::Reported
+            },
+            charge,
+            is_missing,
+            is_malformed,
+        })),
         Err(error) => {
-            tracing::error!(%error, "a task cannot be priced");
-            Cost::Unpriceable
+            tracing::error!(model, %error, "a task cannot be priced");
+            TaskCharge::Unpriceable
         }
     }
 }
@@ -207,10 +189,7 @@ impl Engine {
         if let Some(model) = model.filter(|model| model.price_version == row.price_version) {
             return Some(model.price.clone());
         }
-        let prices = self.store.prices().await.ok()?;
-        let version = prices
-            .into_iter()
-            .find(|price| price.version == row.price_version.number())?;
+        let version = self.store.price(row.price_version.number()).await.ok()??;
         serde_json::from_str(&version.card).ok()
     }
 
@@ -222,19 +201,6 @@ impl Engine {
             *route.channel.name() == *upstream.channel && *route.model == *upstream.model
         })?;
         route.cost.clone()
-    }
-
-    /// Counts a settlement in the metrics. The store counts its charge.
-    pub(super) fn count_settled(&self, end: &End) {
-        if matches!(
-            end,
-            End::Settled {
-                basis: Basis::Counted,
-                ..
-            }
-        ) {
-            self.metrics().usage_missing.inc();
-        }
     }
 }
 
@@ -340,12 +306,43 @@ mod tests {
                 video_tokens: 50_000,
                 ..Meter::default()
             };
-            let found = match cost_of(&card(prices), &bound, &outcome(is_success, used)) {
-                Cost::Charge(charge, _, basis) => (charge.get(), Some(basis)),
-                Cost::Nothing => (0, None),
-                Cost::Unpriceable => panic!("{prices}"),
+            let outcome = outcome(is_success, used);
+            let found = match charge_of(&card(prices), "a/film", &bound, &outcome) {
+                TaskCharge::Bill(bill) => {
+                    assert_eq!(bill.is_missing, bill.basis == Basis::Counted);
+                    (bill.charge.get(), Some(bill.basis))
+                }
+                TaskCharge::Nothing => (0, None),
+                TaskCharge::Unpriceable => panic!("{prices}"),
             };
             assert_eq!(found, (charge, basis), "{prices} {is_success} {used:?}");
+        }
+    }
+
+    #[test]
+    fn an_implausible_report_is_counted_as_malformed() {
+        let bound = Meter {
+            video_seconds: 8,
+            video_tokens: 50_000,
+            ..Meter::default()
+        };
+        for (tokens, is_malformed) in [
+            (Some(50_000), false),
+            (Some(u64::MAX / 2), true),
+            (Some(0), false),
+            (None, false),
+        ] {
+            let used = Used {
+                tokens,
+                ..Used::default()
+            };
+            let card = card(r#"{"video_tokens":"3"}"#);
+            let TaskCharge::Bill(bill) = charge_of(&card, "a/film", &bound, &outcome(true, used))
+            else {
+                panic!("{tokens:?}");
+            };
+            assert_eq!(bill.is_malformed, is_malformed, "{tokens:?}");
+            assert_eq!(bill.is_missing, tokens != Some(50_000), "{tokens:?}");
         }
     }
 }

@@ -166,7 +166,7 @@ impl Engine {
             now: clock::steady(),
         };
         if let Err(error) = self.store.note_callback(note).await {
-            tracing::warn!(%error, task = %row.claim.task, "an attempt at a callback could not be noted");
+            tracing::warn!(%error, task = %row.claim.task, "the outcome of a callback could not be stored");
         }
     }
 }

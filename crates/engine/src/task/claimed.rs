@@ -2,12 +2,14 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use protocol::video::{Outcome, Standing};
 use store::{Claim, End, TaskEnd, TaskKept, TaskNote, TaskRow, TaskStanding};
 
-use super::{backoff, billing};
+use super::backoff;
+use super::billing::{self, TaskCharge};
 use crate::clock;
 use crate::engine::Engine;
 
@@ -57,7 +59,7 @@ impl Engine {
             {
                 Ok(true) => renewed = asked,
                 Err(error) if renewed.elapsed() < lease => {
-                    tracing::warn!(%error, task = %claim.task, "a claim could not be renewed");
+                    tracing::warn!(%error, task = %claim.task, "the lease of a task could not be renewed");
                 }
                 Ok(false) | Err(_) => return None,
             }
@@ -86,38 +88,49 @@ impl Engine {
             now: clock::steady(),
         };
         if let Err(error) = self.store.note_task(note).await {
-            tracing::warn!(%error, task = %row.claim.task, "a task could not be noted; its claim ends by itself");
+            tracing::warn!(%error, task = %row.claim.task, "the state of a task could not be stored; its lease ends by itself");
         }
     }
 
     /// Ends a task with the charge that follows from its upstream's report.
     pub(super) async fn end_as_reported(&self, row: &TaskRow, outcome: Outcome) {
-        match self.card_of(row).await {
-            Some(card) => {
-                let cost = self.cost_card_of(row);
-                let end = billing::end_of(&card, cost.as_deref(), row, &outcome);
-                self.end(row, outcome, end).await;
-            }
+        let Some(card) = self.card_of(row).await else {
             // The price card is in the store, which does not answer now.
-            None => self.note(row, PollNote::default()).await,
+            return self.note(row, PollNote::default()).await;
+        };
+        let bill = match billing::charge_of(&card, &row.model, &row.bound, &outcome) {
+            TaskCharge::Nothing => return self.end(row, outcome, End::Released).await,
+            TaskCharge::Unpriceable => return self.end(row, outcome, End::Abandoned).await,
+            TaskCharge::Bill(bill) => bill,
+        };
+        let cost = self.cost_card_of(row);
+        // The hold of a task counts no tokens.
+        let end = bill.end(row.price_version, None, cost.as_deref());
+        if self.end_if_claimed(row, outcome, end).await {
+            bill.count(&Arc::from(&*row.model), &card, self.metrics());
         }
     }
 
     /// Settlement, snapshot and callback, in one transaction (T4).
     pub(super) async fn end(&self, row: &TaskRow, outcome: Outcome, end: End) {
+        self.end_if_claimed(row, outcome, end).await;
+    }
+
+    /// Ends a task, and returns whether it was this node that ended it.
+    async fn end_if_claimed(&self, row: &TaskRow, outcome: Outcome, end: End) -> bool {
         let ended = TaskEnd {
             claim: row.claim,
             status: outcome.status.into(),
-            end: end.clone(),
+            end,
             snapshot: outcome.snapshot.into(),
             now: clock::steady(),
         };
         match self.store.end_task(ended).await {
-            Ok(true) => self.count_settled(&end),
-            // Another node has ended it.
-            Ok(false) => {}
+            // If not, another node has ended it.
+            Ok(is_ended) => is_ended,
             Err(error) => {
-                tracing::warn!(%error, task = %row.claim.task, "a task could not be ended; its claim ends by itself");
+                tracing::warn!(%error, task = %row.claim.task, "the end of a task could not be stored; its lease ends by itself");
+                false
             }
         }
     }

@@ -63,7 +63,7 @@ impl Engine {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    tracing::warn!(%error, task = %row.claim.task, "a delivery could not be noted; its claim ends by itself");
+                    tracing::warn!(%error, task = %row.claim.task, "the outcome of a delivery could not be stored; its lease ends by itself");
                     return;
                 }
             }

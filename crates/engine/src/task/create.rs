@@ -19,7 +19,9 @@ use super::send::{CREATION_LEASE, CreationFailure, Sender};
 use crate::call::answer::{Answer, AnswerBody};
 use crate::call::arrival::Arrival;
 use crate::call::failed_call::{FailedCall, unpriceable};
-use crate::call::record::{ClientOutcome, Record};
+use crate::call::open_record::OpenRecord;
+use crate::call::progress::Progress;
+use crate::call::record::ClientOutcome;
 use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::clock;
@@ -60,25 +62,20 @@ struct Prepared {
 }
 
 async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCall> {
-    let mut record = Record::begin(&call.arrival);
+    let progress = Arc::new(Progress::new(&engine));
+    let mut record = OpenRecord::begin(progress, &call.arrival);
     let prepared = match prepare(&engine, &call, &mut record).await {
         Ok(prepared) => prepared,
-        Err(failure) => {
-            engine.journal(record.refused(&failure));
-            return Err(failure.into());
-        }
+        Err(failure) => return Err(record.refuse(failure)),
     };
     let id = TaskId::random(clock::steady());
     let new = new_task(&engine, id, &call, &prepared);
+    record.ask_ledger();
     let opened = match engine.store.open_task(new.clone()).await {
         Ok(opened) => opened,
-        Err(error) => {
-            let failed = FailedCall::from(&error);
-            engine.journal(record.refused(&failed.failure));
-            return Err(failed);
-        }
+        Err(error) => return Err(record.refuse(&error)),
     };
-    record.admitted(opened.hold);
+    record.note(|record| record.admitted(opened.hold));
     let rates = opened.rates;
     let row = row(new, &opened);
     let answer = {
@@ -99,8 +96,8 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
     };
     if is_blocking {
         // Clients retry when a creation fails, so they learn of failures from the task alone.
-        record.start_answer(None);
-        engine.journal(record.opened());
+        record.note(|record| record.start_answer(None));
+        record.journal(|record| record.opened());
         engine
             .tasks
             .spawn(async move { sender.send_behind().await });
@@ -108,12 +105,13 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
     }
     match sender.send(&mut record).await {
         Ok(()) => {
-            record.start_answer(None);
-            engine.journal(record.opened());
+            record.note(|record| record.start_answer(None));
+            record.journal(|record| record.opened());
             Ok(answer)
         }
         Err(CreationFailure { failure, end }) => {
-            engine.journal(record.ended_early(&ClientOutcome::failed(&failure), end));
+            let outcome = ClientOutcome::failed(&failure);
+            record.journal(|record| record.ended_early(&outcome, end));
             Err(FailedCall::admitted(failure, rates))
         }
     }
@@ -123,10 +121,10 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
 async fn prepare(
     engine: &Engine,
     call: &VideoCall,
-    record: &mut Record,
+    record: &mut OpenRecord,
 ) -> Result<Prepared, Failure> {
     let request = call.ask.read(&call.body)?;
-    record.set_model(request.model(), false);
+    record.note(|record| record.set_model(request.model(), false));
     if let Some(url) = request.callback_url() {
         ExternalUrl::parse_any(url).map_err(|refusal| {
             Failure::invalid(format!("`callback_url`: {refusal}.")).param("callback_url")
@@ -151,7 +149,8 @@ async fn prepare(
         let at_home = |draft: &store::TaskUpstream| *draft.channel == *route.channel.name();
         speaks(route) && draft.as_ref().is_none_or(at_home)
     };
-    let plan = RoutePlan::new(model, carries)?;
+    let mut plan = RoutePlan::new(model, carries)?;
+    plan.reserve(0, record)?;
     let bound = request.bound(&model.profile);
     let (bound, hold) =
         billing::held_for(&model.price, &bound).map_err(|error| unpriceable(model, &error))?;

@@ -23,7 +23,7 @@ impl Engine {
             {
                 Ok(forgotten) if forgotten >= u64::from(STEP_MAX) => continue,
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "old tasks could not be forgotten"),
+                Err(error) => tracing::warn!(%error, "old tasks could not be deleted"),
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }

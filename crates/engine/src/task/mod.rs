@@ -7,7 +7,7 @@
 //! the node's memory. `protocols` is the only file that names the protocols. Each step is one operation of the
 //! store, so a node that dies leaves rows from which any other node continues (T2).
 
-mod backoff;
+pub(crate) mod backoff;
 mod billing;
 mod callback;
 mod claimed;

@@ -240,7 +240,7 @@ impl Engine {
         if let (Some(upstream), Some(endpoint)) = (&row.upstream, protocol.cancel) {
             let answered = self.ask(endpoint, upstream).await;
             let status = answered.map(|(status, _, _)| status);
-            tracing::info!(task = %row.claim.task, status, "a task was called off upstream");
+            tracing::info!(task = %row.claim.task, status, "a task was cancelled at its upstream");
         }
     }
 }

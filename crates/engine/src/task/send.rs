@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
 use protocol::video::{Accepted, Addressee, Cause, Creation};
 use protocol::{Code, Failure};
 use store::{End, TaskAccepted, TaskRow, TaskUpstream};
@@ -12,6 +13,7 @@ use super::poll_answer::PollAnswer;
 use super::protocols::TaskProtocol;
 use crate::call::attempt::Attempt;
 use crate::call::collect_body::CollectError;
+use crate::call::open_record::OpenRecord;
 use crate::call::progress::Progress;
 use crate::call::record::Record;
 use crate::call::route_failure::RouteFailure;
@@ -54,9 +56,12 @@ pub(super) struct CreationFailure {
     pub(super) end: &'static str,
 }
 
-/// What became of a creation.
-enum CreationOutcome {
-    Accepted(Accepted, TaskUpstream),
+/// An accepted creation, and where its task runs.
+type AcceptedTask = (Accepted, TaskUpstream);
+
+/// A creation that no upstream has accepted.
+#[derive(Debug)]
+enum Unaccepted {
     /// The upstream refused it. There is no task.
     Refused(Failure),
     /// No byte has left us.
@@ -65,17 +70,27 @@ enum CreationOutcome {
     Unknown(Failure),
 }
 
+impl Unaccepted {
+    /// Another route is tried only if no byte has left us (T3).
+    fn route_failure(&self) -> RouteFailure {
+        match self {
+            Self::Unsent(failure) => RouteFailure::try_next(failure.clone()),
+            Self::Refused(failure) | Self::Unknown(failure) => RouteFailure::stop(failure.clone()),
+        }
+    }
+}
+
 impl Sender {
     /// Sends the creation while its caller waits. A refusal is the caller's answer and leaves no task.
-    pub(super) async fn send(&mut self, record: &mut Record) -> Result<(), CreationFailure> {
+    pub(super) async fn send(&mut self, record: &mut OpenRecord) -> Result<(), CreationFailure> {
         match self.try_routes(Some(record), ACCEPT_WITHIN).await {
-            CreationOutcome::Accepted(accepted, upstream) => self.go_on(accepted, upstream).await,
-            CreationOutcome::Refused(failure) | CreationOutcome::Unsent(failure) => {
+            Ok((accepted, upstream)) => self.go_on(accepted, upstream).await,
+            Err(Unaccepted::Refused(failure) | Unaccepted::Unsent(failure)) => {
                 self.take_back().await;
                 let end = "released";
                 Err(CreationFailure { failure, end })
             }
-            CreationOutcome::Unknown(failure) => {
+            Err(Unaccepted::Unknown(failure)) => {
                 self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
                 // The client must not retry by itself.
                 Err(CreationFailure {
@@ -96,64 +111,68 @@ impl Sender {
             return self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
         };
         match sending {
-            CreationOutcome::Accepted(accepted, upstream) => {
+            Ok((accepted, upstream)) => {
                 // If the result cannot be noted, the task ends with its lease.
                 let _ = self.go_on(accepted, upstream).await;
             }
-            CreationOutcome::Refused(failure) => {
+            Err(Unaccepted::Refused(failure)) => {
                 let cause = cause_of(failure.code);
                 self.fail(cause, &failure.message, End::Released).await;
             }
-            CreationOutcome::Unsent(failure) => {
+            Err(Unaccepted::Unsent(failure)) => {
                 let cause = Cause::Unreachable;
                 self.fail(cause, &failure.message, End::Released).await;
             }
-            CreationOutcome::Unknown(_) => {
+            Err(Unaccepted::Unknown(_)) => {
                 self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
             }
         }
     }
 
-    /// Another channel is tried only if no byte has left us (T3).
+    /// Tries one route after the other until one has accepted the task, or may have.
     async fn try_routes(
         &mut self,
-        mut record: Option<&mut Record>,
+        mut record: Option<&mut OpenRecord>,
         within: Duration,
-    ) -> CreationOutcome {
+    ) -> Result<AcceptedTask, Unaccepted> {
         let nobody_leaves = Progress::new(&self.engine);
-        let mut last = Failure::upstream_error();
-        while let Some(route) = self.plan.next(&nobody_leaves) {
-            if let Some(record) = &mut record {
-                record.start_attempt(&route);
-            }
-            let sending = self.send_to(&route, within).await;
-            if let Some(record) = &mut record {
-                match &sending {
-                    CreationOutcome::Accepted(..) => record.upstream_answered(),
-                    CreationOutcome::Refused(failure)
-                    | CreationOutcome::Unsent(failure)
-                    | CreationOutcome::Unknown(failure) => record.attempt_failed(failure),
+        let mut last = Unaccepted::Unsent(Failure::upstream_error());
+        while let Some(route) = self.plan.next(&nobody_leaves, &mut record) {
+            let header = record.as_ref().and_then(|it| it.traceparent(&route));
+            match self.send_to(&route, header, within).await {
+                Ok(accepted) => {
+                    if let Some(record) = record {
+                        record.note(Record::upstream_answered);
+                    }
+                    return Ok(accepted);
+                }
+                Err(unaccepted) => {
+                    let failed = unaccepted.route_failure();
+                    self.plan.attempt_failed(failed, &mut record);
+                    last = unaccepted;
                 }
             }
-            match sending {
-                CreationOutcome::Unsent(failure) => last = failure,
-                decided => return decided,
-            }
         }
-        CreationOutcome::Unsent(last)
+        Err(last)
     }
 
-    async fn send_to(&self, route: &Route, within: Duration) -> CreationOutcome {
-        let mut attempt = Attempt::on(&route.channel);
+    async fn send_to(
+        &self,
+        route: &Route,
+        traceparent: Option<HeaderValue>,
+        within: Duration,
+    ) -> Result<AcceptedTask, Unaccepted> {
+        let mut attempt = Attempt::over(route);
         let addressee = Addressee {
             model: &route.model,
             draft: self.draft.as_deref(),
         };
         let body = match self.request.write(&addressee) {
             Ok(body) => body,
-            Err(failure) => return CreationOutcome::Refused(failure),
+            Err(failure) => return Err(Unaccepted::Refused(failure)),
         };
-        let outgoing = UpstreamRequest::json(self.endpoint, Arc::clone(&route.model), body);
+        let mut outgoing = UpstreamRequest::json(self.endpoint, Arc::clone(&route.model), body);
+        outgoing.traceparent = traceparent;
         let bytes_max = if self.protocol.video.is_blocking() {
             RESULT_BYTES_MAX
         } else {
@@ -177,23 +196,23 @@ impl Sender {
             tokio::time::timeout(within, exchange).await;
         let Ok(answered) = answered else {
             attempt.report(upstream::CallOutcome::Failed);
-            return CreationOutcome::Unknown(Failure::upstream_timeout());
+            return Err(Unaccepted::Unknown(Failure::upstream_timeout()));
         };
         match answered {
-            Err(CollectError::NoMemory) => CreationOutcome::Unknown(no_memory_for("this answer")),
+            Err(CollectError::NoMemory) => Err(Unaccepted::Unknown(no_memory_for("this answer"))),
             Err(CollectError::TooLarge) => {
                 attempt.report(upstream::CallOutcome::Failed);
                 let channel = route.channel.name();
                 tracing::warn!(channel, bytes_max, "the answer to a creation is too large");
-                CreationOutcome::Unknown(Failure::upstream_error())
+                Err(Unaccepted::Unknown(Failure::upstream_error()))
             }
             Err(CollectError::Lost(error)) => {
                 let unsent = error.sent == Sent::No;
                 let failure = RouteFailure::lost(route, &error, &mut attempt).failure;
                 if unsent {
-                    CreationOutcome::Unsent(failure)
+                    Err(Unaccepted::Unsent(failure))
                 } else {
-                    CreationOutcome::Unknown(failure)
+                    Err(Unaccepted::Unknown(failure))
                 }
             }
             Ok(Err((status, incoming))) => {
@@ -211,9 +230,9 @@ impl Sender {
                 .await;
                 // A timeout does not answer the request.
                 if (400..500).contains(&status) && status != 408 {
-                    CreationOutcome::Refused(failed.failure)
+                    Err(Unaccepted::Refused(failed.failure))
                 } else {
-                    CreationOutcome::Unknown(failed.failure)
+                    Err(Unaccepted::Unknown(failed.failure))
                 }
             }
             Ok(Ok(answer)) => {
@@ -230,7 +249,7 @@ impl Sender {
                     Accepted::Ended(_) => "".into(),
                     Accepted::Unclear => {
                         attempt.report(upstream::CallOutcome::Failed);
-                        return CreationOutcome::Unknown(Failure::upstream_error());
+                        return Err(Unaccepted::Unknown(Failure::upstream_error()));
                     }
                 };
                 attempt.report(upstream::CallOutcome::Served);
@@ -239,7 +258,7 @@ impl Sender {
                     model: (&*route.model).into(),
                     id,
                 };
-                CreationOutcome::Accepted(accepted, upstream)
+                Ok((accepted, upstream))
             }
         }
     }
@@ -283,7 +302,7 @@ impl Sender {
                 Ok(false) => break,
                 Err(error) => {
                     let task = accepted.claim.task;
-                    tracing::warn!(%error, %task, tried, "an accepted task could not be noted");
+                    tracing::warn!(%error, %task, tried, "an accepted task could not be stored");
                     tokio::time::sleep(NOTE_PAUSE * tried).await;
                 }
             }
@@ -300,7 +319,7 @@ impl Sender {
         let claim = self.row.claim;
         if let Err(error) = self.engine.store.refuse_task(claim, clock::steady()).await {
             // The task ends with its lease instead, like one that was never answered.
-            tracing::warn!(%error, task = %claim.task, "a refused task could not be taken back");
+            tracing::warn!(%error, task = %claim.task, "the row of a refused task could not be removed; it ends with its lease");
         }
     }
 

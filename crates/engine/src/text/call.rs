@@ -1,7 +1,9 @@
 //! Text calls: the request is read, checked and refused where it must be, before money moves.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use protocol::native::Head;
 use protocol::{Dialect, Failure};
 
 use crate::billing::estimate::Estimate;
@@ -10,7 +12,7 @@ use crate::call::failed_call::FailedCall;
 use crate::call::kind::Prepared;
 use crate::call::record::Record;
 use crate::call::route_plan::RoutePlan;
-use crate::catalog::Route;
+use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::text::capability_check;
 use crate::text::request::{TextCall, TextRequest};
@@ -37,13 +39,61 @@ fn prepare(
     }
     let head = call.read_head()?;
     let catalog = engine.catalog();
-    let found = catalog.find(head.model.as_str(), &call.arrival.key);
-    let public_model: Arc<str> = match &found {
-        Ok(model) => Arc::clone(&model.id),
-        Err(_) => head.model.as_str().into(),
-    };
+    let (id, key) = (head.model.as_str(), &call.arrival.key);
+    let found = catalog.find(id, key);
+    // Others may answer for a model that has no live channel at the moment.
+    let covered = |model: &&Arc<Model>| key.allows(id) && !model.routing.fallbacks.is_empty();
+    let named = found.as_ref().ok().copied();
+    let named = named.or_else(|| catalog.get(id).filter(covered));
+    let public_model = named.map_or_else(|| id.into(), |model| Arc::clone(&model.id));
     record.set_model(public_model, head.stream);
-    let model = found?;
+    let (model, out) = match (named, found) {
+        (Some(model), found) => (model, found.err()),
+        (None, found) => (found?, None),
+    };
+    let mut fallbacks = VecDeque::new();
+    for id in &model.routing.fallbacks {
+        let Some(other) = catalog.get(id).filter(|other| other.is_callable()) else {
+            continue;
+        };
+        // A model that cannot take this request is no fallback for it.
+        match prepare_for(engine, call, head.clone(), other) {
+            Ok(fallback) => fallbacks.push_back(fallback),
+            Err(failure) => record.fallback_unfit(&other.id, &failure),
+        }
+    }
+    let prepared = match out {
+        Some(failure) => Err(failure),
+        None => prepare_for(engine, call, head, model),
+    };
+    match prepared {
+        Ok(prepared) => Ok(Prepared {
+            fallbacks,
+            ..prepared
+        }),
+        // Out of service, which another model need not be.
+        Err(failure) if failure.status() == 503 => {
+            let Some(first) = fallbacks.pop_front() else {
+                return Err(failure);
+            };
+            record.fall_back(&model.id, &first.plan.model().id);
+            Ok(Prepared {
+                fallbacks,
+                of_named_model: Some(failure),
+                ..first
+            })
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Prepares the call for a model, which the caller has named or which may answer instead.
+fn prepare_for(
+    engine: &Engine,
+    call: &TextCall,
+    head: Head,
+    model: &Arc<Model>,
+) -> Result<Prepared<TextRequest>, Failure> {
     capability_check::check(model, call.dialect, &head)?;
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     let plan = RoutePlan::new(model, |route| dialect_for(route).is_some())?;
@@ -62,5 +112,7 @@ fn prepare(
         estimate,
         kind: TextRequest::new(call, head, model, &engine.settings),
         plan,
+        fallbacks: VecDeque::new(),
+        of_named_model: None,
     })
 }

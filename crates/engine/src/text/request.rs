@@ -8,9 +8,10 @@ use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
 use protocol::convert::{self, Transcoder};
 use protocol::generate;
 use protocol::images::Grade;
+use protocol::messages::converse;
 use protocol::native::{self, Broken, Head, Identity, Rewriter};
 use protocol::{ByteQueue, Dialect, Failure, Translator};
-use upstream::{Endpoint, UpstreamRequest};
+use upstream::{Endpoint, UpstreamRequest, hash_bytes};
 
 use crate::call::arrival::Arrival;
 use crate::call::collect_body::FREE_BYTES;
@@ -24,6 +25,9 @@ use crate::ids;
 use crate::memory_budget::MemoryShare;
 use crate::settings::Settings;
 use crate::text::capability_check::refuse_unpriced_tools;
+
+/// As much of the system prompt, and of the first messages, decides which route a conversation prefers.
+const PROMPT_KEY_BYTES: usize = 4 << 10;
 
 /// The model of a call and whether it streams, where the path says so (Generate Content).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +75,10 @@ pub(crate) struct TextRequest {
     extra: HeaderMap,
     identity: Identity,
     refuses_unpriced_tools: bool,
+    /// Whether the upstream of the current route cannot be asked for usage.
+    counts_usage: bool,
+    /// Whether the request goes to the current route by its common form.
+    is_converted: bool,
     /// The common form. It is made when the first route needs it.
     common: Option<Arc<canon::Request>>,
     /// The node's memory that the common form takes: many small parts, and pictures that were fetched into it.
@@ -90,6 +98,8 @@ impl TextRequest {
                 created: clock::now().get() / 1000,
             },
             refuses_unpriced_tools: settings.refuse_unpriced_tools,
+            counts_usage: false,
+            is_converted: false,
             common: None,
             memory: Vec::new(),
         }
@@ -102,12 +112,19 @@ impl TextRequest {
         engine: &Engine,
         model: &Model,
         route: &Route,
-        dialect: Dialect,
+        endpoint: Endpoint,
     ) -> Result<(), Failure> {
+        let dialect = endpoint.dialect();
+        let is_converse = matches!(endpoint, Endpoint::Converse { .. });
         let is_private = route.channel.spec().private_network;
-        if dialect == self.dialect {
-            if is_private {
-                let links = native::links(self.dialect, &self.body)?;
+        // Only in the common form can pictures be fetched, and Converse has no member for their addresses.
+        self.is_converted = dialect != self.dialect
+            || is_converse && !native::fetchable_urls(self.dialect, &self.body)?.is_empty();
+        if !self.is_converted {
+            if is_converse && self.memory.is_empty() {
+                self.charge_weight(engine)?;
+            } else if is_private {
+                let links = native::fetchable_urls(self.dialect, &self.body)?;
                 engine.caller_urls.check(links).await?;
             }
             return Ok(());
@@ -117,7 +134,8 @@ impl TextRequest {
             None => Arc::new(self.read_common(engine)?),
         };
         let request = Arc::make_mut(&mut common);
-        let must_be_inline = |url: &str| !convert::takes_image_url(dialect, &model.profile, url);
+        let takes_url = |url: &str| convert::takes_image_url(dialect, &model.profile, url);
+        let must_be_inline = |url: &str| is_converse || !takes_url(url);
         let shares = engine.caller_urls.inline(request, must_be_inline).await?;
         self.memory.extend(shares);
         if is_private {
@@ -136,13 +154,19 @@ impl TextRequest {
 
     /// Reads the request into the common form. The memory of its many small parts is charged first.
     fn read_common(&mut self, engine: &Engine) -> Result<canon::Request, Failure> {
+        self.charge_weight(engine)?;
+        convert::read_request(self.dialect, &self.body, self.head.stream)
+    }
+
+    /// Charges the memory that many small parts take while a request is rewritten.
+    fn charge_weight(&mut self, engine: &Engine) -> Result<(), Failure> {
         let weight = convert::weigh_request(&self.body)?;
         if weight > FREE_BYTES {
             let share = engine.budget().take(weight);
             let share = share.ok_or_else(|| no_memory_for("this request"))?;
             self.memory.push(share);
         }
-        convert::read_request(self.dialect, &self.body, self.head.stream)
+        Ok(())
     }
 
     fn encode_native(
@@ -155,14 +179,35 @@ impl TextRequest {
             refuse_unpriced_tools(model, self.head.tools)?;
         }
         let mut out = ByteQueue::new();
-        native::write_request_to(self.dialect, &self.body, &self.head, &route.model, &mut out);
+        let mut dropped = Dropped::new(self.dialect);
+        let model = &route.model;
+        if self.asks_for_usage(route) {
+            native::write_request_to(&self.body, &self.head, model, &mut out);
+        } else {
+            let without = native::without_stream_options(&self.body, &self.head, &mut dropped);
+            let (body, head) = without?;
+            native::write_request_to(&body, &head, model, &mut out);
+        }
+        let (body, extra) = if let Endpoint::Converse { .. } = endpoint {
+            let body = out.into_pieces().concat();
+            let betas = upstream::betas(&self.extra);
+            let body = converse::rewrite_request(&body, &betas, &mut dropped)?;
+            (vec![Bytes::from(body)], HeaderMap::new())
+        } else {
+            (out.into_pieces(), self.extra.clone())
+        };
         Ok(Encoded {
             call: UpstreamRequest {
-                extra: self.extra.clone(),
-                ..UpstreamRequest::json(endpoint, Arc::clone(&route.model), out.into_pieces())
+                extra,
+                ..UpstreamRequest::json(endpoint, Arc::clone(&route.model), body)
             },
-            dropped: None,
+            dropped: dropped.header(),
         })
+    }
+
+    /// Whether the upstream of a route can be asked for the usage of a stream.
+    fn asks_for_usage(&self, route: &Route) -> bool {
+        self.dialect != Dialect::Chat || route.channel.spec().preset.takes_stream_options()
     }
 
     fn encode_converted(
@@ -179,10 +224,14 @@ impl TextRequest {
                 .profile
                 .output_limit
                 .unwrap_or_else(|| route.channel.spec().preset.output_limit()),
+            asks_for_usage: route.channel.spec().preset.takes_stream_options(),
         };
         let mut dropped = Dropped::new(self.dialect);
         let common = self.common()?;
-        let body = convert::write_request(endpoint.dialect(), common, &target, &mut dropped)?;
+        let body = match endpoint {
+            Endpoint::Converse { .. } => converse::write_request(common, &target, &mut dropped)?,
+            _ => convert::write_request(endpoint.dialect(), common, &target, &mut dropped)?,
+        };
         let body = vec![Bytes::from(body)];
         Ok(Encoded {
             call: UpstreamRequest::json(endpoint, Arc::clone(&route.model), body),
@@ -218,16 +267,14 @@ impl CallKind for TextRequest {
     ) -> Result<Encoded, Failure> {
         let dialect = route.channel.text_dialect_for(self.dialect, route.dialect);
         let dialect = dialect.ok_or_else(|| model.unreachable())?;
-        self.prepare_for(engine, model, route, dialect).await?;
+        let endpoint = route.channel.text_endpoint(dialect, self.head.stream);
+        self.prepare_for(engine, model, route, endpoint).await?;
         yield_to_ready().await;
-        let endpoint = Endpoint::Text {
-            dialect,
-            stream: self.head.stream,
-        };
-        if dialect == self.dialect {
-            self.encode_native(model, route, endpoint)
-        } else {
+        if self.is_converted {
             self.encode_converted(model, route, endpoint)
+        } else {
+            self.counts_usage = !self.asks_for_usage(route);
+            self.encode_native(model, route, endpoint)
         }
     }
 
@@ -237,7 +284,11 @@ impl CallKind for TextRequest {
         answer: Bytes,
     ) -> Result<native::Answer, Broken> {
         let dialect = endpoint.dialect();
-        if dialect == self.dialect {
+        let answer = match endpoint {
+            Endpoint::Converse { .. } => Bytes::from(converse::read_answer(&answer)?),
+            _ => answer,
+        };
+        if !self.is_converted {
             return native::rewrite_answer(dialect, answer, &self.identity);
         }
         let common = self.common().map_err(Broken::Failure)?;
@@ -247,8 +298,12 @@ impl CallKind for TextRequest {
 
     fn stream_translator(&self, model: &Model, endpoint: Endpoint) -> Result<Translator, Failure> {
         let dialect = endpoint.dialect();
-        if dialect == self.dialect {
-            let rewriter = Rewriter::new(dialect, self.identity.clone(), self.head.include_usage);
+        if !self.is_converted {
+            let identity = self.identity.clone();
+            let mut rewriter = Rewriter::new(dialect, identity, self.head.include_usage);
+            if self.counts_usage {
+                rewriter = rewriter.counting_usage(self.head.input.tokens);
+            }
             return Ok(Translator::from(rewriter));
         }
         // A stream may last for long, and must not keep the conversation in memory.
@@ -259,6 +314,17 @@ impl CallKind for TextRequest {
             transcoder = transcoder.watching_tools();
         }
         Ok(Translator::Convert(Box::new(transcoder)))
+    }
+
+    fn prompt_key(&self) -> Option<u64> {
+        let start = native::prompt_start(self.dialect, &self.body)?;
+        // Long prompts differ at their beginning or in their length. So a call hashes a few kilobytes at most.
+        let hash = |seed: u64, bytes: &[u8]| {
+            let seed = hash_bytes(seed, &bytes.len().to_le_bytes());
+            hash_bytes(seed, bytes.get(..PROMPT_KEY_BYTES).unwrap_or(bytes))
+        };
+        let model = hash_bytes(0, self.identity.model.as_bytes());
+        Some(hash(hash(model, start.system), start.opening))
     }
 
     fn stream_policy(&self) -> StreamPolicy {

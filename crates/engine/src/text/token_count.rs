@@ -5,11 +5,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::HeaderMap;
-use protocol::native::{self, Counted, TokenCount};
+use protocol::native::{self, CountRequest, TokenCount};
 use protocol::{Dialect, Failure};
 use upstream::{BreakerState, Endpoint, UpstreamRequest};
 
 use crate::call::arrival::Arrival;
+use crate::call::attempt::AttemptLog as _;
+use crate::call::open_record::OpenRecord;
+use crate::call::progress::Progress;
 use crate::call::record::Record;
 use crate::call::route_plan::RoutePlan;
 use crate::callers::limits::Caller;
@@ -44,12 +47,9 @@ impl Engine {
 
     /// Counts the tokens of a request. Nothing is held or charged, so the state of the wallet does not matter.
     pub async fn count_tokens(self: &Arc<Self>, call: TokenCountCall) -> Result<Vec<u8>, Failure> {
-        let mut record = Box::new(Record::begin(&call.arrival));
+        let mut record = OpenRecord::begin(Arc::new(Progress::new(self)), &call.arrival);
         let counted = count(self, &call, &mut record).await;
-        self.journal(match &counted {
-            Ok(_) => record.free(),
-            Err(failure) => record.refused(failure),
-        });
+        record.end_free(&counted);
         counted
     }
 }
@@ -57,14 +57,14 @@ impl Engine {
 async fn count(
     engine: &Engine,
     call: &TokenCountCall,
-    record: &mut Record,
+    record: &mut OpenRecord,
 ) -> Result<Vec<u8>, Failure> {
     if engine.settings.journal_bodies {
-        record.keep_request(&call.body);
+        record.note(|record| record.keep_request(&call.body));
     }
-    let counted = native::read_counted(call.dialect, &call.body, call.named.as_deref())?;
+    let counted = native::read_count_request(call.dialect, &call.body, call.named.as_deref())?;
     let name = counted.head.model.as_str();
-    record.set_model(name, false);
+    record.note(|record| record.set_model(name, false));
     let catalog = engine.catalog();
     let model = catalog.find(name, &call.arrival.key)?;
     capability_check::check(model, call.dialect, &counted.head)?;
@@ -79,13 +79,13 @@ async fn count(
     let plan = RoutePlan::new(model, counts).ok();
     if let Some(route) = plan.as_ref().and_then(RoutePlan::first) {
         if route.channel.spec().private_network {
-            let links = native::links(call.dialect, &counted.body)?;
+            let links = native::fetchable_urls(call.dialect, &counted.body)?;
             engine.caller_urls.check(links).await?;
         }
-        record.start_attempt(route);
+        record.start_attempt(route, None);
         match ask(call, &counted, route).await {
             Ok(told) => {
-                record.upstream_answered();
+                record.note(Record::upstream_answered);
                 return Ok(told.write(call.dialect));
             }
             Err(failure) => record.attempt_failed(&failure),
@@ -99,10 +99,10 @@ async fn count(
 /// generates. Failures go to the journal and not to the log, which callers could otherwise flood.
 async fn ask(
     call: &TokenCountCall,
-    counted: &Counted,
+    counted: &CountRequest,
     route: &Route,
 ) -> Result<TokenCount, Failure> {
-    let body = native::write_counted(call.dialect, counted, &route.model)?;
+    let body = native::write_count_request(call.dialect, counted, &route.model)?;
     let endpoint = Endpoint::TokenCount(call.dialect);
     let outgoing = UpstreamRequest {
         extra: call.extra.clone(),

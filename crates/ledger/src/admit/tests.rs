@@ -52,6 +52,27 @@ fn a_hold_that_grows_takes_over_what_was_exposed() {
 }
 
 #[test]
+fn a_covering_reservation_covers_both_and_no_more() {
+    let of = |(hold, exposure): (i64, i64)| Reservation {
+        exposure: Micro::new(exposure),
+        ..reservation(hold, 0)
+    };
+    for (one, other, both) in [
+        ((100, 900), (50, 20), (100, 900)),
+        ((100, 0), (50, 20), (100, 0)),
+        ((100, 0), (50, 80), (100, 30)),
+        ((100, 900), (500, 900), (500, 900)),
+        ((i64::MAX, 0), (1, i64::MAX), (i64::MAX, 0)),
+    ] {
+        let found = of(one).covering(&of(other));
+        assert_eq!((found.hold.get(), found.exposure.get()), both);
+        assert_eq!(of(other).covering(&of(one)), found);
+    }
+    let tokens = reservation(1, 7).covering(&reservation(2, 5));
+    assert_eq!(tokens.tokens, 7);
+}
+
+#[test]
 fn a_request_that_fits_takes_everything_at_once() {
     let (mut wallet, mut key) = (
         wallet(100),
@@ -85,7 +106,7 @@ fn a_request_that_fits_takes_everything_at_once() {
 }
 
 #[test]
-fn each_limit_refuses_by_itself_and_changes_nothing() {
+fn each_limit_alone_refuses_and_changes_nothing() {
     type Set = fn(&mut Wallet, &mut Key);
     let no_money: Set = |wallet, _| wallet.frozen = Micro::new(41);
     let cases: [(Set, Refusal); 14] = [
@@ -206,7 +227,7 @@ fn a_wallet_funded_for_seven_admits_seven() {
 }
 
 #[test]
-fn a_key_that_cannot_be_used_is_told_before_its_wallet() {
+fn an_unusable_key_is_reported_before_its_wallet() {
     let (mut wallet, mut key) = (wallet(0), Key::default());
     wallet.status = WalletStatus::Disabled;
     let refused = admit(&mut wallet, &mut key, &reservation(1, 1), NO_DEBT, NOON);
@@ -231,7 +252,7 @@ fn a_task_is_not_a_request_in_flight() {
 }
 
 #[test]
-fn a_free_request_needs_no_credits_but_a_limit_that_is_not_overdrawn() {
+fn a_free_request_needs_no_credits_but_is_refused_above_a_limit() {
     let (mut wallet, mut key) = (wallet(0), key());
     assert!(admit(&mut wallet, &mut key, &reservation(0, 0), NO_DEBT, NOON).is_ok());
     key.limit = Some(Micro::new(5));

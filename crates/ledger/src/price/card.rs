@@ -15,7 +15,7 @@ use crate::micro::{Micro, Overflow};
 pub struct PriceCard {
     pub(super) tokens: TokenPrices,
     /// Ascending by `above_tokens`.
-    pub(super) long_context: Vec<LongContextStep>,
+    pub(super) long_context: Vec<LongContextPrices>,
     /// The other keys, in the order of [`PriceKey::ALL`]. For tiered keys this is the default.
     pub(super) plain: [Option<Price>; PriceKey::ALL.len()],
     /// The tiers of each key except the default, with lower-case names, sorted.
@@ -38,13 +38,13 @@ pub struct Line {
     pub amount: Option<Exact>,
 }
 
-/// The prices of the token classes, of the card or of a long-context step.
+/// The prices of the token classes: those of the card, or those above a long-context threshold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct TokenPrices([Option<Price>; 9]);
 
 /// The prices of a call whose input exceeds a number of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LongContextStep {
+pub(super) struct LongContextPrices {
     pub(super) above_tokens: u64,
     pub(super) tokens: TokenPrices,
 }
@@ -170,15 +170,16 @@ impl PriceCard {
     }
 
     /// The highest price of any input class and of any output class for a call of about `input`
-    /// tokens, including `long_context` steps that the count comes near.
+    /// tokens, including the long-context prices that it might reach.
     pub(crate) fn dearest_tokens(&self, input: u64) -> TokenPrices {
-        // The count at admission may be a fifth too low.
+        // The count may be a fifth too low, so the call may have 5/4 of it.
         let reach = input.saturating_add(input / 4);
-        let steps = self
+        let thresholds = self
             .long_context
             .iter()
-            .take_while(|step| step.above_tokens < reach);
-        let tables = std::iter::once(&self.tokens).chain(steps.map(|step| &step.tokens));
+            .take_while(|threshold| threshold.above_tokens < reach);
+        let tables =
+            std::iter::once(&self.tokens).chain(thresholds.map(|threshold| &threshold.tokens));
         let mut dearest = TokenPrices::default();
         for table in tables {
             // One-hour writes occur only on request, and then count in their own class.
@@ -194,12 +195,12 @@ impl PriceCard {
     }
 
     fn tokens_at(&self, input: u64) -> &TokenPrices {
-        let step = self
+        let threshold = self
             .long_context
             .iter()
             .rev()
-            .find(|step| input > step.above_tokens);
-        step.map_or(&self.tokens, |step| &step.tokens)
+            .find(|threshold| input > threshold.above_tokens);
+        threshold.map_or(&self.tokens, |threshold| &threshold.tokens)
     }
 
     fn tier_price(&self, key: PriceKey, name: &str) -> Option<Price> {

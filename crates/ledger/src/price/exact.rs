@@ -6,11 +6,16 @@ use std::str::FromStr;
 use crate::decimal::{self, DecimalError};
 use crate::micro::{Micro, Overflow};
 
-/// A price in 1e-12 credits per unit of its key (a million tokens, a minute, a dollar).
+/// A price in 1e-12 credits per unit of its [`PriceKey`](super::PriceKey): a million tokens, a
+/// minute, a dollar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Price(i64);
 
 impl Price {
+    pub(crate) const fn from_pico(pico: i64) -> Self {
+        Self(pico)
+    }
+
     /// The price in units of 1e-12 credit.
     pub const fn pico(self) -> i64 {
         self.0

@@ -150,7 +150,7 @@ impl PriceKey {
         }
     }
 
-    /// Whether the key may have tiers, as the meter records a tier for it.
+    /// Whether the key may have tiers: those for which a meter records one.
     pub(crate) const fn has_tiers(self) -> bool {
         matches!(self, Self::Image | Self::VideoSecond | Self::VideoTokens)
     }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_stands_at_its_own_place() {
+    fn every_key_is_at_its_own_index() {
         for (place, key) in PriceKey::ALL.into_iter().enumerate() {
             assert_eq!(key as usize, place);
             assert_eq!(PriceKey::from_name(key.as_str()), Some(key));

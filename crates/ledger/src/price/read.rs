@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::card::{LongContextStep, PriceCard, TokenPrices};
+use super::card::{LongContextPrices, PriceCard, TokenPrices};
 use super::error::{CardFault, PriceError};
 use super::{Price, PriceKey, PriceValue};
 
@@ -25,13 +25,13 @@ impl PriceCard {
                     }
                 }
                 (None, "tools") => card.read_tools(value, &mut faults),
-                // Parsed last, because a step inherits prices from the card.
+                // Parsed last, because long-context prices inherit `input` and `output` of the card.
                 (None, "long_context") => {}
                 (None, _) => faults.add(name, CardFault::Unknown),
             }
         }
         if let Some(value) = members.get("long_context") {
-            card.read_steps(value, &mut faults);
+            card.read_long_context(value, &mut faults);
         }
         if faults.0.is_empty() {
             Ok(card)
@@ -81,24 +81,30 @@ impl PriceCard {
         }
     }
 
-    fn read_steps(&mut self, value: &PriceValue, faults: &mut Faults) {
+    fn read_long_context(&mut self, value: &PriceValue, faults: &mut Faults) {
         match value {
-            PriceValue::Table(table) => self.read_step("long_context", table, faults),
+            PriceValue::Table(table) => self.read_threshold("long_context", table, faults),
             PriceValue::List(list) => {
                 for (index, value) in list.iter().enumerate() {
                     let path = format!("long_context[{index}]");
                     match value {
-                        PriceValue::Table(table) => self.read_step(&path, table, faults),
+                        PriceValue::Table(table) => self.read_threshold(&path, table, faults),
                         other => faults.shape(&path, "a table", other),
                     }
                 }
             }
             other => faults.shape("long_context", "a table or a list of tables", other),
         }
-        self.long_context.sort_by_key(|step| step.above_tokens);
+        self.long_context
+            .sort_by_key(|threshold| threshold.above_tokens);
     }
 
-    fn read_step(&mut self, path: &str, table: &BTreeMap<String, PriceValue>, faults: &mut Faults) {
+    fn read_threshold(
+        &mut self,
+        path: &str,
+        table: &BTreeMap<String, PriceValue>,
+        faults: &mut Faults,
+    ) {
         let mut above_tokens = None;
         let mut tokens = TokenPrices::default();
         for (name, value) in table {
@@ -114,8 +120,8 @@ impl PriceCard {
                 _ => faults.add(&path, CardFault::Unknown),
             }
         }
-        // A step replaces all token prices of the call: a special class that it does not name falls
-        // back to the step's own `input` or `output`. Only these two are inherited from the card.
+        // Above a threshold all token prices of the call are replaced. A special class without a price
+        // there costs the `input` or `output` from there; only these two are inherited from the card.
         for key in [PriceKey::Input, PriceKey::Output] {
             tokens.set(key, tokens.named(key).or(self.tokens.named(key)));
         }
@@ -129,11 +135,11 @@ impl PriceCard {
                 if self
                     .long_context
                     .iter()
-                    .any(|step| step.above_tokens == bound) =>
+                    .any(|threshold| threshold.above_tokens == bound) =>
             {
                 faults.add(&bound_path, CardFault::Twice);
             }
-            Some(above_tokens) => self.long_context.push(LongContextStep {
+            Some(above_tokens) => self.long_context.push(LongContextPrices {
                 above_tokens,
                 tokens,
             }),

@@ -12,11 +12,11 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 pub enum PriceValue {
     /// A text: a decimal price.
     Text(String),
-    /// A whole number: the bound of a `long_context` step.
+    /// A whole number: the threshold `above_tokens` of long-context prices.
     Whole(u64),
-    /// A table: tiers, tools or a `long_context` step.
+    /// A table: tiers, tools, or long-context prices.
     Table(BTreeMap<String, PriceValue>),
-    /// A list: `long_context` steps.
+    /// A list: long-context prices, one table for each threshold.
     List(Vec<PriceValue>),
     /// Another type, by its name. The value is not kept, because a float has already lost digits.
     Unfit(&'static str),

@@ -2,13 +2,13 @@
 //!
 //! The form is stored with the entries that it priced and compared as text, so equal cards must
 //! give equal bytes: keys in a fixed order, trimmed decimals, a single default without a table,
-//! steps ascending and always as a list.
+//! long-context prices ascending and always as a list.
 
 use std::fmt::Display;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::card::{LongContextStep, PriceCard};
+use super::card::{LongContextPrices, PriceCard};
 use super::{Price, PriceKey};
 
 impl Serialize for PriceCard {
@@ -44,7 +44,7 @@ impl Serialize for PriceCard {
     }
 }
 
-impl Serialize for LongContextStep {
+impl Serialize for LongContextPrices {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut members = serializer.serialize_map(None)?;
         members.serialize_entry("above_tokens", &self.above_tokens)?;

@@ -65,7 +65,7 @@ fn a_gift_never_repays_debt() {
 }
 
 #[test]
-fn what_can_be_spent_is_never_shown_below_zero() {
+fn the_available_amount_is_never_negative() {
     let overdrawn = wallet(0, 0, 20, 30);
     assert_eq!(overdrawn.credit_remaining(), Micro::ZERO);
     assert_eq!(overdrawn.total_available(), Micro::ZERO);
@@ -108,7 +108,7 @@ fn the_headroom_is_own_credits_and_what_is_left_above_the_debt_limit() {
 }
 
 #[test]
-fn what_does_not_fit_changes_nothing() {
+fn an_overflow_changes_nothing() {
     type Step = fn(&mut Wallet, Micro) -> Result<(), Overflow>;
     let max = i64::MAX;
     let debit: Step = |wallet, amount| wallet.debit(amount).map(drop);

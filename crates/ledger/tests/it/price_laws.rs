@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Exact, Meter, PriceCard, PriceValue, TextBound, bound_meter, hold, hold_of};
+use ledger::{Exact, Meter, PriceCard, PriceValue, TextBound, bound_meter, hold_of};
 use proptest::prelude::*;
 
 /// Name, metered units per price, and the quantity of a meter.
@@ -101,19 +101,19 @@ fn naive_price(card: &Members, used: &Meter) -> Option<i64> {
     let mut parts: Vec<(Option<&str>, u64, u128)> = Vec::new();
     let input: u64 = TOKENS[..6].iter().map(|row| row.2(used)).sum();
     let mut tokens = card.clone();
-    if let Some(PriceValue::List(steps)) = card.get("long_context") {
-        let bound = |step: &&PriceValue| match table(step)["above_tokens"] {
+    if let Some(PriceValue::List(thresholds)) = card.get("long_context") {
+        let bound = |threshold: &&PriceValue| match table(threshold)["above_tokens"] {
             PriceValue::Whole(bound) => bound,
             _ => u64::MAX,
         };
-        if let Some(step) = steps
+        if let Some(threshold) = thresholds
             .iter()
-            .filter(|step| input > bound(step))
+            .filter(|threshold| input > bound(threshold))
             .max_by_key(bound)
         {
             let two = |name: &&String| ["input", "output"].contains(&name.as_str());
             tokens.retain(|name, _| two(&name));
-            tokens.extend(table(step).clone());
+            tokens.extend(table(threshold).clone());
         }
     }
     for (name, per, quantity) in TOKENS {
@@ -203,14 +203,14 @@ fn any_tiers() -> impl Strategy<Value = PriceValue> {
 }
 
 fn any_steps() -> impl Strategy<Value = PriceValue> {
-    let step = any_members(names(&TOKENS), 2);
-    prop::collection::btree_map(0_u64..3_000, step, 0..4).prop_map(|steps| {
-        let step = |(bound, mut step): (u64, Members)| {
-            step.insert("above_tokens".to_owned(), PriceValue::Whole(bound));
-            PriceValue::Table(step)
+    let threshold = any_members(names(&TOKENS), 2);
+    prop::collection::btree_map(0_u64..3_000, threshold, 0..4).prop_map(|thresholds| {
+        let threshold = |(bound, mut threshold): (u64, Members)| {
+            threshold.insert("above_tokens".to_owned(), PriceValue::Whole(bound));
+            PriceValue::Table(threshold)
         };
         // Descending, so that the order in the list cannot decide.
-        PriceValue::List(steps.into_iter().rev().map(step).collect())
+        PriceValue::List(thresholds.into_iter().rev().map(threshold).collect())
     })
 }
 
@@ -222,7 +222,7 @@ fn any_card() -> impl Strategy<Value = Members> {
     let tiers = [any_tiers(), any_tiers(), any_tiers()].map(|tiers| maybe(tiers, 20));
     let tools = any_members(vec!["web_search", "code"], 2);
     (both, tokens, plain, tiers, any_steps(), tools).prop_map(
-        |((input, output), tokens, plain, tiers, steps, tools)| {
+        |((input, output), tokens, plain, tiers, thresholds, tools)| {
             let mut card = tokens;
             card.extend(plain);
             for (row, tiers) in TIERED.iter().zip(tiers) {
@@ -230,7 +230,7 @@ fn any_card() -> impl Strategy<Value = Members> {
             }
             card.insert("input".to_owned(), input);
             card.insert("output".to_owned(), output);
-            card.insert("long_context".to_owned(), steps);
+            card.insert("long_context".to_owned(), thresholds);
             card.insert("tools".to_owned(), PriceValue::Table(tools));
             card
         },
@@ -332,8 +332,7 @@ proptest! {
         outputs in prop::array::uniform3(0_u64..=100),
     ) {
         let card = PriceCard::parse(&members).unwrap();
-        let bound = TextBound { input_tokens: input, output_tokens_max: Some(output), choices: 1 };
-        let held = hold(&card, &bound, 0).unwrap();
+        let held = hold_of(&card, &Meter { input, output, ..Meter::default() }).unwrap();
         let inputs = pieces(input, inputs);
         let outputs = pieces(output, outputs);
         let used = Meter {
@@ -376,6 +375,6 @@ proptest! {
         let (some, whole) = (bound_meter(&bound, reserve), bound_meter(&bound, 0));
         prop_assert_eq!(some.input, whole.input);
         prop_assert_eq!(some.output, whole.output.min(reserve));
-        prop_assert!(hold(&card, &bound, reserve).unwrap() <= hold(&card, &bound, 0).unwrap());
+        prop_assert!(hold_of(&card, &some).unwrap() <= hold_of(&card, &whole).unwrap());
     }
 }

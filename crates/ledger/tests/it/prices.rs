@@ -132,7 +132,7 @@ fn thirds_and_ticks_are_added_before_they_are_rounded() {
 
 #[test]
 fn long_input_changes_the_prices_of_the_whole_call() {
-    let steps = card(
+    let thresholds = card(
         json!({"input": "2", "cached_input": "0.2", "output": "10", "long_context": [
             {"above_tokens": 500, "input": "8", "output": "40"},
             {"above_tokens": 200, "input": "4", "cached_input": "0.4", "output": "15"},
@@ -148,13 +148,13 @@ fn long_input_changes_the_prices_of_the_whole_call() {
         ),
         (json!({"input": 500}), 2_000),
         (json!({"input": 501, "output": 1}), 4_048),
-        // A class the step does not name falls back to the step's own input.
+        // A class without a price above the threshold costs the `input` above the threshold.
         (json!({"cached_input": 501}), 4_008),
         // Output does not count towards long context.
         (json!({"output": 9_999}), 99_990),
     ] {
         assert_eq!(
-            steps.price(&meter(used.clone())),
+            thresholds.price(&meter(used.clone())),
             Ok(Micro::new(micro)),
             "{used}"
         );
@@ -162,12 +162,12 @@ fn long_input_changes_the_prices_of_the_whole_call() {
 }
 
 #[test]
-fn a_single_step_may_stand_without_its_list() {
-    let step = json!({"above_tokens": 200, "input": "4"});
-    let alone = card(json!({"input": "2", "output": "10", "long_context": step}));
-    let listed = card(json!({"input": "2", "output": "10", "long_context": [step]}));
+fn a_single_step_needs_no_list() {
+    let threshold = json!({"above_tokens": 200, "input": "4"});
+    let alone = card(json!({"input": "2", "output": "10", "long_context": threshold}));
+    let listed = card(json!({"input": "2", "output": "10", "long_context": [threshold]}));
     assert_eq!(alone, listed);
-    // The step does not name output, so the card's price applies.
+    // The threshold has no price for output, so the card's price applies.
     let used = Meter {
         input: 201,
         output: 1,
@@ -177,7 +177,7 @@ fn a_single_step_may_stand_without_its_list() {
 }
 
 #[test]
-fn what_has_no_price_is_an_error_and_not_free() {
+fn usage_without_a_price_is_an_error() {
     let images = card(json!({"image": "0.04"}));
     for (used, key) in [
         (json!({"input": 1}), PriceKey::Input),
@@ -312,7 +312,7 @@ fn the_dearest_tier_bounds_what_the_upstream_may_choose() {
 }
 
 #[test]
-fn every_error_of_a_card_is_told() {
+fn every_error_of_a_card_is_reported() {
     let toml = r#"
         input = "1,25"
         output = 10
@@ -375,7 +375,7 @@ fn every_error_of_a_card_is_told() {
 }
 
 #[test]
-fn a_name_that_stands_twice_is_refused() {
+fn a_repeated_name_is_refused() {
     let twice = r#"{"image": {"default": "1", "high": "1", "high": "2"}}"#;
     assert!(serde_json::from_str::<PriceCard>(twice).is_err());
     let twice = r#"{"image": {"default": "1", "Default": "2"}}"#;

@@ -7,7 +7,7 @@ use crate::json::{Cursor, Shape, write_string};
 /// The arguments as a JSON object. Blank arguments become an empty object. A value that is not an
 /// object, for example because the model was cut off, is wrapped in one, so that the rest of the
 /// history stays usable.
-pub fn object(arguments: &str) -> Cow<'_, str> {
+pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         return Cow::Borrowed("{}");
     }

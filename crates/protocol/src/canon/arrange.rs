@@ -8,7 +8,7 @@ use crate::failure::Failure;
 
 /// A conversation between two sides.
 #[derive(Debug, Default)]
-pub struct Arranged<'a> {
+pub(crate) struct Arranged<'a> {
     /// The system prompts, from anywhere in the conversation.
     pub system: Vec<&'a str>,
     /// User and assistant alternating. None of them is empty.
@@ -17,7 +17,7 @@ pub struct Arranged<'a> {
 
 /// The merged turns of one side.
 #[derive(Debug)]
-pub struct Side<'a> {
+pub(crate) struct Side<'a> {
     /// [`Role::User`] or [`Role::Assistant`].
     pub role: Role,
     pub parts: Vec<(Path, &'a Part)>,
@@ -26,7 +26,7 @@ pub struct Side<'a> {
 /// Arranges the conversation. Parts that only the client's dialect has, and thoughts that `is_own`
 /// rejects, are removed and reported. An assistant turn that becomes empty is removed. A user turn
 /// that becomes empty is refused, because the model would not see that it was asked something.
-pub fn arrange<'a>(
+pub(crate) fn arrange<'a>(
     request: &'a Request,
     is_own: impl Fn(&Thought) -> bool,
     dropped: &mut Dropped,

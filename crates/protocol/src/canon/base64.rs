@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base64_is_refused() {
+    fn texts_that_are_not_base64_are_refused() {
         for (text, expected) in [
             ("", Some(&b""[..])),
             ("QUJD", Some(b"ABC")),

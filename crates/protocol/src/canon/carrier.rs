@@ -145,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_loaded_is_unloaded(text in ".{0,80}", value in ".{0,80}", signed in any::<bool>()) {
+        fn carried_data_is_decoded_again(text in ".{0,80}", value in ".{0,80}", signed in any::<bool>()) {
             let opaque = Opaque { origin: Dialect::Messages, model: "a/b".into(), text: value.into() };
             let carried = Carried {
                 thoughts: vec![Thought { text, opaque: Some(opaque.clone()), redacted: false }],

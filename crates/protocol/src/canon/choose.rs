@@ -12,7 +12,7 @@ use crate::profile::Profile;
 
 /// Whether the model may, must or must not call tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Calling {
+pub(crate) enum Calling {
     May,
     Must,
     MustNot,
@@ -21,7 +21,7 @@ pub enum Calling {
 /// The tool choice and the names that it is restricted to. `None` if tools may be called freely,
 /// which is the default. A choice without tools is dropped. A choice of an undeclared tool is
 /// refused, because it cannot be kept.
-pub fn choose<'a>(
+pub(crate) fn choose<'a>(
     request: &'a Request,
     dropped: &mut Dropped,
 ) -> Result<Option<(Calling, Vec<&'a str>)>, Failure> {
@@ -81,13 +81,13 @@ pub fn sampled<'a>(
 }
 
 /// Whether the request asks for the default verbosity.
-pub fn is_usual_verbosity(request: &Request) -> bool {
+pub(crate) fn is_usual_verbosity(request: &Request) -> bool {
     let verbosity = request.verbosity.as_deref();
     verbosity.is_none_or(|verbosity| verbosity == "medium")
 }
 
 /// Whether a number is zero, in any notation.
-pub fn is_zero(number: &Number) -> bool {
+pub(crate) fn is_zero(number: &Number) -> bool {
     ["0", "-0", "0.0", "-0.0"].contains(&number.to_string().as_str())
 }
 
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn models_with_fixed_sampling_are_not_told_any() {
+    fn models_with_fixed_sampling_receive_no_sampling_members() {
         let free = Profile::default();
         let fixed = Profile {
             fixed_sampling: Some(true),

@@ -1,7 +1,7 @@
 //! `data:` URIs, in which several dialects send inline media.
 
 /// Splits `data:<mime>;base64,<data>`. The type is empty if the URI has none.
-pub fn split(uri: &str) -> Option<(&str, &str)> {
+pub(crate) fn split(uri: &str) -> Option<(&str, &str)> {
     let rest = uri
         .get(..5)
         .filter(|scheme| scheme.eq_ignore_ascii_case("data:"))
@@ -12,12 +12,12 @@ pub fn split(uri: &str) -> Option<(&str, &str)> {
 }
 
 /// Writes a `data:` URI.
-pub fn join(mime: &str, data: &str) -> String {
+pub(crate) fn join(mime: &str, data: &str) -> String {
     format!("data:{mime};base64,{data}")
 }
 
 /// The type of an image by its first bytes in base64. Unknown types count as PNG.
-pub fn sniff(data: &str) -> &'static str {
+pub(crate) fn sniff(data: &str) -> &'static str {
     match data {
         data if data.starts_with("/9j/") => "image/jpeg",
         data if data.starts_with("R0lGOD") => "image/gif",

@@ -75,7 +75,7 @@ impl Dropped {
     }
 
     /// Reports the request to show reasoning as dropped, if the client made it.
-    pub fn shown_reasoning(&mut self, reasoning: &Reasoning) {
+    pub(crate) fn shown_reasoning(&mut self, reasoning: &Reasoning) {
         if reasoning.show && !reasoning.show_is_unsaid {
             self.field(Field::ReasoningShown);
         }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_of_something_dropped_is_not_told() {
+    fn members_of_a_dropped_member_are_not_listed() {
         let mut dropped = Dropped::new(Dialect::Chat);
         for name in [
             "a[1].b", "a[10]", "ab", "a[1].c.d", "a[1]", "a[1].e", "ab.c",

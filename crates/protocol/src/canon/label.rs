@@ -8,7 +8,7 @@ use crate::json::{Members, Spelling, write_string};
 
 /// Adds the format's name to the schema as its title, and the format's description as its
 /// description. What the schema sets itself is kept, and the format's value is reported as dropped.
-pub fn labelled<'s>(
+pub(crate) fn labelled<'s>(
     schema: &'s str,
     name: Option<&str>,
     description: Option<&str>,
@@ -51,7 +51,7 @@ mod tests {
     use crate::dialect::Dialect;
 
     #[test]
-    fn a_schema_is_told_its_name_and_description() {
+    fn a_schema_gets_the_name_and_description_of_its_format() {
         for (schema, expected, listed) in [
             ("{}", r#"{"title":"N","description":"\"D"}"#, None),
             (

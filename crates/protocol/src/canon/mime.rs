@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_bytes_tell_types() {
+    fn types_are_detected_by_first_bytes() {
         for (head, mime) in [
             (&b"\x89PNG\r\n\x1a\n\0\0\0\r"[..], Some("image/png")),
             (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn endings_tell_types() {
+    fn types_are_detected_by_extensions() {
         for (url, mime) in [
             ("https://a.example/x.PNG?sig=a.jpg", Some("image/png")),
             ("https://a.example/x.jpeg#y", Some("image/jpeg")),

@@ -6,12 +6,12 @@
 //! `write_failure`. Members that the other dialect does not have are reported in [`Dropped`].
 //! Nothing is lost silently.
 
-pub mod arguments;
+pub(crate) mod arguments;
 mod arrange;
 pub mod base64;
 pub mod carrier;
 mod choose;
-pub mod data_uri;
+pub(crate) mod data_uri;
 mod dropped;
 mod event;
 mod field;
@@ -27,14 +27,15 @@ mod target;
 mod tool_results;
 mod unread;
 
-pub use arrange::{Arranged, Side, arrange};
-pub use choose::{Calling, choose, is_usual_verbosity, is_zero, sampled};
+pub(crate) use arrange::{Arranged, Side, arrange};
+pub use choose::sampled;
+pub(crate) use choose::{Calling, choose, is_usual_verbosity, is_zero};
 pub use dropped::Dropped;
 pub use event::{Block, Delta, Event, Stop};
 pub use field::{Field, Member};
-pub use label::labelled;
+pub(crate) use label::labelled;
 pub use logprobs::{Likelihood, Token};
-pub use offsets::Offsets;
+pub(crate) use offsets::Offsets;
 pub use opaque::Opaque;
 pub use path::Path;
 pub use request::{

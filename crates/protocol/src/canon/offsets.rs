@@ -7,7 +7,7 @@ const TEXT_BYTES_MAX: usize = 8 << 10;
 
 /// The text of a block so far.
 #[derive(Debug, Default)]
-pub struct Offsets {
+pub(crate) struct Offsets {
     bytes: usize,
     /// Whether a character has more than one byte.
     wide: bool,
@@ -17,12 +17,12 @@ pub struct Offsets {
 
 impl Offsets {
     /// An empty text.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Appends a piece.
-    pub fn push(&mut self, piece: &str) {
+    pub(crate) fn push(&mut self, piece: &str) {
         self.bytes = self.bytes.saturating_add(piece.len());
         self.wide |= !piece.is_ascii();
         if self.bytes <= TEXT_BYTES_MAX {
@@ -31,7 +31,7 @@ impl Offsets {
     }
 
     /// The number of characters before this byte. `None` if it is outside the text.
-    pub fn characters(&self, byte: u64) -> Option<u64> {
+    pub(crate) fn characters(&self, byte: u64) -> Option<u64> {
         let at = usize::try_from(byte).ok().filter(|at| *at <= self.bytes)?;
         if !self.wide {
             return Some(byte);
@@ -41,7 +41,7 @@ impl Offsets {
     }
 
     /// The number of bytes before this character. `None` if it is outside the text.
-    pub fn bytes(&self, character: u64) -> Option<u64> {
+    pub(crate) fn bytes(&self, character: u64) -> Option<u64> {
         let at = usize::try_from(character).ok()?;
         if !self.wide {
             return (at <= self.bytes).then_some(character);
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_and_characters_are_told_apart() {
+    fn bytes_and_characters_are_converted() {
         let mut offsets = Offsets::new();
         offsets.push("a\u{e9}");
         offsets.push("\u{1f600}b");

@@ -35,7 +35,7 @@ impl Path {
     }
 
     /// Whether the gateway made the part at this path.
-    pub const fn is_nowhere(self) -> bool {
+    pub(crate) const fn is_nowhere(self) -> bool {
         let [list, _] = self.lists;
         list.is_empty()
     }
@@ -63,7 +63,7 @@ impl Path {
 
     /// A part of the tool result at this path: `messages[2].content[0].content[1]`.
     #[must_use]
-    pub fn in_result(self, index: usize) -> Self {
+    pub(crate) fn in_result(self, index: usize) -> Self {
         let [outer, inner, _] = self.indexes;
         Self {
             indexes: [outer, inner, short(index)],

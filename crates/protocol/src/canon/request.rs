@@ -325,7 +325,7 @@ impl Effort {
     }
 
     /// The effort that corresponds to a budget.
-    pub const fn of_budget(tokens: u64) -> Self {
+    pub(crate) const fn of_budget(tokens: u64) -> Self {
         match tokens {
             0 => Self::None,
             1..=1024 => Self::Low,
@@ -346,7 +346,7 @@ impl Logprobs {
 
 impl Request {
     /// Whether the client asked to see reasoning in the answer.
-    pub fn wants_thoughts(&self) -> bool {
+    pub(crate) fn wants_thoughts(&self) -> bool {
         self.reasoning.as_ref().is_some_and(|reasoning| {
             reasoning.show || reasoning.budget_tokens.is_some_and(|tokens| tokens > 0)
         })
@@ -395,7 +395,7 @@ impl Request {
     }
 
     /// Splits the turns into leading system prompts and the rest.
-    pub fn leading_system(&self) -> (&[Turn], &[Turn]) {
+    pub(crate) fn leading_system(&self) -> (&[Turn], &[Turn]) {
         let is_system = |turn: &Turn| matches!(turn.role, Role::System | Role::Developer);
         let split = self
             .turns

@@ -1,6 +1,6 @@
 //! A whole answer, folded from its events.
 
-use crate::native::Broken;
+use crate::broken::Broken;
 use crate::usage::Usage;
 
 use super::event::{Block, Delta, Event, Stop};

@@ -16,6 +16,8 @@ pub struct Target<'a> {
     pub profile: &'a Profile,
     /// The name of the output limit in chat requests of this channel.
     pub output_limit: OutputLimit,
+    /// Whether a chat stream may be asked for its usage (`stream_options`).
+    pub asks_for_usage: bool,
 }
 
 /// What the writer of an answer needs besides the answer.

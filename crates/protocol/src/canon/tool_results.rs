@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn results_stand_behind_their_calls_in_order() {
+    fn results_follow_their_calls_in_order() {
         for (before, after) in [
             ("u hi a ho", "u hi a ho"),
             ("u a +1 u -1", "u a +1 u -1"),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_paired_is_refused() {
+    fn unpaired_results_are_refused() {
         for (before, param) in [
             ("u -1", Some("messages[1]")),
             ("u a +1 u -1 -1", Some("messages[5]")),

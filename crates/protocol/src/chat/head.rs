@@ -1,18 +1,23 @@
 //! Reads the head of a chat request: the members that the gateway needs, and those that it refuses.
 
+use bytes::Bytes;
+
+use crate::canon::Dropped;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
-use crate::json::patch::Edit;
-use crate::json::{Integer, Members, Spelling};
-use crate::native::Head;
-use crate::native::request_strings::{ReadByModel, read_members};
+use crate::json::patch::{self, Edit};
+use crate::json::{Cursor, Integer, Members, Shape, Spelling, Text};
+use crate::request_head::Head;
+use crate::request_head::{ReadByModel, read_members};
 use crate::tool::{Tool, Tools};
 
 const READ_BY_MODEL: ReadByModel = ReadByModel {
     conversation: "messages",
     text: &["tools", "functions", "response_format", "prediction"],
 };
+
+const STREAM_OPTIONS: &str = "stream_options";
 
 /// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
 /// left to the upstream.
@@ -46,6 +51,8 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     if stream {
         include_usage = ask_for_usage(&members, &mut edits)?;
     }
+    // An edit was added unless the client asked itself.
+    let usage_edit = (stream && !include_usage).then(|| edits.len() - 1);
     let model_span = members.get("model")?.map(|value| value.span());
     let tools = tools(&members)?;
     Ok(Head {
@@ -60,15 +67,16 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
         edits,
+        usage_edit,
+        stream_options: members.find(STREAM_OPTIONS)?.map(|value| value.span()),
     })
 }
 
 /// Makes the upstream report usage, because billing needs it. Returns whether the client asked for
 /// it too (`docs/api/chat-completions.md`).
 fn ask_for_usage(members: &Members<'_>, edits: &mut Vec<Edit>) -> Result<bool, Failure> {
-    const NAME: &str = "stream_options";
-    let Some(options) = members.object(NAME)? else {
-        edits.push(match members.find(NAME)? {
+    let Some(options) = members.object(STREAM_OPTIONS)? else {
+        edits.push(match members.find(STREAM_OPTIONS)? {
             Some(null) => Edit::replace(null.span(), &br#"{"include_usage":true}"#[..]),
             None => Edit::insert(
                 members.inside(),
@@ -89,6 +97,27 @@ fn ask_for_usage(members: &Members<'_>, edits: &mut Vec<Edit>) -> Result<bool, F
         });
     }
     Ok(asked)
+}
+
+/// Cuts the client's own `stream_options` out of a request, for an upstream that refuses them. Reports its members
+/// to `dropped`, except those that the gateway replaces (the usage chunk) and those that have no effect without them.
+pub(crate) fn cut_stream_options(body: &Bytes, dropped: &mut Dropped) -> Result<Bytes, Failure> {
+    let text = std::str::from_utf8(body).map_err(|_| Failure::invalid("The body is not UTF-8."))?;
+    Cursor::new(text).object(|cursor, name| {
+        if !name.is(STREAM_OPTIONS) || cursor.shape()? != Shape::Object {
+            return cursor.value().map(drop);
+        }
+        cursor.object(|cursor, name| {
+            if !name.is("include_usage") && !name.is("include_obfuscation") {
+                dropped.name(&format!("{STREAM_OPTIONS}.{}", name.decode_lossy()));
+            }
+            cursor.value().map(drop)
+        })
+    })?;
+    let mut edits = Vec::new();
+    let is_cut = |name: Text<'_>| name.is(STREAM_OPTIONS);
+    patch::cut_members(&mut Cursor::new(text), &[], is_cut, &mut edits)?;
+    Ok(patch::apply(body, edits))
 }
 
 /// The larger of the two limits, because upstreams differ in which of them they obey.

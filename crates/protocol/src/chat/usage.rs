@@ -5,7 +5,7 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Inclusive, Usage, count};
 
 /// Reads a usage object. `count` says which numbers count as missing.
-pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
+pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     take_usage(&mut Cursor::new(usage.text())).ok()?
 }
 

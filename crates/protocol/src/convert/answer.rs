@@ -44,9 +44,9 @@ pub fn convert_answer(
         }
     }
     // The client sees the usage that it is charged for.
-    let seen = answer.seen();
-    let counted = || seen.counted(echo.input_tokens);
-    response.usage = Some(seen.report().unwrap_or_else(counted));
+    let summary = answer.summary();
+    let counted = || summary.counted(echo.input_tokens);
+    response.usage = Some(summary.report().unwrap_or_else(counted));
     Ok(Answer {
         pieces: ByteQueue::from(write_response(to, &response, echo)),
         ..answer

@@ -1,10 +1,10 @@
 //! Dispatches to the readers and writers of the five dialects.
 
+use crate::broken::Broken;
 use crate::byte_queue::ByteQueue;
 use crate::canon::{self, Dropped, Echo, Event, Request, Response, Target};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::native::Broken;
 use crate::sse::Frame;
 use crate::{chat, generate, interactions, messages, responses};
 

@@ -12,9 +12,9 @@ use crate::canon::{Block, Delta, Echo, Event};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::images::Pictures;
-use crate::native::unstreamed::Body;
+use crate::native::stream_body::StreamBody;
 use crate::native::{
-    Broken, Seen, ToolWatch, is_end_mark, reports_unbillable_usage, terminal_failure,
+    AnswerSummary, Broken, ToolWatch, is_end_mark, reports_unbillable_usage, terminal_failure,
 };
 use crate::sse::{Data, Frame, Splitter};
 
@@ -35,9 +35,9 @@ pub struct Transcoder {
     started: bool,
     /// Whether the open block is an image that the client's dialect cannot contain.
     skips_picture: bool,
-    seen: Seen,
+    summary: AnswerSummary,
     model: Arc<str>,
-    body: Body,
+    body: StreamBody,
 }
 
 impl Transcoder {
@@ -49,7 +49,7 @@ impl Transcoder {
             input_tokens: echo.input_tokens,
             splitter: Splitter::default(),
             model: Arc::clone(&echo.model),
-            body: Body::default(),
+            body: StreamBody::default(),
             reader: Reader::new(from, &echo.model),
             writer: Writer::new(to, echo),
             events: Vec::new(),
@@ -57,7 +57,7 @@ impl Transcoder {
             tools: None,
             started: false,
             skips_picture: false,
-            seen: Seen::default(),
+            summary: AnswerSummary::default(),
         }
     }
 
@@ -71,7 +71,7 @@ impl Transcoder {
     /// Takes the bytes of one read and writes the converted events. What was written before a
     /// failure is valid.
     pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
-        if self.seen.ended {
+        if self.summary.ended {
             return Ok(());
         }
         let Some(chunk) = self.body.take(self.from, chunk)? else {
@@ -86,7 +86,7 @@ impl Transcoder {
     /// The upstream has closed the stream. That is an error unless the end mark has arrived or the
     /// dialect ends streams in this way.
     pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
-        if self.seen.ended {
+        if self.summary.ended {
             return Ok(());
         }
         if let Some(answer) = self.body.take_answer()? {
@@ -102,13 +102,13 @@ impl Transcoder {
             Some(rest) if rest.data() != Data::Absent => result = Err(Broken::Unfinished),
             _ => {}
         }
-        if result.is_ok() && !self.seen.ended {
+        if result.is_ok() && !self.summary.ended {
             result = self.reader.end(&mut self.events);
             result = self.write(result, out);
         }
         self.note();
         match result {
-            Ok(()) if !self.seen.ended => Err(Broken::Unfinished),
+            Ok(()) if !self.summary.ended => Err(Broken::Unfinished),
             result => result,
         }
     }
@@ -130,19 +130,19 @@ impl Transcoder {
     }
 
     /// What the stream has contained so far.
-    pub fn seen(&self) -> &Seen {
-        &self.seen
+    pub fn summary(&self) -> &AnswerSummary {
+        &self.summary
     }
 
     /// Converts a whole answer to the stream that the client asked for.
     fn answer(&mut self, body: &[u8], out: &mut ByteQueue) -> Result<(), Broken> {
         if let Some(tools) = &mut self.tools {
             tools.look(self.from, body);
-            self.seen.tools = tools.calls();
+            self.summary.tools = tools.calls();
         }
         let response = read_response(self.from, body, &self.model)?;
         if response.usage.is_none() {
-            self.seen.usage_malformed = reports_unbillable_usage(self.from, body);
+            self.summary.usage_malformed = reports_unbillable_usage(self.from, body);
         }
         self.events.extend(response.unfold());
         self.write(Ok(()), out)
@@ -151,7 +151,7 @@ impl Transcoder {
     fn relay(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         while let Some(frame) = self.splitter.next_frame()? {
             self.frame(&frame, out)?;
-            if self.seen.ended {
+            if self.summary.ended {
                 return Ok(());
             }
         }
@@ -175,12 +175,12 @@ impl Transcoder {
                 }
                 Data::Lines(data) => tools.look(self.from, &data),
             }
-            self.seen.tools = tools.calls();
+            self.summary.tools = tools.calls();
         }
         let result = self.reader.frame(frame, &mut self.events);
         let is_told = |event: &Event| matches!(event, Event::Usage(_));
         if !self.events.iter().any(is_told) {
-            self.seen.usage_malformed |= match frame.data() {
+            self.summary.usage_malformed |= match frame.data() {
                 Data::Absent => false,
                 Data::Line(span) => {
                     let data = frame.bytes.get(span).unwrap_or_default();
@@ -206,7 +206,7 @@ impl Transcoder {
                 Event::Finish(stop) => {
                     self.finish_usage(out);
                     self.writer.event(Event::Finish(stop), out);
-                    self.seen.ended = true;
+                    self.summary.ended = true;
                 }
                 event => {
                     self.started = true;
@@ -239,20 +239,20 @@ impl Transcoder {
     /// The answer is complete, so its last usage report is final. If there is none, the client sees
     /// the count that it is charged for.
     fn finish_usage(&mut self, out: &mut ByteQueue) {
-        self.seen.usage = self.observer.usage;
+        self.summary.usage = self.observer.usage;
         self.note();
-        if self.seen.report().is_none() {
-            let counted = self.seen.counted(self.input_tokens);
+        if self.summary.report().is_none() {
+            let counted = self.summary.counted(self.input_tokens);
             self.writer.event(Event::Usage(counted), out);
         }
     }
 
     fn note(&mut self) {
-        self.seen.content = self.observer.content;
-        self.seen.output_tokens_counted = self.observer.tokens();
-        self.seen.interim_usage = self.observer.usage;
+        self.summary.content = self.observer.content;
+        self.summary.output_tokens_counted = self.observer.tokens();
+        self.summary.interim_usage = self.observer.usage;
         if self.observer.pictures > 0 {
-            self.seen.pictures = Pictures::some(self.observer.pictures);
+            self.summary.pictures = Pictures::some(self.observer.pictures);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::transcoder::Transcoder;
 use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::images;
-use crate::native::{Broken, Rewriter, Seen};
+use crate::native::{AnswerSummary, Broken, Rewriter};
 use crate::voice::AudioRelay;
 
 /// Turns an upstream's stream into the client's.
@@ -66,12 +66,12 @@ impl Translator {
     }
 
     /// What the stream has contained so far.
-    pub fn seen(&self) -> &Seen {
+    pub fn summary(&self) -> &AnswerSummary {
         match self {
-            Self::Native(rewriter) => rewriter.seen(),
-            Self::Convert(transcoder) => transcoder.seen(),
-            Self::Images(rewriter) => rewriter.seen(),
-            Self::Audio(passing) => passing.seen(),
+            Self::Native(rewriter) => rewriter.summary(),
+            Self::Convert(transcoder) => transcoder.summary(),
+            Self::Images(rewriter) => rewriter.summary(),
+            Self::Audio(passing) => passing.summary(),
         }
     }
 }

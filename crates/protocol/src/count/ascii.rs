@@ -48,7 +48,7 @@ impl Run {
 /// Counts the bytes up to the first one outside ASCII.
 ///
 /// With `ESCAPES` the text is the inside of a JSON string: a backslash costs nothing, and the byte
-/// after it is a sign and not a letter. An escape with four digits ends the run, because it can
+/// after it counts as punctuation. An escape with four digits ends the run, because it can
 /// encode any character.
 #[inline(always)]
 pub(super) fn count<S: Simd, const ESCAPES: bool>(simd: S, text: &[u8], in_word: bool) -> Run {

@@ -6,7 +6,7 @@ use crate::json::scan::Strings;
 use crate::json::{Cursor, Raw, Text};
 
 /// No text counts as less than one token per this many bytes, whatever its form or escapes.
-pub const BYTES_PER_TOKEN_MAX: u64 = 12;
+pub(crate) const BYTES_PER_TOKEN_MAX: u64 = 12;
 
 /// Upper bound for what upstreams add to a prompt, besides marks around messages. Those are shorter
 /// than the JSON around them.
@@ -17,7 +17,7 @@ const UNREAD_BYTES_FREE: u64 = 1_024;
 /// The input tokens of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InputCount {
-    /// The estimate. It is at least one token per [`BYTES_PER_TOKEN_MAX`] bytes of the request, not
+    /// The estimate. It is at least one token per `BYTES_PER_TOKEN_MAX` bytes of the request, not
     /// counting inline media.
     pub tokens: u64,
     /// An upper bound for every tokenizer. `None` if only the model's context limits the input:

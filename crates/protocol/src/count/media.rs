@@ -364,7 +364,7 @@ impl<'a> Medium<'a> {
         inline.saturating_add(named)
     }
 
-    /// The most it can count as; none if the context alone bounds it.
+    /// The upper bound; `None` if only the context limits it.
     pub(super) fn tokens_max(&self) -> Option<u64> {
         let inline = match self.inline {
             None | Some((_, Kind::Text)) => 0,
@@ -391,7 +391,7 @@ impl<'a> Medium<'a> {
         (kind == Kind::Text).then_some(text)
     }
 
-    /// Bytes of the request that are no text.
+    /// Bytes of the request that are not text.
     pub(super) fn bytes(&self) -> u64 {
         match self.inline {
             None | Some((_, Kind::Text)) => 0,

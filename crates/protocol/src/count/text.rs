@@ -91,7 +91,7 @@ impl Counter {
     }
 
     /// Adds the inside of a JSON string.
-    pub fn add_string(&mut self, raw: &[u8]) {
+    pub(crate) fn add_string(&mut self, raw: &[u8]) {
         if self.is_idle {
             return;
         }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_be_hidden_between_blanks() {
+    fn text_cannot_be_hidden_between_blanks() {
         // A prompt of two megabytes whose words are where a sample of fixed positions would not
         // look.
         let dense = "word ".repeat(25_000);

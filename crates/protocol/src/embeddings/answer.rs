@@ -111,7 +111,7 @@ pub(super) fn list_of_contents(body: &Bytes, wanted: &Expected<'_>) -> Result<An
     Ok(answer(ByteQueue::from(out), usage, false))
 }
 
-/// Converts a list answer for a contents client.
+/// Converts an answer of `/v1/embeddings` (a list `data`) for a client of `:embedContent`.
 pub(super) fn contents_of_list(
     body: &Bytes,
     form: Form,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changes_but_the_model() {
+    fn only_the_model_changes() {
         let body = r#"{ "object":"list","data":[{"embedding":[0.10, -2e-3],"index":0,"x":null}],
             "model" : "hidden-1","usage":{"prompt_tokens":5,"total_tokens":5}} "#;
         let expected = body.replace("hidden-1", "maker/m");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_says_who_made_the_vectors() {
+    fn vectors_do_not_identify_the_upstream() {
         let body = r#"{"id":"emb-1","object":"list","data":[{"id":"v1","embedding":[1],"model":"hidden-1","index":0,"meta":{"request_id":"r","n":1}}],"model":"hidden-1","request_id":"r-1","provider":"Acme","usage":{"prompt_tokens":5}}"#;
         assert_eq!(
             rewritten(body, Encoding::Float).0,
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_vectors_is_no_answer() {
+    fn an_answer_without_vectors_is_refused() {
         for body in [
             "{}",
             r#"{"data":[]}"#,

@@ -1,8 +1,8 @@
 //! Reads answers in the list form.
 
+use crate::broken::Broken;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
-use crate::native::Broken;
 use crate::rejection;
 use crate::scrub::Ids;
 use crate::usage::{self, Usage};

@@ -13,6 +13,10 @@ pub enum Form {
     Content,
     /// Several contents: `:batchEmbedContents`.
     Contents,
+    /// A list of instances: `:predict`. Only upstreams have it.
+    Instances,
+    /// One content, with its settings in an object of their own: `:embedContent` of a cloud.
+    HostedContent,
 }
 
 /// How a vector is encoded in the list form.

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use super::answer::{self, Expected};
-use super::request::{Encoded, Form, Request};
-use super::{content, listed};
+use super::request::{Contents, Encoded, Form, Request};
+use super::{content, hosted_content, instances, listed};
 use crate::byte_queue::ByteQueue;
 use crate::canon::Dropped;
 use crate::dialect::Dialect;
@@ -58,6 +58,36 @@ impl Request {
         })
     }
 
+    /// The request for an upstream of the instances form.
+    pub fn write_instances(&self) -> Result<Encoded, Failure> {
+        let (contents, dropped) = self.contents()?;
+        Ok(Encoded {
+            form: Form::Instances,
+            pieces: vec![instances::write(&contents).into()],
+            dropped: dropped.header(),
+        })
+    }
+
+    /// The request for a model that a cloud serves one content at a time.
+    pub fn write_hosted_content(&self) -> Result<Encoded, Failure> {
+        let (contents, dropped) = self.contents()?;
+        Ok(Encoded {
+            form: Form::HostedContent,
+            pieces: vec![hosted_content::write(&contents)?.into()],
+            dropped: dropped.header(),
+        })
+    }
+
+    /// What the forms of a cloud can express. The rest is reported as dropped.
+    fn contents(&self) -> Result<(Contents, Dropped), Failure> {
+        if self.form == Form::List {
+            let mut dropped = Dropped::new(Dialect::Chat);
+            return Ok((listed::contents(self, &mut dropped)?, dropped));
+        }
+        let mut dropped = Dropped::new(Dialect::Generate);
+        Ok((content::contents(self, &mut dropped)?, dropped))
+    }
+
     fn patched(&self, name: &[u8]) -> Encoded {
         let spans = self.model_spans.iter();
         let edits = spans.map(|span| Edit::replace(span.clone(), name.to_vec()));
@@ -83,6 +113,14 @@ impl Request {
             input_tokens: self.input.tokens,
         };
         match (self.form, spoken) {
+            (form, Form::Instances) => {
+                let contents = instances::to_contents(body, form)?;
+                self.translate(Form::Contents, &contents, public_model)
+            }
+            (Form::Contents, Form::HostedContent) => {
+                let batch = hosted_content::to_batch(body)?;
+                self.translate(Form::Contents, &batch, public_model)
+            }
             (Form::List, Form::List) => answer::rewrite_list(body, &wanted),
             (Form::List, _) => answer::list_of_contents(body, &wanted),
             (form, Form::List) => answer::contents_of_list(body, form, &wanted),

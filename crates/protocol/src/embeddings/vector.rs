@@ -2,9 +2,9 @@
 
 use std::io::Write as _;
 
+use crate::broken::Broken;
 use crate::canon::base64;
 use crate::json::{Cursor, Raw, Shape};
-use crate::native::Broken;
 
 /// Base64 of an array of numbers.
 pub(super) fn to_base64(numbers: Raw<'_>) -> Result<Vec<u8>, Broken> {

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Spelling};
-use crate::native::Head;
-use crate::native::request_strings::{ReadByModel, read_members};
+use crate::request_head::Head;
+use crate::request_head::{ReadByModel, read_members};
 use crate::tool::Tools;
 
 const READ_BY_MODEL: ReadByModel = ReadByModel {
@@ -64,6 +64,8 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
         sampling: Vec::new(),
         model_span: 0..0,
         edits,
+        usage_edit: None,
+        stream_options: None,
     })
 }
 

@@ -18,7 +18,7 @@ const NAMES: CountNames = CountNames {
 };
 
 /// Reads a usage object.
-pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
+pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     separate::read_usage(usage, &NAMES)
 }
 

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn who_made_a_picture_is_not_told() {
+    fn the_maker_of_a_picture_is_not_shown() {
         let body = r#"{"id":"img_1","created":1,"request_id":"r","data":[{"id":"a","b64_json":"AA","model":"up"},
             {"error":"upstream.example is full","task_id":"t"}],"provider":"p","model":"up"}"#;
         let (told, _) = rewritten(&request(""), Family::Gpt, body);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_answer_passes_as_it_is() {
+    fn a_complete_answer_is_relayed_unchanged() {
         let body = r#"{"created":1,"data":[{"b64_json":"QUJD"}],"output_format":"png","quality":"high","size":"1024x1024","usage":{"input_tokens":1,"output_tokens":2,"total_tokens":3},"x":1}"#;
         let (text, answer) = rewritten(&request(r#","quality":"low""#), Family::Gpt, body);
         assert_eq!(text, body);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_is_none_is_told_as_ours() {
+    fn an_invalid_time_is_replaced_by_ours() {
         for body in [
             r#"{"created":0,"data":[{"b64_json":"QUJD"}]}"#,
             r#"{"created":null,"data":[{"b64_json":"QUJD"}]}"#,
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_comes_from_the_request() {
+    fn missing_members_come_from_the_request() {
         let request = request(r#","quality":"high","size":"2K","output_format":"jpeg""#);
         let body = r#"{"data":[{"url":"https://x/y"}],"model":"hidden","size":null}"#;
         let (text, _) = rewritten(&request, Family::Gpt, body);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_told_by_every_family() {
+    fn totals_are_shown_for_every_family() {
         let body = r#"{"data":[{"b64_json":"data:image/jpeg;base64,QUJD"},{"url":""}],"usage":{"cost_in_usd_ticks":400}}"#;
         let (text, answer) = rewritten(&request(""), Family::VideoA, body);
         insta::assert_snapshot!(text, @r#"{"created":1700000000,"data":[{"b64_json":"QUJD"},{"url":""}],"usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0,"cost_in_usd_ticks":400}}"#);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_stands_where_the_caller_asked_for_it() {
+    fn a_picture_is_in_the_member_that_the_client_asked_for() {
         let body = r#"{"created":1,"data":[{"url":"data:image/png;base64,iVBORw0K"}]}"#;
         let bare = r#"{"created":1,"data":[{"b64_json":"iVBORw0K"}]}"#;
         for (family, format, expected) in [
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_that_failed_are_told_and_not_counted() {
+    fn failed_pictures_are_shown_and_not_counted() {
         let body = r#"{"data":[{"url":"https://a","size":"2048x2048"},{"error":{"code":"x","message":"host api.vendor.example says no"}}],"usage":{"generated_images":1,"output_tokens":9,"total_tokens":9}}"#;
         let (text, answer) = rewritten(&request(""), Family::Content, body);
         let pictures = answer.pictures.unwrap();
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_pictures_is_no_answer() {
+    fn an_answer_without_pictures_is_refused() {
         for body in [
             "{}",
             "[]",

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_not_read_as_one() {
+    fn texts_that_are_not_sizes_are_not_read_as_sizes() {
         for text in [
             "",
             "low",

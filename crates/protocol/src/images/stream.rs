@@ -16,7 +16,7 @@ use crate::byte_queue::ByteQueue;
 use crate::failure::{Failure, Family as Envelope};
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
-use crate::native::{Broken, KEEP_ALIVE, Seen};
+use crate::native::{AnswerSummary, Broken, KEEP_ALIVE};
 use crate::rejection;
 use crate::scrub::Ids;
 use crate::sse::{Data, Frame, Splitter};
@@ -44,7 +44,7 @@ pub struct Rewriter {
     /// The member that holds the last image, for a final event without one.
     last: Option<Bytes>,
     completed: u64,
-    seen: Seen,
+    summary: AnswerSummary,
 }
 
 /// The members of one event.
@@ -79,22 +79,22 @@ impl Rewriter {
             splitter: Splitter::new(EVENT_BYTES_MAX),
             last: None,
             completed: 0,
-            seen: Seen {
+            summary: AnswerSummary {
                 pictures: Some(Box::default()),
-                ..Seen::default()
+                ..AnswerSummary::default()
             },
         }
     }
 
     /// Takes the bytes of one read and writes the complete events in it.
     pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
-        if self.seen.ended {
+        if self.summary.ended {
             return Ok(());
         }
         self.splitter.push(chunk);
         while let Some(frame) = self.splitter.next_frame()? {
             self.frame(&frame, out)?;
-            if self.seen.ended {
+            if self.summary.ended {
                 return Ok(());
             }
         }
@@ -107,13 +107,13 @@ impl Rewriter {
 
     /// The upstream has closed the stream. That is an error unless an image was completed.
     pub fn end(&mut self, _: &mut ByteQueue) -> Result<(), Broken> {
-        if self.seen.ended {
+        if self.summary.ended {
             return Ok(());
         }
         let rest = self.splitter.finish();
         let is_whole = rest.is_none_or(|rest| matches!(rest.data(), Data::Absent));
-        self.seen.ended = is_whole && self.completed > 0;
-        if self.seen.ended {
+        self.summary.ended = is_whole && self.completed > 0;
+        if self.summary.ended {
             Ok(())
         } else {
             Err(Broken::Unfinished)
@@ -135,8 +135,8 @@ impl Rewriter {
     }
 
     /// What the stream has contained so far.
-    pub fn seen(&self) -> &Seen {
-        &self.seen
+    pub fn summary(&self) -> &AnswerSummary {
+        &self.summary
     }
 
     fn frame(&mut self, frame: &Frame, out: &mut ByteQueue) -> Result<(), Broken> {
@@ -266,8 +266,8 @@ impl Rewriter {
         let completed = kind.ends_with(".completed");
         let is_result = completed || kind.ends_with(".partial_succeeded");
         if let Some(picture) = picture {
-            self.seen.content = true;
-            if is_result && let Some(pictures) = self.seen.pictures.as_deref_mut() {
+            self.summary.content = true;
+            if is_result && let Some(pictures) = self.summary.pictures.as_deref_mut() {
                 pictures.delivered += 1;
                 let told = reported_grade(event.quality, event.resolution, event.size);
                 pictures.told.merge(told);
@@ -278,9 +278,9 @@ impl Rewriter {
         }
         self.note_usage(event, completed && picture.is_some());
         if completed {
-            self.seen.content = true;
+            self.summary.content = true;
             self.completed += 1;
-            self.seen.ended = self
+            self.summary.ended = self
                 .expected
                 .is_some_and(|expected| self.completed >= expected);
         }
@@ -292,15 +292,15 @@ impl Rewriter {
             return;
         };
         let Some(told) = usage::read(usage) else {
-            self.seen.usage_malformed = true;
+            self.summary.usage_malformed = true;
             return;
         };
-        self.seen.usage = match (self.seen.usage, told.tokens) {
+        self.summary.usage = match (self.summary.usage, told.tokens) {
             (Some(before), Some(tokens)) if adds => Some(usage::add(before, tokens)),
             (before, tokens) => tokens.or(before),
         };
-        self.seen.tools.raise(&told.tools);
-        if let Some(pictures) = self.seen.pictures.as_deref_mut() {
+        self.summary.tools.raise(&told.tools);
+        if let Some(pictures) = self.summary.pictures.as_deref_mut() {
             pictures.usd_ticks = told.usd_ticks.or(pictures.usd_ticks);
         }
     }
@@ -310,7 +310,7 @@ impl Rewriter {
         if self.completed == 0 {
             return Err(Broken::Unfinished);
         }
-        self.seen.ended = true;
+        self.summary.ended = true;
         out.copy(b"data: [DONE]\n\n");
         Ok(())
     }

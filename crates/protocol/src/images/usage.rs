@@ -143,7 +143,7 @@ mod tests {
     use crate::tool::Tool;
 
     #[test]
-    fn totals_stand_there_once_and_add_up() {
+    fn totals_are_written_once_and_add_up() {
         for (usage, expected) in [
             (
                 "{}",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_told_by_modality() {
+    fn tokens_are_reported_by_modality() {
         let told = |json: &str| read(Cursor::new(json).value().unwrap());
         let usage = told(
             r#"{"input_tokens":50,"output_tokens":300,"total_tokens":350,

@@ -16,7 +16,7 @@ pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
 
 /// The last event of a stream that failed. No `done` follows. Clients read the type inside the
 /// data, not the name of the event.
-pub fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
+pub(crate) fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
     let body = write_failure(failure, request_id);
     let mut event = b"event: error\ndata: {\"event_type\":\"error\",".to_vec();
     event.extend_from_slice(body.strip_prefix(b"{").unwrap_or_default());

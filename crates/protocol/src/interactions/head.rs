@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
-use crate::native::Head;
-use crate::native::request_strings::{ReadByModel, read_members};
+use crate::request_head::Head;
+use crate::request_head::{ReadByModel, read_members};
 use crate::tool::Tools;
 
 const READ_BY_MODEL: ReadByModel = ReadByModel {
@@ -77,6 +77,8 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
         edits,
+        usage_edit: None,
+        stream_options: None,
         model: model.into_owned(),
     })
 }

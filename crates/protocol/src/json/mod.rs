@@ -2,22 +2,22 @@
 
 mod backslashes;
 mod lex;
-pub mod patch;
-pub mod raw;
+pub(crate) mod patch;
+pub(crate) mod raw;
 mod raw_object;
-pub mod redact;
-pub mod scan;
-pub mod span;
-pub mod syntax;
-pub mod text;
-pub mod walk;
-pub mod write;
+pub(crate) mod redact;
+pub(crate) mod scan;
+pub(crate) mod span;
+pub(crate) mod syntax;
+pub(crate) mod text;
+pub(crate) mod walk;
+pub(crate) mod write;
 
 pub(crate) use backslashes::Backslashes;
-pub use raw::{Integer, Raw};
+pub(crate) use raw::{Integer, Raw};
 pub(crate) use raw_object::RawObject;
 pub use redact::redact;
-pub use scan::{Cursor, Shape};
-pub use span::{Members, MembersError, Spelling};
-pub use syntax::{DEPTH_MAX, KEYS_MAX, SyntaxError, What, utf8};
-pub use text::{Text, write_string};
+pub(crate) use scan::{Cursor, Shape};
+pub(crate) use span::{Members, MembersError, Spelling};
+pub(crate) use syntax::{SyntaxError, What, utf8};
+pub(crate) use text::{Text, write_string};

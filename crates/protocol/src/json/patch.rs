@@ -12,16 +12,16 @@ use crate::byte_queue::ByteQueue;
 
 /// One change: `text` replaces the bytes in `span`. An empty span inserts, an empty text removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub(crate) struct Edit {
     /// The bytes to remove.
-    pub span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// The bytes to insert.
-    pub text: Cow<'static, [u8]>,
+    pub(crate) text: Cow<'static, [u8]>,
 }
 
 impl Edit {
     /// Replaces `span` by `text`.
-    pub fn replace(span: Range<usize>, text: impl Into<Cow<'static, [u8]>>) -> Self {
+    pub(crate) fn replace(span: Range<usize>, text: impl Into<Cow<'static, [u8]>>) -> Self {
         Self {
             span,
             text: text.into(),
@@ -29,12 +29,12 @@ impl Edit {
     }
 
     /// Inserts `text` before the byte at `at`.
-    pub fn insert(at: usize, text: impl Into<Cow<'static, [u8]>>) -> Self {
+    pub(crate) fn insert(at: usize, text: impl Into<Cow<'static, [u8]>>) -> Self {
         Self::replace(at..at, text)
     }
 
     /// Removes `span`.
-    pub fn remove(span: Range<usize>) -> Self {
+    pub(crate) fn remove(span: Range<usize>) -> Self {
         Self::replace(span, &b""[..])
     }
 }
@@ -104,7 +104,7 @@ pub(crate) fn cut_members(
 }
 
 /// The changed text as one buffer.
-pub fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
+pub(crate) fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
     if edits.is_empty() {
         return body.clone();
     }
@@ -118,7 +118,7 @@ pub fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
 }
 
 /// The changed text as several buffers. Large unchanged runs share the memory of `body`.
-pub fn apply_to(body: &Bytes, edits: Vec<Edit>, out: &mut ByteQueue) {
+pub(crate) fn apply_to(body: &Bytes, edits: Vec<Edit>, out: &mut ByteQueue) {
     each_piece(body.len(), edits, |piece| match piece {
         Segment::Old(span) => out.share(body, span),
         Segment::New(text) => out.copy(&text),
@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_changes_but_the_spans(
+        fn only_the_spans_change(
             body in prop::collection::vec(any::<u8>(), 0..20_000),
             cuts in prop::collection::btree_set(0_usize..20_000, 0..8),
             texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 4),

@@ -7,7 +7,7 @@ use super::text::Text;
 
 /// A valid value: its bytes and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Raw<'a> {
+pub(crate) struct Raw<'a> {
     text: &'a str,
     at: usize,
     /// Whether it is a string with escapes.
@@ -19,7 +19,7 @@ const SHORT_DIGITS: usize = 19;
 
 /// An integer, as far as its value matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Integer {
+pub(crate) enum Integer {
     /// Below zero.
     Negative,
     /// Within `u64`.
@@ -30,7 +30,7 @@ pub enum Integer {
 
 impl Integer {
     /// The number, limited to the range of `u64`.
-    pub fn saturating(self) -> u64 {
+    pub(crate) fn saturating(self) -> u64 {
         match self {
             Self::Negative => 0,
             Self::Value(value) => value,
@@ -53,28 +53,28 @@ impl<'a> Raw<'a> {
     }
 
     /// The bytes of the value.
-    pub fn text(&self) -> &'a str {
+    pub(crate) fn text(&self) -> &'a str {
         self.text
     }
 
     /// Its position.
-    pub fn span(&self) -> Range<usize> {
+    pub(crate) fn span(&self) -> Range<usize> {
         self.at..self.at.saturating_add(self.text.len())
     }
 
     /// What kind of value it is.
-    pub fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> Shape {
         let first = self.text.bytes().next();
         first.and_then(Shape::of).unwrap_or(Shape::Null)
     }
 
     /// Whether it is `null`, which means absent everywhere.
-    pub fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         self.shape() == Shape::Null
     }
 
     /// Whether it is an object, array or string without content.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         match self.shape() {
             Shape::String | Shape::Array | Shape::Object => {
                 let inside = self.text.get(1..self.text.len().saturating_sub(1));
@@ -89,7 +89,7 @@ impl<'a> Raw<'a> {
     }
 
     /// The value of a boolean.
-    pub fn boolean(&self) -> Option<bool> {
+    pub(crate) fn boolean(&self) -> Option<bool> {
         match self.text {
             "true" => Some(true),
             "false" => Some(false),
@@ -98,7 +98,7 @@ impl<'a> Raw<'a> {
     }
 
     /// The inside of a string.
-    pub fn string(&self) -> Option<Text<'a>> {
+    pub(crate) fn string(&self) -> Option<Text<'a>> {
         // The value is valid, so a string starts and ends with a quote.
         let inside = self.text.strip_prefix('"')?.strip_suffix('"')?;
         Some(Text::new(inside, self.at.saturating_add(1), self.escaped))
@@ -116,7 +116,7 @@ impl<'a> Raw<'a> {
     }
 
     /// An integer, also in the form `10.0`. No float is involved, so nothing is rounded.
-    pub fn integer(&self) -> Option<Integer> {
+    pub(crate) fn integer(&self) -> Option<Integer> {
         if self.shape() != Shape::Number {
             return None;
         }

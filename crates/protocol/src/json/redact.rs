@@ -9,7 +9,7 @@ use std::fmt::Write;
 use super::text::string_length;
 
 /// Longer runs of base64 are replaced.
-pub const RUN_CHARS_MAX: usize = 64;
+pub(crate) const RUN_CHARS_MAX: usize = 64;
 /// Longer lists of numbers are replaced.
 const NUMBERS_MAX: usize = 32;
 /// A line of base64 of at least this length continues after its line end.
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_bulk_stays() {
+    fn text_that_is_not_bulk_data_stays() {
         for body in [
             r#"{"model":"maker/model","messages":[{"role":"user","content":"Hi \"you\"\n"}]}"#,
             r#"{"url":"data:,short"}"#,

@@ -12,7 +12,7 @@ use super::text::Text;
 
 /// What kind of value comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// `{…}`
     Object,
     /// `[…]`
@@ -63,7 +63,7 @@ impl Strings<'_> for () {
 
 /// A position in JSON text.
 #[derive(Debug, Clone)]
-pub struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
@@ -71,7 +71,7 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// The position before the first byte of `text`.
-    pub fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
             at: 0,
@@ -81,17 +81,17 @@ impl<'a> Cursor<'a> {
 
     /// The position inside the outermost object of `text`, after a member that ends at `at`. For
     /// texts that start with the same bytes as one that was read before.
-    pub fn behind_member(text: &'a str, at: usize) -> Self {
+    pub(crate) fn behind_member(text: &'a str, at: usize) -> Self {
         Self { text, at, depth: 1 }
     }
 
     /// The next byte to read.
-    pub fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.at
     }
 
     /// The kind of the next value.
-    pub fn shape(&mut self) -> Result<Shape, SyntaxError> {
+    pub(crate) fn shape(&mut self) -> Result<Shape, SyntaxError> {
         self.skip_space();
         self.peek()
             .and_then(Shape::of)
@@ -99,7 +99,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips a value and returns it with its position.
-    pub fn value(&mut self) -> Result<Raw<'a>, SyntaxError> {
+    pub(crate) fn value(&mut self) -> Result<Raw<'a>, SyntaxError> {
         self.value_shown_to(&mut ())
     }
 
@@ -127,7 +127,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a string.
-    pub fn string(&mut self) -> Result<Text<'a>, SyntaxError> {
+    pub(crate) fn string(&mut self) -> Result<Text<'a>, SyntaxError> {
         self.skip_space();
         if self.peek() != Some(b'"') {
             return Err(self.error(What::Value));
@@ -136,7 +136,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Enters an object. `member` receives each name and must read the value.
-    pub fn object<E: From<SyntaxError>>(
+    pub(crate) fn object<E: From<SyntaxError>>(
         &mut self,
         member: impl FnMut(&mut Self, Text<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -150,7 +150,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Continues an object after one of its members. See [`Cursor::behind_member`].
-    pub fn rest_of_object<E: From<SyntaxError>>(
+    pub(crate) fn rest_of_object<E: From<SyntaxError>>(
         &mut self,
         member: impl FnMut(&mut Self, Text<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -162,7 +162,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Enters an array. `item` must read each value.
-    pub fn array<E: From<SyntaxError>>(
+    pub(crate) fn array<E: From<SyntaxError>>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -187,7 +187,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Checks that only white space follows.
-    pub fn end(&mut self) -> Result<(), SyntaxError> {
+    pub(crate) fn end(&mut self) -> Result<(), SyntaxError> {
         self.skip_space();
         match self.peek() {
             None => Ok(()),

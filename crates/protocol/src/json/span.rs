@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// Which spellings of a name mean the same member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spelling {
+pub(crate) enum Spelling {
     /// Names have one spelling.
     One,
     /// `max_tokens` and `maxTokens` are the same member.
@@ -21,11 +21,11 @@ pub enum Spelling {
 
 /// A member of an object.
 #[derive(Debug, Clone)]
-pub struct Member<'a> {
+pub(crate) struct Member<'a> {
     /// The name, unescaped.
-    pub name: Cow<'a, str>,
+    pub(crate) name: Cow<'a, str>,
     /// The value; may be `null`.
-    pub value: Raw<'a>,
+    pub(crate) value: Raw<'a>,
     /// The normalized name, if it differs from the name.
     folded: Option<Box<str>>,
 }
@@ -38,7 +38,7 @@ impl Member<'_> {
 
 /// Why the members of an object could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MembersError {
+pub(crate) enum MembersError {
     /// Not JSON.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
@@ -59,7 +59,7 @@ const SHORT: usize = 16;
 
 /// All members of one object.
 #[derive(Debug)]
-pub struct Members<'a> {
+pub(crate) struct Members<'a> {
     list: Vec<Member<'a>>,
     /// Indexes into `list`, sorted by normalized name. Empty if the list is short.
     order: Vec<usize>,
@@ -73,12 +73,12 @@ pub struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// Reads a whole body and validates every byte.
-    pub fn read(body: &'a [u8], spelling: Spelling) -> Result<Self, MembersError> {
+    pub(crate) fn read(body: &'a [u8], spelling: Spelling) -> Result<Self, MembersError> {
         Self::read_text(utf8(body)?, spelling)
     }
 
     /// Like [`Members::read`], for a body that is known to be UTF-8.
-    pub fn read_text(body: &'a str, spelling: Spelling) -> Result<Self, MembersError> {
+    pub(crate) fn read_text(body: &'a str, spelling: Spelling) -> Result<Self, MembersError> {
         Self::whole(body, spelling, |cursor, _| cursor.value())
     }
 
@@ -109,7 +109,11 @@ impl<'a> Members<'a> {
 
     /// Reads an object inside a larger text. Spans refer to the larger text. `path` is the name of
     /// the object with a dot.
-    pub fn nested(raw: Raw<'a>, path: &'static str, spelling: Spelling) -> Result<Self, Failure> {
+    pub(crate) fn nested(
+        raw: Raw<'a>,
+        path: &'static str,
+        spelling: Spelling,
+    ) -> Result<Self, Failure> {
         let mut cursor = Cursor::new(raw.text());
         let mut members = Self::walk(&mut cursor, spelling, |cursor, _| cursor.value())
             .map_err(|error| invalid(&error).param(path.trim_end_matches('.')))?;
@@ -201,18 +205,22 @@ impl<'a> Members<'a> {
     }
 
     /// Whether the object has no members.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// The position after the opening brace, where a member can be inserted.
-    pub fn inside(&self) -> usize {
+    pub(crate) fn inside(&self) -> usize {
         self.inside
     }
 
     /// The span of a member including its name and a comma, to remove it from `body`, the text that
     /// was read.
-    pub fn with_name(&self, body: &[u8], name: &str) -> Result<Option<Range<usize>>, Failure> {
+    pub(crate) fn with_name(
+        &self,
+        body: &[u8],
+        name: &str,
+    ) -> Result<Option<Range<usize>>, Failure> {
         let Some(value) = self.find(name)? else {
             return Ok(None);
         };
@@ -233,13 +241,13 @@ impl<'a> Members<'a> {
     }
 
     /// The members in the order of the text.
-    pub fn iter(&self) -> impl Iterator<Item = &Member<'a>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Member<'a>> {
         self.list.iter()
     }
 
     /// The member with this name (in snake case), even if it is `null`. A name in another case
     /// (`Stream`) is refused, because some upstreams would read it and the gateway would not.
-    pub fn find(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         // Names are looked up in lower case, which is the normalized form if there is one spelling.
         debug_assert!(!name.starts_with('_') && !name.ends_with('_'), "{name}");
         debug_assert!(
@@ -269,34 +277,34 @@ impl<'a> Members<'a> {
     }
 
     /// The member of this name, unless it is absent or `null`.
-    pub fn get(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
+    pub(crate) fn get(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         Ok(self.find(name)?.filter(|value| !value.is_null()))
     }
 
     /// A boolean member.
-    pub fn boolean(&self, name: &str) -> Result<Option<bool>, Failure> {
+    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, Failure> {
         self.typed(name, "a boolean", |value| value.boolean())
     }
 
     /// An integer of any size and sign. Its range is left to the upstream.
-    pub fn integer(&self, name: &str) -> Result<Option<Integer>, Failure> {
+    pub(crate) fn integer(&self, name: &str) -> Result<Option<Integer>, Failure> {
         self.typed(name, "an integer", |value| value.integer())
     }
 
     /// A string member, unescaped.
-    pub fn string(&self, name: &str) -> Result<Option<Cow<'a, str>>, Failure> {
+    pub(crate) fn string(&self, name: &str) -> Result<Option<Cow<'a, str>>, Failure> {
         self.typed(name, "a string", |value| value.string()?.decode().ok())
     }
 
     /// An array member.
-    pub fn array(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
+    pub(crate) fn array(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         self.typed(name, "an array", |value| {
             (value.shape() == Shape::Array).then_some(value)
         })
     }
 
     /// An object member.
-    pub fn object(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
+    pub(crate) fn object(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         self.typed(name, "an object", |value| {
             (value.shape() == Shape::Object).then_some(value)
         })

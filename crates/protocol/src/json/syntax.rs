@@ -1,27 +1,23 @@
 //! JSON syntax errors, and limits beyond the syntax.
 
 /// Limit for nested containers, including the outermost.
-pub const DEPTH_MAX: usize = 128;
+pub(crate) const DEPTH_MAX: usize = 128;
 /// Limit for the members of one object.
-pub const KEYS_MAX: usize = 10_000;
+pub(crate) const KEYS_MAX: usize = 10_000;
 
 /// The text is not JSON, or exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
-pub struct SyntaxError {
+pub(crate) struct SyntaxError {
     /// What is wrong.
-    pub what: What,
+    pub(crate) what: What,
     /// The position in the text.
-    pub at: usize,
+    pub(crate) at: usize,
 }
 
 /// The ways in which a text can be invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[expect(
-    missing_docs,
-    reason = "the messages beside the variants say what each is"
-)]
-pub enum What {
+pub(crate) enum What {
     #[error("a value is missing")]
     Value,
     #[error("`:` is missing")]
@@ -55,7 +51,7 @@ pub enum What {
 }
 
 /// Checks that bytes are UTF-8, which all other steps require.
-pub fn utf8(bytes: &[u8]) -> Result<&str, SyntaxError> {
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, SyntaxError> {
     // The fast check does not report the position.
     simdutf8::basic::from_utf8(bytes).map_err(|_| SyntaxError {
         what: What::Utf8,

@@ -7,7 +7,7 @@ use super::lex::plain_length;
 
 /// The inside of a valid JSON string, and its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Text<'a> {
+pub(crate) struct Text<'a> {
     raw: &'a str,
     at: usize,
     escaped: bool,
@@ -16,7 +16,7 @@ pub struct Text<'a> {
 /// A string contains half a character (`"\ud800"`). It can be passed on but not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the string has a lone surrogate")]
-pub struct LoneSurrogate;
+pub(crate) struct LoneSurrogate;
 
 impl<'a> Text<'a> {
     pub(super) fn new(raw: &'a str, at: usize, escaped: bool) -> Self {
@@ -24,27 +24,27 @@ impl<'a> Text<'a> {
     }
 
     /// The bytes between the quotes, including escapes.
-    pub fn raw(&self) -> &'a str {
+    pub(crate) fn raw(&self) -> &'a str {
         self.raw
     }
 
     /// The position of the bytes between the quotes.
-    pub fn span(&self) -> Range<usize> {
+    pub(crate) fn span(&self) -> Range<usize> {
         self.at..self.at.saturating_add(self.raw.len())
     }
 
     /// Whether there is nothing between the quotes.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 
     /// Whether it contains escapes.
-    pub fn is_escaped(&self) -> bool {
+    pub(crate) fn is_escaped(&self) -> bool {
         self.escaped
     }
 
     /// Whether the string decodes to `text`.
-    pub fn is(&self, text: &str) -> bool {
+    pub(crate) fn is(&self, text: &str) -> bool {
         if self.escaped {
             self.decode().is_ok_and(|decoded| decoded == text)
         } else {
@@ -53,7 +53,7 @@ impl<'a> Text<'a> {
     }
 
     /// Decodes the string. Borrowed if it has no escapes.
-    pub fn decode(&self) -> Result<Cow<'a, str>, LoneSurrogate> {
+    pub(crate) fn decode(&self) -> Result<Cow<'a, str>, LoneSurrogate> {
         if !self.escaped {
             return Ok(Cow::Borrowed(self.raw));
         }
@@ -61,7 +61,7 @@ impl<'a> Text<'a> {
     }
 
     /// Decodes the string, with a replacement character for each half of a character.
-    pub fn decode_lossy(&self) -> Cow<'a, str> {
+    pub(crate) fn decode_lossy(&self) -> Cow<'a, str> {
         if !self.escaped {
             return Cow::Borrowed(self.raw);
         }
@@ -152,7 +152,7 @@ pub(crate) fn string_length(inside: &[u8]) -> usize {
 /// Writes `text` as a JSON string.
 ///
 /// U+0085, U+2028 and U+2029 are escaped too, because some clients split event-stream lines there.
-pub fn write_string(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');
     let mut rest = text;
@@ -241,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(original in any::<String>()) {
+        fn written_values_read_back(original in any::<String>()) {
             let mut out = Vec::new();
             write_string(&mut out, &original);
             prop_assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), original.clone());

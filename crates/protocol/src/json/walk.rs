@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// Why a value could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Misread {
+pub(crate) enum Misread {
     /// Not JSON.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
@@ -56,7 +56,7 @@ impl From<SyntaxError> for Failure {
 }
 
 /// Skips a `null`, if one comes next.
-pub fn null(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
+pub(crate) fn null(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
     if cursor.shape()? == Shape::Null {
         cursor.value()?;
         return Ok(true);
@@ -65,7 +65,10 @@ pub fn null(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
 }
 
 /// A string. Halves of characters, which clients produce when they cut strings, are replaced.
-pub fn string<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<Option<Cow<'a, str>>, Misread> {
+pub(crate) fn string<'a>(
+    cursor: &mut Cursor<'a>,
+    name: &str,
+) -> Result<Option<Cow<'a, str>>, Misread> {
     match cursor.shape()? {
         Shape::String => Ok(Some(cursor.string()?.decode_lossy())),
         Shape::Null => cursor.value().map(|_| None).map_err(Misread::from),
@@ -74,7 +77,7 @@ pub fn string<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<Option<Cow<'a, 
 }
 
 /// A boolean.
-pub fn boolean(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<bool>, Misread> {
+pub(crate) fn boolean(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<bool>, Misread> {
     if null(cursor)? {
         return Ok(None);
     }
@@ -85,7 +88,7 @@ pub fn boolean(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<bool>, Misr
 }
 
 /// An integer, also in the form `10.0`.
-pub fn integer(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Integer>, Misread> {
+pub(crate) fn integer(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Integer>, Misread> {
     if null(cursor)? {
         return Ok(None);
     }
@@ -96,7 +99,7 @@ pub fn integer(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Integer>, M
 }
 
 /// An integer that is not negative. A number that is too large becomes the largest.
-pub fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Misread> {
+pub(crate) fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Misread> {
     match integer(cursor, name)? {
         Some(Integer::Negative) => Err(Misread::wanted(name, "a number from 0 up")),
         count => Ok(count.map(Integer::saturating)),
@@ -104,7 +107,7 @@ pub fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Misread
 }
 
 /// An integer of either sign.
-pub fn signed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>, Misread> {
+pub(crate) fn signed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>, Misread> {
     let number = number(cursor, name)?;
     let whole = number.as_ref().map(Number::as_i64);
     match whole {
@@ -114,7 +117,7 @@ pub fn signed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>, Misrea
 }
 
 /// A number.
-pub fn number(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Number>, Misread> {
+pub(crate) fn number(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Number>, Misread> {
     if null(cursor)? {
         return Ok(None);
     }
@@ -129,7 +132,7 @@ pub fn number(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Number>, Mis
 }
 
 /// An object, as unparsed text.
-pub fn json(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Box<RawValue>>, Misread> {
+pub(crate) fn json(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Box<RawValue>>, Misread> {
     if null(cursor)? {
         return Ok(None);
     }
@@ -143,7 +146,7 @@ pub fn json(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Box<RawValue>>
 }
 
 /// A list of strings.
-pub fn strings(cursor: &mut Cursor<'_>, name: &str) -> Result<Vec<String>, Misread> {
+pub(crate) fn strings(cursor: &mut Cursor<'_>, name: &str) -> Result<Vec<String>, Misread> {
     let mut list = Vec::new();
     array(cursor, name, |cursor, _| {
         list.extend(string(cursor, name)?.map(Cow::into_owned));
@@ -153,7 +156,7 @@ pub fn strings(cursor: &mut Cursor<'_>, name: &str) -> Result<Vec<String>, Misre
 }
 
 /// Enters an object. Does nothing for `null`.
-pub fn object<'a, E: From<Misread> + From<SyntaxError>>(
+pub(crate) fn object<'a, E: From<Misread> + From<SyntaxError>>(
     cursor: &mut Cursor<'a>,
     name: &str,
     mut member: impl FnMut(&mut Cursor<'a>, &str) -> Result<(), E>,
@@ -166,7 +169,7 @@ pub fn object<'a, E: From<Misread> + From<SyntaxError>>(
 }
 
 /// Enters an array. Does nothing for `null`.
-pub fn array<'a, E: From<Misread> + From<SyntaxError>>(
+pub(crate) fn array<'a, E: From<Misread> + From<SyntaxError>>(
     cursor: &mut Cursor<'a>,
     name: &str,
     mut item: impl FnMut(&mut Cursor<'a>, usize) -> Result<(), E>,
@@ -186,7 +189,7 @@ pub fn array<'a, E: From<Misread> + From<SyntaxError>>(
 }
 
 /// The text of a value without white space between its tokens.
-pub fn compact(json: &str) -> String {
+pub(crate) fn compact(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(quote) = rest.find('"') {
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn another_type_is_told_by_name() {
+    fn a_wrong_type_is_reported_by_name() {
         for failure in [
             string(&mut Cursor::new("1"), "a.b").map(drop),
             boolean(&mut Cursor::new("1"), "a.b").map(drop),

@@ -8,21 +8,21 @@ use std::io::Write as _;
 use super::text::write_string;
 
 /// Writes an object.
-pub fn object(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
+pub(crate) fn object(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
     out.push(b'{');
     write(&mut Object { out, first: true });
     out.push(b'}');
 }
 
 /// Writes an array.
-pub fn array(out: &mut Vec<u8>, write: impl FnOnce(&mut Array<'_>)) {
+pub(crate) fn array(out: &mut Vec<u8>, write: impl FnOnce(&mut Array<'_>)) {
     out.push(b'[');
     write(&mut Array { out, first: true });
     out.push(b']');
 }
 
 /// Writes a valid JSON text without the line ends in it.
-pub fn raw(out: &mut Vec<u8>, json: &str) {
+pub(crate) fn raw(out: &mut Vec<u8>, json: &str) {
     let bytes = json.as_bytes();
     if memchr::memchr3(b'\n', b'\r', 0xc2, bytes).is_none() && memchr::memchr(0xe2, bytes).is_none()
     {
@@ -43,7 +43,7 @@ pub fn raw(out: &mut Vec<u8>, json: &str) {
 }
 
 /// A type that is written as a JSON number.
-pub trait Number {
+pub(crate) trait Number {
     /// Writes its digits.
     fn write(self, out: &mut Vec<u8>);
 }
@@ -69,20 +69,20 @@ impl Number for &serde_json::Number {
 
 /// An object being written. The names of members are constants and need no escapes.
 #[derive(Debug)]
-pub struct Object<'o> {
+pub(crate) struct Object<'o> {
     out: &'o mut Vec<u8>,
     first: bool,
 }
 
 impl Object<'_> {
     /// Continues an object that has members and was left open.
-    pub fn resume(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
+    pub(crate) fn resume(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
         write(&mut Object { out, first: false });
         out.push(b'}');
     }
 
     /// A member whose value the closure writes.
-    pub fn value(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
+    pub(crate) fn value(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
         comma(self.out, &mut self.first);
         self.out.push(b'"');
         self.out.extend_from_slice(name.as_bytes());
@@ -92,12 +92,12 @@ impl Object<'_> {
     }
 
     /// A string.
-    pub fn text(&mut self, name: &str, value: &str) -> &mut Self {
+    pub(crate) fn text(&mut self, name: &str, value: &str) -> &mut Self {
         self.value(name, |out| write_string(out, value))
     }
 
     /// A string, or `null`.
-    pub fn text_or_null(&mut self, name: &str, value: Option<&str>) -> &mut Self {
+    pub(crate) fn text_or_null(&mut self, name: &str, value: Option<&str>) -> &mut Self {
         match value {
             Some(value) => self.text(name, value),
             None => self.null(name),
@@ -105,17 +105,17 @@ impl Object<'_> {
     }
 
     /// A number.
-    pub fn number(&mut self, name: &str, value: impl Number) -> &mut Self {
+    pub(crate) fn number(&mut self, name: &str, value: impl Number) -> &mut Self {
         self.value(name, |out| value.write(out))
     }
 
     /// `true` or `false`.
-    pub fn boolean(&mut self, name: &str, value: bool) -> &mut Self {
+    pub(crate) fn boolean(&mut self, name: &str, value: bool) -> &mut Self {
         self.word(name, if value { "true" } else { "false" })
     }
 
     /// `null`.
-    pub fn null(&mut self, name: &str) -> &mut Self {
+    pub(crate) fn null(&mut self, name: &str) -> &mut Self {
         self.word(name, "null")
     }
 
@@ -124,53 +124,53 @@ impl Object<'_> {
     }
 
     /// A value that is JSON already.
-    pub fn raw(&mut self, name: &str, json: &str) -> &mut Self {
+    pub(crate) fn raw(&mut self, name: &str, json: &str) -> &mut Self {
         self.value(name, |out| raw(out, json))
     }
 
     /// An object.
-    pub fn object(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) -> &mut Self {
+    pub(crate) fn object(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) -> &mut Self {
         self.value(name, |out| object(out, write))
     }
 
     /// An array.
-    pub fn array(&mut self, name: &str, write: impl FnOnce(&mut Array<'_>)) -> &mut Self {
+    pub(crate) fn array(&mut self, name: &str, write: impl FnOnce(&mut Array<'_>)) -> &mut Self {
         self.value(name, |out| array(out, write))
     }
 }
 
 /// An array being written.
 #[derive(Debug)]
-pub struct Array<'o> {
+pub(crate) struct Array<'o> {
     out: &'o mut Vec<u8>,
     first: bool,
 }
 
 impl Array<'_> {
     /// An item that the closure writes.
-    pub fn value(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
+    pub(crate) fn value(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
         comma(self.out, &mut self.first);
         write(self.out);
         self
     }
 
     /// A string.
-    pub fn text(&mut self, value: &str) -> &mut Self {
+    pub(crate) fn text(&mut self, value: &str) -> &mut Self {
         self.value(|out| write_string(out, value))
     }
 
     /// A value that is JSON already.
-    pub fn raw(&mut self, json: &str) -> &mut Self {
+    pub(crate) fn raw(&mut self, json: &str) -> &mut Self {
         self.value(|out| raw(out, json))
     }
 
     /// An object.
-    pub fn object(&mut self, write: impl FnOnce(&mut Object<'_>)) -> &mut Self {
+    pub(crate) fn object(&mut self, write: impl FnOnce(&mut Object<'_>)) -> &mut Self {
         self.value(|out| object(out, write))
     }
 
     /// Whether nothing has been written yet.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first
     }
 }

@@ -16,7 +16,7 @@ pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
 
 /// The last event of a stream that failed. No `message_stop` follows, because the answer is not
 /// complete.
-pub fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
+pub(crate) fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
     let mut event = b"event: error\ndata: ".to_vec();
     event.extend(write_failure(failure, request_id));
     event.extend_from_slice(b"\n\n");

@@ -65,6 +65,13 @@ impl<'a> Fields<'a> {
         self.take(name)?.boolean()
     }
 
+    /// Reports the remaining members of a request as dropped, except empty ones.
+    pub(super) fn left_at_root(self, unknown: &mut Vec<String>) {
+        for (name, value) in self.list {
+            unread(value, unknown, || name.into_owned());
+        }
+    }
+
     /// Reports the remaining members of the object at `place` as dropped, except empty ones.
     pub(super) fn left(self, place: &dyn fmt::Display, unknown: &mut Vec<String>) {
         for (name, value) in self.list {

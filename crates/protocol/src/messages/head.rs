@@ -6,8 +6,8 @@ use crate::dialect::Dialect;
 use crate::failure::{Detail, Failure};
 use crate::guard;
 use crate::json::{Integer, Members, Raw, Shape, Spelling};
-use crate::native::Head;
-use crate::native::request_strings::{ReadByModel, read_members};
+use crate::request_head::Head;
+use crate::request_head::{ReadByModel, read_members};
 use crate::tool::{Tool, Tools};
 
 const READ_BY_MODEL: ReadByModel = ReadByModel {
@@ -80,6 +80,8 @@ fn read(body: &[u8], limit: Limit) -> Result<Head, Failure> {
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
         edits,
+        usage_edit: None,
+        stream_options: None,
     })
 }
 

@@ -6,7 +6,7 @@ use crate::usage::{Usage, count};
 
 /// Reads a usage object. In a stream the first report has the input and the last one the output.
 /// Values of the last report replace those of the first. `before` is the report so far.
-pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
+pub(crate) fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
     let mut input = before.map(|before| before.input);
     let mut output = before.map(|before| before.output);
     let mut report = before.unwrap_or_default();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_stand_beside_one_another() {
+    fn classes_do_not_overlap() {
         let text = r#"{"input_tokens":9,"cache_read_input_tokens":100,"cache_creation_input_tokens":20,
             "cache_creation":{"ephemeral_5m_input_tokens":20},"output_tokens":7,
             "output_tokens_details":{"thinking_tokens":5},"service_tier":"standard"}"#;
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_cannot_be_billed_by_is_none() {
+    fn a_report_that_cannot_be_billed_is_not_a_report() {
         for text in [
             r"{}",
             r#"{"output_tokens":7}"#,

@@ -59,7 +59,7 @@ impl Part {
     }
 
     /// The integer in a field, of any size and sign.
-    pub fn integer(&self) -> Result<Integer, Failure> {
+    pub(crate) fn integer(&self) -> Result<Integer, Failure> {
         let text = self.text();
         let digits = text.trim();
         let bare = digits.strip_prefix('-').unwrap_or(digits);

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_form_is_refused() {
+    fn bodies_that_are_not_forms_are_refused() {
         let field = |bytes: usize| {
             let mut body = b"--xyz\r\ncontent-disposition: form-data; name=f\r\n\r\n".to_vec();
             body.extend(std::iter::repeat_n(b'a', bytes));
@@ -364,7 +364,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read_back(
+        fn a_written_form_reads_back(
             parts in prop::collection::vec(
                 (r#"[a-z"\\\[\]]{1,8}"#, prop::option::of(r"[a-z. \\]{1,8}"), prop::collection::vec(any::<u8>(), 0..300)),
                 1..5,
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_can_be_put_elsewhere_as_it_comes() {
+    fn a_file_can_be_moved_elsewhere_as_it_arrives() {
         let body = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n0123456789\r\n\
                     --b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\ny\r\n--b--\r\n";
         let mut reader = Reader::new("b");

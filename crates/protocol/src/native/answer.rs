@@ -1,14 +1,14 @@
-//! Whole answers: identity replaced, usage read, everything else as it came.
+//! Rewrites whole answers: replaces the identity, reads the usage, and leaves all other bytes as
+//! they are.
 
 use bytes::Bytes;
 
-use super::broken::Broken;
-use super::changes;
-use super::identity::{Identity, Written};
+use super::dispatch::layout_of;
+use super::edits;
 use super::inspection::{Form, Inspection};
-use super::places::{Output, Places};
-use super::seen::Seen;
-use super::table::places_of;
+use crate::answer_layout::{AnswerLayout, Identity, IdentityJson, Output};
+use crate::answer_summary::AnswerSummary;
+use crate::broken::Broken;
 use crate::byte_queue::ByteQueue;
 use crate::count::Counter;
 use crate::dialect::Dialect;
@@ -22,28 +22,29 @@ use crate::usage::Usage;
 /// A whole answer, rewritten.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// The bytes for the caller.
+    /// The bytes for the client.
     pub pieces: ByteQueue,
-    /// What the upstream reported.
+    /// The usage that the upstream reported.
     pub usage: Option<Usage>,
-    /// Whether it reported something that cannot be billed by, which is worth an alarm.
+    /// Whether the upstream reported usage that cannot be used for billing. This is worth an alarm.
     pub usage_malformed: bool,
-    /// Output tokens as we count them, where the answer has no usage to believe.
+    /// Output tokens by our own count. Used if the answer has no credible usage report.
     pub output_tokens_counted: u64,
-    /// Seconds of audio that were heard, rounded up, where that is what was asked for.
+    /// Seconds of transcribed audio, rounded up, if the call is a transcription.
     pub seconds: Option<u64>,
-    /// Calls of built-in tools that it shows; the usage report may count them better.
+    /// Calls of built-in tools that the answer shows. The usage report may have a better count.
     pub tools: ToolCalls,
-    /// Pictures in it, if there are any or they are what was asked for.
+    /// The pictures in the answer, if it has any or if the call is for pictures.
     pub pictures: Option<Box<Pictures>>,
-    /// Words of the upstream about itself that are not shown; for the operator.
+    /// Text in which the upstream identifies itself, and which the client does not see. For the
+    /// operator.
     pub withheld: Option<Box<str>>,
 }
 
 impl Answer {
-    /// What has gone by: all of it.
-    pub fn seen(&self) -> Seen {
-        Seen {
+    /// The summary of the whole answer.
+    pub fn summary(&self) -> AnswerSummary {
+        AnswerSummary {
             usage: self.usage,
             interim_usage: None,
             usage_malformed: self.usage_malformed,
@@ -58,8 +59,8 @@ impl Answer {
     }
 }
 
-/// Puts our identity into an answer. An error body, an empty object and what is not JSON are no
-/// answers, though they came with a 200.
+/// Puts our identity into an answer. An error body, an empty object or a text that is not JSON is
+/// not an answer, even if it came with status 200.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the answer lives on in the pieces; a caller that kept it would keep it twice"
@@ -69,18 +70,21 @@ pub fn rewrite_answer(
     body: Bytes,
     identity: &Identity,
 ) -> Result<Answer, Broken> {
-    let places = places_of(dialect);
+    let layout = layout_of(dialect);
     let text = utf8(&body)?;
-    let (inspection, output) = look_at_answer(places, text, identity)?;
-    let written = Written::new(identity, places.shown);
-    let mut edits = changes::edits(places, text, &inspection, &output, &written)?;
-    changes::close_emptied_objects(text, &mut edits);
+    let (inspection, output) = inspect_answer(layout, text, identity)?;
+    let identity_json = IdentityJson::new(identity, layout.fixed);
+    let mut edits = edits::edits_of(layout, text, &inspection, &output, &identity_json)?;
+    edits::close_emptied_objects(text, &mut edits);
     let (usage, usage_malformed) = (inspection.usage, inspection.usage_malformed);
-    // Counting takes longer than reading, and as a rule the upstream has told.
+    // Counting takes longer than reading, and most upstreams report their usage.
     let told = usage.filter(|usage| usage.is_small() && usage.has_both_parts());
     let output_tokens_counted = match told {
         Some(_) => 0,
-        None => look(places, text, Counter::default())?.1.counter.tokens(),
+        None => inspect(layout, text, Counter::default())?
+            .1
+            .counter
+            .tokens(),
     };
     let mut pieces = ByteQueue::new();
     patch::apply_to(&body, edits, &mut pieces);
@@ -96,30 +100,30 @@ pub fn rewrite_answer(
     })
 }
 
-/// Looks through a text that should be a whole answer, and refuses it if it is none.
-pub(super) fn look_at_answer<'a>(
-    places: &Places,
+/// Inspects a text that should be a whole answer, and returns an error if it is not one.
+pub(super) fn inspect_answer<'a>(
+    layout: &AnswerLayout,
     text: &'a str,
     identity: &Identity,
 ) -> Result<(Inspection<'a>, Output), Broken> {
-    let (inspection, output) = look(places, text, Counter::idle())?;
+    let (inspection, output) = inspect(layout, text, Counter::idle())?;
     if output.failed || inspection.error.is_some() {
         let error = inspection.error.map_or(text, |error| error.text());
         let failure = rejection::read_event(error.as_bytes(), &identity.model);
         return Err(Broken::Failure(failure));
     }
-    if !inspection.any {
+    if !inspection.has_members {
         return Err(Broken::malformed("the answer is an empty object"));
     }
-    if places.needs_items && !output.has_items {
+    if layout.needs_items && !output.has_items {
         return Err(Broken::malformed("the answer has no output"));
     }
     Ok((inspection, output))
 }
 
-/// Looks through a whole answer.
-fn look<'a>(
-    places: &Places,
+/// Inspects a whole answer.
+fn inspect<'a>(
+    layout: &AnswerLayout,
     text: &'a str,
     counter: Counter,
 ) -> Result<(Inspection<'a>, Output), SyntaxError> {
@@ -128,7 +132,7 @@ fn look<'a>(
         ..Output::default()
     };
     let mut cursor = Cursor::new(text);
-    let inspection = Inspection::of_object(places, Form::Answer, &mut cursor, &mut output)?;
+    let inspection = Inspection::of_object(layout, Form::Answer, &mut cursor, &mut output)?;
     cursor.end()?;
     Ok((inspection, output))
 }

@@ -1,55 +1,55 @@
-//! Checks of an event that the convert path makes with the table, too.
+//! Checks that both the native path and the convert path apply to events.
 
+use super::dispatch::layout_of;
 use super::inspection::{Form, Inspection};
-use super::places::Output;
-use super::table::places_of;
+use crate::answer_layout::Output;
 use crate::dialect::Dialect;
 use crate::json::{Cursor, utf8};
 use crate::tool::ToolCalls;
 
-/// Whether data is the one that ends a stream.
+/// Whether this data is the end mark of a stream.
 pub(crate) fn is_end_mark(dialect: Dialect, data: &[u8]) -> bool {
-    let done = places_of(dialect).done;
-    done.is_some_and(|done| data.trim_ascii() == done.data.as_bytes())
+    layout_of(dialect).is_end_mark(data)
 }
 
-/// Whether an answer or an event reports usage that cannot be billed by, which is worth an alarm.
-/// Cheap for those that report none.
+/// Whether an answer or an event reports usage that cannot be used for billing, which is worth an
+/// alarm. The check is cheap for texts without a usage report.
 pub(crate) fn reports_unbillable_usage(dialect: Dialect, data: &[u8]) -> bool {
-    let places = places_of(dialect);
-    let Some(value) = mentioned(data, places.usage) else {
+    let layout = layout_of(dialect);
+    let Some(value) = mentioned(data, layout.usage) else {
         return false;
     };
     let report = utf8(value).map(|value| Cursor::new(value).value());
     if let Ok(Ok(report)) = report
-        && (places.read_usage)(report, None).is_some()
+        && (layout.read_usage)(report, None).is_some()
     {
         return false;
     }
-    // Something of that name is no report. Whether it stands where one should be takes longer.
+    // A member has the right name but not the form of a report. Only a full pass can tell whether
+    // it is in the place of the usage report.
     let Ok(text) = utf8(data) else {
         return false;
     };
     let mut output = Output::default();
     let inspection =
-        Inspection::of_object(places, Form::Event, &mut Cursor::new(text), &mut output);
+        Inspection::of_object(layout, Form::Event, &mut Cursor::new(text), &mut output);
     inspection.is_ok_and(|inspection| inspection.usage_malformed)
 }
 
-/// Counts the calls of built-in tools in what an upstream of another dialect says.
+/// Counts calls of built-in tools in the answer of an upstream that uses another dialect.
 #[derive(Debug, Default)]
 pub(crate) struct ToolWatch(Output);
 
 impl ToolWatch {
-    /// Looks at an answer or an event. Cheap for those that tell of no tool.
+    /// Inspects an answer or an event. The check is cheap for texts that mention no tool.
     pub(crate) fn look(&mut self, dialect: Dialect, data: &[u8]) {
-        let places = places_of(dialect);
-        if !places.tool_needles.iter().any(|word| word.is_in(data)) {
+        let layout = layout_of(dialect);
+        if !layout.tool_needles.iter().any(|word| word.is_in(data)) {
             return;
         }
         if let Ok(text) = utf8(data) {
-            // What cannot be read is the reader's to judge.
-            let _ = Inspection::of_object(places, Form::Event, &mut Cursor::new(text), &mut self.0);
+            // The reader reports texts that cannot be parsed.
+            let _ = Inspection::of_object(layout, Form::Event, &mut Cursor::new(text), &mut self.0);
         }
     }
 
@@ -58,8 +58,8 @@ impl ToolWatch {
     }
 }
 
-/// What stands behind the first member of this name with a value but `null`, wherever it is.
-/// Inside a string the quotes would be escaped.
+/// The text after the first member with this name whose value is not `null`, at any depth. The
+/// quotes would be escaped inside a string, so a string cannot match.
 fn mentioned<'a>(data: &'a [u8], name: &str) -> Option<&'a [u8]> {
     memchr::memmem::find_iter(data, name.as_bytes()).find_map(|at| {
         let quoted = at > 0 && data.get(at - 1) == Some(&b'"');

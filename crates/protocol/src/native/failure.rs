@@ -1,4 +1,4 @@
-//! Failures on the native path: what the upstream says, and how a stream is ended by one.
+//! Failures on the native path: reads those of upstreams, and writes those that end a stream.
 
 use bytes::Bytes;
 
@@ -8,11 +8,12 @@ use crate::failure::Failure;
 use crate::generate;
 use crate::interactions;
 use crate::messages;
+use crate::rejection;
 use crate::responses;
 use crate::scrub::Names;
 
-/// Reads the answer of an upstream that refused a call. Nothing of the upstream's identity is in
-/// the message; what helps an operator is in the cause.
+/// Reads the error response of an upstream that refused a call. The message contains nothing of the
+/// upstream's identity; the cause contains what helps an operator.
 pub fn read_failure(dialect: Dialect, status: u16, body: &[u8], names: Names<'_>) -> Failure {
     match dialect {
         Dialect::Chat => chat::read_failure(status, body, names),
@@ -23,8 +24,18 @@ pub fn read_failure(dialect: Dialect, status: u16, body: &[u8], names: Names<'_>
     }
 }
 
-/// The last event of a stream that failed before anything of it was sent; a [`super::Rewriter`]
-/// knows more of a stream that has begun. Nothing follows it, least of all an end mark.
+/// The error body of an upstream that names the error in the head of its response.
+pub fn with_error_name(body: &[u8], name: &str) -> Vec<u8> {
+    rejection::with_error_name(body, name)
+}
+
+/// Whether an upstream refused a request because our clock differs from its own.
+pub fn blames_clock(body: &[u8]) -> bool {
+    rejection::blames_clock(body)
+}
+
+/// The last event of a stream that failed before anything was sent. Use [`super::Rewriter::fail`]
+/// for a stream that has started. Nothing follows this event, not even an end mark.
 pub fn terminal_failure(dialect: Dialect, failure: &Failure, request_id: &str) -> Bytes {
     let event = match dialect {
         Dialect::Chat => chat::write_failure_event(failure, request_id),

@@ -1,147 +1,151 @@
-//! Looks through one answer or event for what its row of the table names.
+//! Searches one answer or event for the members in its dialect's `AnswerLayout`.
 
 use std::ops::Range;
 
-use super::gap::Marks;
-use super::identity::{Name, NameSet};
-use super::places::{Output, Places};
-use super::report;
-use super::server;
+use super::usage_costs;
+use crate::answer_layout::{
+    AnswerLayout, IdentityMember, IdentitySet, MemberSet, Output, is_vendor_member,
+};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, What};
 use crate::rejection;
 use crate::usage::{Usage, count};
 
-/// Identity members of one event; a text with more of them is none we know.
+/// The most identity members in one event. A text with more of them is not in a format that we
+/// know.
 const SPANS_MAX: usize = 8;
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is found, or not, by itself"
 )]
 pub(super) struct Inspection<'a> {
-    spans: [Option<(Name, usize, usize)>; SPANS_MAX],
+    spans: [Option<(IdentityMember, usize, usize)>; SPANS_MAX],
     count: usize,
-    /// A usage report that can be billed by.
+    /// A usage report that can be used for billing.
     pub(super) usage: Option<Usage>,
-    /// A usage report that cannot.
+    /// Whether there is a usage report that cannot be used for billing.
     pub(super) usage_malformed: bool,
-    /// An error where an answer should be.
+    /// An error instead of an answer.
     pub(super) error: Option<Raw<'a>>,
-    /// Whether there was any member at all.
-    pub(super) any: bool,
-    /// Where the first member ends that says more than who answers.
-    telling: Option<usize>,
-    /// Whether identity was found inside an envelope.
+    /// Whether the object has any member at all.
+    pub(super) has_members: bool,
+    /// The end of the first member that is not part of the identity.
+    other_member_end: Option<usize>,
+    /// Whether identity members are inside an envelope.
     nested: bool,
-    /// Whether the members being read are those of the answer itself.
+    /// Whether the current members belong to the answer itself.
     in_answer: bool,
-    /// Where the first member of the answer begins, if there is an answer in the text.
+    /// The position of the answer's first member, if the text contains an answer.
     pub(super) answer_start: Option<usize>,
-    /// What the answer says about its identity.
-    pub(super) found: NameSet,
-    /// What of it stands before the end of the last member that we replace.
-    pub(super) found_in_start: NameSet,
+    /// The identity members that the answer has.
+    pub(super) found: IdentitySet,
+    /// The identity members that end before or with the last member that we replace.
+    pub(super) found_in_start: IdentitySet,
 }
 
-/// What an object is that is looked through.
+/// The role of an inspected object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A whole answer.
     Answer,
-    /// An event of a stream. The answer may stand in an envelope.
+    /// An event of a stream. The answer may be inside an envelope.
     Event,
 }
 
 impl<'a> Inspection<'a> {
-    /// Looks through a whole object.
+    /// Inspects a whole object.
     pub(super) fn of_object(
-        places: &Places,
+        layout: &AnswerLayout,
         form: Form,
         cursor: &mut Cursor<'a>,
         output: &mut Output,
     ) -> Result<Self, SyntaxError> {
         let mut inspection = Self {
-            in_answer: form == Form::Answer || places.envelope.is_none(),
+            in_answer: form == Form::Answer || layout.envelope.is_none(),
             ..Self::default()
         };
         output.next_event();
-        cursor.object(|cursor, name| inspection.member(places, name, cursor, output))?;
+        cursor.object(|cursor, name| inspection.member(layout, name, cursor, output))?;
         Ok(inspection)
     }
 
-    /// Looks through the rest of an object whose beginning is known.
+    /// Inspects the rest of an object whose first members are known.
     pub(super) fn of_rest(
-        places: &Places,
+        layout: &AnswerLayout,
         cursor: &mut Cursor<'a>,
         output: &mut Output,
     ) -> Result<Self, SyntaxError> {
         let mut inspection = Self {
-            any: true,
+            has_members: true,
             in_answer: true,
             ..Self::default()
         };
         output.next_event();
-        cursor.rest_of_object(|cursor, name| inspection.member(places, name, cursor, output))?;
+        cursor.rest_of_object(|cursor, name| inspection.member(layout, name, cursor, output))?;
         Ok(inspection)
     }
 
     /// The identity members, in the order of the text.
-    pub(super) fn spans(&self) -> impl Iterator<Item = (Name, Range<usize>)> {
+    pub(super) fn spans(&self) -> impl Iterator<Item = (IdentityMember, Range<usize>)> {
         let found = self.spans.iter().flatten();
         found.map(|(name, start, end)| (*name, *start..*end))
     }
 
-    /// Where the beginning ends that says nothing but who answers, if it is all of the identity.
+    /// The end of the first members, if they are identity members only and contain the whole
+    /// identity.
     pub(super) fn plain_start(&self) -> Option<usize> {
         let mut identity = self.spans.iter().flatten();
-        let (_, _, end) = identity.rfind(|(name, _, _)| *name != Name::Usage)?;
-        let plain = self.telling.is_none_or(|telling| telling > *end);
+        let (_, _, end) = identity.rfind(|(name, _, _)| *name != IdentityMember::Usage)?;
+        let plain = self
+            .other_member_end
+            .is_none_or(|other_member_end| other_member_end > *end);
         (plain && !self.nested).then_some(*end)
     }
 
-    /// Whether the text is an answer that lacks a part of the `required` identity, beyond what is `known` to be
-    /// in it. An object without output and usage is not known to be an answer.
+    /// Whether the text is an answer that lacks a part of the `required` identity, apart from what
+    /// is `known` to be in it. An object without output and usage may be something else than an
+    /// answer.
     pub(super) fn lacks_identity(
         &self,
         output: &Output,
-        required: NameSet,
-        known: NameSet,
+        required: IdentitySet,
+        known: IdentitySet,
     ) -> bool {
         let is_answer = self.nested || output.has_items || self.has_usage();
         is_answer && !self.found.and(known).has_all(required)
     }
 
-    /// Whether usage was reported, readable or not.
+    /// Whether there is a usage report, readable or not.
     pub(super) fn has_usage(&self) -> bool {
         self.usage.is_some() || self.usage_malformed
     }
 
     fn member(
         &mut self,
-        places: &Places,
+        layout: &AnswerLayout,
         name: Text<'a>,
         cursor: &mut Cursor<'a>,
         output: &mut Output,
     ) -> Result<(), SyntaxError> {
-        self.any = true;
+        self.has_members = true;
         if self.in_answer && self.answer_start.is_none() {
-            // Before the quotation mark.
+            // The position of the opening quote.
             self.answer_start = Some(name.span().start.saturating_sub(1));
         }
-        if let Some(identity) = places.identity(name) {
-            return self.note(identity, cursor, output);
+        if let Some(identity) = layout.identity(name) {
+            return self.record_identity(identity, cursor, output);
         }
-        if name.is(places.usage) {
+        if name.is(layout.usage) {
             let value = cursor.value()?;
             if !value.is_null() {
-                let usage = (places.read_usage)(value, output.usage);
+                let usage = (layout.read_usage)(value, output.usage);
                 self.usage_malformed = usage.is_none();
                 output.usage = usage.or(output.usage);
                 self.usage = usage.or(self.usage);
-                if output.hides_usage || report::has_foreign(value) {
-                    self.note_span(Name::Usage, value.span())?;
+                if output.hides_usage || usage_costs::has_costs(value) {
+                    self.record_span(IdentityMember::Usage, value.span())?;
                 }
             }
         } else if name.is("error") {
@@ -149,37 +153,37 @@ impl<'a> Inspection<'a> {
             if rejection::is_error(value) {
                 self.error = Some(value);
             }
-        } else if places.envelope.is_some_and(|envelope| name.is(envelope))
+        } else if layout.envelope.is_some_and(|envelope| name.is(envelope))
             && cursor.shape()? == Shape::Object
         {
-            let inside = Places {
+            let inside = AnswerLayout {
                 envelope: None,
-                ..*places
+                ..*layout
             };
             self.nested = true;
-            output.present = output.present.and(Marks::ENVELOPE);
+            output.present = output.present.and(MemberSet::ENVELOPE);
             let outside = std::mem::replace(&mut self.in_answer, true);
-            let is_typed = output.present.has(Marks::TYPE);
+            let is_typed = output.present.has(MemberSet::TYPE);
             cursor.object(|cursor, name| self.member(&inside, name, cursor, output))?;
             self.in_answer = outside;
             if !is_typed {
-                // That was the type of the answer, not of the event.
-                output.present = output.present.without(Marks::TYPE);
+                // The type belongs to the answer, not to the event.
+                output.present = output.present.without(MemberSet::TYPE);
             }
-        } else if !(places.read_output)(name, cursor, output)? {
-            output.names_server |= server::is_named_by(name);
+        } else if !(layout.read_output)(name, cursor, output)? {
+            output.names_vendor |= is_vendor_member(name);
             cursor.value()?;
             return Ok(());
         } else if output.items == 0 && !output.failed {
             return Ok(());
         }
-        self.telling.get_or_insert(cursor.position());
+        self.other_member_end.get_or_insert(cursor.position());
         Ok(())
     }
 
-    fn note(
+    fn record_identity(
         &mut self,
-        name: Name,
+        name: IdentityMember,
         cursor: &mut Cursor<'a>,
         output: &mut Output,
     ) -> Result<(), SyntaxError> {
@@ -187,7 +191,7 @@ impl<'a> Inspection<'a> {
             self.found = self.found.with(name);
         }
         let value = cursor.value()?;
-        if name == Name::Created {
+        if name == IdentityMember::Created {
             let created = count(value).filter(|created| *created > 0);
             output.opening.created = created.or(output.opening.created);
             // A time may have a fraction.
@@ -196,10 +200,10 @@ impl<'a> Inspection<'a> {
             }
         }
         self.found_in_start = self.found;
-        self.note_span(name, value.span())
+        self.record_span(name, value.span())
     }
 
-    fn note_span(&mut self, name: Name, span: Range<usize>) -> Result<(), SyntaxError> {
+    fn record_span(&mut self, name: IdentityMember, span: Range<usize>) -> Result<(), SyntaxError> {
         let place = self.spans.get_mut(self.count).ok_or(SyntaxError {
             what: What::Keys,
             at: span.start,
@@ -215,10 +219,10 @@ mod tests {
     use super::*;
     use crate::chat;
 
-    /// A dialect whose answer stands inside a member of its events.
-    const WRAPPED: Places = Places {
+    /// A dialect whose events contain the answer in a member.
+    const WRAPPED: AnswerLayout = AnswerLayout {
         envelope: Some("message"),
-        ..chat::PLACES
+        ..chat::ANSWER_LAYOUT
     };
 
     fn look(text: &str) -> Inspection<'_> {
@@ -233,12 +237,12 @@ mod tests {
         let found: Vec<_> = inspection.spans().map(|(_, span)| &text[span]).collect();
         assert_eq!(found, ["\"x\"", "\"y\""]);
         assert_eq!(inspection.usage.unwrap().output, 2);
-        // The next event may not be read from the middle of the envelope.
+        // The next event must not be read from the middle of the envelope.
         assert_eq!(inspection.plain_start(), None);
     }
 
     #[test]
-    fn a_beginning_is_plain_only_if_it_tells_nothing_else() {
+    fn a_start_is_plain_only_if_it_has_just_identity_members() {
         for (text, plain) in [
             (
                 r#"{"id":"x","created":1,"model":"y","choices":[{}]}"#,
@@ -256,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_identities_are_none() {
+    fn too_many_identity_members_are_an_error() {
         let text = format!("{{{}}}", [r#""id":"x""#; SPANS_MAX + 1].join(","));
         let mut output = Output::default();
         let result =

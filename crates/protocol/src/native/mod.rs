@@ -1,43 +1,36 @@
-//! The native path: caller and upstream speak the same dialect, and only spans are changed.
+//! The native path: client and upstream use the same dialect, and only a few spans change.
 //!
-//! A request is read by [`read_head`], sent on by [`write_request`]; the answer comes back through
-//! [`rewrite_answer`] or, as a stream, through a [`Rewriter`]. No tree is built on the way. Where
-//! a dialect keeps what must be found or changed is a row of the `table`.
+//! [`read_head`] reads a request and [`write_request`] writes it for the upstream.
+//! [`rewrite_answer`] rewrites a whole answer, a [`Rewriter`] rewrites a stream. No tree is built
+//! on the way. Each dialect's `AnswerLayout` says where the members are that must be found or
+//! changed; `answer_layout` and `request_head` define what the dialects use.
 
 mod answer;
-mod broken;
-mod changes;
-pub(crate) mod count_output;
-mod counting;
+mod chunk_list;
+mod common_prefix;
+mod dispatch;
+mod edits;
 mod event_checks;
-pub(crate) mod events;
 mod failure;
-pub(crate) mod gap;
-mod head;
-pub(crate) mod identity;
 mod inspection;
-mod known_start;
-mod links;
-pub(crate) mod places;
-mod report;
+mod prompt_start;
 mod request;
-pub(crate) mod request_strings;
-mod seen;
-pub(crate) mod server;
-mod stored;
 mod stream;
-mod table;
-pub(crate) mod unstreamed;
+pub(crate) mod stream_body;
+mod token_count;
+mod usage_costs;
 
+pub use crate::answer_layout::Identity;
+pub use crate::answer_summary::AnswerSummary;
+pub use crate::broken::Broken;
+pub use crate::request_head::{Head, fetchable_urls};
 pub use answer::{Answer, rewrite_answer};
-pub use broken::Broken;
-pub use counting::{Counted, TokenCount, read_counted, write_counted};
 pub(crate) use event_checks::{ToolWatch, is_end_mark, reports_unbillable_usage};
-pub use failure::{read_failure, terminal_failure};
-pub use head::Head;
-pub use identity::Identity;
-pub use links::links;
-pub use request::{read_head, read_named_head, write_request, write_request_to};
-pub use seen::Seen;
+pub use failure::{blames_clock, read_failure, terminal_failure, with_error_name};
+pub use prompt_start::{PromptStart, prompt_start};
+pub use request::{
+    read_head, read_named_head, without_stream_options, write_request, write_request_to,
+};
 pub(crate) use stream::KEEP_ALIVE;
 pub use stream::Rewriter;
+pub use token_count::{CountRequest, TokenCount, read_count_request, write_count_request};

@@ -1,9 +1,9 @@
-//! Requests: read once, sent on with a few spans changed.
+//! Requests: read once, and sent with a few spans changed.
 
 use bytes::Bytes;
 
-use super::head::Head;
 use crate::byte_queue::ByteQueue;
+use crate::canon::Dropped;
 use crate::chat;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -12,43 +12,54 @@ use crate::interactions;
 use crate::json::patch::{self, Edit};
 use crate::json::write_string;
 use crate::messages;
+use crate::request_head::Head;
 use crate::responses;
 
-/// Reads a request and refuses what the contract refuses for its endpoint.
+/// Reads a request and applies the contract's refusals for its endpoint.
 pub fn read_head(dialect: Dialect, body: &Bytes) -> Result<Head, Failure> {
     match dialect {
         Dialect::Chat => chat::read_head(body),
         Dialect::Responses => responses::read_head(body),
         Dialect::Messages => messages::read_head(body),
         Dialect::Interactions => interactions::read_head(body),
-        // The model of a Generate Content call stands in its path: see `read_named_head`.
+        // A Generate Content call names its model in the path: see `read_named_head`.
         Dialect::Generate => Err(Failure::not_found("This endpoint is not served.")),
     }
 }
 
-/// Reads a Generate Content request, whose path names the model and says whether the answer is a
-/// stream, and refuses what the contract refuses.
+/// Reads a Generate Content request and applies the contract's refusals. The path of the request
+/// names the model and says whether the client asks for a stream.
 pub fn read_named_head(body: &Bytes, model: &str, stream: bool) -> Result<Head, Failure> {
     generate::read_head(body, model, stream)
 }
 
-/// Writes the request for the upstream as one piece; see [`write_request_to`].
-pub fn write_request(dialect: Dialect, body: &Bytes, head: &Head, upstream_model: &str) -> Bytes {
+/// The request for an upstream that refuses to be asked for the usage of a stream: without `stream_options`, ours and
+/// the client's own. `dropped` gets the client's members that have no effect then.
+pub fn without_stream_options(
+    body: &Bytes,
+    head: &Head,
+    dropped: &mut Dropped,
+) -> Result<(Bytes, Head), Failure> {
+    if head.stream_options.is_none() {
+        return Ok((body.clone(), head.without_usage_request()));
+    }
+    let body = chat::cut_stream_options(body, dropped)?;
+    // The positions of all edits have changed.
+    let head = chat::read_head(&body)?;
+    Ok((body, head.without_usage_request()))
+}
+
+/// Writes the request for the upstream as one buffer; see [`write_request_to`].
+pub fn write_request(body: &Bytes, head: &Head, upstream_model: &str) -> Bytes {
     let mut out = ByteQueue::new();
-    write_request_to(dialect, body, head, upstream_model, &mut out);
+    write_request_to(body, head, upstream_model, &mut out);
     out.into_bytes()
 }
 
-/// Writes the request for the upstream: its own name for the model, usage asked for when
-/// streaming, and otherwise the caller's bytes, of which large runs are not copied. `head` must
-/// have been read from `body`.
-pub fn write_request_to(
-    _dialect: Dialect,
-    body: &Bytes,
-    head: &Head,
-    upstream_model: &str,
-    out: &mut ByteQueue,
-) {
+/// Writes the request for the upstream: with the upstream's name for the model, and with a request
+/// for usage if it streams. All other bytes are the client's, and large runs of them are not
+/// copied. `head` must have been read from `body`.
+pub fn write_request_to(body: &Bytes, head: &Head, upstream_model: &str, out: &mut ByteQueue) {
     let mut name = Vec::with_capacity(upstream_model.len() + 2);
     write_string(&mut name, upstream_model);
     let mut edits = Vec::with_capacity(head.edits.len() + 1);

@@ -53,6 +53,60 @@ fn the_status_decides_unless_the_words_know_better() {
 }
 
 #[test]
+fn the_name_of_an_error_may_be_in_its_head_alone() {
+    let named = |status: u16, name: &str| {
+        let body = with_error_name(br#"{"message":"no"}"#, name);
+        read_failure(status, &body, NAMES).code
+    };
+    let address = "ServiceQuotaExceededException:http://internal.example/coral/";
+    for (status, name, code) in [
+        (400, "ValidationException", Code::UpstreamRejected),
+        (400, address, Code::UpstreamError),
+        (
+            400,
+            "com.example#IncompleteSignatureException",
+            Code::UpstreamError,
+        ),
+        (403, "InvalidSignatureException", Code::UpstreamError),
+        (408, "ModelTimeoutException", Code::UpstreamTimeout),
+        (424, "ModelErrorException", Code::UpstreamError),
+        (429, "ModelNotReadyException", Code::UpstreamOverloaded),
+        (503, "ServiceUnavailableException", Code::UpstreamOverloaded),
+    ] {
+        assert_eq!(named(status, name), code, "{status} {name}");
+    }
+    // A name that comes in the body is the same.
+    let body = br#"{"__type":"com.example#ServiceQuotaExceededException"}"#;
+    assert_eq!(read_failure(400, body, NAMES).code, Code::UpstreamError);
+    assert_eq!(with_error_name(b"<html>", "A"), br#"{"__type":"A"}"#);
+}
+
+#[test]
+fn a_wrong_clock_is_told_from_a_wrong_key() {
+    for (message, is_clock) in [
+        (
+            "Signature expired: 20261117T120000Z is now earlier than 20261117T121000Z (20261117T121500Z - 5 min.)",
+            true,
+        ),
+        (
+            "Signature not yet current: 20261117T130000Z is still later than 20261117T121500Z",
+            true,
+        ),
+        (
+            "The request signature we calculated does not match the signature you provided.",
+            false,
+        ),
+        (
+            "The security token included in the request is expired",
+            false,
+        ),
+    ] {
+        let body = serde_json::json!({ "message": message }).to_string();
+        assert_eq!(blames_clock(body.as_bytes()), is_clock, "{message}");
+    }
+}
+
+#[test]
 fn a_refusal_keeps_its_cleaned_message_and_param() {
     for (body, message, param) in [
         (
@@ -123,6 +177,22 @@ fn an_error_in_a_200_is_classified_by_its_words() {
             Code::UpstreamError,
         ),
         (r#"{"message":"x","code":504}"#, Code::UpstreamTimeout),
+        (
+            r#"{"message":"x","type":"modelTimeoutException"}"#,
+            Code::UpstreamTimeout,
+        ),
+        (
+            r#"{"message":"x","type":"throttlingException"}"#,
+            Code::UpstreamOverloaded,
+        ),
+        (
+            r#"{"message":"x","type":"validationException"}"#,
+            Code::UpstreamRejected,
+        ),
+        (
+            r#"{"message":"x","type":"modelStreamErrorException"}"#,
+            Code::UpstreamError,
+        ),
         (r#""text""#, Code::UpstreamError),
         ("true", Code::UpstreamError),
     ] {

@@ -30,6 +30,7 @@ pub(super) const NO_SUCH_MODEL: Signs = Signs {
         "endpoint {} does not exist",          // Ark
         "model {} not found",                  // Ollama, llama.cpp, LM Studio, Cohere
         "model {} was not found",              // Vertex AI
+        "not allowed to use publisher model",  // Vertex AI
         "models/{} is not found",              // Gemini API
         "unexpected model name format",        // Gemini API
         "model not found",                     // Fireworks, xAI
@@ -44,6 +45,7 @@ pub(super) const NO_SUCH_MODEL: Signs = Signs {
         "unable to access model",              // Together
         "provided model identifier is invalid", // Bedrock
         "could not resolve the foundation model", // Bedrock
+        "with on-demand throughput isn",       // Bedrock
     ],
 };
 

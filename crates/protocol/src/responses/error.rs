@@ -1,10 +1,10 @@
 //! Responses errors: reads those of an upstream, and writes those for a client and the events that
 //! end a failed stream.
 
+use crate::answer_layout::Identity;
+use crate::answer_layout::Opening;
 use crate::failure::{Failure, Family};
 use crate::json::write_string;
-use crate::native::Identity;
-use crate::native::places::Opening;
 use crate::rejection;
 use crate::scrub::Names;
 

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
-use crate::native::Head;
-use crate::native::request_strings::{ReadByModel, read_members};
+use crate::request_head::Head;
+use crate::request_head::{ReadByModel, read_members};
 use crate::tool::Tools;
 
 const READ_BY_MODEL: ReadByModel = ReadByModel {
@@ -61,6 +61,8 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
         edits,
+        usage_edit: None,
+        stream_options: None,
     })
 }
 

@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_left_is_json_without_ids(names in prop::collection::vec(
+        fn the_rest_is_json_without_ids(names in prop::collection::vec(
             prop::sample::select(vec!["id", "request_id", "a", "b", "model", "provider", "n", "Id"]), 0..7,
         )) {
             let members: Vec<_> = names.iter().map(|name| format!(r#""{name}" :"v" "#)).collect();

@@ -105,7 +105,7 @@ mod tests {
     use crate::json::patch;
 
     #[test]
-    fn only_words_that_tell_are_changed() {
+    fn only_words_that_identify_the_upstream_are_changed() {
         let names = Names::of_model("gpt-x", "maker/x");
         for (value, shown, withheld) in [
             (r#"{"code":"invalid_value","n":[1,null]}"#, "", ""),

@@ -86,7 +86,7 @@ mod tests {
     use crate::json::write::array;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_values_read_back() {
         let text = r#"[{"token":"Hi","logprob":-0.25,"bytes":[72,105],"top_logprobs":[{"token":"Hi","logprob":-0.25,"bytes":[72,105]},{"token":"\\xe2","logprob":-9.5,"bytes":[226]}]}]"#;
         let tokens = read(&mut Cursor::new(text)).unwrap();
         let mut out = Vec::new();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_number_is_left_out() {
+    fn tokens_without_a_number_are_left_out() {
         let text = r#"[{"token":"a","bytes":null},{"token":"b","logprob":-1,"top_logprobs":null}]"#;
         let tokens = read(&mut Cursor::new(text)).unwrap();
         assert_eq!(tokens.len(), 1);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bypass_is_no_signature() {
+    fn a_bypass_is_not_a_signature() {
         for text in ["", BYPASS[0], BYPASS[1]] {
             assert_eq!(read(text, Dialect::Generate), None);
         }

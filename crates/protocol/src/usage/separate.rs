@@ -1,5 +1,5 @@
-//! Usage reports that tell thoughts apart from the visible output and tool use apart from the
-//! prompt, as Generate Content and Interactions do under different names.
+//! Usage reports that count thoughts separately from the visible output, and tool use separately
+//! from the prompt. Generate Content and Interactions have them, under different names.
 
 use std::borrow::Cow;
 
@@ -8,26 +8,26 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::tool::{self, Tool, ToolCalls};
 use crate::usage::{Inclusive, Usage, count};
 
-/// What a dialect calls the counts.
+/// The names of the counts in a dialect.
 #[derive(Debug)]
 pub(crate) struct CountNames {
-    /// All of the prompt, what came from a cache included.
+    /// The whole prompt, including what came from a cache.
     pub(crate) prompt: &'static str,
     pub(crate) tool_use: &'static str,
     pub(crate) cached: &'static str,
-    /// The output but for thoughts.
+    /// The output without thoughts.
     pub(crate) visible: &'static str,
     pub(crate) thoughts: &'static str,
     pub(crate) prompt_by_modality: &'static str,
     pub(crate) visible_by_modality: &'static str,
-    /// A list of tools and how often each was used, where the dialect counts them.
+    /// A list of tools and how often each was used, if the dialect has one.
     pub(crate) tool_calls: Option<&'static str>,
     /// The count of one modality.
     pub(crate) tokens: &'static str,
 }
 
-/// Reads a usage object. Counts of zero are left out by upstreams; a report without any count of
-/// the prompt comes early in a stream and says nothing yet.
+/// Reads a usage object. Upstreams leave out counts of zero. A report without a count of the prompt
+/// comes early in a stream and has no information yet.
 pub(crate) fn read_usage(usage: Raw<'_>, names: &CountNames) -> Option<Usage> {
     let mut prompt = None;
     let [mut tool_use, mut cached, mut visible, mut thoughts] = [Some(0); 4];
@@ -104,7 +104,7 @@ fn tool_calls(cursor: &mut Cursor<'_>, tools: &mut ToolCalls) -> Result<(), Synt
     })
 }
 
-/// Reads a list of counts by modality: those of images and of sound.
+/// Reads a list of counts by modality, and returns those of images and of audio.
 fn modalities(cursor: &mut Cursor<'_>, tokens: &str) -> Result<(u64, u64), SyntaxError> {
     let (mut images, mut sound) = (0_u64, 0_u64);
     if cursor.shape()? != Shape::Array {

@@ -1,11 +1,11 @@
-//! Checks of what several video protocols have in common.
+//! Checks that several video protocols share.
 
 use crate::failure::Failure;
 use crate::json::{Integer, Members, Raw, Shape};
 use crate::profile::{Allowed, Profile};
 
-/// Refuses a word that is not among those allowed; where none are known, the upstream judges. `param` is
-/// the member's name, for the caller.
+/// Refuses a word that is not allowed. If the allowed words are not known, the upstream decides.
+/// `param` is the name of the member in the message for the client.
 pub(super) fn word(
     param: &'static str,
     word: &str,
@@ -20,7 +20,7 @@ pub(super) fn word(
     }
 }
 
-/// Refuses a length that the model does not make, or not at this resolution.
+/// Refuses a duration that the model does not support, or not at this resolution.
 pub(super) fn seconds(
     param: &'static str,
     seconds: i64,
@@ -43,7 +43,7 @@ pub(super) fn seconds(
     Err(Failure::invalid(message).param(param))
 }
 
-/// A whole number, or a string of one.
+/// An integer, or a string that contains one.
 pub(super) fn whole(
     members: &Members<'_>,
     name: &str,
@@ -52,21 +52,26 @@ pub(super) fn whole(
     let Some(raw) = members.get(name)? else {
         return Ok(None);
     };
-    let number = match raw.shape() {
-        Shape::String => raw
-            .string()
-            .and_then(|text| text.decode().ok()?.trim().parse().ok()),
-        _ => match raw.integer() {
-            Some(Integer::Value(value)) => i64::try_from(value).ok(),
-            Some(Integer::Negative) => Some(-1),
-            Some(Integer::Huge) | None => None,
-        },
-    };
     let wrong = || Failure::invalid(format!("`{param}` must be a whole number.")).param(param);
-    number.map(Some).ok_or_else(wrong)
+    whole_number(raw).map(Some).ok_or_else(wrong)
 }
 
-/// Whether a value is a string of base64, of either alphabet, that holds anything.
+/// The value of an integer, or of a string that contains one. A negative integer counts as -1.
+pub(super) fn whole_number(raw: Raw<'_>) -> Option<i64> {
+    match raw.shape() {
+        Shape::String => {
+            let text = raw.string()?.decode().ok()?;
+            text.trim().parse().ok()
+        }
+        _ => match raw.integer()? {
+            Integer::Value(value) => i64::try_from(value).ok(),
+            Integer::Negative => Some(-1),
+            Integer::Huge => None,
+        },
+    }
+}
+
+/// Whether a value is a string of base64, in either alphabet, that is not empty.
 pub(super) fn is_base64(raw: Raw<'_>) -> bool {
     let text = raw.string().and_then(|text| text.decode().ok());
     text.is_some_and(|text| {
@@ -76,7 +81,7 @@ pub(super) fn is_base64(raw: Raw<'_>) -> bool {
     })
 }
 
-/// Refuses a member that would make the upstream keep or send something.
+/// Refuses a member that would make the upstream store or send something.
 pub(super) fn keeps_nothing(
     members: &Members<'_>,
     name: &str,

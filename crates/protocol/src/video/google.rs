@@ -1,4 +1,4 @@
-//! What the two Google protocols of videos share.
+//! Code that the two Google video protocols share.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -7,22 +7,22 @@ use super::media::{Delivery, Hosted, MediaKind, Medium, Source};
 use super::task::{Cause, Task, Used};
 use crate::scrub::{Names, explain};
 
-/// `google.rpc.Code`: the request is at fault.
+/// `google.rpc.Code`: the request is invalid.
 const INVALID_ARGUMENT: i64 = 3;
-/// `google.rpc.Code`: the time was over.
+/// `google.rpc.Code`: the deadline has passed.
 pub(super) const DEADLINE_EXCEEDED: i64 = 4;
-/// `google.rpc.Code`: it is not there.
+/// `google.rpc.Code`: the object does not exist.
 const NOT_FOUND: i64 = 5;
-/// `google.rpc.Code`: there is no room.
+/// `google.rpc.Code`: a quota or the capacity is exhausted.
 const RESOURCE_EXHAUSTED: i64 = 8;
-/// `google.rpc.Code`: something broke inside.
+/// `google.rpc.Code`: an internal error.
 pub(super) const INTERNAL: i64 = 13;
-/// `google.rpc.Code`: nobody is there.
+/// `google.rpc.Code`: the service is unavailable.
 const UNAVAILABLE: i64 = 14;
-/// The greatest of those codes.
+/// The largest of these codes.
 const CODE_MAX: i64 = 16;
 
-/// The code of a failure by our own word.
+/// The code for a failure that the gateway decided.
 pub(super) const fn code_of(cause: Cause) -> i64 {
     match cause {
         Cause::Refused => INVALID_ARGUMENT,
@@ -46,8 +46,8 @@ pub(super) fn read_error(error: &Value, task: &Task<'_>) -> (i64, Option<String>
     (code.unwrap_or(INTERNAL), message)
 }
 
-/// The code that a number stands for: itself, or an HTTP status. A status that refuses our credential is
-/// nothing that the caller could mend.
+/// The code for a number, which is a code itself or an HTTP status. A status that rejects our
+/// credential becomes an internal error, because the client cannot fix it.
 fn code_of_number(number: i64) -> Option<i64> {
     match number {
         1..=CODE_MAX => Some(number),
@@ -60,7 +60,7 @@ fn code_of_number(number: i64) -> Option<i64> {
     }
 }
 
-/// The code of a status label.
+/// The code for a status label.
 fn code_of_label(label: &str) -> Option<i64> {
     const LABELS: [(&str, i64); 6] = [
         ("INVALID_ARGUMENT", INVALID_ARGUMENT),
@@ -75,14 +75,14 @@ fn code_of_label(label: &str) -> Option<i64> {
     found.map(|(_, code)| code)
 }
 
-/// What an upstream says, without its name.
+/// An upstream's text without its identity.
 pub(super) fn clean(text: &str, task: &Task<'_>) -> String {
     let names = Names::of_model(task.upstream_model, task.model);
     explain(text, names).unwrap_or_default()
 }
 
-/// Where a video stands: inside the answer, in one of `members`, or at its `uri`. A bucket of the upstream's
-/// cannot be read from here.
+/// The location of a video: inside the answer in one of `members`, or at its `uri`. The gateway
+/// cannot read the upstream's buckets.
 pub(super) fn read_video(video: &mut Value, members: &[&str]) -> Option<Source> {
     for name in members {
         if let Some(Value::String(data)) = video.get_mut(*name)
@@ -96,7 +96,7 @@ pub(super) fn read_video(video: &mut Value, members: &[&str]) -> Option<Source> 
     is_web.then(|| Source::Url(uri.to_owned()))
 }
 
-/// The one video that such a task delivers.
+/// The only video that such a task delivers.
 pub(super) fn delivery(source: Source, facts: String) -> Delivery {
     Delivery {
         facts,
@@ -108,7 +108,7 @@ pub(super) fn delivery(source: Source, facts: String) -> Delivery {
     }
 }
 
-/// What was used: the seconds that were asked for, which the memo holds, or fewer when the film is shorter.
+/// The usage: the requested seconds from the memo, or fewer if the video is shorter.
 pub(super) fn used(task: &Task<'_>, hosted: &Hosted) -> Used {
     let asked: Option<u64> = task.memo.and_then(|memo| memo.parse().ok());
     let seconds = match (asked, hosted.seconds) {
@@ -138,7 +138,7 @@ mod tests {
     };
 
     #[test]
-    fn each_cause_has_the_code_that_tells_what_to_do_about_it() {
+    fn each_cause_has_its_code() {
         for (cause, code) in [
             (Cause::Refused, 3),
             (Cause::Gone, 5),

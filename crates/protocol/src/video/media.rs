@@ -1,25 +1,25 @@
-//! Media of a finished task, which are kept here before anybody is shown them.
+//! Media of a finished task. The gateway copies them before a client sees the result.
 
 use bytes::Bytes;
 
-/// What an upstream has finished.
+/// The result of an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// What the protocol wants to know again when the media are kept: a little JSON.
+    /// Data that the protocol needs again when the media have been copied, as a short JSON text.
     pub facts: String,
     pub media: Vec<Medium>,
 }
 
-/// One medium, still where the upstream has it.
+/// One medium, which is still at the upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Medium {
     pub kind: MediaKind,
     pub source: Source,
-    /// Whether the task has a result without it.
+    /// Whether the result is complete without it.
     pub is_optional: bool,
 }
 
-/// What a medium must be.
+/// The required format of a medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaKind {
     Mp4,
@@ -30,24 +30,24 @@ pub enum MediaKind {
 /// Where a medium comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// An address that the upstream names.
+    /// A URL from the upstream.
     Url(String),
     /// The answer itself, in base64.
     Base64(Bytes),
 }
 
-/// A medium that is kept here.
+/// A medium that the gateway has copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosted {
-    /// Its name, which nobody can guess.
+    /// Its name, which cannot be guessed.
     pub id: String,
     pub kind: MediaKind,
-    /// The length of a film to the nearest second, where it tells it.
+    /// The duration of a video, rounded to seconds, if the file contains it.
     pub seconds: Option<u64>,
 }
 
 impl MediaKind {
-    /// The ending of its file name.
+    /// The extension of its file name.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Mp4 => "mp4",
@@ -56,7 +56,7 @@ impl MediaKind {
         }
     }
 
-    /// The kind whose file names end so.
+    /// The kind with this extension.
     pub fn of_extension(extension: &str) -> Option<Self> {
         [Self::Mp4, Self::Mov, Self::Png]
             .into_iter()
@@ -74,12 +74,12 @@ impl MediaKind {
 }
 
 impl Hosted {
-    /// Where it is served.
+    /// The URL where it is served.
     pub fn url(&self, public_url: &str) -> String {
         format!("{public_url}/media/{}.{}", self.id, self.kind.extension())
     }
 
-    /// Where clients of Generate Content look for it.
+    /// The URL where clients of Generate Content expect it.
     pub fn file_url(&self, public_url: &str) -> String {
         format!("{public_url}/v1beta/files/{}:download?alt=media", self.id)
     }

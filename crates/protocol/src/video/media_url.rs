@@ -1,11 +1,12 @@
-//! Media that a request names: by URL, by data URI, or by the upstream's own file.
+//! Media in a request: a URL, a data URI, or a file of the upstream.
 
 use crate::failure::Failure;
 use crate::guard::is_web_url;
 use crate::json::{Members, Raw, Spelling};
 
-/// Checks an object that names one medium by `url` (a public one, or a data URI of `media_type`) or by one
-/// of `others`, such as `file_id`. `path` is the member's name, for the caller.
+/// Checks an object that refers to one medium by `url` (a public URL, or a data URI of
+/// `media_type`) or by one of `others`, such as `file_id`. `path` is the name of the member in
+/// messages for the client.
 pub(super) fn check(
     raw: Raw<'_>,
     path: &'static str,

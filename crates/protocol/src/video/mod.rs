@@ -1,7 +1,7 @@
-//! Asynchronous video: the protocols in which tasks are created, followed and shown.
+//! Asynchronous video: the protocols for creating, polling and showing tasks.
 //!
-//! Each protocol reads a creation request ([`Creation`]) and says what becomes of a task ([`Protocol`]): it
-//! reads what an upstream answers and writes snapshots in its own shape. The ids in them are ours.
+//! Each protocol reads a creation request ([`Creation`]), reads the upstream's answers, and writes
+//! snapshots in its own format ([`Protocol`]). The ids in the snapshots are ours.
 
 mod check;
 pub mod content_task;

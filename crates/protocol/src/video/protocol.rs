@@ -1,4 +1,5 @@
-//! What each protocol provides, so that the engine need not know it by name.
+//! The traits that each protocol implements, so that the engine does not depend on a particular
+//! one.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -10,83 +11,84 @@ use super::task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task};
 use crate::failure::Failure;
 use crate::profile::Profile;
 
-/// A creation request that was read, and that no rule of its protocol refuses.
+/// A creation request that was read and that obeys the rules of its protocol.
 pub trait Creation: Debug + Send + Sync {
     /// The public model id.
     fn model(&self) -> &str;
 
-    /// Where the end of the task is told.
+    /// The URL that is called when the task ends.
     fn callback_url(&self) -> Option<&str>;
 
-    /// Refuses what the model cannot do. `profile` is complete: its base has been filled in.
+    /// Refuses what the model does not support. The caller has added the values of the base to
+    /// `profile`.
     fn check(&self, profile: &Profile) -> Result<(), Failure>;
 
-    /// The most that the task can use.
+    /// The upper bound for the usage of the task.
     fn bound(&self, profile: &Profile) -> Bound;
 
-    /// The request for an upstream, without anything that is ours.
+    /// The request for an upstream, without members that are for the gateway.
     fn write(&self, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure>;
 
-    /// What later steps are told again in [`Task::memo`].
+    /// Data for later steps, which receive it as [`Task::memo`].
     fn memo(&self) -> Option<String> {
         None
     }
 
-    /// How long the task may take, where the request decides it.
+    /// How long the task may take, if the request sets it.
     fn lifetime(&self) -> Option<Duration> {
         None
     }
 
-    /// A task of the caller's, by our id, that this one goes on from: it is looked up among the caller's
-    /// own, and the creation goes where it ran.
+    /// Our id of an earlier task of the client that this task continues. The engine finds it among
+    /// the tasks of the client, and sends the creation to the same channel.
     fn draft(&self) -> Option<&str> {
         None
     }
 
-    /// Refuses to go on from this task of the caller's.
+    /// Refuses to continue this task.
     fn check_draft(&self, _found: &Draft<'_>) -> Result<(), Failure> {
         Ok(())
     }
 }
 
-/// The task that [`Creation::draft`] names.
+/// The task that [`Creation::draft`] refers to.
 #[derive(Debug, Clone, Copy)]
 pub struct Draft<'a> {
     pub model: &'a str,
-    /// Its protocol's word for how it stands.
+    /// Its status, as its protocol names it.
     pub status: &'a str,
-    /// What its own [`Creation::memo`] said.
+    /// The value of its own [`Creation::memo`].
     pub memo: Option<&'a str>,
 }
 
-/// What becomes of a task that its owner deletes.
+/// What happens to a task when its owner deletes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
     /// The protocol has no deletion.
     Unknown,
-    /// It is called off before it begins.
+    /// It is cancelled before it starts.
     CallOff,
-    /// It goes on.
+    /// It is running, and continues.
     Running,
-    /// It was called off before.
+    /// It was cancelled before.
     Cancelled,
-    /// It has ended, and is taken out of view.
+    /// It has ended, and is no longer shown.
     Remove,
 }
 
-/// Whom a creation is written for.
+/// The upstream that a creation is written for.
 #[derive(Debug, Clone, Copy)]
 pub struct Addressee<'a> {
-    /// Its name for the model.
+    /// The upstream's name of the model.
     pub model: &'a str,
-    /// Its name for the task that [`Creation::draft`] names.
+    /// The upstream's id of the task that [`Creation::draft`] refers to.
     pub draft: Option<&'a str>,
 }
 
-/// What a protocol reads and shows of its tasks.
+/// Reads the upstream's answers about tasks and writes the answers for clients.
 pub trait Protocol: Debug + Sync {
-    /// Whether an upstream answers a creation only when the work is done: then the caller is answered
-    /// before it.
+    /// Whether an upstream answers a creation only when the work is done. If so, the client is
+    /// answered before the upstream is called.
     fn is_blocking(&self) -> bool {
         false
     }
@@ -94,39 +96,39 @@ pub trait Protocol: Debug + Sync {
     /// The answer to a creation.
     fn write_accepted(&self, task: &Task<'_>) -> Vec<u8>;
 
-    /// A task of which no more is known than that it was asked for.
+    /// The first snapshot of a task, when only its creation request is known.
     fn write_first(&self, task: &Task<'_>) -> Standing;
 
-    /// Reads an upstream's good answer to a creation.
+    /// Reads an upstream's successful answer to a creation.
     fn read_accepted(&self, body: &[u8], task: &Task<'_>) -> Accepted;
 
     /// Reads the answer to a poll.
     fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> Polled;
 
-    /// A task whose media are kept: `facts` and `hosted` are those of its delivery, in order; an optional
-    /// medium that could not be kept is absent.
+    /// The end of a task whose media have been copied. `facts` is that of its delivery. `hosted`
+    /// has its media in order, with `None` for an optional medium that could not be copied.
     fn write_delivered(
         &self,
         task: &Task<'_>,
         _facts: &str,
         _hosted: &[Option<Hosted>],
     ) -> Outcome {
-        // Of a protocol that delivers nothing to be kept.
+        // For protocols without media to copy.
         self.write_failed(task, Cause::Media, "The result could not be kept.")
     }
 
-    /// A task that failed by our own word.
+    /// A task that failed by a decision of the gateway.
     fn write_failed(&self, task: &Task<'_>, cause: Cause, message: &str) -> Outcome;
 
-    /// A task whose time is over.
+    /// A task that has expired.
     fn write_expired(&self, task: &Task<'_>) -> Outcome;
 
-    /// A task that its owner took back, where the protocol knows such an end.
+    /// A task that its owner cancelled, if the protocol has such an end.
     fn write_cancelled(&self, _task: &Task<'_>) -> Option<Outcome> {
         None
     }
 
-    /// What becomes of a task in this state that its owner deletes.
+    /// What happens to a task in this state when its owner deletes it.
     fn deletion(&self, _status: &str) -> Deletion {
         Deletion::Unknown
     }

@@ -1,81 +1,81 @@
-//! What all video protocols say of a task.
+//! The types that describe a task in all video protocols.
 
 use serde_json::Value;
 
 use super::media::Delivery;
 
-/// A task as its protocol sees it.
+/// The data of a task that its protocol needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
-    /// The platform's id, which stands in every name that is shown.
+    /// The gateway's id, which is part of every name that clients see.
     pub id: &'a str,
-    /// The public model.
+    /// The public id of the model.
     pub model: &'a str,
-    /// What the upstream calls the model: never shown, and taken out of what it says.
+    /// The upstream's name of the model. It is never shown, and removed from the upstream's texts.
     pub upstream_model: &'a str,
     /// When it was created, in Unix milliseconds.
     pub created_ms: i64,
     /// The time of this step, in Unix milliseconds.
     pub now_ms: i64,
-    /// What [`Creation::memo`](super::Creation::memo) said when it was created.
+    /// The value of [`Creation::memo`](super::Creation::memo) at its creation.
     pub memo: Option<&'a str>,
-    /// Where media that we keep are served.
+    /// The URL under which copied media are served.
     pub public_url: &'a str,
 }
 
-/// How a task stands that goes on.
+/// The state of a task that is not finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// The protocol's word for it.
+    /// The protocol's name of the state.
     pub status: &'static str,
-    /// Per cent, where the protocol tells it.
+    /// Per cent, if the protocol reports it.
     pub progress: Option<u8>,
-    /// The bytes that look-ups show.
+    /// The bytes of lookups.
     pub snapshot: Vec<u8>,
 }
 
-/// What an upstream's good answer to a creation says.
+/// The meaning of an upstream's successful answer to a creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Accepted {
-    /// It has the task, under this name.
+    /// The upstream has accepted the task under this id.
     Follow(String),
-    /// It has finished, and its media are ours to keep.
+    /// The task has finished, and its media must be copied.
     Delivered(Delivery),
-    /// It has finished.
+    /// The task has finished.
     Ended(Outcome),
-    /// Nothing that says whether there is a task.
+    /// The answer does not say whether there is a task.
     Unclear,
 }
 
-/// What a poll has brought.
+/// The result of a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Polled {
-    /// It goes on; without a standing there is nothing new to show.
+    /// The task is still running. `None` if there is nothing new to show.
     Running(Option<Standing>),
-    /// It has finished, and its media are ours to keep before anybody is shown them.
+    /// The task has finished, and its media must be copied before a client sees the result.
     Delivered(Delivery),
-    /// It has ended.
+    /// The task has ended.
     Ended(Outcome),
-    /// The upstream knows no such task.
+    /// The upstream does not know the task.
     Missing,
-    /// The answer says nothing of the task.
+    /// The answer says nothing about the task.
     Unclear,
 }
 
 /// The end of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The protocol's word for it.
+    /// The protocol's name of the state.
     pub status: &'static str,
-    /// Whether there is a result: then it is charged for also when nothing is reported.
+    /// Whether there is a result. It is charged even if no usage is reported.
     pub is_success: bool,
-    /// What the upstream reports to have been used.
+    /// The usage that the upstream reports.
     pub used: Used,
-    /// The bytes that look-ups and the callback show from now on.
+    /// The bytes of lookups and of the callback from now on.
     pub snapshot: Vec<u8>,
 }
 
-/// What an upstream reports of a task's use; what it does not report is absent.
+/// The usage of a task as the upstream reports it. Members that are not reported are absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Used {
     /// Its own cost, in ticks of 1e-10 US dollar.
@@ -84,41 +84,43 @@ pub struct Used {
     pub tokens: Option<u64>,
     /// Seconds of video, rounded up.
     pub seconds: Option<u64>,
-    /// Searches of the web that were made for it.
+    /// Web searches that were made for it.
     pub searches: Option<u64>,
 }
 
-/// The most that a task can use.
+/// The upper bound for the usage of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bound {
     /// Seconds of video.
     pub seconds: u64,
-    /// Video tokens, where the protocol counts them.
+    /// Video tokens, if the protocol counts them.
     pub tokens: u64,
-    /// The resolution that is asked for; the dearest one is held for in its absence.
+    /// The requested resolution. If it is absent, the hold is for the most expensive one.
     pub resolution: Option<String>,
 }
 
-/// Why a task fails by our own word.
+/// Why the gateway itself ended a task as failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The creation was never answered.
+    /// The answer to the creation was lost.
     Ambiguous,
-    /// The upstream refused the creation after the caller had its answer.
+    /// The upstream refused the creation after the client had its answer.
     Refused,
-    /// The upstream had no room for the creation.
+    /// The upstream was overloaded when the task was created.
     Overloaded,
-    /// The upstream could not be reached, so that it never heard of the creation.
+    /// The upstream could not be reached, so it never received the creation.
     Unreachable,
-    /// The upstream refused us and not the caller: our credential, or our name of the model.
+    /// The upstream rejected the gateway and not the client: our credential, or our name of the
+    /// model.
     Upstream,
     /// The upstream no longer knows the task.
     Gone,
-    /// The result is no film.
+    /// The result is not a valid video.
     Media,
 }
 
-/// The progress that an upstream tells of a task that goes on, in whole per cent: 100 means done to a reader.
+/// The progress of a running task, in whole per cent. It stays below 100, which means finished to
+/// clients.
 pub(super) fn percent(told: &Value) -> Option<u8> {
     let told = told.as_f64()?;
     let mut whole = (0..=99).rev();
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_told_in_whole_per_cent() {
+    fn progress_is_in_whole_per_cent() {
         for (told, shown) in [
             (json!(0), Some(0)),
             (json!(37), Some(37)),

@@ -148,7 +148,7 @@ mod tests {
     const NAMES: Names<'_> = Names::of_model("voice-x", "maker/x");
 
     #[test]
-    fn voices_keep_every_byte_but_the_upstreams_identity() {
+    fn voices_are_unchanged_except_for_the_upstreams_identity() {
         let body = r#"{ "voices": [ {"voice_id":"eve","name":"Eve \u00e9","n":1.50},
             {"voice_id":"ara","preview":"https://v.example/ara.mp3","model":"voice-x"} ],"trace_id":"t","account":7 }"#;
         let clean = clean_voices(&Bytes::from_static(body.as_bytes()), NAMES).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_says_who_heard_or_spoke() {
+    fn answers_do_not_identify_the_upstream() {
         let transcript = r#"{"id":"t1","text":"Hi","duration":1,"model":"voice-x","words":[{"text":"Hi","speaker":0}],"request_id":"r"}"#;
         let answer = read_transcription(&Bytes::from_static(transcript.as_bytes()), "m/v").unwrap();
         assert_eq!(
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_told() {
+    fn bodies_that_are_not_answers_are_errors() {
         for body in ["", "[]", "{}", "<html>", r#"{"error":{"message":"no"}}"#] {
             let body = Bytes::from_static(body.as_bytes());
             assert!(clean_voices(&body, NAMES).is_err());

@@ -3,14 +3,14 @@
 use bytes::Bytes;
 
 use crate::byte_queue::ByteQueue;
-use crate::native::{Broken, Seen};
+use crate::native::{AnswerSummary, Broken};
 
 /// Passes audio on as it arrives, up to a limit.
 #[derive(Debug)]
 pub struct AudioRelay {
     left: usize,
     bytes_max: usize,
-    seen: Seen,
+    summary: AnswerSummary,
 }
 
 impl AudioRelay {
@@ -19,7 +19,7 @@ impl AudioRelay {
         Self {
             left: bytes_max,
             bytes_max,
-            seen: Seen::default(),
+            summary: AnswerSummary::default(),
         }
     }
 
@@ -29,23 +29,23 @@ impl AudioRelay {
             .left
             .checked_sub(chunk.len())
             .ok_or(Broken::TooLarge(self.bytes_max))?;
-        self.seen.content |= !chunk.is_empty();
+        self.summary.content |= !chunk.is_empty();
         out.push(chunk);
         Ok(())
     }
 
     /// The upstream has ended its answer, which must not be empty.
     pub fn end(&mut self) -> Result<(), Broken> {
-        if !self.seen.content {
+        if !self.summary.content {
             return Err(Broken::malformed("no audio came"));
         }
-        self.seen.ended = true;
+        self.summary.ended = true;
         Ok(())
     }
 
     /// What the stream has contained so far.
-    pub fn seen(&self) -> &Seen {
-        &self.seen
+    pub fn summary(&self) -> &AnswerSummary {
+        &self.summary
     }
 }
 
@@ -59,9 +59,9 @@ mod tests {
         let mut out = ByteQueue::new();
         assert!(passing.end().is_err());
         passing.push(Bytes::from_static(b"abc"), &mut out).unwrap();
-        assert!(passing.seen().content && !passing.seen().ended);
+        assert!(passing.summary().content && !passing.summary().ended);
         passing.end().unwrap();
-        assert!(passing.seen().ended);
+        assert!(passing.summary().ended);
         let more = passing.push(Bytes::from_static(b"def"), &mut out);
         assert_eq!(more, Err(Broken::TooLarge(5)));
         assert_eq!(out.into_bytes(), "abc");

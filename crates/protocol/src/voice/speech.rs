@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_billed_or_chosen_is_refused() {
+    fn requests_that_cannot_be_billed_or_routed_are_refused() {
         use crate::failure::Code;
         for (body, code, param) in [
             (r#"{"text":"Hi"}"#, Code::InvalidRequest, "model"),

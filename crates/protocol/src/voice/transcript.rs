@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sdks_add_is_left_out_and_listed() {
+    fn members_that_sdks_add_are_dropped_and_listed() {
         let fields = [
             ("model", "m/v"),
             ("prompt", "p"),

@@ -1,4 +1,5 @@
-//! Whole chat answers: identity replaced, usage read, what is no answer refused.
+//! Whole chat answers: the identity is replaced, the usage is read, and a body that is not an
+//! answer is refused.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -91,7 +92,7 @@ fn a_large_answer_is_not_copied() {
 }
 
 #[test]
-fn what_is_no_answer_is_broken() {
+fn bodies_that_are_not_answers_are_errors() {
     for body in [
         "",
         "{}",
@@ -145,7 +146,7 @@ fn an_error_body_in_a_200_is_the_error_it_is() {
 }
 
 #[test]
-fn usage_that_is_no_number_is_missing() {
+fn usage_that_is_not_a_number_is_missing() {
     for (usage, read, malformed) in [
         ("null", None, false),
         (
@@ -184,7 +185,7 @@ fn usage_that_is_no_number_is_missing() {
         ("{}", None, true),
         ("[1]", None, true),
         ("5", None, true),
-        // Reasoning outside of the completion tokens shows in the total.
+        // Reasoning that is not part of the completion tokens is visible in the total.
         (
             r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":22,"completion_tokens_details":{"reasoning_tokens":7}}"#,
             Some((10, 12)),
@@ -195,7 +196,7 @@ fn usage_that_is_no_number_is_missing() {
             Some((10, 5)),
             false,
         ),
-        // Details that make no sense change nothing.
+        // Invalid details change nothing.
         (
             r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":-3},"completion_tokens_details":7}"#,
             Some((10, 5)),

@@ -1,4 +1,4 @@
-//! What the tests of conversions share: fixtures, snapshots and the driver's part.
+//! Helpers for tests of conversions: fixtures, snapshots, and what the engine does around a codec.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::canon::{Dropped, Echo, Event, Fold, Part, Path as Place, Request, Response, Target};
+use protocol::canon::{
+    Dropped, Echo, Event, Fold, Part, Path as Place, Reasoning, Request, Response, Target,
+};
 use protocol::native::Broken;
 use protocol::sse::{Frame, Splitter};
 use protocol::{Dialect, Failure, Profile, Thinking};
 
-/// The files of a folder of fixtures, by name.
+/// The files in a folder of fixtures, by name.
 pub(crate) fn fixtures(folder: &str) -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures")
@@ -28,7 +30,7 @@ pub(crate) fn fixtures(folder: &str) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// A model that thinks by level and takes everything.
+/// A model that thinks by level and accepts everything.
 pub(crate) fn profile() -> Profile {
     Profile {
         thinking: Some(Thinking::Level),
@@ -42,12 +44,13 @@ pub(crate) fn target(profile: &Profile) -> Target<'_> {
         public_model: "maker/m",
         profile,
         output_limit: protocol::OutputLimit::default(),
+        asks_for_usage: true,
     }
 }
 
 pub(crate) type Write = fn(&Request, &Target<'_>, &mut Dropped) -> Result<Vec<u8>, Failure>;
 
-/// What is sent to the upstream and what is left out, for people to read.
+/// The request for the upstream and the dropped members, in a readable form.
 pub(crate) fn sent(request: Result<Request, Failure>, caller: Dialect, write: Write) -> String {
     let request = match request {
         Ok(request) => request,
@@ -64,7 +67,7 @@ pub(crate) fn sent(request: Result<Request, Failure>, caller: Dialect, write: Wr
     }
 }
 
-/// What a stream of bytes is, as frames.
+/// The frames of a byte stream.
 pub(crate) fn frames(stream: &[u8]) -> Vec<Frame> {
     let mut splitter = Splitter::default();
     splitter.push(Bytes::copy_from_slice(stream));
@@ -103,7 +106,7 @@ pub(crate) fn fold(events: Vec<Event>) -> Option<Result<Response, Failure>> {
     events.into_iter().find_map(|event| fold.push(event))
 }
 
-/// Checks the grammar of `canon::Event`; a stream that broke may stop anywhere.
+/// Checks the grammar of `canon::Event`. A stream that broke may stop anywhere.
 pub(crate) fn check_grammar(events: &[Event], ended: bool) {
     let mut started = false;
     let mut open = false;
@@ -125,7 +128,18 @@ pub(crate) fn check_grammar(events: &[Event], ended: bool) {
     assert_eq!(over, ended, "{events:?}");
 }
 
-/// Parts of a tool's result that no caller wrote.
+/// A request whose client wants to see thoughts.
+pub(crate) fn asking_for_thoughts() -> Request {
+    Request {
+        reasoning: Some(Reasoning {
+            show: true,
+            ..Reasoning::default()
+        }),
+        ..Request::default()
+    }
+}
+
+/// Parts of a tool result that no client wrote.
 pub(crate) fn at_nowhere(parts: Vec<Part>) -> Vec<(Place, Part)> {
     let parts = parts.into_iter();
     parts.map(|part| (Place::default(), part)).collect()

@@ -1,4 +1,4 @@
-//! The convert path as a whole: what its face promises whatever the dialects are.
+//! The convert path as a whole: what its public functions guarantee for all dialects.
 
 use std::sync::Arc;
 
@@ -47,14 +47,14 @@ fn each_event_goes_out_when_it_comes() {
     let mut transcoder = transcoder();
     let (out, _) = push(&mut transcoder, TEXT);
     assert!(out.contains("Hello there") && !out.contains("up-2026") && !out.contains("theirs"));
-    assert!(transcoder.seen().content && !transcoder.seen().ended);
-    assert!((1..=6).contains(&transcoder.seen().output_tokens_counted));
+    assert!(transcoder.summary().content && !transcoder.summary().ended);
+    assert!((1..=6).contains(&transcoder.summary().output_tokens_counted));
     let (out, _) = push(&mut transcoder, FINISH);
     assert_eq!(out, "");
     let (out, _) = push(&mut transcoder, &format!("{}{DONE}garbage", usage("9")));
     assert!(out.contains("\"prompt_tokens\":9") && out.ends_with(DONE));
-    assert!(transcoder.seen().ended && !transcoder.seen().usage_malformed);
-    assert_eq!(transcoder.seen().usage.unwrap().input, 9);
+    assert!(transcoder.summary().ended && !transcoder.summary().usage_malformed);
+    assert_eq!(transcoder.summary().usage.unwrap().input, 9);
     assert_eq!(transcoder.end(&mut ByteQueue::new()), Ok(()));
 }
 
@@ -63,8 +63,8 @@ fn usage_before_the_end_is_not_yet_what_is_charged() {
     let mut transcoder = transcoder();
     let (_, result) = push(&mut transcoder, &format!("{TEXT}{FINISH}{}", usage("9")));
     assert_eq!(result, Ok(()));
-    assert_eq!(transcoder.seen().usage, None);
-    assert_eq!(transcoder.seen().interim_usage.unwrap().input, 9);
+    assert_eq!(transcoder.summary().usage, None);
+    assert_eq!(transcoder.summary().interim_usage.unwrap().input, 9);
     assert_eq!(
         transcoder.end(&mut ByteQueue::new()),
         Err(Broken::Unfinished)
@@ -72,11 +72,11 @@ fn usage_before_the_end_is_not_yet_what_is_charged() {
 }
 
 #[test]
-fn an_answer_without_usage_tells_what_it_is_charged_by() {
+fn an_answer_without_usage_shows_the_charged_count() {
     let mut transcoder = transcoder();
     let (out, _) = push(&mut transcoder, &format!("{TEXT}{FINISH}{DONE}"));
     assert!(out.contains("\"prompt_tokens\":40"));
-    assert_eq!(transcoder.seen().usage, None);
+    assert_eq!(transcoder.summary().usage, None);
 
     let body = br#"{"choices":[{"message":{"content":"Hello there"}}]}"#;
     let answer = convert_answer(Dialect::Chat, Dialect::Chat, body, &echo()).unwrap();
@@ -94,7 +94,7 @@ fn usage_that_cannot_be_billed_by_is_worth_an_alarm() {
         let stream = format!("{TEXT}{FINISH}{}{DONE}", usage(prompt));
         let (_, result) = push(&mut transcoder, &stream);
         assert_eq!(result, Ok(()));
-        assert_eq!(transcoder.seen().usage_malformed, malformed, "{prompt}");
+        assert_eq!(transcoder.summary().usage_malformed, malformed, "{prompt}");
         let body = format!(
             r#"{{"choices":[{{"message":{{"content":"\"usage\":{{"}}}}],"usage":{{"prompt_tokens":{prompt},"completion_tokens":1}}}}"#
         );
@@ -105,7 +105,7 @@ fn usage_that_cannot_be_billed_by_is_worth_an_alarm() {
 }
 
 #[test]
-fn what_came_before_a_break_still_goes_out() {
+fn events_before_a_break_are_sent() {
     let mut transcoder = transcoder();
     let (out, result) = push(
         &mut transcoder,
@@ -148,7 +148,7 @@ fn a_translator_is_either_path() {
         let stream = format!("{TEXT}{FINISH}{DONE}");
         assert_eq!(translator.push(Bytes::from(stream), &mut out), Ok(()));
         assert_eq!(translator.end(&mut out), Ok(()));
-        assert!(translator.seen().ended && translator.seen().content);
+        assert!(translator.summary().ended && translator.summary().content);
         translator.fail(&Failure::upstream_error(), "req_1", &mut out);
         let out = out.into_bytes();
         let text = std::str::from_utf8(&out).unwrap();
@@ -200,14 +200,14 @@ fn a_picture_is_carried_or_named() {
             Dialect::Interactions,
         ] {
             let answer = convert_answer(from, to, whole.as_bytes(), &echo()).unwrap();
-            assert_eq!(answer.seen().pictures.unwrap().delivered, 1);
+            assert_eq!(answer.summary().pictures.unwrap().delivered, 1);
             let answer = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
             let mut transcoder = Transcoder::new(from, to, echo());
             let (streamed, result) = push(&mut transcoder, &stream);
             assert_eq!(result, Ok(()));
             let mut rest = ByteQueue::new();
             transcoder.end(&mut rest).unwrap();
-            assert_eq!(transcoder.seen().pictures.as_ref().unwrap().delivered, 1);
+            assert_eq!(transcoder.summary().pictures.as_ref().unwrap().delivered, 1);
             let carries = matches!(to, Dialect::Generate | Dialect::Interactions);
             for told in [answer, streamed] {
                 let (is_carried, is_named) = (told.contains("UklGRkZG"), told.contains(NAMED));

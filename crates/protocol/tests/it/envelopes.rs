@@ -1,6 +1,7 @@
 //! The four error envelopes, and the events that end a failed stream, byte for byte.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use protocol::failure::Detail;
 use protocol::native::terminal_failure;
@@ -22,7 +23,8 @@ fn failures() -> Vec<Failure> {
         Failure::model_not_found("maker/\"odd\"\u{2028}\n"),
         Failure::task_running(),
         Failure::request_too_large(33_554_432),
-        Failure::rate_limit_exceeded("Too many requests this minute.").retry_after(7),
+        Failure::rate_limit_exceeded("Too many requests this minute.")
+            .retry_after(Duration::from_secs(7)),
         Failure::upstream_rejected(422, "`n` is too large.").param("n"),
         Failure::context_length_exceeded(400, None),
         Failure::context_length_exceeded(

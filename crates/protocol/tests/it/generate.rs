@@ -1,12 +1,12 @@
 //! Conversions from and to Generate Content.
 
-use protocol::canon::{Event, Reasoning, Request};
+use protocol::canon::Event;
 use protocol::convert::read_request;
 use protocol::generate::{Reader, Writer, read_response, write_request, write_response};
 use protocol::native::Broken;
 use protocol::{ByteQueue, Dialect};
 
-use crate::cases::{check_grammar, echo, fixtures, fold, frames, sent, told};
+use crate::cases::{asking_for_thoughts, check_grammar, echo, fixtures, fold, frames, sent, told};
 
 #[test]
 fn requests_are_understood() {
@@ -32,16 +32,6 @@ fn read(stream: &[u8]) -> (Vec<Event>, Result<(), Broken>) {
     }
     check_grammar(&events, result.is_ok());
     (events, result)
-}
-
-fn asking_for_thoughts() -> Request {
-    Request {
-        reasoning: Some(Reasoning {
-            show: true,
-            ..Reasoning::default()
-        }),
-        ..Request::default()
-    }
 }
 
 fn written(events: Vec<Event>) -> String {

@@ -1,4 +1,4 @@
-//! Requests and answers made to be costly, and requests made of anything.
+//! Requests and answers that are made to be costly, and random requests.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use protocol::Dialect;
 use protocol::convert::read_request;
 
-/// Far above what any of these needs, far below what a quadratic reader would take.
+/// Far more than any of these needs, and far less than a quadratic reader would take.
 const LONG: Duration = Duration::from_secs(60);
 const MANY: usize = 40_000;
 
@@ -99,7 +99,7 @@ proptest! {
     }
 }
 
-/// Objects in which the words of both dialects stand anywhere.
+/// Objects with the names of both dialects in any place.
 fn any_body() -> impl Strategy<Value = String> {
     use serde_json::Value;
     let word = prop::sample::select(vec![

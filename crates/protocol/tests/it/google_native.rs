@@ -1,9 +1,9 @@
-//! The native paths of Generate Content and Interactions: what is refused, what is changed, and
-//! how their streams end.
+//! The native paths of Generate Content and Interactions: refusals, changes, and the ends of
+//! streams.
 
 use bytes::Bytes;
 use protocol::native::{
-    Broken, Head, Identity, Rewriter, Seen, read_head, read_named_head, rewrite_answer,
+    AnswerSummary, Broken, Head, Identity, Rewriter, read_head, read_named_head, rewrite_answer,
     write_request,
 };
 use protocol::{ByteQueue, Code, Dialect, Failure, Family, Usage};
@@ -25,7 +25,7 @@ fn sent(dialect: Dialect, body: &str) -> String {
         Dialect::Generate => named(body).unwrap(),
         _ => read_head(dialect, &bytes).unwrap(),
     };
-    let sent = write_request(dialect, &bytes, &head, "up");
+    let sent = write_request(&bytes, &head, "up");
     String::from_utf8(sent.to_vec()).unwrap()
 }
 
@@ -276,7 +276,7 @@ fn whole_answers_get_our_identity_and_their_usage_is_read() {
 }
 
 #[test]
-fn what_is_no_answer_is_broken() {
+fn bodies_that_are_not_answers_are_errors() {
     for (dialect, body) in [
         (Dialect::Generate, "{}"),
         (Dialect::Generate, r#"{"modelVersion":"x"}"#),
@@ -299,7 +299,11 @@ fn what_is_no_answer_is_broken() {
     assert_eq!(answer.usage.map(|usage| usage.input), Some(3));
 }
 
-fn relay(dialect: Dialect, stream: &str, size: usize) -> (String, Seen, Result<(), Broken>) {
+fn relay(
+    dialect: Dialect,
+    stream: &str,
+    size: usize,
+) -> (String, AnswerSummary, Result<(), Broken>) {
     let mut rewriter = Rewriter::new(dialect, identity(), true);
     let mut out = ByteQueue::new();
     let mut result = Ok(());
@@ -308,7 +312,7 @@ fn relay(dialect: Dialect, stream: &str, size: usize) -> (String, Seen, Result<(
     }
     let result = result.and_then(|()| rewriter.end(&mut out));
     let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
-    (text, rewriter.seen().clone(), result)
+    (text, rewriter.summary().clone(), result)
 }
 
 const CHUNK: &str = "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"Hi\"}]},\"index\":0}],\"modelVersion\":\"up-2026\",\"responseId\":\"r1\"}\r\n\r\n";
@@ -336,15 +340,15 @@ fn a_generate_stream_ends_by_closing_once_it_has_said_something() {
         ),
     ] {
         for size in [1, 7, 4096] {
-            let (text, seen, result) = relay(Dialect::Generate, &stream, size);
+            let (text, summary, result) = relay(Dialect::Generate, &stream, size);
             assert_eq!(result.is_ok(), ends, "{stream}");
-            assert_eq!(seen.content, stream.contains("Hi"));
+            assert_eq!(summary.content, stream.contains("Hi"));
             assert!(
                 !text.contains("up-2026") && !text.contains("\"r1\""),
                 "{text}"
             );
             if stream.contains("STOP") {
-                assert_eq!(seen.usage.map(|usage| usage.total()), Some(14));
+                assert_eq!(summary.usage.map(|usage| usage.total()), Some(14));
             }
         }
     }
@@ -353,19 +357,19 @@ fn a_generate_stream_ends_by_closing_once_it_has_said_something() {
 #[test]
 fn usage_before_the_finish_is_at_least_what_was_counted() {
     let interim = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"one two three four five six\"}]}}],\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":1}}\n\n";
-    let (_, seen, _) = relay(Dialect::Generate, interim, 4096);
-    assert_eq!(seen.usage, None);
-    let counted = seen.counted(1_000);
+    let (_, summary, _) = relay(Dialect::Generate, interim, 4096);
+    assert_eq!(summary.usage, None);
+    let counted = summary.counted(1_000);
     assert_eq!(
         (counted.input, counted.output),
-        (9, seen.output_tokens_counted)
+        (9, summary.output_tokens_counted)
     );
-    let (_, seen, _) = relay(Dialect::Generate, &format!("{interim}{LAST}"), 4096);
-    assert_eq!(seen.usage.map(|usage| usage.output), Some(5));
+    let (_, summary, _) = relay(Dialect::Generate, &format!("{interim}{LAST}"), 4096);
+    assert_eq!(summary.usage.map(|usage| usage.output), Some(5));
 }
 
 #[test]
-fn clients_of_generate_streams_see_nothing_but_data_lines() {
+fn generate_streams_have_only_data_lines() {
     let stream = format!(
         ": ping\n\nevent: message\n{CHUNK}data:{{\"candidates\":[],\"responseId\":\"r\",\"modelVersion\":\"up\"}}\n\n\n\n"
     );
@@ -404,15 +408,15 @@ fn an_interactions_stream_ends_with_its_completed_event() {
         (EVENTS.replace("in_progress", "failed"), false),
     ] {
         for size in [1, 7, 4096] {
-            let (text, seen, result) = relay(Dialect::Interactions, &stream, size);
+            let (text, summary, result) = relay(Dialect::Interactions, &stream, size);
             assert_eq!(result.is_ok(), ends, "{stream}");
             assert!(
                 !text.contains("up-2026") && !text.contains("v1_x"),
                 "{text}"
             );
             if ends {
-                assert_eq!(seen.usage.map(|usage| usage.total()), Some(14));
-                assert!(seen.content);
+                assert_eq!(summary.usage.map(|usage| usage.total()), Some(14));
+                assert!(summary.content);
                 assert_eq!(text.matches("ours_1").count(), 3);
             }
             assert_eq!(text.ends_with(DONE), stream.contains("[DONE]"));

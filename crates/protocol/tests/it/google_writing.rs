@@ -1,4 +1,4 @@
-//! What upstreams of Generate Content and Interactions are sent, and what is left out.
+//! Requests for upstreams of Generate Content and Interactions, and the members that are dropped.
 
 use protocol::canon::{
     Dropped, Effort, Format, Image, ImageDetail, ImageSource, Logprobs, Opaque, Part, Path,
@@ -22,6 +22,7 @@ fn sent(
         public_model: "maker/m",
         profile,
         output_limit: protocol::OutputLimit::default(),
+        asks_for_usage: true,
     };
     let mut dropped = Dropped::new(Dialect::Chat);
     let body = write_request(dialect, request, &target, &mut dropped)?;
@@ -56,7 +57,7 @@ fn hello() -> Request {
     asking(vec![turn(Role::User, vec![text("Hi")])])
 }
 
-/// Every member of the common form that a chat caller can set.
+/// Every member of the common form that a chat client can set.
 fn everything() -> Request {
     Request {
         stream: true,
@@ -118,7 +119,7 @@ fn each_member_is_carried_or_listed() {
 }
 
 #[test]
-fn a_penalty_of_nothing_is_not_worth_telling() {
+fn a_penalty_of_zero_is_left_out_without_a_report() {
     let profile = Profile::default();
     for dialect in [Dialect::Generate, Dialect::Interactions] {
         for zero in ["0", "0.0", "-0.0"] {
@@ -164,7 +165,7 @@ fn models_with_fixed_sampling_are_sent_none() {
 }
 
 #[test]
-fn thinking_is_told_in_the_way_the_model_knows() {
+fn thinking_is_configured_in_the_way_of_the_model() {
     use Effort::{High, Low, Max, Medium, Minimal, None as Off};
     let level = |level: &str| json!({ "thinkingLevel": level });
     let budget = |budget: u64| json!({ "thinkingBudget": budget });
@@ -281,7 +282,7 @@ fn conversations_begin_with_the_user_and_have_one() {
 }
 
 #[test]
-fn what_would_change_the_meaning_is_refused() {
+fn drops_that_would_change_the_meaning_are_refused() {
     let profile = Profile::default();
     let forced = Request {
         tool_choice: Some(ToolChoice::Named("g".to_owned())),
@@ -327,7 +328,7 @@ fn picture(detail: Option<ImageDetail>) -> Part {
 }
 
 #[test]
-fn pictures_of_tools_stand_where_the_model_takes_them() {
+fn pictures_of_tools_are_where_the_model_accepts_them() {
     let request = asking(vec![
         turn(Role::User, vec![text("Go")]),
         turn(Role::Assistant, vec![called("a", None)]),
@@ -384,9 +385,10 @@ fn one_resolution_holds_for_all_pictures() {
     }
 }
 
-/// Thoughts carry signatures in other dialects; here they belong on what follows.
+/// In other dialects thoughts carry signatures. Here a signature belongs to the part after the
+/// thought.
 #[test]
-fn a_signature_on_a_thought_moves_to_the_call_behind_it() {
+fn a_signature_on_a_thought_moves_to_the_next_call() {
     let opaque = |text: &str, model: &str| Opaque {
         origin: Dialect::Generate,
         model: model.into(),

@@ -1,4 +1,4 @@
-//! Guarded names and words are compared decoded: no escape hides them.
+//! Guarded names and values are compared after decoding, so that escapes cannot hide them.
 
 use proptest::prelude::*;
 use protocol::native;
@@ -6,7 +6,7 @@ use protocol::{Dialect, Tool};
 
 use crate::bodies::same_decisions;
 
-/// What a caller may not say, or is billed by, in each place where it can stand.
+/// Members that a client must not set or that affect its bill, in each place where they can occur.
 const GUARDED: [&str; 42] = [
     r#""provider":{"order":["x"]}"#,
     r#""routing":"x""#,
@@ -52,8 +52,8 @@ const GUARDED: [&str; 42] = [
     r#""with_timestamps":true,"stream":true"#,
 ];
 
-/// A request that every endpoint could take, were it not for `member`. In one dialect a prompt is a
-/// stored template, so that there is one request with it and one without.
+/// A request that every endpoint would accept without `member`. In one dialect a prompt is a stored
+/// template, so there is one request with it and one without.
 fn request(member: &str, with_prompt: bool) -> String {
     let name = member.split('"').nth(1).unwrap();
     let usual = [
@@ -100,7 +100,7 @@ fn an_escaped_tool_is_seen() {
 }
 
 proptest! {
-    /// The law: random escapes in any guarded member change no decision.
+    /// Random escapes in a guarded member do not change the decision.
     #[test]
     fn escapes_change_no_decision(index in 0..GUARDED.len(), seed in any::<u64>()) {
         for with_prompt in [false, true] {

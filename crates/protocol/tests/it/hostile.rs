@@ -1,14 +1,14 @@
-//! A bounded run of the fuzz targets, on fixtures and seeds (`fuzz/src/driver.rs`).
+//! Runs the fuzz targets for a bounded time, on fixtures and seeds (`fuzz/src/driver.rs`).
 //!
-//! `cargo fuzz` looks longer and deeper (CONTRIBUTING); what it found is a case here or beside the
-//! code that was mended.
+//! `cargo fuzz` runs longer (CONTRIBUTING). Each of its findings is a test case here or beside the
+//! code that was fixed.
 
-use crate::{bodies, driver, files, forms, identities, sockets};
+use crate::{bodies, driver, event_streams, files, forms, identities, sockets};
 
-/// Mutations of all seeds together, for each target.
+/// Mutations per target, over all its seeds.
 const ROUNDS: u64 = 400;
 
-/// Texts that mean something to a parser.
+/// Texts that have a meaning for a parser.
 const TOKENS: [&[u8]; 24] = [
     b"\n\n",
     b"\r\n\r\n",
@@ -66,13 +66,26 @@ const PARTS: [&[u8]; 26] = [
     b"\xff\xff\xff\xff",
 ];
 
-/// A body on the fixtures whose names end so.
+/// Headers of messages of a binary event stream, and parts of their payloads.
+const FRAMES: [&[u8]; 9] = [
+    b"\x0d:message-type\x07\x00\x05event",
+    b"\x0d:message-type\x07\x00\x09exception",
+    b"\x0d:message-type\x07\x00\x05error",
+    b"\x0b:event-type\x07\x00\x05chunk",
+    b"\x0f:exception-type\x07\x00\x02no",
+    b"{\"bytes\":\"e30=\"}",
+    b"\"amazon-bedrock-invocationMetrics\":{},",
+    b"\r\n",
+    b"\xff\xff",
+];
+
+/// Runs a fuzz target on the fixtures whose names end with `ending`.
 fn run(ending: &str, inputs: u64, body: fn(&[u8])) {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
     driver::run(&driver::seeds(fixtures, ending), &TOKENS, inputs, body);
 }
 
-/// A body on the seeds of its name.
+/// Runs a fuzz target on the seeds of this name.
 fn run_on(name: &str, tokens: &[&[u8]], inputs: u64, body: fn(&[u8])) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/");
     let seeds = driver::seeds(format!("{folder}{name}"), "");
@@ -115,6 +128,12 @@ fn streams_are_converted_or_failed_for_any_bytes() {
 }
 
 #[test]
+fn event_streams_hold_for_any_bytes() {
+    let body = event_streams::event_stream;
+    run_on("event_stream", &FRAMES, ROUNDS * 10, body);
+}
+
+#[test]
 fn forms_hold_for_any_bytes() {
     run_on("multipart", &PARTS, ROUNDS * 10, forms::multipart);
 }
@@ -130,6 +149,6 @@ fn sessions_are_metered_for_any_frames() {
 }
 
 #[test]
-fn no_text_of_an_upstream_tells_who_it_is() {
+fn no_text_of_an_upstream_identifies_it() {
     run_on("identities", &TOKENS, ROUNDS * 10, identities::identities);
 }

@@ -1,13 +1,13 @@
 //! Conversions from and to Interactions.
 
 use bytes::Bytes;
-use protocol::canon::{Event, Reasoning, Request};
+use protocol::canon::Event;
 use protocol::convert::read_request;
 use protocol::interactions::{Reader, Writer, read_response, write_request, write_response};
 use protocol::native::{Broken, read_head};
 use protocol::{ByteQueue, Dialect};
 
-use crate::cases::{check_grammar, echo, fixtures, fold, frames, sent, told};
+use crate::cases::{asking_for_thoughts, check_grammar, echo, fixtures, fold, frames, sent, told};
 
 #[test]
 fn requests_are_understood() {
@@ -31,16 +31,6 @@ fn read(stream: &[u8]) -> (Vec<Event>, Result<(), Broken>) {
     }
     check_grammar(&events, result.is_ok());
     (events, result)
-}
-
-fn asking_for_thoughts() -> Request {
-    Request {
-        reasoning: Some(Reasoning {
-            show: true,
-            ..Reasoning::default()
-        }),
-        ..Request::default()
-    }
 }
 
 fn written(events: Vec<Event>) -> String {

@@ -1,4 +1,5 @@
-//! The wire formats, seen from outside: the native path, the dialects, and the laws between them.
+//! The wire formats, tested through the public API: the native path, the dialects, and properties
+//! of all pairs of dialects.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
@@ -13,6 +14,9 @@ mod convert;
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod driver;
 mod envelopes;
+#[path = "../../../../fuzz/src/event_streams.rs"]
+#[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
+mod event_streams;
 #[path = "../../../../fuzz/src/files.rs"]
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod files;
@@ -39,6 +43,7 @@ mod native_words;
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod pieces;
 mod refusals;
+mod request_laws;
 mod requests;
 mod responses;
 #[path = "../../../../fuzz/src/sockets.rs"]

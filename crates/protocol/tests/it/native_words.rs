@@ -1,15 +1,15 @@
-//! What an upstream says of itself inside an answer that passes as it came.
+//! Texts of an upstream about itself inside an answer that is otherwise relayed unchanged.
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::native::{Identity, Rewriter, rewrite_answer};
 use protocol::{ByteQueue, Dialect};
 
-/// A place for the words of an upstream in a whole answer, or in an event of a stream.
+/// A place for such a text in a whole answer, or in an event of a stream.
 struct Place {
     dialect: Dialect,
     whole: &'static str,
-    /// An event, and what ends the stream behind it.
+    /// An event, and the end of the stream after it.
     event: &'static str,
     end: &'static str,
 }
@@ -61,7 +61,7 @@ fn identity() -> Identity {
     }
 }
 
-/// The whole answer and the stream as a caller gets them, each with what the operator is told.
+/// The whole answer and the stream for the client, each with the text that the operator sees.
 fn shown(place: &Place, words: &str) -> [(String, Option<Box<str>>); 2] {
     let words = serde_json::to_string(words).unwrap();
     let whole = Bytes::from(place.whole.replace("WORDS", &words));
@@ -75,7 +75,7 @@ fn shown(place: &Place, words: &str) -> [(String, Option<Box<str>>); 2] {
     let text = |bytes: Bytes| String::from_utf8(bytes.to_vec()).unwrap();
     [
         (text(answer.pieces.into_bytes()), answer.withheld),
-        (text(out.into_bytes()), rewriter.seen().withheld.clone()),
+        (text(out.into_bytes()), rewriter.summary().withheld.clone()),
     ]
 }
 
@@ -119,7 +119,7 @@ fn words_that_identify_are_kept_for_the_operator() {
     }
 }
 
-/// Comments and ids of events are the server's own words: some routers say their name in them.
+/// Comments and event ids are texts of the server. Some routers put their name into them.
 #[test]
 fn asides_of_a_stream_are_not_passed_on() {
     let stream = ": ACME PROCESSING\n\nid: acme-7\nevent: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"up\",\"content\":[]}}\n\n: acme\ndata: {\"type\":\"message_stop\"}\nretry: 7\n\n";

@@ -1,11 +1,13 @@
-//! Texts of refusals: they explain, and never tell who the upstream is.
+//! Texts of refusals: they explain the error, and never identify the upstream.
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::native::read_failure;
 use protocol::scrub::{Names, explain};
+use protocol::voice::{AudioEncoding, Frame, Watch};
 use protocol::{Code, Dialect};
 use serde::Deserialize;
+use serde_json::json;
 
 #[derive(Deserialize)]
 struct Refusal {
@@ -40,7 +42,7 @@ fn callers_still_learn_what_to_change() {
     insta::assert_json_snapshot!(told);
 }
 
-/// A sentence with places for identities.
+/// Sentences with places for identities.
 const SENTENCES: [&str; 8] = [
     "Invalid value for 'temperature' at {}: must be <= 2",
     "{} said: {}: the model does not support 'tools' ({})",
@@ -52,7 +54,7 @@ const SENTENCES: [&str; 8] = [
     "{{\"error\":\"{}\",\"owner\":\"{}\"}} is not a valid tool schema",
 ];
 
-/// Identities of every kind, made from random parts so that no list can know them.
+/// Identities of every kind, made from random parts so that no list can contain them.
 fn identity() -> impl Strategy<Value = String> {
     let label = "[a-z]{2}[a-z0-9]{2,9}";
     let ending = prop_oneof![
@@ -138,7 +140,7 @@ fn text() -> impl Strategy<Value = (String, Vec<String>)> {
     })
 }
 
-/// What must not be found again: the identity itself, and the longest of its parts.
+/// What must not occur in the result: the identity itself, and the longest of its parts.
 fn traces(identity: &str) -> Vec<String> {
     let mut traces = vec![identity.to_ascii_lowercase()];
     let is_part = |c: char| !c.is_ascii_alphanumeric();
@@ -172,7 +174,46 @@ proptest! {
     }
 }
 
-/// The long scan is asked for by number: `TOLLGATE_REFUSAL_CASES=1000000`.
+/// Frames of a session that contain a text of the upstream.
+fn frames(text: &str, code: &str) -> Vec<String> {
+    let whole =
+        json!({ "type": "invalid_request_error", "code": code, "message": text, "param": code });
+    let details = json!({ "type": "failed", "reason": code, "error": whole });
+    let failed = "conversation.item.input_audio_transcription.failed";
+    vec![
+        json!({ "type": "error", "error": whole }).to_string(),
+        json!({ "type": "error", "message": text, "code": code }).to_string(),
+        json!({ "type": "error", "error": text }).to_string(),
+        json!({ "type": failed, "item_id": "item_1", "error": whole }).to_string(),
+        json!({ "type": "response.done", "response": { "status": "failed", "status_details": details } }).to_string(),
+        json!({ "type": "warning", "message": text }).to_string(),
+        json!({ "detail": text, "code": code }).to_string(),
+        json!({ "details": [{ "reason": code, "message": text }] }).to_string(),
+        // Two readers could see different errors in it.
+        format!("{{\"type\":\"error\",\"error\":{{}},\"error\":{}}}", json!(text)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(planted_cases() / 10))]
+    #[test]
+    fn planted_identities_never_reach_the_caller_of_a_session((text, identities) in text()) {
+        let encoding = AudioEncoding::read(None, None, None, None).unwrap();
+        for frame in frames(&text, &identities[0]) {
+            for mut watch in [Watch::realtime("maker/model"), Watch::speech(), Watch::transcript(encoding)] {
+                let names = Names::of_model("zephyr-large-2026", "maker/model");
+                let changed = watch.on_upstream(Frame::Text(&frame), 0, names);
+                let told = changed.map_or(frame.clone(), |changed| changed.text).to_ascii_lowercase();
+                prop_assert!(!told.contains("zephyr"), "{told}");
+                for trace in identities.iter().flat_map(|identity| traces(identity)) {
+                    prop_assert!(!told.contains(&trace), "{trace} of {frame} is told: {told}");
+                }
+            }
+        }
+    }
+}
+
+/// `TOLLGATE_REFUSAL_CASES=1000000` runs the long scan.
 fn planted_cases() -> u32 {
     let asked = std::env::var("TOLLGATE_REFUSAL_CASES").ok();
     asked.and_then(|cases| cases.parse().ok()).unwrap_or(2_000)
@@ -199,7 +240,7 @@ fn a_vendors_name_goes_even_when_the_caller_wrote_it_first() {
     );
 }
 
-/// A caller must not make a serving thread search megabytes for each of a thousand words.
+/// A client must not make a serving thread search megabytes for each of a thousand words.
 #[test]
 fn only_some_words_are_looked_for_and_only_in_the_beginning_of_a_request() {
     let far = [
@@ -224,7 +265,7 @@ fn only_some_words_are_looked_for_and_only_in_the_beginning_of_a_request() {
     assert!(!told(&many, &near).unwrap().contains("zork"));
 }
 
-/// A refusal as a vendor sends it, and what it means.
+/// A refusal as a vendor sends it, and its meaning.
 #[derive(Deserialize)]
 struct Meaning {
     vendor: String,
@@ -234,7 +275,7 @@ struct Meaning {
 }
 
 #[test]
-fn what_a_refusal_means_is_known_for_every_vendor() {
+fn the_meaning_of_a_refusal_is_known_for_every_vendor() {
     let refusals: Vec<Meaning> =
         serde_json::from_str(include_str!("../../fixtures/refusals/meanings.json")).unwrap();
     let names = Names::of_model("llm-7b:latest", "maker/model");

@@ -1,17 +1,17 @@
-//! Chat streams: what a caller is sent, for any chunking of what the upstream sends.
+//! Chat streams: what a client receives, for any chunking of the upstream's bytes.
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::native::{Broken, Rewriter, Seen};
+use protocol::native::{AnswerSummary, Broken, Rewriter};
 use protocol::{ByteQueue, Code, Dialect};
 
 use crate::answers::identity;
 
-/// What came out of a stream that was pushed in pieces of the given sizes, in turn.
+/// The output for a stream that arrived in pieces of these sizes, repeatedly.
 #[derive(Debug, PartialEq)]
 struct Relayed {
     text: String,
-    seen: Seen,
+    summary: AnswerSummary,
     result: Result<(), Broken>,
 }
 
@@ -29,7 +29,7 @@ fn relay(stream: &[u8], include_usage: bool, sizes: &[usize]) -> Relayed {
     let result = result.and_then(|()| rewriter.end(&mut out));
     Relayed {
         text: String::from_utf8(out.into_bytes().to_vec()).unwrap(),
-        seen: rewriter.seen().clone(),
+        summary: rewriter.summary().clone(),
         result,
     }
 }
@@ -71,9 +71,9 @@ fn identity_is_replaced_in_every_chunk() {
     let relayed = relay(stream.as_bytes(), false, &[]);
     assert_eq!(relayed.text, ours(&stream));
     assert_eq!(relayed.result, Ok(()));
-    assert!(relayed.seen.content && relayed.seen.ended);
-    assert_eq!(relayed.seen.usage, None);
-    assert!((3..=6).contains(&relayed.seen.output_tokens_counted));
+    assert!(relayed.summary.content && relayed.summary.ended);
+    assert_eq!(relayed.summary.usage, None);
+    assert!((3..=6).contains(&relayed.summary.output_tokens_counted));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_usage_chunk_is_withheld_unless_asked_for() {
     let asked = relay(stream.as_bytes(), true, &[]);
     assert_eq!(asked.text, ours(&stream));
     for relayed in [withheld, asked] {
-        let usage = relayed.seen.usage.unwrap();
+        let usage = relayed.summary.usage.unwrap();
         assert_eq!((usage.input, usage.output), (9, 7));
     }
 }
@@ -115,33 +115,33 @@ fn usage_beside_choices_is_shown_on_request_and_the_last_report_wins() {
     let stream = report(1) + &report(3) + &report(2) + DONE;
     let relayed = relay(stream.as_bytes(), true, &[]);
     assert_eq!(relayed.text, ours(&stream));
-    assert_eq!(relayed.seen.usage.unwrap().output, 2);
-    assert!(!relayed.seen.usage_malformed);
+    assert_eq!(relayed.summary.usage.unwrap().output, 2);
+    assert!(!relayed.summary.usage_malformed);
     // A report that is none does not take the place of one.
     let stream = report(3) + &report(-1) + DONE;
     let relayed = relay(stream.as_bytes(), false, &[]);
-    assert_eq!(relayed.seen.usage.unwrap().output, 3);
-    assert!(relayed.seen.usage_malformed);
+    assert_eq!(relayed.summary.usage.unwrap().output, 3);
+    assert!(relayed.summary.usage_malformed);
 }
 
 #[test]
 fn identity_is_found_in_any_order_or_filled_in() {
     for (event, expected) in [
         (
-            r#"{"created":7,"choices":[{"delta":{"content":"a"}}],"model":"up","id":"x"}"#,
-            r#"{"created":7,"choices":[{"delta":{"content":"a"}}],"model":"maker/m","id":"chatcmpl_ours"}"#,
+            r#"{"created":7,"choices":[{"index":0,"delta":{"content":"a"}}],"model":"up","id":"x"}"#,
+            r#"{"created":7,"choices":[{"index":0,"delta":{"content":"a"}}],"model":"maker/m","id":"chatcmpl_ours"}"#,
         ),
         (
-            r#"{"id":"","model":"up","created":7,"choices":[{"delta":{"id":"y","model":"z"}}]}"#,
-            r#"{"id":"chatcmpl_ours","model":"maker/m","created":7,"choices":[{"delta":{"id":"y","model":"z"}}]}"#,
+            r#"{"id":"","model":"up","created":7,"choices":[{"index":0,"delta":{"id":"y","model":"z"}}]}"#,
+            r#"{"id":"chatcmpl_ours","model":"maker/m","created":7,"choices":[{"index":0,"delta":{"id":"y","model":"z"}}]}"#,
         ),
         (
-            r#"{"choices":[{"delta":{}}]}"#,
-            r#"{"id":"chatcmpl_ours","created":1794867059,"model":"maker/m","choices":[{"delta":{}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{}}]}"#,
+            r#"{"id":"chatcmpl_ours","created":1794867059,"model":"maker/m","choices":[{"index":0,"delta":{}}]}"#,
         ),
         (
             r#"{"id":"","created":0,"choices":[{}]}"#,
-            r#"{"model":"maker/m","id":"chatcmpl_ours","created":1794867059,"choices":[{}]}"#,
+            r#"{"model":"maker/m","id":"chatcmpl_ours","created":1794867059,"choices":[{"index":0}]}"#,
         ),
         (r#"{"object":"ping"}"#, r#"{"object":"ping"}"#),
         (
@@ -149,7 +149,7 @@ fn identity_is_found_in_any_order_or_filled_in() {
             r#"{"i\u0064":"chatcmpl_ours","id":"chatcmpl_ours","choices":[1],"created":7,"model":"maker/m"}"#,
         ),
     ] {
-        // Twice, so that the second finds what was learnt from the first.
+        // Repeated, so that later events use what was learnt from the first one.
         let stream = format!("data: {event}\n\ndata:{event}\r\n\r\ndata: {event}\n\n{DONE}");
         let relayed = relay(stream.as_bytes(), false, &[]);
         assert_eq!(relayed.text, stream.replace(event, expected));
@@ -158,12 +158,12 @@ fn identity_is_found_in_any_order_or_filled_in() {
 }
 
 #[test]
-fn a_known_beginning_hides_nothing_behind_it() {
-    let first = chunk(r#""choices":[{"delta":{"content":"a"}}]"#);
+fn a_known_start_hides_nothing_after_it() {
+    let first = chunk(r#""choices":[{"index":0,"delta":{"content":"a"}}]"#);
     for (next, expected) in [
         (
-            chunk(r#""choices":[{"delta":{}}],"id":"again","model":"up-again""#),
-            chunk(r#""choices":[{"delta":{}}],"id":"chatcmpl_ours","model":"maker/m""#),
+            chunk(r#""choices":[{"index":0,"delta":{}}],"id":"again","model":"up-again""#),
+            chunk(r#""choices":[{"index":0,"delta":{}}],"id":"chatcmpl_ours","model":"maker/m""#),
         ),
         (
             first.replace(r#"model":"up-2026"#, r#"model":"up-20267"#),
@@ -208,7 +208,7 @@ fn the_end_mark_is_known_in_every_form_and_nothing_follows_it() {
         for sizes in [&[][..], &[1], &[3, 2]] {
             let relayed = relay(end.as_bytes(), false, sizes);
             assert_eq!(relayed.text, DONE, "{end:?}");
-            assert!(relayed.seen.ended && !relayed.seen.content);
+            assert!(relayed.summary.ended && !relayed.summary.content);
             assert_eq!(relayed.result, Ok(()));
         }
     }
@@ -221,16 +221,16 @@ fn keep_alives_pass_in_our_words_and_empty_events_do_not() {
     let relayed = relay(stream.as_bytes(), false, &[]);
     let ours = ": keep-alive\n\n".repeat(2);
     assert_eq!(relayed.text, format!("{ours}{DONE}"));
-    assert!(!relayed.seen.content);
+    assert!(!relayed.summary.content);
 }
 
 #[test]
 fn data_of_several_lines_is_rewritten_in_place() {
-    let stream = "event: chunk\r\ndata: {\"id\":\r\ndata: \"x\", \"created\":7,\"model\":\"maker/m\",\"choices\":[{\"delta\":\r\ndata:{\"content\":\"a\"}}]}\r\n\r\n";
+    let stream = "event: chunk\r\ndata: {\"id\":\r\ndata: \"x\", \"created\":7,\"model\":\"maker/m\",\"choices\":[{\"index\":0,\"delta\":\r\ndata:{\"content\":\"a\"}}]}\r\n\r\n";
     let relayed = relay(format!("{stream}{DONE}").as_bytes(), false, &[]);
     let expected = stream.replace("\"x\"", "\"chatcmpl_ours\"");
     assert_eq!(relayed.text, format!("{expected}{DONE}"));
-    assert!(relayed.seen.content);
+    assert!(relayed.summary.content);
     // A string cannot go on in the next line.
     let broken = relay(b"data: {\"id\":\"a\ndata: b\"}\n\n", false, &[]);
     assert!(matches!(broken.result, Err(Broken::Malformed(_))));
@@ -280,11 +280,11 @@ fn output_is_whatever_is_not_the_role() {
         (r#"{"reasoning_details":[{"data":"xyz"}]}"#, true, 0..=0),
     ] {
         let stream = delta(delta_text) + DONE;
-        let seen = relay(stream.as_bytes(), false, &[]).seen;
-        assert_eq!(seen.content, content, "{delta_text}");
+        let summary = relay(stream.as_bytes(), false, &[]).summary;
+        assert_eq!(summary.content, content, "{delta_text}");
         assert!(
-            tokens.contains(&seen.output_tokens_counted),
-            "{delta_text}: {seen:?}"
+            tokens.contains(&summary.output_tokens_counted),
+            "{delta_text}: {summary:?}"
         );
     }
 }
@@ -296,10 +296,10 @@ fn output_is_counted_over_all_deltas_and_choices() {
         r#""choices":[{"index":0,"delta":{"content":" one"}},{"index":1,"delta":{"content":" two"}}]"#,
     );
     let stream = words.concat() + &both + DONE;
-    let seen = relay(stream.as_bytes(), false, &[]).seen;
+    let summary = relay(stream.as_bytes(), false, &[]).summary;
     assert!(
-        (100..=115).contains(&seen.output_tokens_counted),
-        "{seen:?}"
+        (100..=115).contains(&summary.output_tokens_counted),
+        "{summary:?}"
     );
 }
 
@@ -347,7 +347,7 @@ fn a_stream_that_breaks_is_broken_and_keeps_what_was_good() {
         let stream = format!("{good}{bad}");
         let relayed = relay(stream.as_bytes(), false, &[]);
         assert_eq!(relayed.text, ours(&good), "{bad}");
-        assert!(!relayed.seen.ended && relayed.seen.content);
+        assert!(!relayed.summary.ended && relayed.summary.content);
         assert_eq!(
             relayed.result.unwrap_err().into_failure().code,
             code,
@@ -371,7 +371,7 @@ fn an_endless_event_is_refused() {
 }
 
 #[test]
-fn what_one_read_brought_goes_out_in_one_piece() {
+fn the_bytes_of_one_read_are_sent_as_one_piece() {
     let stream = plain_stream() + DONE;
     let mut rewriter = Rewriter::new(Dialect::Chat, identity(), false);
     let mut out = ByteQueue::new();
@@ -394,7 +394,7 @@ fn a_large_event_is_not_copied() {
     assert!(event.as_ptr_range().contains(&large.as_ptr()));
 }
 
-/// Streams of believable and of odd events.
+/// Streams of plausible and of strange events.
 fn any_stream() -> impl Strategy<Value = String> {
     let event = prop_oneof![
         4 => "[a-zA-Z .,é界😀\\\\n]{0,20}".prop_map(|text| {
@@ -432,7 +432,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rewrite_changes_nothing_but_its_spans(
+    fn a_rewrite_changes_only_its_spans(
         texts in prop::collection::vec("[ -~é界]{0,30}", 1..8),
     ) {
         let stream: String = texts
@@ -456,5 +456,36 @@ proptest! {
         let mut rewriter = Rewriter::new(Dialect::Chat, identity(), false);
         let _ = rewriter.push(Bytes::from(stream), &mut ByteQueue::new());
         let _ = rewriter.end(&mut ByteQueue::new());
+    }
+}
+
+/// Azure sends the results of its content filters in chunks of their own: before the text, without choices, and after
+/// the end, in choices without a delta. The last one may say that the filter has stopped the answer after all.
+#[test]
+fn notices_of_a_content_filter_are_withheld() {
+    let choice = |rest: &str| chunk(&format!(r#""choices":[{{"index":0,{rest}}}],"usage":null"#));
+    let prompt = "data: {\"id\":\"\",\"object\":\"\",\"created\":0,\"model\":\"\",\"choices\":[],\"prompt_filter_results\":[{\"prompt_index\":0}],\"usage\":null}\n\n";
+    let text = delta(r#"{"content":"hi"}"#);
+    let end = choice(r#""delta":{},"finish_reason":"stop""#);
+    let notice = choice(
+        r#""finish_reason":null,"content_filter_results":{},"content_filter_offsets":{"check_offset":44}"#,
+    );
+    let stopped = choice(r#""finish_reason":"content_filter","content_filter_results":{}"#);
+    let usage = chunk(USAGE);
+    let stream = [
+        prompt, &text, &notice, &end, &notice, &stopped, &usage, DONE,
+    ]
+    .concat();
+    let filled = stopped.replace(r#"[{"index""#, r#"[{"delta":{},"index""#);
+    for sizes in [&[usize::MAX][..], &[7], &[1, 200]] {
+        let hidden = relay(stream.as_bytes(), false, sizes);
+        assert_eq!(hidden.result, Ok(()));
+        assert_eq!(hidden.text, ours(&[&text, &end, &filled, DONE].concat()));
+        assert!(hidden.summary.usage.is_some());
+        let shown = relay(stream.as_bytes(), true, sizes);
+        assert_eq!(
+            shown.text,
+            ours(&[&text, &end, &filled, &usage, DONE].concat())
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! What callers see of usage reports on the native path.
+//! What clients see of usage reports on the native path.
 
 use bytes::Bytes;
-use protocol::native::{Identity, Rewriter, Seen, rewrite_answer};
+use protocol::native::{AnswerSummary, Identity, Rewriter, rewrite_answer};
 use protocol::{ByteQueue, Dialect};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn identity() -> Identity {
     }
 }
 
-fn relay(dialect: Dialect, include_usage: bool, stream: &str) -> (String, Seen) {
+fn relay(dialect: Dialect, include_usage: bool, stream: &str) -> (String, AnswerSummary) {
     let mut rewriter = Rewriter::new(dialect, identity(), include_usage);
     let mut out = ByteQueue::new();
     rewriter
@@ -21,16 +21,16 @@ fn relay(dialect: Dialect, include_usage: bool, stream: &str) -> (String, Seen) 
         .unwrap();
     rewriter.end(&mut out).unwrap();
     let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
-    (text, rewriter.seen().clone())
+    (text, rewriter.summary().clone())
 }
 
 const DONE: &str = "data: [DONE]\n\n";
 const COUNTED: &str = r#"{"prompt_tokens":9,"completion_tokens":7,"total_tokens":16}"#;
 const COSTLY: &str = r#"{"prompt_tokens":9,"cost":0.25,"completion_tokens":7,"total_tokens":16,"cost_details":{"upstream_inference_cost":0.2}}"#;
 
-/// Chunks that say nothing but usage, whatever stands in their choices.
+/// Chunks with only usage, whatever their choices contain.
 #[test]
-fn a_chunk_that_says_nothing_but_usage_is_withheld() {
+fn a_chunk_with_only_usage_is_withheld() {
     for choices in [
         "[]",
         "null",
@@ -45,16 +45,16 @@ fn a_chunk_that_says_nothing_but_usage_is_withheld() {
                 start + &format!("\"choices\":{choices},\"usage\":{usage}}}\n\n{DONE}")
             };
             let stream = chunk("x", usage);
-            let (text, seen) = relay(Dialect::Chat, false, &stream);
+            let (text, summary) = relay(Dialect::Chat, false, &stream);
             assert_eq!(text, DONE, "{choices}");
-            assert_eq!(seen.usage.unwrap().output, 7, "{choices}");
+            assert_eq!(summary.usage.unwrap().output, 7, "{choices}");
             let (text, _) = relay(Dialect::Chat, true, &stream);
             assert_eq!(text, chunk("ours", COUNTED));
         }
     }
 }
 
-/// A chunk with output stays, and its usage goes.
+/// A chunk with output is relayed without its usage.
 #[test]
 fn usage_beside_output_is_not_shown_to_those_who_did_not_ask() {
     for choices in [
@@ -63,15 +63,15 @@ fn usage_beside_output_is_not_shown_to_those_who_did_not_ask() {
         r#"[{"index":0,"delta":{},"finish_reason":"stop"}]"#,
     ] {
         let chunk = |usage: &str| {
-            // Every chunk begins alike, so that the second one takes the short way.
+            // Every chunk starts with the same bytes, so the second one uses the known start.
             let chunk = format!(
                 r#"data: {{"id":"ours","created":7,"model":"maker/m","choices":{choices},"usage":{usage}}}"#
             );
             format!("{chunk}\n\n{chunk}\n\n{DONE}")
         };
-        let (text, seen) = relay(Dialect::Chat, false, &chunk(COSTLY));
+        let (text, summary) = relay(Dialect::Chat, false, &chunk(COSTLY));
         assert_eq!(text, chunk("null"), "{choices}");
-        assert_eq!(seen.usage.unwrap().output, 7);
+        assert_eq!(summary.usage.unwrap().output, 7);
         let (text, _) = relay(Dialect::Chat, true, &chunk(COSTLY));
         assert_eq!(text, chunk(COUNTED), "{choices}");
         let spread = chunk(COSTLY).replace(",\"usage\"", ",\ndata: \"usage\"");
@@ -80,7 +80,7 @@ fn usage_beside_output_is_not_shown_to_those_who_did_not_ask() {
     }
 }
 
-/// One answer of each dialect, with a report that says more than it should.
+/// One answer of each dialect, with a report that contains costs.
 fn answers() -> [(Dialect, Value); 5] {
     let cost = |mut usage: Value| {
         usage["cost"] = json!(0.25);
@@ -116,7 +116,7 @@ fn answers() -> [(Dialect, Value); 5] {
     ]
 }
 
-/// The event that tells an answer's usage in a stream.
+/// The event with the usage of an answer in a stream.
 fn last_event(dialect: Dialect, answer: &Value) -> String {
     let usage = &answer["usage"];
     let event = match dialect {
@@ -135,14 +135,14 @@ fn last_event(dialect: Dialect, answer: &Value) -> String {
 }
 
 #[test]
-fn what_an_answer_cost_the_gateway_is_never_shown() {
+fn the_upstreams_cost_is_never_shown() {
     for (dialect, answer) in answers() {
         let body = Bytes::from(answer.to_string());
         let whole = rewrite_answer(dialect, body, &identity()).unwrap();
         assert_eq!(whole.usage.unwrap().output, 7, "{dialect}");
         let whole = String::from_utf8(whole.pieces.into_bytes().to_vec()).unwrap();
-        let (stream, seen) = relay(dialect, true, &last_event(dialect, &answer));
-        assert_eq!(seen.usage.unwrap().output, 7, "{dialect}");
+        let (stream, summary) = relay(dialect, true, &last_event(dialect, &answer));
+        assert_eq!(summary.usage.unwrap().output, 7, "{dialect}");
         for text in [whole, stream] {
             assert!(
                 text.contains('7') && !text.contains("cost"),

@@ -1,4 +1,4 @@
-//! One request said in every way that is read: what is held for it is the same.
+//! One request in every accepted form: the hold for it is the same.
 
 use bytes::Bytes;
 use proptest::option::of;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 const FAMILIES: [Family; 4] = [Family::Gpt, Family::VideoA, Family::Content, Family::Plain];
 const OPTIONS: &str = "sequential_image_generation_options";
 
-/// An edit, before it is put into JSON or a form.
+/// An edit, before it is written as JSON or as a form.
 #[derive(Debug, Clone)]
 struct Edit {
     texts: Vec<(&'static str, &'static str)>,
@@ -22,7 +22,7 @@ struct Edit {
     sources: usize,
 }
 
-/// How a form says what JSON says in one way.
+/// How a form expresses what JSON expresses in one way.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
     limit: usize,
@@ -147,7 +147,7 @@ impl Edit {
     }
 }
 
-/// What is sent to an upstream that takes JSON alone, and what is left out.
+/// The request for an upstream that accepts only JSON, and the members that are dropped.
 fn sent(request: &Request, family: Family) -> (Value, Vec<String>) {
     let worded = request.write(family, "up", "boundary").unwrap();
     let dropped = worded.dropped.unwrap_or_default();
@@ -181,8 +181,8 @@ proptest! {
         }
     }
 
-    /// The seconds of a file are held for as those of a session with the same members are counted,
-    /// and what a form says twice or in another case is refused.
+    /// The hold for a file is for the same number of seconds as a session with the same members
+    /// would meter. A field that is sent twice or in another spelling is refused.
     #[test]
     fn audio_is_as_long_in_a_form_as_in_a_query(
         format in select(vec!["pcm", "mulaw", "alaw"]),
@@ -211,7 +211,7 @@ proptest! {
             if let Ok(transcript) = read {
                 let seconds = (BYTES as u64).div_ceil(listened.bytes_per_second());
                 prop_assert_eq!(transcript.seconds_told, seconds);
-                // Held for as if it were compressed.
+                // The hold assumes that the file may be compressed.
                 prop_assert_eq!(transcript.seconds_max, (BYTES as u64).div_ceil(750));
             }
         }

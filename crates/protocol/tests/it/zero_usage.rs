@@ -1,4 +1,4 @@
-//! Some upstreams report zeros where they do not know what was used. Beside output that is no report,
+//! Some upstreams report zeros for usage that they do not know. Beside output this is not a report,
 //! in every dialect, whole and streamed, native and converted.
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::canon::{Echo, Request};
 use protocol::convert::{Transcoder, convert_answer};
-use protocol::native::{Rewriter, Seen, rewrite_answer};
+use protocol::native::{AnswerSummary, Rewriter, rewrite_answer};
 use protocol::{ByteQueue, Dialect, Usage};
 
 use crate::answers::identity;
@@ -21,7 +21,7 @@ const DIALECTS: [Dialect; 5] = [
 /// Input tokens as counted at admission.
 const INPUT: u64 = 40;
 
-/// An answer of `TEXT`, whose usage report counts nothing.
+/// An answer with `TEXT`, whose usage report has only zeros.
 fn whole(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Chat => {
@@ -125,14 +125,14 @@ fn streamed(dialect: Dialect) -> String {
     }
 }
 
-/// How reports call the input.
+/// Names of the input in reports.
 const INPUT_WORDS: [&str; 4] = [
     "prompt_tokens",
     "input_tokens",
     "promptTokenCount",
     "total_input_tokens",
 ];
-/// How they call the output.
+/// Names of the output in reports.
 const OUTPUT_WORDS: [&str; 4] = [
     "completion_tokens",
     "output_tokens",
@@ -155,7 +155,7 @@ fn echo() -> Echo {
 
 /// What was seen of an answer with this text, in every way that it can take to a caller. The report
 /// counts nothing but `told`, one of the words for a part of it.
-fn seen(dialect: Dialect, text: &str, told: &[&str]) -> Vec<(String, Seen)> {
+fn summary(dialect: Dialect, text: &str, told: &[&str]) -> Vec<(String, AnswerSummary)> {
     let tell = |answer: String| {
         told.iter()
             .fold(answer.replace("TEXT", text), |answer, part| {
@@ -172,15 +172,15 @@ fn seen(dialect: Dialect, text: &str, told: &[&str]) -> Vec<(String, Seen)> {
     };
     let mut all = Vec::new();
     let answer = rewrite_answer(dialect, body.clone(), &identity()).unwrap();
-    all.push((format!("{dialect:?} whole"), answer.seen()));
+    all.push((format!("{dialect:?} whole"), answer.summary()));
     let mut rewriter = Rewriter::new(dialect, identity(), true);
     let mut out = ByteQueue::new();
     rewriter.push(stream.clone(), &mut out).unwrap();
     rewriter.end(&mut out).unwrap();
-    all.push((format!("{dialect:?} stream"), rewriter.seen().clone()));
+    all.push((format!("{dialect:?} stream"), rewriter.summary().clone()));
     for to in DIALECTS.into_iter().filter(|to| *to != dialect) {
         let answer = convert_answer(dialect, to, &body, &echo()).unwrap();
-        all.push((format!("{dialect:?} to {to:?}, whole"), answer.seen()));
+        all.push((format!("{dialect:?} to {to:?}, whole"), answer.summary()));
         let told = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
         assert_eq!(told.contains(input), !text.is_empty(), "{told}");
         let mut transcoder = Transcoder::new(dialect, to, echo());
@@ -189,7 +189,7 @@ fn seen(dialect: Dialect, text: &str, told: &[&str]) -> Vec<(String, Seen)> {
         transcoder.end(&mut out).unwrap();
         all.push((
             format!("{dialect:?} to {to:?}, stream"),
-            transcoder.seen().clone(),
+            transcoder.summary().clone(),
         ));
         let told = String::from_utf8(out.into_bytes().to_vec()).unwrap();
         assert!(text.is_empty() || told.contains(input), "{told}");
@@ -198,12 +198,12 @@ fn seen(dialect: Dialect, text: &str, told: &[&str]) -> Vec<(String, Seen)> {
 }
 
 #[test]
-fn zeros_beside_output_are_no_report() {
+fn zeros_beside_output_are_not_a_report() {
     for dialect in DIALECTS {
-        for (way, seen) in seen(dialect, "Four words of text", &[]) {
-            assert_eq!(seen.usage, Some(Usage::default()), "{way}");
-            assert_eq!(seen.report(), None, "{way}");
-            let counted = seen.counted(INPUT);
+        for (way, summary) in summary(dialect, "Four words of text", &[]) {
+            assert_eq!(summary.usage, Some(Usage::default()), "{way}");
+            assert_eq!(summary.report(), None, "{way}");
+            let counted = summary.counted(INPUT);
             assert_eq!(counted.input_total(), INPUT, "{way}");
             assert!((2..=8).contains(&counted.output), "{way}: {counted:?}");
         }
@@ -213,25 +213,25 @@ fn zeros_beside_output_are_no_report() {
 #[test]
 fn zeros_without_output_are_believed() {
     for dialect in DIALECTS {
-        for (way, seen) in seen(dialect, "", &[]) {
-            assert_eq!(seen.report(), Some(Usage::default()), "{way}");
+        for (way, summary) in summary(dialect, "", &[]) {
+            assert_eq!(summary.report(), Some(Usage::default()), "{way}");
         }
     }
 }
 
-/// A part that is zero beside text is a missing part, and the other part is believed.
+/// A zero beside text is a missing count. The other count of the report is used.
 #[test]
-fn half_a_report_is_completed_by_what_went_by() {
+fn a_partial_report_is_completed_by_our_count() {
     for dialect in DIALECTS {
-        for (way, seen) in seen(dialect, "Four words of text", &INPUT_WORDS) {
-            assert_eq!(seen.report(), None, "{way}");
-            let counted = seen.counted(INPUT);
+        for (way, summary) in summary(dialect, "Four words of text", &INPUT_WORDS) {
+            assert_eq!(summary.report(), None, "{way}");
+            let counted = summary.counted(INPUT);
             assert_eq!(counted.input_total(), 9, "{way}");
             assert!((2..=8).contains(&counted.output), "{way}: {counted:?}");
         }
-        for (way, seen) in seen(dialect, "Four words of text", &OUTPUT_WORDS) {
-            assert_eq!(seen.report(), None, "{way}");
-            let counted = seen.counted(INPUT);
+        for (way, summary) in summary(dialect, "Four words of text", &OUTPUT_WORDS) {
+            assert_eq!(summary.report(), None, "{way}");
+            let counted = summary.counted(INPUT);
             assert_eq!((counted.input_total(), counted.output), (INPUT, 9), "{way}");
         }
     }

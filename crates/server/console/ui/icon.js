@@ -14,6 +14,7 @@ const PATHS = {
   channels: 'M4 4h8M4 12h8M8 4v8M2 4h.01M14 4h.01M2 12h.01M14 12h.01',
   tasks: 'M3 3h10v10H3zM6.5 6v4l3.5-2z',
   playground: 'M3 4l4 4-4 4M9 12h4',
+  alerts: 'M4 11V7a4 4 0 0 1 8 0v4l1 1H3zM7 14h2',
   audit: 'M4 2h6l3 3v9H4zM7 7h3M7 10h3',
   settings: 'M3 5h6M12 5h1M3 11h1M7 11h6M10.5 3.5v3M5.5 9.5v3',
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.5 10.5L14 14',

@@ -1,6 +1,6 @@
 // Tables that a keyboard can walk, with pages that follow one another, and cards on narrow screens.
 
-import { html, useEffect, useRef, useState } from '../preact.js';
+import { html, useLayoutEffect, useRef, useState } from '../preact.js';
 import { Button, Problem, Skeleton } from './parts.js';
 
 /**
@@ -14,7 +14,8 @@ export function Table({ columns, list, rowKey, href, open, empty, label, keys = 
   const [selected, setSelected] = useState(null);
   const body = useRef(null);
   const follow = href ? (row) => { const to = href(row); if (to) location.hash = to; } : open;
-  useEffect(() => {
+  // Before the row is painted as selected: an Enter that follows at once must find the selection.
+  useLayoutEffect(() => {
     if (!follow || !keys) return undefined;
     const move = (event) => {
       if (event.target.closest('input, textarea, select, dialog') || event.metaKey || event.ctrlKey || event.altKey || !rows?.length) return;
@@ -36,7 +37,9 @@ export function Table({ columns, list, rowKey, href, open, empty, label, keys = 
   if (!rows) return html`<div class="body"><${Skeleton} lines=${6} /></div>`;
   if (!rows.length) return empty;
   const click = (event, row) => { if (!event.target.closest('a, button, input') && !getSelection().toString()) follow(row); };
-  const leading = columns.findIndex(({ minor }) => !minor);
+  // A card on a narrow screen shows these: the first on the left, the others on the right.
+  const places = columns.filter(({ minor }) => !minor);
+  const leading = columns.indexOf(places[0]);
   const content = ({ cell }, index, row) => {
     const to = index === leading && href?.(row);
     if (to) return html`<a class="row-link" href=${to}>${cell(row)}</a>`;
@@ -47,7 +50,7 @@ export function Table({ columns, list, rowKey, href, open, empty, label, keys = 
       <thead><tr>${columns.map(({ title, number }) => html`<th key=${title} scope="col" class=${number ? 'number' : ''}>${title}</th>`)}</tr></thead>
       <tbody ref=${body}>${rows.map((row) => html`
         <tr key=${rowKey(row)} data-key=${rowKey(row)} data-selected=${rowKey(row) === selected} class=${follow && (open || href(row)) ? 'linked' : ''} onClick=${follow && ((event) => click(event, row))}>
-          ${columns.map((column, index) => html`<td key=${column.title} class="${column.number ? 'number' : ''} ${column.minor ? 'minor' : ''}">${content(column, index, row)}</td>`)}
+          ${columns.map((column, index) => html`<td key=${column.title} class="${column.number ? 'number' : ''} ${column.minor ? 'minor' : `place-${places.indexOf(column)}`}">${content(column, index, row)}</td>`)}
         </tr>`)}</tbody>
     </table>
     ${error && html`<div class="more"><${Problem} error=${error} /></div>`}

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -9,15 +10,32 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::access::Peer;
 use super::api::state::AdminState;
+use super::patient_socket::PatientSocket;
 use super::router::router;
+use crate::tls::TlsAcceptor;
 
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long clients may do nothing.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    /// For the head of a request, and between two of them.
+    head: Duration,
+    /// For 64 KiB of an answer, or for what is left of it.
+    answer: Duration,
+}
+
+const PATIENCE: Patience = Patience {
+    head: Duration::from_secs(10),
+    answer: Duration::from_secs(20),
+};
+/// How many connections are served at once. Each ends within a bounded time of its client doing nothing: heads and
+/// bodies have deadlines, answers must be taken (`patient_socket`), and streams of events are fewer and end.
 const CONNECTIONS_MAX: usize = 256;
 
 /// The operators' listener, bound and ready to run.
@@ -26,15 +44,21 @@ pub(crate) struct AdminListener {
     listener: TcpListener,
     router: Router,
     state: AdminState,
+    tls: Option<Arc<TlsAcceptor>>,
 }
 
 impl AdminListener {
-    pub(crate) async fn bind(address: SocketAddr, state: AdminState) -> io::Result<Self> {
+    pub(crate) async fn bind(
+        address: SocketAddr,
+        state: AdminState,
+        tls: Option<Arc<TlsAcceptor>>,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         Ok(Self {
             listener,
             router: router(state.clone()),
             state,
+            tls,
         })
     }
 
@@ -54,22 +78,90 @@ impl AdminListener {
             if connections.len() >= CONNECTIONS_MAX {
                 continue;
             }
-            let router = TowerToHyperService::new(self.router.clone());
-            let service = service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
-                request.extensions_mut().insert(Peer(peer));
-                router.call(request)
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIMEOUT)
-                .serve_connection(TokioIo::new(socket), service);
+            let (router, tls) = (self.router.clone(), self.tls.clone());
+            let connection = async move {
+                match tls {
+                    None => serve(socket, peer, router, PATIENCE).await,
+                    Some(tls) => {
+                        let accepted = tokio::time::timeout(PATIENCE.head, tls.accept(socket));
+                        if let Ok(Ok(socket)) = accepted.await {
+                            serve(socket, peer, router, PATIENCE).await;
+                        }
+                    }
+                }
+            };
             let stop = stop.clone();
             connections.spawn(async move {
-                let _ = stop.run_until_cancelled(connection).await;
+                stop.run_until_cancelled(connection).await;
             });
         }
         connections.close();
         connections.wait().await;
         self.state.events.finish().await;
+    }
+}
+
+/// Serves one connection until it ends.
+async fn serve<S>(socket: S, peer: SocketAddr, router: Router, patience: Patience)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let socket = PatientSocket::new(socket, patience.answer);
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(Peer(peer));
+        router.call(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience.head)
+        .serve_connection(TokioIo::new(socket), service)
+        .with_upgrades();
+    // The client has gone, or was too slow: there is nobody to tell.
+    let _ = connection.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Bytes;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+
+    use super::*;
+
+    const REQUEST: &str = "GET /large HTTP/1.1\r\nhost: a\r\n\r\n";
+
+    /// Serves a connection on which the client sends this. Returns the client's end, and a task that ends with the
+    /// connection.
+    async fn connect(sent: &str) -> (DuplexStream, tokio::task::JoinHandle<()>) {
+        let (ours, mut theirs) = tokio::io::duplex(4096);
+        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let large = async || Bytes::from(vec![b'x'; 1 << 20]);
+        let router = Router::new().route("/large", get(large));
+        let impatient = Patience {
+            head: Duration::from_millis(50),
+            answer: Duration::from_millis(50),
+        };
+        let served = tokio::spawn(serve(ours, peer, router, impatient));
+        theirs.write_all(sent.as_bytes()).await.unwrap();
+        (theirs, served)
+    }
+
+    /// Each of these would wait for ever if the connection had no end of its own.
+    #[tokio::test]
+    async fn no_client_holds_a_connection_by_doing_nothing() {
+        for sent in ["", "GET /lar", REQUEST] {
+            let (_theirs, served) = connect(sent).await;
+            served.await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_idle_after_an_answer_ends() {
+        let (mut theirs, served) = connect(REQUEST).await;
+        let mut answer = Vec::new();
+        theirs.read_to_end(&mut answer).await.unwrap();
+        assert!(answer.len() > 1 << 20);
+        served.await.unwrap();
     }
 }

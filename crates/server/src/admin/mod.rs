@@ -11,6 +11,7 @@ mod api;
 mod console;
 mod events;
 mod listener;
+mod patient_socket;
 mod resources;
 mod router;
 

@@ -19,8 +19,8 @@ use super::api::answer::complete;
 use super::api::error::{ApiError, ErrorBody};
 use super::api::state::AdminState;
 use super::resources::{
-    attention, audit, calls, channels, config, entries, events, health, keys, models, play,
-    presets, search, session, statement, tasks, tokens, usage, wallets,
+    alerts, attention, audit, calls, channels, config, entries, events, health, keys, models, play,
+    presets, proposed_channels, search, session, statement, tasks, tokens, usage, wallets,
 };
 
 /// The head of the API's description.
@@ -39,6 +39,7 @@ struct Description;
 /// The resources of `/admin/v1`. Each is one line.
 fn resources() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new()
+        .merge(alerts::router())
         .merge(attention::router())
         .merge(audit::router())
         .merge(calls::router())
@@ -57,6 +58,7 @@ fn resources() -> OpenApiRouter<AdminState> {
         .merge(config::router())
         .merge(models::router())
         .merge(presets::router())
+        .merge(proposed_channels::router())
 }
 
 /// All endpoints of the listener.

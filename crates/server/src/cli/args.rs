@@ -6,7 +6,10 @@ use super::accounts::{key, wallet};
 use super::context::Global;
 #[cfg(feature = "sim")]
 use super::simulation::{demo, sim};
-use super::{audit, ledger, logs, tasks, tokens};
+use super::{
+    alerts, audit, catalog, channels, check, health, import, init, ledger, logs, manual, tasks,
+    tokens, transfer,
+};
 
 /// One API in front of many models, billed in credits.
 #[derive(Debug, Parser)]
@@ -25,8 +28,18 @@ pub(super) enum Command {
     Demo(demo::Demo),
     /// Run the gateway.
     Serve,
+    /// Ask the running gateway whether it is ready, and fail if it is not.
+    Health(health::Health),
+    /// Write a configuration for the keys in the environment, with a wallet and a first call.
+    Init(init::Init),
     /// Check a configuration and show its catalog.
-    Check,
+    Check(check::Check),
+    /// Show the known models, and take prices from other catalogs.
+    #[command(subcommand)]
+    Catalog(catalog::Catalog),
+    /// Show the channels, and take them out of use and back.
+    #[command(subcommand)]
+    Channel(channels::Channel),
     /// Create, fund and show wallets.
     #[command(subcommand)]
     Wallet(wallet::Wallet),
@@ -36,6 +49,9 @@ pub(super) enum Command {
     /// Create, list and revoke tokens of the admin API, and make links to the console.
     #[command(subcommand)]
     Token(tokens::Token),
+    /// Show alerts, and set who is told of them.
+    #[command(subcommand)]
+    Alert(alerts::Alert),
     /// Show who changed what.
     Audit(audit::Audit),
     /// Verify, report and reprice the ledger.
@@ -46,6 +62,19 @@ pub(super) enum Command {
     /// Show video tasks.
     #[command(subcommand)]
     Tasks(tasks::Tasks),
+    /// Copy the whole store to a new folder, while servers run.
+    Backup(transfer::Backup),
+    /// Restore a backup to the configured store, which must be empty.
+    Restore(transfer::Restore),
+    /// Move the whole store to an empty database.
+    Move(transfer::Move),
+    /// Print the completions of a shell, for its completion folder.
+    Completions(manual::Completions),
+    /// Write a manual page for each command to a folder.
+    Manual(manual::Manual),
+    /// Take accounts, channels and models from another gateway.
+    #[command(subcommand)]
+    Import(import::Import),
     /// Run the simulated upstreams alone.
     #[cfg(feature = "sim")]
     Sim(sim::Sim),

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use store::{Actor, Store};
+use store::{Actor, MediaPlace, Settings, Store};
 
 use super::terminal::{CommandError, Output};
+use super::user;
 use crate::config::{self, Config};
-use crate::gateway::local_address;
+use crate::gateway::{local_address, scheme};
 
 /// The file that is read when none is named.
 const CONFIG_FILE: &str = "tollgate.toml";
@@ -53,9 +54,18 @@ impl Context {
         if self.config.is_none() && !file.exists() {
             return Err(CommandError::message(format!(
                 "there is no ./{CONFIG_FILE}. Name a configuration with --config FILE or \
-                 TOLLGATE_CONFIG, begin with a copy of config/example.toml, or run `tollgate demo`, \
+                 TOLLGATE_CONFIG, begin with `tollgate init` or a copy of config/example.toml, or run `tollgate demo`, \
                  which needs none"
             )));
+        }
+        Ok(Config::load(&file)?)
+    }
+
+    /// The configuration, or the default one if none is named and there is none here.
+    pub(super) fn config_or_default(&self) -> Result<Config, CommandError> {
+        let file = self.config_file();
+        if self.config.is_none() && !file.exists() {
+            return Ok(Config::default());
         }
         Ok(Config::load(&file)?)
     }
@@ -63,36 +73,44 @@ impl Context {
     /// The store, beside a running server or alone. Without a configuration it is the embedded
     /// default one. Problems elsewhere in the file do not prevent commands such as `key disable`.
     pub(super) fn store(&self) -> Result<Store, CommandError> {
+        Ok(Store::attach(&self.store_settings()?)?)
+    }
+
+    /// How the store is opened.
+    pub(super) fn store_settings(&self) -> Result<Settings, CommandError> {
         let file = self.config_file();
-        let settings = if self.config.is_none() && !file.exists() {
-            Config::default().store_settings()
-        } else {
-            config::load_store_settings(&file)?
-        };
-        Ok(Store::attach(&settings)?)
+        if self.config.is_none() && !file.exists() {
+            return Ok(Config::default().store_settings());
+        }
+        Ok(config::load_store_settings(&file)?)
+    }
+
+    /// How the store is opened, and where media are kept.
+    pub(super) fn stored_things(&self) -> Result<(Settings, MediaPlace), CommandError> {
+        let file = self.config_file();
+        if self.config.is_none() && !file.exists() {
+            let config = Config::default();
+            return Ok((config.store_settings(), config.media_settings().place));
+        }
+        Ok(config::load_stored_things(&file)?)
     }
 
     /// Where a browser of this machine reaches the admin listener, by the configuration.
     pub(super) fn console_url(&self) -> Result<String, CommandError> {
-        let file = self.config_file();
-        let config = if self.config.is_none() && !file.exists() {
-            Config::default()
-        } else {
-            Config::load(&file)?
-        };
-        Ok(format!("http://{}", local_address(config.admin.listen)))
+        let config = self.config_or_default()?;
+        let scheme = scheme(config.admin.tls.is_some());
+        Ok(format!("{scheme}://{}", local_address(config.admin.listen)))
     }
 
-    fn config_file(&self) -> PathBuf {
+    /// The file that is named, or the default one.
+    pub(super) fn config_file(&self) -> PathBuf {
         self.config
             .clone()
             .unwrap_or_else(|| Path::new(CONFIG_FILE).to_owned())
     }
 }
 
-/// Who makes the changes of a command: the user of the operating system, as the login has named them.
+/// Who makes the changes of a command.
 pub(super) fn actor() -> Actor {
-    let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
-    let user = name("USER").or_else(|| name("LOGNAME"));
-    Actor::cli(user.as_deref().unwrap_or("unknown"))
+    Actor::cli(&user::name())
 }

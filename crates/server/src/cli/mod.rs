@@ -4,12 +4,20 @@
 //! wallets, keys, the ledger, the journal and tasks work on the store beside a running server.
 
 mod accounts;
+mod alerts;
 mod args;
 mod audit;
+mod catalog;
+mod channels;
 mod check;
 mod context;
+mod health;
+mod import;
+mod init;
 mod ledger;
 mod logs;
+mod manual;
+mod price_text;
 mod run;
 mod serve;
 #[cfg(feature = "sim")]
@@ -17,6 +25,8 @@ mod simulation;
 mod tasks;
 mod terminal;
 mod tokens;
+mod transfer;
+mod user;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::document::SecretSource;
 use super::load::Config;
-use super::settings::{MediaPlace, StoreUrl};
+use super::settings::{MediaPlace, StoreUrl, read_headers};
 
 impl Config {
     /// How the store is to be opened.
@@ -104,6 +104,7 @@ impl Config {
                     .and_then(host)
                     .into_iter()
                     .collect(),
+                listeners: Vec::new(),
             },
             client_gone_drain: self.timeouts.client_gone_drain,
             keep_alive: self.timeouts.stream_keep_alive,
@@ -126,6 +127,28 @@ impl Config {
                 reads_max: self.limits.media_reads,
                 read_within: self.timeouts.media_read,
             },
+            alerts: engine::AlertSettings {
+                check_every: self.alerts.check_every,
+                retry: self.alerts.retry.clone(),
+            },
+            telemetry: self.telemetry_settings(),
+        }
+    }
+
+    fn telemetry_settings(&self) -> engine::TelemetrySettings {
+        let telemetry = &self.telemetry;
+        // Missing headers, and such that cannot be read, were reported when secrets were looked up.
+        let headers = telemetry.headers.as_ref().and_then(SecretSource::text);
+        engine::TelemetrySettings {
+            otlp_url: telemetry.otlp_url.clone(),
+            headers: headers
+                .and_then(|text| read_headers(&text).ok())
+                .unwrap_or_default(),
+            service_name: telemetry.service_name.clone(),
+            node: self.server.node.clone(),
+            sample_ratio: telemetry.sample_ratio,
+            metrics_every: telemetry.metrics.then_some(telemetry.metrics_every),
+            wallet_series: telemetry.wallet_series,
         }
     }
 
@@ -134,6 +157,7 @@ impl Config {
         let without_catalog = |config: &Self| Self {
             channels: Vec::new(),
             models: Vec::new(),
+            catalog: super::Catalog::default(),
             text: std::sync::Arc::from(""),
             ..config.clone()
         };

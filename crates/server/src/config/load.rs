@@ -1,16 +1,19 @@
 //! Reads a configuration file and reports all its problems at once.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toml::de::DeTable;
 
-use super::catalog::{channel, model, plan};
+use super::catalog::{channel, channel_models, model, plan};
 use super::document::{Environment, Log, Problem, Section, process_environment};
 use super::entries::{Entries, EntriesError};
 use super::settings::{
-    Admin, Journal, Ledger, Limits, Media, Outbound, Server, Store, Tasks, Timeouts,
+    Admin, Alerts, Catalog, Journal, Ledger, Limits, LogOutput, Media, Outbound, Server, Store,
+    Tasks, Telemetry, Timeouts,
 };
+use crate::known_models::KnownModels;
 
 /// Everything a configuration file states, typed and checked.
 ///
@@ -28,10 +31,15 @@ pub struct Config {
     pub media: Media,
     pub outbound: Outbound,
     pub tasks: Tasks,
+    pub alerts: Alerts,
     pub limits: Limits,
     pub timeouts: Timeouts,
     pub ledger: Ledger,
     pub journal: Journal,
+    pub log: LogOutput,
+    /// Boxed, because futures hold whole configurations.
+    pub telemetry: Box<Telemetry>,
+    pub catalog: Catalog,
     pub channels: Vec<channel::Channel>,
     pub models: Vec<model::Model>,
 }
@@ -62,6 +70,19 @@ impl Config {
 
 /// The settings of the store, whatever other problems the file has.
 pub fn load_store_settings(file: &Path) -> Result<store::Settings, Vec<Problem>> {
+    Ok(load_parts(file, &["store"])?.store_settings())
+}
+
+/// The settings of the store and where media are kept, whatever other problems the file has.
+pub fn load_stored_things(
+    file: &Path,
+) -> Result<(store::Settings, store::MediaPlace), Vec<Problem>> {
+    let config = load_parts(file, &["store", "media"])?;
+    Ok((config.store_settings(), config.media_settings().place))
+}
+
+/// Reads a file. Only problems of these tables count.
+fn load_parts(file: &Path, tables: &[&str]) -> Result<Config, Vec<Problem>> {
     let text = read_text(file)?;
     let mut log = Log::new(file, &text);
     let (document, faults) = DeTable::parse_recoverable(&text);
@@ -70,9 +91,11 @@ pub fn load_store_settings(file: &Path) -> Result<store::Settings, Vec<Problem>>
     }
     let config = read(document.get_ref(), &mut log);
     let mut problems = log.problems;
-    problems.retain(|problem| problem.key.is_empty() || problem.key.starts_with("store"));
+    problems.retain(|problem| {
+        problem.key.is_empty() || tables.iter().any(|table| problem.key.starts_with(table))
+    });
     if problems.is_empty() {
-        Ok(config.store_settings())
+        Ok(config)
     } else {
         Err(sorted(problems))
     }
@@ -115,19 +138,36 @@ fn read<'d>(document: &'d DeTable<'d>, log: &mut Log<'_>) -> Config {
         media: root.table("media", Media::read_checked),
         outbound: root.table("outbound", Outbound::read),
         tasks: root.table("tasks", Tasks::read_checked),
+        alerts: root.table("alerts", Alerts::read),
         limits: root.table("limits", Limits::read),
         timeouts: root.table("timeouts", Timeouts::read_checked),
         ledger: root.table("ledger", Ledger::read),
         journal: root.table("journal", Journal::read),
+        log: root.table("log", LogOutput::read),
+        telemetry: root.table("telemetry", |section| Box::new(Telemetry::read(section))),
+        catalog: root.table("catalog", Catalog::read),
         ..Config::default()
     };
     let channels = root.each("channel", channel::read);
     let named = channel::by_name(&channels, root.log);
-    let models = root.each("model", |section| model::read(section, &named));
-    config.models = model::sound(models, root.log);
+    let known = known_models(&config.catalog, root.log);
+    let mut models = root.each("model", |section| model::read(section, &named, &known));
+    channel_models::add(&mut models, &channels, &known, root.log);
+    config.models = model::sound(models, &named, &known, root.log);
     config.channels = channel::sound(channels);
     root.end();
     config
+}
+
+/// The known models of a configuration. A file that cannot be used is a problem: without it prices would change.
+fn known_models(catalog: &Catalog, log: &mut Log<'_>) -> Cow<'static, KnownModels> {
+    match catalog.known_models() {
+        Ok(known) => known,
+        Err(fault) => {
+            log.report(None, "catalog.file", fault);
+            Cow::Borrowed(KnownModels::built_in())
+        }
+    }
 }
 
 fn read_text(file: &Path) -> Result<String, Vec<Problem>> {

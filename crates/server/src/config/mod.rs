@@ -17,15 +17,18 @@ mod settings;
 mod tests;
 
 pub use admin_token::AdminToken;
-pub(crate) use catalog::protocols_for;
-pub use catalog::{Channel, Model, Plan, resolve};
-pub use document::{Place, Problem, SecretSource};
-pub(crate) use entries::{
-    BadCredential, Entries, EntriesError, PastedSecrets, read_if_exists, remove_unused,
-    replace_file,
+pub use catalog::{
+    AccountSettings, AccountValue, Channel, Model, ModelChoice, Plan, Source, Sources, resolve,
 };
-pub use load::{Config, load_store_settings};
+pub(crate) use catalog::{DISABLED, is_reachable, pinned_dialect, protocols_for};
+pub(crate) use document::on_one_line;
+pub use document::{Place, Problem, SecretSource, Tls};
+pub(crate) use entries::{
+    BadCredential, CredentialPolicy, Entries, EntriesError, FileDraft, PastedSecrets,
+    read_if_exists, remove_unused,
+};
+pub use load::{Config, load_store_settings, load_stored_things};
 pub use settings::{
-    Admin, Journal, KeptIn, Ledger, Limits, Media, MediaPlace, Outbound, Server, Store, StoreUrl,
-    Tasks, Timeouts,
+    Admin, Alerts, Catalog, Journal, KeptIn, Ledger, Limits, LogFormat, LogOutput, Media,
+    MediaPlace, Outbound, Server, Store, StoreUrl, Tasks, Telemetry, Timeouts,
 };

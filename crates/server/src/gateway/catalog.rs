@@ -13,14 +13,15 @@ pub(super) async fn build(engine: &Engine, plan: Plan) -> Result<Catalog, Catalo
         tracing::warn!(model, reason, "a model is not listed");
     }
     let before = engine.catalog();
-    Catalog::build(
+    let disabled: Vec<String> = plan.disabled_channels().map(str::to_owned).collect();
+    let catalog = Catalog::build(
         plan.channels,
         &plan.timeouts,
         plan.models,
         &before,
         engine.store(),
-    )
-    .await
+    );
+    Ok(catalog.await?.with_disabled(disabled))
 }
 
 /// Channels that have open tasks but are not in the plan, with the number of these tasks. A task can

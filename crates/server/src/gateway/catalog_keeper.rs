@@ -4,7 +4,7 @@
 //! entries of the file, on every node. Whatever the source, the entries are put into the text of the file and that
 //! text is read, so a change is installed exactly as a reload of a file with these entries would be.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +14,10 @@ use rand::RngExt as _;
 use store::{Actor, Deed, StoreError};
 
 use super::catalog::{build, missing_channels};
+use super::catalog_change::Change;
 use crate::config::{
-    self, BadCredential, Config, Entries, EntriesError, KeptIn, PastedSecrets, Problem,
-    read_if_exists, remove_unused, replace_file,
+    self, BadCredential, Config, CredentialPolicy, Entries, EntriesError, FileDraft, KeptIn,
+    PastedSecrets, Problem, read_if_exists, remove_unused,
 };
 
 /// How often nodes look for a newer catalog in the store.
@@ -48,6 +49,8 @@ pub(crate) struct InForce {
 pub(crate) enum ReplaceError {
     #[error("The configuration has changed since it was read. Read it again.")]
     Version,
+    #[error("There is no channel {0} in the configuration.")]
+    NoChannel(String),
     #[error("{}", shown(.0).join("; "))]
     Problems(Vec<Problem>),
     #[error(transparent)]
@@ -99,13 +102,15 @@ impl CatalogKeeper {
     }
 
     /// Everything that is wrong with these entries.
-    pub(crate) fn check(&self, mut entries: Entries) -> Result<Vec<String>, ReplaceError> {
+    pub(crate) async fn check(&self, mut entries: Entries) -> Result<Vec<String>, ReplaceError> {
         let now = self.in_force();
-        entries.keep_credentials_of(&now.entries()?);
-        if let Err(bad) = PastedSecrets::take(&mut entries, "new") {
+        let known = now.entries()?;
+        entries.keep_credentials_of(&known);
+        let allowed = CredentialPolicy::new(&now.config, &known).check(&entries);
+        if let Err(bad) = allowed.and_then(|()| PastedSecrets::take(&mut entries, "new")) {
             return Ok(vec![bad.to_string()]);
         }
-        match now.config.with_entries(&entries)? {
+        match with_entries(now.config.clone(), entries).await? {
             Ok(_) => Ok(Vec::new()),
             Err(problems) => Ok(shown(&problems)),
         }
@@ -115,31 +120,54 @@ impl CatalogKeeper {
     pub(crate) async fn replace(
         &self,
         version: u64,
-        mut entries: Entries,
+        entries: Entries,
         actor: &Actor,
     ) -> Result<Arc<InForce>, ReplaceError> {
+        self.change(Change::Replace { version, entries }, actor)
+            .await
+    }
+
+    /// Switches a channel on or off, and keeps that.
+    pub(crate) async fn switch_channel(
+        &self,
+        channel: String,
+        enabled: bool,
+        actor: &Actor,
+    ) -> Result<Arc<InForce>, ReplaceError> {
+        // A switch changes the latest entries, whoever has made them.
+        if self.in_force().config.admin.config == KeptIn::Store {
+            self.follow_once().await?;
+        }
+        self.change(Change::Switch { channel, enabled }, actor)
+            .await
+    }
+
+    async fn change(&self, change: Change, actor: &Actor) -> Result<Arc<InForce>, ReplaceError> {
         let _alone = self.changing.lock().await;
         let now = self.in_force();
         match now.config.admin.config {
-            KeptIn::Store => self.replace_stored(version, entries, actor, &now).await,
+            KeptIn::Store => self.change_stored(change, actor, &now).await,
             KeptIn::File => {
                 let file = now.config.file.as_deref().ok_or(ReplaceError::NoFile)?;
                 let text = read_if_exists(file)?.ok_or(ReplaceError::NoFile)?;
                 let before = Entries::of(&text)?;
-                if before.digest_version() != version {
-                    return Err(ReplaceError::Version);
-                }
-                entries.keep_credentials_of(&before);
+                let mut entries = change.apply(&before, before.digest_version())?;
+                CredentialPolicy::new(&now.config, &before).check(&entries)?;
                 let suffix = format!("{:08x}", rand::rng().random::<u32>());
-                let secrets = PastedSecrets::take(&mut entries, &suffix)?;
+                let secrets = Arc::new(PastedSecrets::take(&mut entries, &suffix)?);
                 let folder = file.parent().map(Path::to_owned).unwrap_or_default();
                 let base = Config {
                     text: text.as_str().into(),
                     ..now.config.clone()
                 };
-                let written = secrets.write(&folder);
-                let made = match written {
-                    Ok(()) => self.write_file(&base, &before, &entries, actor).await,
+                let (writes, beside) = (Arc::clone(&secrets), folder.clone());
+                let made = match off_workers(move || writes.write(&beside)).await? {
+                    Ok(()) => {
+                        let deed = change.deed(&before, &entries);
+                        // Boxed, because it holds two configurations.
+                        let written = self.write_file(base, &before, &entries, deed, actor);
+                        Box::pin(written).await
+                    }
                     Err(error) => Err(error.into()),
                 };
                 match &made {
@@ -151,52 +179,52 @@ impl CatalogKeeper {
         }
     }
 
-    /// Builds the catalog first, so that a file that cannot be installed is never written.
+    /// Builds the catalog first, so that a file that cannot be installed is never written. Everything that can fail
+    /// is done before the audit tells of the change, except for giving the new file its name. The same entries again
+    /// write nothing.
     async fn write_file(
         &self,
-        base: &Config,
+        base: Config,
         before: &Entries,
         entries: &Entries,
+        deed: Deed,
         actor: &Actor,
     ) -> Result<Arc<InForce>, ReplaceError> {
-        let config = base
-            .with_entries(entries)?
-            .map_err(ReplaceError::Problems)?;
+        let config = with_entries(base, entries.clone()).await?;
+        let config = config.map_err(ReplaceError::Problems)?;
         let (loaded, catalog) = self.prepare(config, 0).await?;
-        self.engine
-            .store()
-            .note_deed(deed(before, entries), actor)
-            .await?;
-        let (file, text): (PathBuf, _) = (
-            loaded.config.file.clone().unwrap_or_default(),
-            Arc::clone(&loaded.config.text),
-        );
-        let replaced = tokio::task::spawn_blocking(move || replace_file(&file, &text)).await;
-        replaced.map_err(std::io::Error::other)??;
+        if before != entries {
+            let file = loaded.config.file.clone().unwrap_or_default();
+            let text = Arc::clone(&loaded.config.text);
+            let draft = off_workers(move || FileDraft::write(&file, &text)).await??;
+            let store = self.engine.store();
+            store.note_deed(deed, actor).await?;
+            off_workers(move || draft.replace()).await??;
+        }
         Ok(self.install(loaded, catalog))
     }
 
-    async fn replace_stored(
+    async fn change_stored(
         &self,
-        version: u64,
-        mut entries: Entries,
+        change: Change,
         actor: &Actor,
         now: &InForce,
     ) -> Result<Arc<InForce>, ReplaceError> {
-        if now.version()? != version {
-            return Err(ReplaceError::Version);
-        }
         let before = now.entries()?;
-        entries.keep_credentials_of(&before);
+        let mut entries = change.apply(&before, now.version()?)?;
+        CredentialPolicy::new(&now.config, &before).check(&entries)?;
         if !PastedSecrets::take(&mut entries, "new")?.is_empty() {
             return Err(ReplaceError::PastedSecret);
         }
-        let config = now.config.with_entries(&entries)?;
+        let config = with_entries(now.config.clone(), entries.clone()).await?;
         let config = config.map_err(ReplaceError::Problems)?;
         let (mut loaded, catalog) = self.prepare(config, now.stored_version).await?;
+        if before == entries {
+            return Ok(self.install(loaded, catalog));
+        }
         let document = serde_json::to_string(&entries).map_err(std::io::Error::other)?;
         let store = self.engine.store();
-        let deed = deed(&before, &entries);
+        let deed = change.deed(&before, &entries);
         let stored = store.replace_catalog(now.stored_version, document, deed, actor);
         loaded.stored_version = stored.await?.ok_or(ReplaceError::Version)?;
         Ok(self.install(loaded, catalog))
@@ -207,7 +235,12 @@ impl CatalogKeeper {
         config: Config,
         stored_version: i64,
     ) -> Result<(Loaded, engine::Catalog), ReplaceError> {
-        let plan = config::resolve(&config).map_err(ReplaceError::Problems)?;
+        let (config, plan) = off_workers(move || {
+            let plan = config::resolve(&config);
+            (config, plan)
+        })
+        .await?;
+        let plan = plan.map_err(ReplaceError::Problems)?;
         if let Some((channel, tasks)) = missing_channels(&self.engine, &plan).await.pop() {
             return Err(ReplaceError::OpenTasks(channel, tasks));
         }
@@ -226,7 +259,9 @@ impl CatalogKeeper {
     /// Installs the file as it is now, with the entries of the store where they are kept there.
     pub(super) async fn reload(&self, file: &Path) -> Result<Arc<InForce>, ReplaceError> {
         let _alone = self.changing.lock().await;
-        let config = Config::load(file).map_err(ReplaceError::Problems)?;
+        let file = file.to_owned();
+        let config = off_workers(move || Config::load(&file)).await?;
+        let config = config.map_err(ReplaceError::Problems)?;
         let (config, version) = with_stored_entries(config, &self.engine).await?;
         let (loaded, catalog) = self.prepare(config, version).await?;
         Ok(self.install(loaded, catalog))
@@ -303,6 +338,16 @@ impl InForce {
         }
     }
 
+    /// The models with a route to this channel that cannot be called.
+    pub(crate) fn models_lost_with(&self, channel: &str) -> Vec<String> {
+        let is_out = |id: &str| self.unlisted.iter().any(|(unlisted, _)| unlisted == id);
+        let models = self.config.models.iter().filter(|model| {
+            let mut routes = model.routes.iter();
+            routes.any(|route| route.channel == channel) && is_out(&model.id)
+        });
+        models.map(|model| model.id.clone()).collect()
+    }
+
     /// Why a channel cannot be used.
     pub(crate) fn idle_reason(&self, channel: &str) -> Option<&str> {
         let found = self.idle.iter().find(|(name, _)| name == channel);
@@ -329,7 +374,8 @@ pub(super) async fn with_stored_entries(
         );
         ReplaceError::Problems(vec![Problem::of_store(message)])
     })?;
-    let config = config.with_entries(&entries)?.map_err(|mut problems| {
+    let config = with_entries(config, entries).await?;
+    let config = config.map_err(|mut problems| {
         for problem in &mut problems {
             problem.place = None;
             problem.file = format!("version {} in the store", stored.version).into();
@@ -339,13 +385,18 @@ pub(super) async fn with_stored_entries(
     Ok((config, stored.version))
 }
 
-/// What the audit says of a change: the entries that differ. They name credentials and do not contain them.
-fn deed(before: &Entries, after: &Entries) -> Deed {
-    let told = |entries: Entries| serde_json::to_string(&entries).ok();
-    Deed {
-        action: "config.replace",
-        target: "config".to_owned(),
-        before: told(before.without_those_of(after)),
-        after: told(after.without_those_of(before)),
-    }
+/// The configuration with other entries, or their problems.
+async fn with_entries(
+    config: Config,
+    entries: Entries,
+) -> Result<Result<Config, Vec<Problem>>, ReplaceError> {
+    Ok(off_workers(move || config.with_entries(&entries)).await??)
+}
+
+/// Reads and writes files. A slow disk must not hold up calls.
+async fn off_workers<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ReplaceError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.map_err(std::io::Error::other)?)
 }

@@ -1,12 +1,14 @@
 //! A running gateway: starts its parts in order, reloads its configuration, and stops them in order.
 
 mod catalog;
+mod catalog_change;
 mod catalog_keeper;
 mod open_store;
 mod reload;
 mod running;
 mod start_error;
 
+pub(crate) use catalog_change::switch_deed;
 pub(crate) use catalog_keeper::{CatalogKeeper, InForce, ReplaceError};
-pub(crate) use running::{Gateway, local_address};
+pub(crate) use running::{Gateway, local_address, scheme};
 pub(crate) use start_error::StartError;

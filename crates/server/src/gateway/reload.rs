@@ -1,15 +1,16 @@
-//! Reloads channels and models when the configuration file changes, or on SIGHUP.
+//! Reloads channels and models when the configuration file or its catalog file changes, or on SIGHUP.
 //!
 //! A file with problems changes nothing: the log names every problem, and the old catalog stays (R5).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::catalog_keeper::{CatalogKeeper, ReplaceError};
 use crate::config::Config;
+use crate::file_stamp::{FileStamp, file_stamp};
 
 /// How often the file is checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -25,25 +26,58 @@ pub(crate) async fn watch(file: PathBuf, started_with: Config, keeper: Arc<Catal
             return;
         }
     };
-    let mut last = stamp(&file);
+    let mut last = Stamps::of(&file, &keeper);
     let mut retry_at = None;
     loop {
         tokio::select! {
             _ = hangups.recv() => {}
             () = tokio::time::sleep(CHECK_INTERVAL) => {
-                let now = stamp(&file);
-                // A file that is being replaced may be missing for a moment.
+                let now = Stamps::of(&file, &keeper);
                 let is_due = retry_at.is_some_and(|at| Instant::now() >= at);
-                if (now == last && !is_due) || now.is_none() {
+                if !now.is_changed_since(&last) && !is_due {
                     continue;
                 }
             }
         }
-        last = stamp(&file);
+        last = Stamps::of(&file, &keeper);
         retry_at = match reload(&file, &started_with, &keeper).await {
             Reloaded::Done | Reloaded::Invalid => None,
             Reloaded::NotInstalled => Some(Instant::now() + RETRY_INTERVAL),
         };
+        // The reloaded configuration may name another catalog file, which it has read.
+        let now = Stamps::of(&file, &keeper);
+        if now.catalog_file != last.catalog_file {
+            last = Stamps {
+                main: last.main,
+                ..now
+            };
+        }
+    }
+}
+
+/// The configuration file and the catalog file that it names, as they are at a moment.
+struct Stamps {
+    main: Option<FileStamp>,
+    catalog_file: Option<PathBuf>,
+    catalog: Option<FileStamp>,
+}
+
+impl Stamps {
+    fn of(file: &Path, keeper: &CatalogKeeper) -> Self {
+        let catalog_file = keeper.in_force().config.catalog.file.clone();
+        Self {
+            main: file_stamp(file),
+            catalog: catalog_file.as_deref().and_then(file_stamp),
+            catalog_file,
+        }
+    }
+
+    /// Whether one of the files has changed. A file that is being replaced may be missing for a moment, which is
+    /// not a change.
+    fn is_changed_since(&self, last: &Self) -> bool {
+        let main = self.main.is_some() && self.main != last.main;
+        let catalog = self.catalog.is_some() && self.catalog != last.catalog;
+        main || catalog
     }
 }
 
@@ -88,10 +122,4 @@ async fn reload(file: &Path, started_with: &Config, keeper: &CatalogKeeper) -> R
             Reloaded::NotInstalled
         }
     }
-}
-
-/// Changes whenever the file changes.
-fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
-    let metadata = std::fs::metadata(file).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
 }

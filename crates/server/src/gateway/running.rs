@@ -15,8 +15,9 @@ use super::catalog_keeper::{CatalogKeeper, Loaded, with_stored_entries};
 use super::start_error::StartError;
 use super::{open_store, reload};
 use crate::admin::{Access, AdminListener, AdminState};
-use crate::config::{self, Config, KeptIn};
+use crate::config::{self, Config, KeptIn, Tls};
 use crate::http::{Limits, PublicListener, ServeThreads};
+use crate::tls::{HTTP_1, HTTP_1_AND_2, HttpVersions, TlsAcceptor};
 
 /// A gateway that serves.
 #[derive(Debug)]
@@ -62,6 +63,8 @@ impl Gateway {
             );
         }
 
+        let tls = acceptor(config.server.tls.as_ref(), HTTP_1_AND_2)?;
+        let admin_tls = acceptor(config.admin.tls.as_ref(), HTTP_1)?;
         let threads = Arc::new(ServeThreads::start().map_err(StartError::ServeThreads)?);
         let (listen, admin_listen) = (config.server.listen, config.admin.listen);
         let public = PublicListener::bind(
@@ -69,6 +72,7 @@ impl Gateway {
             Arc::clone(&threads),
             Arc::clone(&engine),
             Limits::of(config),
+            tls.clone(),
         );
         let public = public.await.map_err(|source| StartError::Listen {
             address: listen,
@@ -83,7 +87,7 @@ impl Gateway {
             Arc::clone(&ready),
             public.in_process(),
         );
-        let admin = AdminListener::bind(admin_listen, admin);
+        let admin = AdminListener::bind(admin_listen, admin, admin_tls.clone());
         let admin = admin.await.map_err(|source| StartError::Listen {
             address: admin_listen,
             source,
@@ -92,10 +96,14 @@ impl Gateway {
         let address = public.address().unwrap_or(listen);
         let admin_address = admin.address().unwrap_or(admin_listen);
         engine.guarded().set_listeners(vec![address, admin_address]);
-        engine.set_address_url(format!("http://{}", local_address(address)));
+        let scheme = scheme(tls.is_some());
+        engine.set_address_url(format!("{scheme}://{}", local_address(address)));
         let stop_public = CancellationToken::new();
         let stop_all = CancellationToken::new();
         let mut background = run_in_background(&engine, &keeper, &stop_public, &stop_all);
+        for tls in [tls, admin_tls].into_iter().flatten() {
+            background.push(spawn_until(&stop_all, tls.follow_files()));
+        }
         background.push(tokio::spawn(admin.run(stop_all.clone())));
         let public = tokio::spawn(public.run(stop_public.clone(), config.timeouts.shutdown_drain));
         Ok(Self {
@@ -161,6 +169,8 @@ fn run_in_background(
         spawn_until(stop_public, engine().follow_tasks()),
         spawn_until(stop_public, engine().deliver_callbacks()),
         spawn_until(stop_public, engine().forget_tasks()),
+        spawn_until(stop_public, engine().watch_alerts()),
+        spawn_until(stop_public, engine().deliver_alerts()),
         spawn_until(stop_all, {
             let engine = engine();
             async move { engine.sweep_media().await }
@@ -173,7 +183,13 @@ fn run_in_background(
             let engine = engine();
             async move { engine.close_expired_connections().await }
         }),
+        spawn_until(stop_all, {
+            let engine = engine();
+            async move { engine.renew_tokens().await }
+        }),
     ];
+    // It sends what is left after everything else has ended, and then ends by itself.
+    running.push(tokio::spawn(engine().export_telemetry(stop_all.clone())));
     let started_with = &keeper.in_force().config;
     if let Some(file) = started_with.file.clone() {
         let watch = reload::watch(file, started_with.clone(), Arc::clone(keeper));
@@ -183,6 +199,20 @@ fn run_in_background(
         running.push(spawn_until(stop_all, Arc::clone(keeper).follow_store()));
     }
     running
+}
+
+/// The TLS side of a listener that has one.
+fn acceptor(
+    tls: Option<&Tls>,
+    versions: HttpVersions,
+) -> Result<Option<Arc<TlsAcceptor>>, StartError> {
+    let of = |tls: &Tls| TlsAcceptor::new(tls.files.clone(), versions);
+    tls.map(of).transpose().map_err(StartError::Certificate)
+}
+
+/// The scheme of a listener's addresses.
+pub(crate) fn scheme(is_tls: bool) -> &'static str {
+    if is_tls { "https" } else { "http" }
 }
 
 fn spawn_until(

@@ -26,6 +26,8 @@ pub(crate) enum StartError {
         "the catalog in the store cannot be used: {0}. Set `admin.config = \"file\"` to start with the entries of the file"
     )]
     StoredCatalog(ReplaceError),
+    #[error("TLS cannot be served: {0}")]
+    Certificate(String),
     #[error("the serving threads cannot be started: {0}")]
     ServeThreads(io::Error),
     #[error("cannot listen on {address}: {source}")]

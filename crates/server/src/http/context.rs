@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use engine::{Arrival, CallSlot, Caller, Engine};
+use engine::{Arrival, CallSlot, Caller, Engine, Traceparent};
 use http::StatusCode;
 use protocol::Family;
 use store::RequestId;
@@ -21,6 +21,8 @@ pub(crate) struct RequestContext {
     /// The template of the path, for logs and metrics.
     pub(crate) endpoint: &'static str,
     pub(crate) arrived: Instant,
+    /// The span of a caller whom the operator trusts. Boxed, because few requests have one.
+    pub(crate) traceparent: Option<Box<Traceparent>>,
     /// The caller, once its key is recognised. While this exists, the request counts among the
     /// requests of its key.
     pub(crate) caller: OnceLock<Caller>,
@@ -45,6 +47,7 @@ impl RequestContext {
             request_id: self.request_id,
             endpoint: self.endpoint,
             at: self.arrived,
+            trace: self.engine().begin_trace(self.traceparent.as_deref()),
         }
     }
 

@@ -73,9 +73,14 @@ impl InProcess {
         let (mut sender, exchange) = client::handshake(TokioIo::new(near)).await?;
         self.connections.spawn(async {
             // The reader of the answer sees why it broke off.
-            let _ = exchange.await;
+            let _ = exchange.with_upgrades().await;
         });
         Ok(sender.send_request(request).await?)
+    }
+
+    /// Runs what goes on after an answer, such as a session. The node waits for it when it stops.
+    pub(crate) fn spawn(&self, after: impl Future<Output = ()> + Send + 'static) {
+        self.connections.spawn(after);
     }
 
     fn connection(&self, key: KeyId) -> Option<Connection> {
@@ -91,6 +96,7 @@ impl InProcess {
             refused: Arc::new(RefusedRequests::default()),
             slot,
             last_key: LastKey::default(),
+            continues_traces: false,
             known_key: Some(key),
         })
     }
@@ -112,7 +118,8 @@ async fn serve(pipe: DuplexStream, connection: Connection) {
         .keep_alive(false)
         .max_buf_size(READ_BUFFER_BYTES)
         .max_headers(HEADERS_MAX)
-        .serve_connection(io, service);
+        .serve_connection(io, service)
+        .with_upgrades();
     let mut exchange = pin!(exchange);
     loop {
         tokio::select! {

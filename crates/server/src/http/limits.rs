@@ -43,6 +43,8 @@ pub(crate) struct Limits {
     pub(crate) cors_origins: Vec<String>,
     /// Peers that are exempt from limits per address.
     trusted_proxies: Vec<Network>,
+    /// Peers whose `traceparent` is honoured.
+    trusted_callers: Vec<Network>,
 }
 
 /// The limits of one request body.
@@ -85,6 +87,7 @@ impl Limits {
             page_models: config.server.page_models,
             cors_origins: config.server.cors_origins.clone(),
             trusted_proxies: config.server.trusted_proxies.clone(),
+            trusted_callers: config.telemetry.trusted_callers.clone(),
         }
     }
 
@@ -103,6 +106,12 @@ impl Limits {
         let mut trusted = self.trusted_proxies.iter();
         let is_trusted = trusted.any(|network| network.contains(address));
         (!is_trusted).then_some(address)
+    }
+
+    /// Whether calls from this address may continue the trace of their caller.
+    pub(crate) fn continues_traces(&self, address: IpAddr) -> bool {
+        let mut trusted = self.trusted_callers.iter();
+        trusted.any(|network| network.contains(address))
     }
 
     /// How many connections this address may have.

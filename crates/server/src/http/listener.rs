@@ -21,6 +21,7 @@ use super::in_process::InProcess;
 use super::limits::Limits;
 use super::response::Cors;
 use super::serve_connection::serve_connection;
+use crate::tls::TlsAcceptor;
 
 /// How often the listener looks for overdue connections.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -40,6 +41,7 @@ pub(crate) struct PublicListener {
     /// The request counters of each serving thread.
     tallies: Vec<Arc<Tally>>,
     connections: TaskTracker,
+    tls: Option<Arc<TlsAcceptor>>,
 }
 
 impl PublicListener {
@@ -49,6 +51,7 @@ impl PublicListener {
         threads: Arc<ServeThreads>,
         engine: Arc<Engine>,
         limits: Limits,
+        tls: Option<Arc<TlsAcceptor>>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let connections = TaskTracker::new();
@@ -67,6 +70,7 @@ impl PublicListener {
             open: Arc::default(),
             clock: Arc::new(CoarseClock::new()),
             connections,
+            tls,
         })
     }
 
@@ -150,9 +154,10 @@ impl PublicListener {
             slot,
             last_key: LastKey::default(),
             known_key: None,
+            continues_traces: self.state.limits.continues_traces(peer.ip()),
         };
-        self.connections
-            .spawn_on(serve_connection(socket, connection, executor), runtime);
+        let serve = serve_connection(socket, self.tls.clone(), connection, executor);
+        self.connections.spawn_on(serve, runtime);
     }
 }
 

@@ -7,23 +7,55 @@ use std::task::Context;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::connection::{Close, Connection, ConnectionWaker, MonitoredSocket, StreamExecutor};
 use super::limits::{HEADERS_MAX, Limits, READ_BUFFER_BYTES};
 use super::service;
+use crate::tls::TlsAcceptor;
 
 const H2_STREAMS_MAX: u32 = 250;
 
 /// Serves the requests of a connection until it ends or is told to close.
 pub(super) async fn serve_connection(
     socket: std::net::TcpStream,
+    tls: Option<Arc<TlsAcceptor>>,
     connection: Connection,
     executor: StreamExecutor,
 ) {
     let Ok(socket) = TcpStream::from_std(socket) else {
         return;
     };
+    match tls {
+        None => serve(socket, connection, executor).await,
+        // Apart from the task of other connections, which would have to make room for it.
+        Some(tls) => Box::pin(serve_tls(socket, tls, connection, executor)).await,
+    }
+}
+
+/// Performs the handshake, within the time that a connection has for its first request, and serves.
+async fn serve_tls(
+    socket: TcpStream,
+    tls: Arc<TlsAcceptor>,
+    connection: Connection,
+    executor: StreamExecutor,
+) {
+    let accepted = tokio::select! {
+        accepted = tls.accept(socket) => accepted,
+        _ = connection.slot.told_to_close() => return,
+    };
+    match accepted {
+        Ok(socket) => serve(socket, connection, executor).await,
+        Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+    }
+}
+
+async fn serve(
+    socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    connection: Connection,
+    executor: StreamExecutor,
+) {
     let connection = Arc::new(connection);
     let io = TokioIo::new(MonitoredSocket::new(
         socket,

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use engine::ids;
-use http::{Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use protocol::Failure;
 
@@ -34,7 +34,7 @@ pub(crate) fn serve(
     let is_preflight = grant.as_ref().is_some_and(Grant::is_preflight);
     let target = Target::find(&head.method, head.uri.path(), listener.limits.sdk_aliases);
     async move {
-        let context = match begin(connection, &target, is_preflight) {
+        let context = match begin(connection, &target, &head.headers, is_preflight) {
             Ok(context) => context,
             Err(refusal) => return Ok(response::finish(refusal, grant, is_head)),
         };
@@ -61,6 +61,7 @@ pub(crate) fn serve(
 fn begin(
     connection: Arc<Connection>,
     target: &Target,
+    headers: &HeaderMap,
     is_preflight: bool,
 ) -> Result<RequestContext, Response<ResponseBody>> {
     // Only calls need a slot, so a full node still shows balances and models.
@@ -75,10 +76,11 @@ fn begin(
         Err(failure) => (None, Some(failure)),
     };
     let context = RequestContext {
-        request_id: ids::fresh("req_"),
+        request_id: ids::fresh_at("req_", engine::clock::now()),
         family: target.family,
         endpoint: target.endpoint.template(),
         arrived: Instant::now(),
+        traceparent: connection.traceparent(headers),
         caller: OnceLock::new(),
         call_slot,
         _serving: connection.timers.begin_request(),

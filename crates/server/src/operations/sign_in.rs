@@ -25,8 +25,7 @@ pub(crate) async fn create_code(
     Ok(code)
 }
 
-/// The address of the console that uses a code, by the address of the admin listener. The code stands behind `#`,
-/// which browsers never send to a server.
+/// A link to the console that signs in with `code`. The code is in the fragment, which browsers never send to a server.
 pub(crate) fn link(console_url: &str, code: &str) -> String {
     format!(
         "{}/#/sign-in?code={code}",

@@ -24,6 +24,19 @@ pub(crate) struct Messages {
     request_id: String,
 }
 
+impl Messages {
+    /// A call at a host whose path names the model and the form of the answer, and which has checked the credential.
+    pub(crate) fn hosted(request: Value, model: String, streamed: bool, request_id: &str) -> Self {
+        Self {
+            request,
+            model,
+            version: Version::Old,
+            streamed,
+            request_id: request_id.to_owned(),
+        }
+    }
+}
+
 impl Protocol for Messages {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
         read(call).map_err(|refusal| failure(&refusal, call.request_id))

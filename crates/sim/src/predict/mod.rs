@@ -22,4 +22,4 @@ mod call;
 mod poll;
 
 pub(crate) use call::{Create, is_target};
-pub(crate) use poll::{Poll, is_operation};
+pub(crate) use poll::{HOSTED, Poll, is_operation};

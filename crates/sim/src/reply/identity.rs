@@ -12,12 +12,15 @@ pub(crate) enum Vendor {
     OpenAi,
     Anthropic,
     Google,
+    Amazon,
 }
 
 impl Vendor {
     pub(crate) fn of_path(path: &str) -> Self {
-        if path.starts_with("/v1/messages") {
+        if path.starts_with("/v1/messages") || path.starts_with("/anthropic/v1/messages") {
             Self::Anthropic
+        } else if path.starts_with("/model/") {
+            Self::Amazon
         } else if path.starts_with("/v1beta/")
             || path.starts_with("/v1/interactions")
             || path.contains(":generateContent")
@@ -72,6 +75,13 @@ const GOOGLE: &[(&str, &str)] = &[
     ("x-xss-protection", "0"),
 ];
 
+const AMAZON: &[(&str, &str)] = &[
+    ("x-amzn-bedrock-input-token-count", "7"),
+    ("x-amzn-bedrock-output-token-count", "11"),
+    ("x-amzn-bedrock-invocation-latency", "421"),
+    ("x-amzn-trace-id", "Root=1-4711-sim"),
+];
+
 /// The vendor's id of the call with this number.
 pub(crate) fn request_id(seq: u64) -> String {
     format!("req_sim{}", Seed::new(seq).letters(24))
@@ -83,6 +93,7 @@ pub(crate) fn identity_headers(vendor: Vendor, seq: u64) -> HeaderMap {
         Vendor::OpenAi => (OPENAI, "x-request-id"),
         Vendor::Anthropic => (ANTHROPIC, "request-id"),
         Vendor::Google => (GOOGLE, "x-request-id"),
+        Vendor::Amazon => (AMAZON, "x-amzn-requestid"),
     };
     let mut headers: HeaderMap = EDGE
         .iter()
@@ -126,6 +137,7 @@ mod tests {
             ("/v1beta/models/a:generateContent", Vendor::Google),
             ("/v1/models/a:streamGenerateContent", Vendor::Google),
             ("/v1/interactions", Vendor::Google),
+            ("/model/a%3A0/invoke", Vendor::Amazon),
         ] {
             assert_eq!(Vendor::of_path(path), vendor, "{path}");
         }

@@ -1,12 +1,16 @@
 //! Finds the endpoint of a request by method and path.
 
 use crate::content_task::{self, TaskPath};
-use crate::{embed, generate, google, predict};
+use crate::{amazon, embed, generate, google, predict};
 use http::Method;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
     Chat,
+    /// A Messages model that the path names.
+    Invoke,
+    /// The same in the notation of Converse.
+    Converse,
     Embed,
     Embeddings,
     Generate,
@@ -61,9 +65,9 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
         return found;
     }
     let (wanted, endpoint) = match path {
-        "/v1/chat/completions" => (Method::POST, Endpoint::Chat),
-        "/v1/responses" => (Method::POST, Endpoint::Responses),
-        "/v1/messages" => (Method::POST, Endpoint::Messages),
+        "/v1/chat/completions" | "/openai/v1/chat/completions" => (Method::POST, Endpoint::Chat),
+        "/v1/responses" | "/openai/v1/responses" => (Method::POST, Endpoint::Responses),
+        "/v1/messages" | "/anthropic/v1/messages" => (Method::POST, Endpoint::Messages),
         "/v1/messages/count_tokens" => (Method::POST, Endpoint::MessageCount),
         "/v1/responses/input_tokens" => (Method::POST, Endpoint::ResponseCount),
         "/v1/interactions" | "/v1beta/interactions" => (Method::POST, Endpoint::Interactions),
@@ -79,6 +83,8 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
         }
         _ if path.starts_with("/v1/videos/films/") => (Method::GET, Endpoint::Film),
         _ if path.starts_with("/v1/videos/") => (Method::GET, Endpoint::Video),
+        _ if amazon::is_converse(path) => (Method::POST, Endpoint::Converse),
+        _ if amazon::is_target(path) => (Method::POST, Endpoint::Invoke),
         _ if predict::is_target(path) => (Method::POST, Endpoint::Predict),
         _ if predict::is_operation(path) => (Method::GET, Endpoint::Operation),
         _ if google::is_file(path) => (Method::GET, Endpoint::File),
@@ -140,6 +146,17 @@ mod tests {
                 Method::POST,
                 "/v1beta/models/a/b:countTokens",
                 Ok(Endpoint::GenerateCount),
+            ),
+            (Method::POST, "/model/a%3A0/invoke", Ok(Endpoint::Invoke)),
+            (
+                Method::POST,
+                "/model/a%3A0/converse-stream",
+                Ok(Endpoint::Converse),
+            ),
+            (
+                Method::POST,
+                "/anthropic/v1/messages",
+                Ok(Endpoint::Messages),
             ),
             (Method::GET, "/v1/models", Ok(Endpoint::Models)),
             (Method::GET, "/v1/models/", Ok(Endpoint::Models)),

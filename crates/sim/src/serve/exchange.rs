@@ -4,10 +4,12 @@ use super::body::Body;
 use super::endpoint::{self, Endpoint, NoEndpoint};
 use super::state::State;
 use super::wire::Wire;
+use crate::amazon::{self, Converse, Invoke};
 use crate::call_context::CallContext;
 use crate::call_log::{CallEnd, CallRecord};
 use crate::catalog;
 use crate::chat::Chat;
+use crate::cloud::{self, Arrival};
 use crate::content_task;
 use crate::control;
 use crate::embed::Embed;
@@ -79,12 +81,20 @@ pub(super) async fn exchange(
         return Ok(response);
     }
 
-    let vendor = Vendor::of_path(parts.uri.path());
+    let mut vendor = Vendor::of_path(parts.uri.path());
     let mut record = state.calls.open(&parts);
     let (reply, script) = match read(incoming, state.settings.request_bytes_max).await {
         Ok(body) => {
             record.body(&body);
-            decide(&parts, &body, &state, &record)
+            match arrive_at_cloud(&parts, &body, &state, &record) {
+                Arrival::Plain => decide(&parts, &body, &state, &record),
+                Arrival::Answered(reply) => without_script(*reply),
+                Arrival::Passed(front) => {
+                    vendor = Vendor::of_path(front.parts.uri.path());
+                    let (reply, script) = decide(&front.parts, &front.body, &state, &record);
+                    (front.dress(reply), script)
+                }
+            }
         }
         Err(ReadError::TooLarge) => {
             let refusal = too_large(parts.uri.path(), &request_id(record.seq()));
@@ -116,6 +126,19 @@ pub(super) async fn exchange(
     }
     record.status(reply.status.as_u16());
     Ok(respond(reply, vendor, &script, &state, wire, record))
+}
+
+/// Looks whether a request is one of a cloud. Token endpoints count as the model `token`.
+fn arrive_at_cloud(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> Arrival {
+    let script = || {
+        let queued = state.queue.take("token").unwrap_or_default();
+        record.model("token", &queued);
+        let mut script = Script::default();
+        // A script that cannot be parsed was refused when it was queued.
+        let _ = script.apply(&queued);
+        script
+    };
+    cloud::arrive(parts, body, &state.grants, record.seq(), script)
 }
 
 /// Refuses a session like any call, or accepts it.
@@ -187,6 +210,14 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (R
         request_id: &request_id(record.seq()),
     };
     let path = parts.uri.path();
+    let checked = match amazon::check_signature(parts, body, &state.settings, unix_seconds()) {
+        Ok(checked) => checked,
+        Err(refusal) => return without_script(refusal),
+    };
+    let call = match &checked {
+        Some(parts) => Call { parts, ..call },
+        None => call,
+    };
     match endpoint::find(&parts.method, path) {
         Err(why) => without_script(no_endpoint(&call, why)),
         Ok(Endpoint::Models) => without_script(catalog::list(&call)),
@@ -195,6 +226,8 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (R
         Ok(Endpoint::Voice(id)) => without_script(voice::show(id, &call)),
         Ok(Endpoint::Transcript) => answer_call::<TranscriptCall>(&call, state, record),
         Ok(Endpoint::Speech) => answer_call::<SpeechCall>(&call, state, record),
+        Ok(Endpoint::Converse) => answer_call::<Converse>(&call, state, record),
+        Ok(Endpoint::Invoke) => answer_call::<Invoke>(&call, state, record),
         Ok(Endpoint::Chat) => answer_call::<Chat>(&call, state, record),
         Ok(Endpoint::Embed) => answer_call::<Embed>(&call, state, record),
         Ok(Endpoint::Embeddings) => answer_call::<Embeddings>(&call, state, record),
@@ -231,6 +264,7 @@ fn no_endpoint(call: &Call<'_>, why: NoEndpoint) -> Reply {
     let (method, path) = (&call.parts.method, call.parts.uri.path());
     match (Vendor::of_path(path), why) {
         (Vendor::Anthropic, _) => messages::no_such_path(call.request_id),
+        (Vendor::Amazon, _) => amazon::no_such_path(),
         (Vendor::Google, NoEndpoint::Path) => {
             google::failure_at(path, &google::Refusal::no_such_path(path))
         }
@@ -247,6 +281,7 @@ fn no_endpoint(call: &Call<'_>, why: NoEndpoint) -> Reply {
 fn too_large(path: &str, request_id: &str) -> Reply {
     match Vendor::of_path(path) {
         Vendor::Anthropic => messages::too_large(request_id),
+        Vendor::Amazon => amazon::too_large(),
         Vendor::Google => google::failure_at(path, &google::Refusal::too_large()),
         Vendor::OpenAi => openai::failure(&Refusal::too_large()),
     }

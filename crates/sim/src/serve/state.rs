@@ -1,6 +1,7 @@
 //! The state that all connections of a simulator share.
 
 use crate::call_log::{Bounds, CallLog};
+use crate::cloud::Grants;
 use crate::content_task::Tasks;
 use crate::fault::Queue;
 use crate::settings::Settings;
@@ -14,6 +15,7 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     pub(crate) calls: Arc<CallLog>,
     pub(crate) queue: Queue,
+    pub(crate) grants: Grants,
     pub(crate) jobs: Arc<Jobs>,
     /// WebSocket sessions, which outlive the HTTP exchange.
     pub(crate) sessions: Mutex<JoinSet<()>>,
@@ -31,6 +33,7 @@ impl State {
             settings,
             calls: Arc::new(CallLog::new(bounds)),
             queue: Queue::default(),
+            grants: Grants::default(),
             jobs: Arc::default(),
             sessions: Mutex::default(),
             content_tasks: Arc::default(),

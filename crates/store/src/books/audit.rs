@@ -55,8 +55,7 @@ impl Audited {
     }
 
     pub(crate) fn wallet_created(row: &WalletRow) -> Self {
-        let mut after = wallet_members(&row.wallet);
-        after["name"] = json!(row.name);
+        let after = named_members(row);
         Self::created("wallet.create", row.id.to_string(), &after)
     }
 
@@ -67,12 +66,7 @@ impl Audited {
         change: &WalletChange,
     ) -> Self {
         let target = after.id.to_string();
-        let names = (&before.name, &after.name);
-        let (mut before, mut after) = (
-            wallet_members(&before.wallet),
-            wallet_members(&after.wallet),
-        );
-        (before["name"], after["name"]) = (json!(names.0), json!(names.1));
+        let (before, mut after) = (named_members(before), named_members(after));
         let action = match change {
             WalletChange::Manual(new) => {
                 after["amount"] = json!(new.amount.to_string());
@@ -129,6 +123,16 @@ fn differences(before: Value, after: Value) -> (Value, Value) {
         after.remove(&name);
     }
     (Value::Object(before), Value::Object(after))
+}
+
+/// What people set of a wallet, with its name. An amount for alerts that is not set is left out.
+fn named_members(row: &WalletRow) -> Value {
+    let mut members = wallet_members(&row.wallet);
+    members["name"] = json!(row.name);
+    if let Some(below) = row.alert_below {
+        members["alert_below"] = text(below);
+    }
+    members
 }
 
 /// What people set of a wallet, and what a top-up changes. Amounts are credits.
@@ -211,6 +215,7 @@ mod tests {
             id: WalletId::random(),
             name: "acme".to_owned(),
             wallet: Wallet::default(),
+            alert_below: None,
             created_at: UnixMs::new(0),
         };
         let mut after = before.clone();

@@ -118,7 +118,9 @@ impl Books {
                 rows.touch();
                 self.set_held(id, grown);
             }
-            Err(error) => tracing::error!(%error, hold = %id, "a hold could not grow again"),
+            Err(error) => {
+                tracing::error!(%error, hold = %id, "the lost growth of a hold could not be repeated");
+            }
         }
     }
 

@@ -58,21 +58,35 @@ pub(crate) fn new_key(
     })
 }
 
+/// What a change makes of a key.
+#[derive(Debug)]
+pub(crate) enum Edited {
+    /// The row after it.
+    Changed(KeyRow),
+    /// The key has everything already that was asked for. Nothing is written.
+    Same(KeyRow),
+}
+
 /// Computes the row of a key after a change of its settings. `now` is the key as the ledger knows it.
-pub(crate) fn edited(before: &KeyRow, now: Key, edit: KeyEdit) -> Result<KeyRow, StoreError> {
-    let mut row = KeyRow {
+pub(crate) fn edited(before: &KeyRow, now: Key, edit: KeyEdit) -> Result<Edited, StoreError> {
+    let current = KeyRow {
         key: now,
         ..before.clone()
     };
+    let mut row = current.clone();
     match edit {
         KeyEdit::Enabled(enabled) => row.key.enabled = enabled,
         KeyEdit::Limits(change) => change_limits(&mut row, change)?,
         KeyEdit::Rotate(rotation) => {
             row.shown_prefix = rotation.shown_prefix;
             row.old_secret_until = rotation.old_secret_until;
+            return Ok(Edited::Changed(row));
         }
     }
-    Ok(row)
+    if row == current {
+        return Ok(Edited::Same(row));
+    }
+    Ok(Edited::Changed(row))
 }
 
 fn change_limits(row: &mut KeyRow, change: KeyChange) -> Result<(), StoreError> {

@@ -5,10 +5,12 @@
 //! no database and no clock.
 
 mod access;
+mod alerts;
 mod audit;
 mod calls;
 mod changes;
 mod failed_batch;
+mod import;
 mod manual;
 mod pending;
 mod pending_write;
@@ -18,9 +20,10 @@ mod state;
 mod wallet_changes;
 
 pub(crate) use access::{checked_code, checked_token, no_token};
+pub(crate) use alerts::{checked_rule, no_rule, no_wallet_of_rule};
 pub(crate) use audit::Audited;
 pub(crate) use calls::Closed;
-pub(crate) use changes::{edited, new_key};
+pub(crate) use changes::{Edited, edited, new_key};
 pub(crate) use failed_batch::FailedBatch;
 pub(crate) use manual::{FoundEntry, ManualFacts};
 pub(crate) use pending::Posting;

@@ -19,7 +19,7 @@ use crate::records::manual::WalletSettings;
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) wallet: Wallet,
-    said: Vec<Said>,
+    pub(super) said: Vec<Said>,
 }
 
 impl Opening {
@@ -90,12 +90,16 @@ impl WalletChange {
                 ManualDecision::Exists(seq) => return Ok(WalletDecision::Exists(seq)),
             },
             Self::Settings(settings) => {
-                if let Some(limit) = settings.credit_limit {
+                if let Some(limit) = settings.credit_limit
+                    && limit != wallet.credit_limit
+                {
                     let note = format!("{} -> {limit}", wallet.credit_limit);
                     wallet.set_credit_limit(limit).map_err(overflow)?;
                     said.push(Said::set(EntryKind::CreditLimit, Delta::default(), note));
                 }
-                if let Some(status) = settings.status {
+                if let Some(status) = settings.status
+                    && status != wallet.status
+                {
                     let note = format!("{} -> {}", wallet.status.as_str(), status.as_str());
                     wallet.status = status;
                     said.push(Said::set(EntryKind::Status, Delta::default(), note));
@@ -153,7 +157,7 @@ impl Books {
     }
 }
 
-fn checked_wallet_name(name: &str) -> Result<(), StoreError> {
+pub(super) fn checked_wallet_name(name: &str) -> Result<(), StoreError> {
     checked_name("wallet", name)?;
     if name.starts_with(WalletId::PREFIX) {
         return Err(StoreError::Invalid(
@@ -163,6 +167,6 @@ fn checked_wallet_name(name: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn overflow(_: ledger::Overflow) -> StoreError {
+pub(super) fn overflow(_: ledger::Overflow) -> StoreError {
     StoreError::Overflow
 }

@@ -15,6 +15,7 @@ mod settings;
 mod spool;
 mod storage;
 mod sweep;
+mod trial;
 mod upload;
 mod wire;
 

@@ -26,7 +26,7 @@ use super::spool::{self, Spool, Spooled, blocking};
 /// The folder for incoming files in a media folder.
 const INCOMING: &str = "incoming";
 /// From the request to the first byte.
-const ANSWER_MAX: Duration = Duration::from_secs(15);
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// How long storing one file may take.
 const KEEP_MAX: Duration = Duration::from_secs(15 * 60);
 /// How many uploads run at once. Each holds one part in memory.
@@ -201,7 +201,7 @@ impl Media {
     }
 }
 
-fn path_of(name: MediaName) -> Path {
+pub(super) fn path_of(name: MediaName) -> Path {
     Path::from(name.to_string())
 }
 

@@ -1,11 +1,12 @@
-//! Connects the parts, and implements the operations of [`Store`](crate::Store) on them.
+//! Opens a store in a database, and starts and stops its threads. What it does for [`Store`](crate::Store) is in
+//! `operations.rs` and `statement_reads.rs`.
 
 use std::fmt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::background::{BackgroundThread, runtime};
+use super::background::{BackgroundThread, StoreThreads, runtime};
 use super::journal;
 use super::journal::Journal;
 use super::tasks::{TASK_CONNECTIONS, Tasks};
@@ -17,11 +18,12 @@ use crate::postgres::node::health::Health;
 use crate::postgres::node::lease::{self, Node};
 use crate::postgres::node::sweeper::Sweeper;
 use crate::postgres::reads::pool::Reads;
+use crate::postgres::reads::searches::Searches;
 use crate::postgres::writer::key_wallets::KeyWallets;
 use crate::queue::command_queue::{Bounds, CommandQueue};
 use crate::records::ids::HoldId;
 use crate::records::recovery::Recovery;
-use crate::settings::{Server, Settings};
+use crate::settings::{COMMAND_SEARCH_MAX, Server, Settings};
 use crate::stats::Counters;
 use crate::ticker::Ticker;
 
@@ -40,10 +42,11 @@ pub(crate) struct Postgres {
     pub(super) node: Arc<Node>,
     pub(super) key_wallets: KeyWallets,
     pub(super) reads: Reads,
+    pub(super) searches: Searches,
     pub(super) tasks: Tasks,
     pub(super) journal: Option<Arc<Journal>>,
     pub(super) ledger: Option<JoinHandle<()>>,
-    pub(super) background: Option<BackgroundThread>,
+    pub(super) threads: Option<StoreThreads>,
     pub(super) _expiry: Ticker,
 }
 
@@ -54,7 +57,7 @@ impl Postgres {
     ) -> Result<(Self, Recovery), OpenError> {
         let target = Arc::new(Target::of(server)?);
         let counters = Arc::new(Counters::default());
-        let background = BackgroundThread::start(&target)?;
+        let background = BackgroundThread::start("store-side", &target)?;
         let opened = {
             let (target, server) = (Arc::clone(&target), server.clone());
             let (settings, counters) = (settings.clone(), Arc::clone(&counters));
@@ -79,8 +82,12 @@ impl Postgres {
         ));
         let sweeper = Sweeper::new(&target, ledger_role(server, settings), &counters);
         background.runtime.spawn(sweeper.run(Arc::clone(&node)));
+        let threads = StoreThreads {
+            journal: BackgroundThread::start("store-journal", &target)?,
+            side: background,
+        };
         let written = journal::write(Arc::clone(&journal), Arc::clone(&target), Arc::clone(&node));
-        background.runtime.spawn(written);
+        threads.journal.runtime.spawn(written);
         let store = Self::start(
             server,
             settings,
@@ -88,21 +95,23 @@ impl Postgres {
             counters,
             node,
             Some(journal),
-            background,
+            threads,
         )?;
         Ok((store, recovery))
     }
 
     pub(crate) fn attach(server: &Server, settings: &Settings) -> Result<Self, OpenError> {
         let target = Arc::new(Target::of(server)?);
-        let background = BackgroundThread::start(&target)?;
+        let background = BackgroundThread::start("store-side", &target)?;
         {
             let (target, settings) = (Arc::clone(&target), settings.clone());
             background.block_on(async move { for_command(&target, &settings).await })?;
         }
-        // A command makes one change and waits for it, so there is nothing to gather.
+        // A command makes one change and waits for it, so there is nothing to gather. Nobody waits for its searches
+        // but its user.
         let settings = Settings {
             gather: Duration::ZERO,
+            search_max: COMMAND_SEARCH_MAX,
             ..settings.clone()
         };
         let server = Server {
@@ -110,7 +119,11 @@ impl Postgres {
             ..server.clone()
         };
         let (counters, node) = (Arc::default(), Arc::new(Node::nobody()));
-        Self::start(&server, &settings, target, counters, node, None, background)
+        let threads = StoreThreads {
+            journal: BackgroundThread::start("store-journal", &target)?,
+            side: background,
+        };
+        Self::start(&server, &settings, target, counters, node, None, threads)
     }
 
     fn start(
@@ -120,7 +133,7 @@ impl Postgres {
         counters: Arc<Counters>,
         node: Arc<Node>,
         journal: Option<Arc<Journal>>,
-        background: BackgroundThread,
+        threads: StoreThreads,
     ) -> Result<Self, OpenError> {
         let count = server.lanes.clamp(1, HoldId::LANES_MAX - TASK_CONNECTIONS);
         let bounds = Bounds {
@@ -155,14 +168,19 @@ impl Postgres {
         let thread = std::thread::Builder::new()
             .name("store-write".to_owned())
             .spawn(move || ledger.run(&runtime));
-        let reads = Reads::new(&target, background.runtime.clone());
+        let searches = Searches::new(
+            &target,
+            threads.journal.runtime.clone(),
+            settings.search_max,
+        );
+        let reads = Reads::new(&target, threads.side.runtime.clone());
         if node.is_serving() {
             reads.watch(&health);
         }
         let tasks = Tasks::new(
             &target,
             ledger_role(server, settings),
-            background.runtime.clone(),
+            threads.side.runtime.clone(),
             &node,
             settings.debt_limit,
             &counters,
@@ -176,9 +194,10 @@ impl Postgres {
             node,
             key_wallets: KeyWallets::new(),
             reads,
+            searches,
             tasks,
             journal,
-            background: Some(background),
+            threads: Some(threads),
             _expiry: expiry,
         })
     }
@@ -194,12 +213,12 @@ impl Drop for Postgres {
         {
             tracing::error!("the ledger's thread panicked");
         }
-        let Some(background) = self.background.take() else {
+        let Some(threads) = self.threads.take() else {
             return;
         };
         if let Some(journal) = self.journal.take() {
             let (target, node) = (Arc::clone(&self.target), Arc::clone(&self.node));
-            background.block_on(async move {
+            threads.side.block_on(async move {
                 if tokio::time::timeout(SHUTDOWN_STEP_MAX, journal.flush())
                     .await
                     .is_err()
@@ -218,16 +237,10 @@ impl Drop for Postgres {
                 match tokio::time::timeout(SHUTDOWN_STEP_MAX, give_back).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_)) | Err(_) => {
-                        tracing::warn!(
-                            "the node's lease could not be given back; it ends by itself"
-                        );
+                        tracing::warn!("the node's lease could not be released; it ends by itself");
                     }
                 }
             });
-        }
-        background.stop.notify_one();
-        if background.thread.join().is_err() {
-            tracing::error!("a thread of the store panicked");
         }
     }
 }

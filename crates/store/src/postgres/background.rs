@@ -1,4 +1,4 @@
-//! The thread that runs everything except the ledger, so that nothing delays the ledger.
+//! The threads that run everything except the ledger, so that nothing delays the ledger.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -9,15 +9,23 @@ use tokio::sync::Notify;
 use crate::error::OpenError;
 use crate::postgres::connection::connect::Target;
 
-/// Runs everything that must not delay the ledger.
+/// The threads beside the ledger's.
+pub(super) struct StoreThreads {
+    /// Lookups, tasks, the lease and the sweeper.
+    pub(super) side: BackgroundThread,
+    /// Counts calls and puts reports together, which takes time that lookups must not wait for.
+    pub(super) journal: BackgroundThread,
+}
+
+/// A thread for things that must not delay the ledger, or each other. It ends when this is dropped.
 pub(super) struct BackgroundThread {
-    pub(super) thread: JoinHandle<()>,
+    thread: Option<JoinHandle<()>>,
     pub(super) runtime: tokio::runtime::Handle,
-    pub(super) stop: Arc<Notify>,
+    stop: Arc<Notify>,
 }
 
 impl BackgroundThread {
-    pub(super) fn start(target: &Target) -> Result<Self, OpenError> {
+    pub(super) fn start(name: &str, target: &Target) -> Result<Self, OpenError> {
         let io = |source: std::io::Error| OpenError::Server {
             place: target.place().to_owned(),
             reason: source.to_string(),
@@ -25,14 +33,12 @@ impl BackgroundThread {
         let runtime = runtime().map_err(io)?;
         let handle = runtime.handle().clone();
         let stop = Arc::new(Notify::new());
-        let thread = std::thread::Builder::new()
-            .name("store-side".to_owned())
-            .spawn({
-                let stop = Arc::clone(&stop);
-                move || runtime.block_on(stop.notified())
-            });
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn({
+            let stop = Arc::clone(&stop);
+            move || runtime.block_on(stop.notified())
+        });
         Ok(Self {
-            thread: thread.map_err(io)?,
+            thread: Some(thread.map_err(io)?),
             runtime: handle,
             stop,
         })
@@ -51,6 +57,19 @@ impl BackgroundThread {
         answer
             .recv()
             .expect("the thread lives as long as this, and a task that panics says so itself")
+    }
+}
+
+impl Drop for BackgroundThread {
+    fn drop(&mut self) {
+        self.stop.notify_one();
+        if self
+            .thread
+            .take()
+            .is_some_and(|thread| thread.join().is_err())
+        {
+            tracing::error!("a thread of the store panicked");
+        }
     }
 }
 

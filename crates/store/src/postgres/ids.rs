@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use crate::chain::{Head, HeadError};
-use crate::records::ids::{KeyId, TokenId, WalletId};
+use crate::records::ids::{AlertId, KeyId, RuleId, TokenId, WalletId};
 use crate::records::task_id::TaskId;
 
 macro_rules! as_text {
@@ -45,6 +45,8 @@ pub(crate) use by_word;
 as_text!(WalletId);
 as_text!(KeyId);
 as_text!(TokenId);
+as_text!(AlertId);
+as_text!(RuleId);
 as_text!(TaskId);
 
 impl<'a> FromSql<'a> for Head {

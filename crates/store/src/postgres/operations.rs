@@ -3,13 +3,15 @@
 use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::sync::Arc;
 
+use ledger::{Micro, UnixMs};
 use tokio::sync::oneshot;
 
+use super::alerts::lookups as alerts;
 use super::backend::{HEALTHY_WITHIN, Postgres};
 use super::background::runtime;
 use super::journal;
 use super::reads::{
-    access, accounts as lookups, audit, catalog, entries, key_search, names, verify,
+    access, accounts as lookups, audit, catalog, entries, import, key_search, names, verify,
 };
 use super::tasks::{self};
 use crate::cache::IdHasher;
@@ -19,12 +21,16 @@ use crate::postgres::connection::connect::Role;
 use crate::queue::command::{Change, Command};
 use crate::queue::command_queue::{CommandQueue, PushError};
 use crate::records::access::{SessionRow, TokenQuery, TokenRow};
-use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::records::accounts::{KeyHead, KeyRow, WalletRow, WalletsBeyondCredit};
+use crate::records::alerts::{
+    AlertQuery, AlertRow, AlertSignal, LowWallet, RuleRow, ScanPage, Webhook,
+};
 use crate::records::audit::{AuditQuery, AuditRow};
 use crate::records::catalog::CatalogDocument;
 use crate::records::cost::CostRow;
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
-use crate::records::ids::{Digest, KeyId, WalletId};
+use crate::records::ids::{Digest, KeyId, PriceNumber, RuleId, WalletId};
+use crate::records::import::{ImportKnown, ImportQuery};
 use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
 use crate::records::key_query::KeyQuery;
 use crate::records::names::{AccountNames, FoundAccounts};
@@ -41,6 +47,7 @@ impl Postgres {
     pub(crate) async fn push(&self, command: Command) -> Result<(), PushError> {
         let command = match command {
             Command::Task(task) => return self.tasks.take(task),
+            Command::Alert(alert) => return self.tasks.take_alert(alert),
             other => other,
         };
         let wallet = match &command {
@@ -55,13 +62,15 @@ impl Postgres {
                 Change::Wallet { wallet, .. } => Some(*wallet),
                 Change::CreateKey { new, .. } => Some(new.wallet),
                 Change::Key { key, .. } => self.wallet_of(*key).await?,
+                Change::Import { batch, .. } => batch.first_wallet(),
                 Change::Access { .. }
                 | Change::PriceVersion { .. }
                 | Change::CostVersion { .. }
                 | Change::Deed { .. }
-                | Change::Catalog { .. } => None,
+                | Change::Catalog { .. }
+                | Change::Rule { .. } => None,
             },
-            Command::Task(_) | Command::Flush(_) => None,
+            Command::Task(_) | Command::Alert(_) | Command::Flush(_) => None,
         };
         let lane = wallet.map_or(0, |wallet| self.lane_of(wallet));
         self.lane(lane).push(command)
@@ -163,7 +172,16 @@ impl Postgres {
     }
 
     pub(crate) async fn wallets(&self) -> Result<Vec<WalletRow>, StoreError> {
-        self.reads.search(lookups::wallets).await
+        self.searches.run(lookups::wallets).await
+    }
+
+    pub(crate) async fn wallets_beyond_credit(
+        &self,
+        limit: u32,
+    ) -> Result<WalletsBeyondCredit, StoreError> {
+        self.searches
+            .run(move |on| lookups::wallets_beyond_credit(on, limit))
+            .await
     }
 
     pub(crate) async fn find_wallet(
@@ -176,12 +194,12 @@ impl Postgres {
     }
 
     pub(crate) async fn keys(&self, wallet: Option<WalletId>) -> Result<Vec<KeyRow>, StoreError> {
-        self.reads.search(move |on| lookups::keys(on, wallet)).await
+        self.searches.run(move |on| lookups::keys(on, wallet)).await
     }
 
     pub(crate) async fn search_keys(&self, query: KeyQuery) -> Result<Vec<KeyRow>, StoreError> {
         let search = move |on| key_search::search_keys(on, query.clone());
-        self.reads.search(search).await
+        self.searches.run(search).await
     }
 
     pub(crate) async fn find_key(&self, key: KeyId) -> Result<Option<KeyRow>, StoreError> {
@@ -200,8 +218,14 @@ impl Postgres {
         wallets: Vec<WalletId>,
         keys: Vec<KeyId>,
     ) -> Result<AccountNames, StoreError> {
-        self.reads
-            .search(move |on| names::names(on, wallets.clone(), keys.clone()))
+        self.searches
+            .run(move |on| names::names(on, wallets.clone(), keys.clone()))
+            .await
+    }
+
+    pub(crate) async fn import_known(&self, query: ImportQuery) -> Result<ImportKnown, StoreError> {
+        self.searches
+            .run(move |on| import::known(on, query.clone()))
             .await
     }
 
@@ -210,14 +234,14 @@ impl Postgres {
         text: String,
         limit: u32,
     ) -> Result<FoundAccounts, StoreError> {
-        self.reads
-            .search(move |on| names::find(on, text.clone(), limit))
+        self.searches
+            .run(move |on| names::find(on, text.clone(), limit))
             .await
     }
 
     pub(crate) async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
-        self.reads
-            .search(move |on| entries::entries(on, query.clone()))
+        self.searches
+            .run(move |on| entries::entries(on, query.clone()))
             .await
     }
 
@@ -232,17 +256,17 @@ impl Postgres {
     }
 
     pub(crate) async fn tasks(&self, query: TaskQuery) -> Result<TaskPage, StoreError> {
-        self.reads
-            .search(move |on| tasks::list(on, query.clone()))
+        self.searches
+            .run(move |on| tasks::list(on, query.clone()))
             .await
     }
 
     pub(crate) async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
-        self.reads.search(tasks::channels).await
+        self.searches.run(tasks::channels).await
     }
 
     pub(crate) async fn tokens(&self, query: TokenQuery) -> Result<Vec<TokenRow>, StoreError> {
-        self.reads.search(move |on| access::tokens(on, query)).await
+        self.searches.run(move |on| access::tokens(on, query)).await
     }
 
     pub(crate) async fn token_by_digest(
@@ -261,25 +285,69 @@ impl Postgres {
     }
 
     pub(crate) async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditRow>, StoreError> {
-        self.reads
-            .search(move |on| audit::audit(on, query.clone()))
+        self.searches
+            .run(move |on| audit::audit(on, query.clone()))
+            .await
+    }
+
+    pub(crate) async fn alert_rules(&self) -> Result<Vec<RuleRow>, StoreError> {
+        self.searches.run(alerts::rules).await
+    }
+
+    pub(crate) async fn webhook(&self, rule: RuleId) -> Result<Option<Webhook>, StoreError> {
+        self.searches.run(move |on| alerts::webhook(on, rule)).await
+    }
+
+    pub(crate) async fn alerts(&self, query: AlertQuery) -> Result<Vec<AlertRow>, StoreError> {
+        self.searches
+            .run(move |on| alerts::alerts(on, query.clone()))
+            .await
+    }
+
+    /// By the database's clock.
+    pub(crate) async fn alert_signals(&self, _: UnixMs) -> Result<Vec<AlertSignal>, StoreError> {
+        self.searches.run(alerts::signals).await
+    }
+
+    pub(crate) async fn low_wallets(
+        &self,
+        below: Option<Micro>,
+        page: ScanPage,
+    ) -> Result<Vec<LowWallet>, StoreError> {
+        self.searches
+            .run(move |on| alerts::low_wallets(on, below, page))
+            .await
+    }
+
+    pub(crate) async fn keys_near_limits(
+        &self,
+        page: ScanPage,
+    ) -> Result<Vec<(i64, KeyRow)>, StoreError> {
+        self.searches
+            .run(move |on| alerts::keys_near_limits(on, page))
             .await
     }
 
     pub(crate) async fn latest_catalog(&self) -> Result<Option<CatalogDocument>, StoreError> {
-        self.reads.search(catalog::latest).await
+        self.reads.look_up(catalog::latest).await
     }
 
     pub(crate) async fn catalog_version(&self) -> Result<i64, StoreError> {
-        self.reads.search(catalog::version).await
+        self.reads.look_up(catalog::version).await
     }
 
     pub(crate) async fn costs(&self) -> Result<Vec<CostRow>, StoreError> {
-        self.reads.search(entries::costs).await
+        self.searches.run(entries::costs).await
     }
 
     pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
-        self.reads.search(entries::prices).await
+        self.searches.run(entries::prices).await
+    }
+
+    pub(crate) async fn price(&self, version: PriceNumber) -> Result<Option<PriceRow>, StoreError> {
+        self.reads
+            .look_up(move |on| entries::price(on, version))
+            .await
     }
 
     /// Uses its own thread and connection, because it reads everything and must not delay anybody.
@@ -312,8 +380,8 @@ impl Postgres {
         &self,
         query: JournalQuery,
     ) -> Result<Vec<JournalEntry>, StoreError> {
-        self.reads
-            .search(move |on| journal::find(on, query.clone()))
+        self.searches
+            .run(move |on| journal::find(on, query.clone()))
             .await
     }
 
@@ -321,14 +389,17 @@ impl Postgres {
         &self,
         query: JournalQuery,
     ) -> Result<JournalPage, StoreError> {
-        self.reads
-            .search(move |on| journal::page(on, query.clone()))
+        self.searches
+            .run(move |on| journal::page(on, query.clone()))
             .await
     }
 
-    pub(crate) async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
-        self.reads
-            .search(move |on| journal::usage(on, query.clone()))
+    pub(crate) async fn usage(
+        &self,
+        query: UsageQuery,
+    ) -> Result<Option<Vec<UsageRow>>, StoreError> {
+        self.searches
+            .run(move |on| journal::usage(on, query.clone()))
             .await
     }
 }

@@ -16,7 +16,7 @@ use crate::records::tags::stored_tags;
 type Read<T> = Result<T, tokio_postgres::Error>;
 
 /// Columns of a wallet, for [`wallet_row`].
-pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.entries, w.holds_opened, w.head, w.exposed, w.posted_at, w.charged, w.id, w.name, w.created_at";
+pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.entries, w.holds_opened, w.head, w.exposed, w.posted_at, w.charged, w.id, w.name, w.created_at, w.alert_below";
 
 /// Columns of a key that decisions need, for [`key`] and [`calendar`].
 macro_rules! decided_key {
@@ -67,6 +67,7 @@ pub(super) fn wallet_row(row: &Row) -> Read<WalletRow> {
         id: row.try_get(13)?,
         name: row.try_get(14)?,
         created_at: time(row, 15)?,
+        alert_below: row.try_get::<_, Option<i64>>(16)?.map(Micro::new),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Runs the reads of statements on the read pool.
+//! Runs the reads of statements on the connections for searches.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ impl Postgres {
         &self,
         query: WalletQuery,
     ) -> Result<Vec<WalletSpending>, StoreError> {
-        self.reads
-            .search(move |on| statement::list_wallets(on, query.clone()))
+        self.searches
+            .run(move |on| statement::list_wallets(on, query.clone()))
             .await
     }
 
@@ -29,8 +29,8 @@ impl Postgres {
         wallet: WalletId,
         query: WalletQuery,
     ) -> Result<Option<WalletSpending>, StoreError> {
-        self.reads
-            .search(move |on| statement::find_spending(on, wallet, query.clone()))
+        self.searches
+            .run(move |on| statement::find_spending(on, wallet, query.clone()))
             .await
     }
 
@@ -38,8 +38,8 @@ impl Postgres {
         &self,
         wallet: WalletId,
     ) -> Result<Option<(i64, BalancePoint)>, StoreError> {
-        self.reads
-            .search(move |on| statement::wallet_end(on, wallet))
+        self.searches
+            .run(move |on| statement::wallet_end(on, wallet))
             .await
     }
 
@@ -48,8 +48,8 @@ impl Postgres {
         wallet: i64,
         bound: AnchorBound,
     ) -> Result<Anchor, StoreError> {
-        self.reads
-            .search(move |on| statement::anchor(on, wallet, bound))
+        self.searches
+            .run(move |on| statement::anchor(on, wallet, bound))
             .await
     }
 
@@ -58,8 +58,8 @@ impl Postgres {
         wallet: i64,
         since: UnixMs,
     ) -> Result<Vec<BalancePoint>, StoreError> {
-        self.reads
-            .search(move |on| statement::points(on, wallet, since.get()))
+        self.searches
+            .run(move |on| statement::points(on, wallet, since.get()))
             .await
     }
 
@@ -67,15 +67,15 @@ impl Postgres {
         &self,
         span: EntrySpan,
     ) -> Result<Vec<StatementEntry>, StoreError> {
-        self.reads.search(move |on| statement::span(on, span)).await
+        self.searches.run(move |on| statement::span(on, span)).await
     }
 
     pub(crate) async fn span_totals(
         &self,
         span: EntrySpan,
     ) -> Result<BTreeMap<TotalKey, TotalSum>, StoreError> {
-        self.reads
-            .search(move |on| statement::totals(on, span))
+        self.searches
+            .run(move |on| statement::totals(on, span))
             .await
     }
 }

@@ -1,6 +1,7 @@
 //! The commands of the ledger writer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ledger::{Micro, Rates, UnixMs};
 use tokio::sync::oneshot;
@@ -10,11 +11,15 @@ use super::durable::Durable;
 use crate::error::{AdmitError, StoreError};
 use crate::records::access::{NewSession, NewSignInCode, NewToken, SessionRow, TokenRow};
 use crate::records::accounts::{KeyChange, KeyRotation, KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::alerts::{AlertSignal, DeliveryNote, DeliveryRow, NewAlert, NewRule, RuleRow};
 use crate::records::audit::Actor;
 use crate::records::call::{Admit, Close, End, Extend, IfLost, SessionStep};
 use crate::records::catalog::Deed;
 use crate::records::cost::CostVersion;
-use crate::records::ids::{Digest, HoldId, KeyId, PriceVersion, TokenId, WalletId};
+use crate::records::ids::{
+    AlertId, Digest, HoldId, KeyId, PriceVersion, RuleId, TokenId, WalletId,
+};
+use crate::records::import::ImportBatch;
 use crate::records::manual::{ChangedWallet, NewEntry, WalletSettings};
 use crate::records::task::{
     CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
@@ -38,6 +43,7 @@ pub(crate) enum Command {
     Balance(KeyId, UnixMs, Reply<(ledger::Wallet, ledger::Key)>),
     Change(Change),
     Task(TaskCommand),
+    Alert(AlertCommand),
     Flush(oneshot::Sender<Durable>),
 }
 
@@ -59,12 +65,31 @@ pub(crate) enum TaskCommand {
     ClaimOne(OneTask, Reply<Option<TaskRow>>),
     /// Hides the task from its owner.
     Hide(WalletId, TaskId, UnixMs, Reply<bool>),
-    Forget(OldTasks, Reply<u64>),
+    Forget(EndedWork, Reply<u64>),
     ClaimCallbacks(DueWork, Reply<Vec<CallbackRow>>),
     NoteCallback(CallbackNote, Reply<bool>),
 }
 
-/// How many due tasks or callbacks to claim, and for how long.
+/// A step of alerts and their deliveries.
+#[derive(Debug)]
+pub(crate) enum AlertCommand {
+    /// Whether this node looks for alerts, for so long.
+    Watch(Duration, Reply<bool>),
+    /// Replaces what this node sees.
+    Signal {
+        signals: Vec<AlertSignal>,
+        lasting: Duration,
+        now: UnixMs,
+        reply: Reply<()>,
+    },
+    Begin(Box<NewAlert>, UnixMs, Reply<bool>),
+    End(AlertId, UnixMs, Reply<bool>),
+    Claim(DueWork, Reply<Vec<DeliveryRow>>),
+    Note(Box<DeliveryNote>, Reply<bool>),
+    Forget(EndedWork, Reply<u64>),
+}
+
+/// How many due tasks, callbacks or deliveries to claim, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DueWork {
     pub(crate) count_max: u32,
@@ -81,9 +106,9 @@ pub(crate) struct OneTask {
     pub(crate) now: UnixMs,
 }
 
-/// Which ended tasks to delete, by their age, and how many at once.
+/// Which ended tasks or alerts to delete, by their age, and how many at once.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OldTasks {
+pub(crate) struct EndedWork {
     pub(crate) age: std::time::Duration,
     pub(crate) count_max: u32,
     pub(crate) now: UnixMs,
@@ -128,6 +153,13 @@ pub(crate) enum Change {
         actor: Box<Actor>,
         reply: Reply<AccessChanged>,
     },
+    /// A change of who is told of alerts.
+    Rule {
+        change: Box<RuleChange>,
+        now: UnixMs,
+        actor: Box<Actor>,
+        reply: Reply<RuleRow>,
+    },
     PriceVersion {
         model: String,
         card: String,
@@ -148,6 +180,13 @@ pub(crate) enum Change {
         now: UnixMs,
         actor: Box<Actor>,
         reply: Reply<Option<i64>>,
+    },
+    /// Creates accounts that were elsewhere before.
+    Import {
+        batch: Box<ImportBatch>,
+        now: UnixMs,
+        actor: Box<Actor>,
+        reply: Reply<()>,
     },
     CostVersion {
         route: CostedRoute,
@@ -170,6 +209,13 @@ pub(crate) struct CostedRoute {
     pub(crate) model: String,
     pub(crate) channel: String,
     pub(crate) card: String,
+}
+
+/// A change of who is told of alerts.
+#[derive(Debug, Clone)]
+pub(crate) enum RuleChange {
+    Create { id: RuleId, new: NewRule },
+    Remove(RuleId),
 }
 
 /// A change of tokens, sign-in codes or sessions.
@@ -283,6 +329,7 @@ impl Command {
             Self::Balance(..)
             | Self::Change(..)
             | Self::Task(..)
+            | Self::Alert(..)
             | Self::Flush(..)
             | Self::Close(..)
             | Self::Uncount(..) => {}

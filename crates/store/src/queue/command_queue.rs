@@ -222,7 +222,8 @@ impl CommandQueue {
         };
         let mut state = self.state.lock();
         while state.waiting == 0 && !state.batch_requested && !state.closed {
-            // A close does not wake the writer; it is booked with the next command that does.
+            // A `Close` command does not wake the writer: it is booked with the next command that does, or when the time
+            // is over.
             state.sleep = Sleep::Gathering;
             if wake.wait_until(&mut state, until).timed_out() {
                 break;
@@ -320,7 +321,9 @@ impl CommandQueue {
             Command::Admit(..) | Command::Extend(..) | Command::Step(..) | Command::Balance(..) => {
                 waited > self.bounds.call_wait_max
             }
-            Command::Change(..) | Command::Task(..) => waited > self.bounds.change_wait_max,
+            Command::Change(..) | Command::Task(..) | Command::Alert(..) => {
+                waited > self.bounds.change_wait_max
+            }
             Command::Close(..) | Command::Uncount(..) | Command::Flush(..) => false,
         }
     }

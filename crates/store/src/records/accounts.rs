@@ -22,12 +22,23 @@ pub struct NewWallet {
 }
 
 /// The current state of a wallet.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalletRow {
     pub id: WalletId,
     pub name: String,
     pub wallet: ledger::Wallet,
+    /// The balance below which an alert tells of the wallet.
+    pub alert_below: Option<Micro>,
     pub created_at: UnixMs,
+}
+
+/// Wallets that owe more than their credit line.
+#[derive(Debug, Clone, Default)]
+pub struct WalletsBeyondCredit {
+    /// Those that owe most, in that order.
+    pub deepest: Vec<WalletRow>,
+    /// How many there are.
+    pub total: u64,
 }
 
 impl WalletRow {
@@ -95,7 +106,7 @@ pub struct KeyRotation {
 }
 
 /// The current state of a key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRow {
     pub id: KeyId,
     pub wallet: WalletId,

@@ -109,7 +109,7 @@ impl Basis {
 
 /// A word that is not a basis.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is nothing a settlement rests on")]
+#[error("`{0}` is not a basis of a settlement")]
 pub struct UnknownBasis(String);
 
 impl std::str::FromStr for Basis {

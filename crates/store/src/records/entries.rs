@@ -145,7 +145,7 @@ impl fmt::Display for EntryKind {
 
 /// A word that is not a kind of entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no kind of entry")]
+#[error("`{0}` is not a kind of entry")]
 pub struct UnknownKind(String);
 
 impl FromStr for EntryKind {

@@ -39,6 +39,20 @@ macro_rules! text_id {
                 }))
             }
 
+            /// The id that follows from a text, always the same.
+            #[allow(dead_code, reason = "only wallets and keys are imported")]
+            pub fn derived(text: &str) -> Self {
+                let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+                Self(std::array::from_fn(|at| {
+                    // Two bytes for each character, so that all are almost equally likely.
+                    let pair = digest.chunks_exact(2).nth(at).map(|pair| {
+                        pair.iter().fold(0, |number, byte| number << 8 | usize::from(*byte))
+                    });
+                    let digit = pair.unwrap_or(0) % BASE62.len();
+                    BASE62.get(digit).copied().unwrap_or(b'0')
+                }))
+            }
+
             /// Reads the text form.
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 let chars: Option<[u8; RANDOM_CHARS]> = text
@@ -98,6 +112,14 @@ text_id! {
 text_id! {
     /// A token of the admin API (not its secret), `tok_…`.
     TokenId, "tok_"
+}
+text_id! {
+    /// An alert, `alt_…`.
+    AlertId, "alt_"
+}
+text_id! {
+    /// A rule of who is told of alerts, `rul_…`.
+    RuleId, "rul_"
 }
 text_id! {
     /// An API key (not its secret), `key_…`.
@@ -316,6 +338,14 @@ mod tests {
         let id = KeyId::random();
         assert_eq!(KeyId::parse(&id.to_string()), Ok(id));
         assert_ne!(KeyId::random(), id);
+    }
+
+    #[test]
+    fn a_text_has_one_id() {
+        let id = WalletId::derived("import:x:users:1");
+        assert_eq!(id, WalletId::derived("import:x:users:1"));
+        assert_ne!(id, WalletId::derived("import:x:users:2"));
+        assert_eq!(WalletId::parse(&id.to_string()), Ok(id));
     }
 
     #[test]

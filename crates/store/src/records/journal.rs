@@ -26,7 +26,7 @@ pub struct JournalRow {
     /// The endpoint as a path template, never with a query.
     pub endpoint: Cow<'static, str>,
     pub model: Arc<str>,
-    /// The route that answered.
+    /// The channel that answered. If the call failed, the last one that was tried.
     pub channel: Option<Arc<str>>,
     pub upstream_model: Option<Arc<str>>,
     /// The HTTP status the caller saw.
@@ -137,7 +137,7 @@ pub struct JournalQuery {
     pub wallet: Option<WalletId>,
     pub key: Option<KeyId>,
     pub model: Option<String>,
-    /// The route that answered.
+    /// The channel that answered, or that failed the call.
     pub channel: Option<String>,
     pub endpoint: Option<String>,
     pub status: Option<StatusRange>,

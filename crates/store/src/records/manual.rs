@@ -36,6 +36,8 @@ pub struct WalletSettings {
     pub name: Option<String>,
     pub credit_limit: Option<Micro>,
     pub status: Option<WalletStatus>,
+    /// The balance below which an alert tells of the wallet. The inner `None` removes it.
+    pub alert_below: Option<Option<Micro>>,
 }
 
 /// A wallet after a change.
@@ -44,4 +46,11 @@ pub(crate) struct ChangedWallet {
     pub(crate) row: WalletRow,
     /// The entry that was booked last or found, and whether it is new.
     pub(crate) entry: Option<(i64, bool)>,
+}
+
+impl ChangedWallet {
+    /// A wallet that has everything already that was asked for. Nothing is written.
+    pub(crate) fn unchanged(row: WalletRow) -> Self {
+        Self { row, entry: None }
+    }
 }

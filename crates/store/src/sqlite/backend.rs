@@ -1,4 +1,5 @@
-//! Connects the parts, and implements the operations of [`Store`](crate::Store) on them.
+//! Opens a store of files, and starts and stops its threads. What it does for [`Store`](crate::Store) is in
+//! `operations.rs` and `statement_reads.rs`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,11 +16,13 @@ use crate::error::OpenError;
 use crate::queue::command_queue::{Bounds, CommandQueue};
 use crate::queue::durable::SyncQueue;
 use crate::records::recovery::Recovery;
-use crate::settings::Settings;
-use crate::sqlite::connection::connect::{READER_CACHE_KIB, make_writer, open, open_error, reader};
+use crate::settings::{COMMAND_SEARCH_MAX, Settings};
+use crate::sqlite::connection::connect::{
+    READER_CACHE_KIB, SEARCHER_CACHE_KIB, WRITER_CACHE_KIB, make_writer, open, open_error, reader,
+};
 use crate::sqlite::connection::open::{Opened, for_command, for_server, journal_path, prepared};
 use crate::sqlite::connection::server_lock::ServerLock;
-use crate::sqlite::reads::pool::Reads;
+use crate::sqlite::reads::pool::{ReadLimits, Reads};
 use crate::sqlite::schema::migrations::Schema;
 use crate::sqlite::writer::checkpointer::{self, Checkpointer, LogProgress};
 use crate::sqlite::writer::disk_reserve::Ballast;
@@ -33,7 +36,10 @@ use crate::ticker::Ticker;
 pub(super) const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
 /// How often commands that have waited too long are looked for.
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);
+/// Connections for lookups, which calls wait for.
 const READERS: usize = 2;
+/// Connections for searches, of the ledger and of the journal.
+const SEARCHERS: usize = 2;
 
 pub(crate) struct Sqlite {
     pub(super) path: PathBuf,
@@ -43,6 +49,9 @@ pub(crate) struct Sqlite {
     pub(super) counters: Arc<Counters>,
     pub(super) threads: Vec<JoinHandle<()>>,
     pub(super) reads: Reads,
+    /// For lists, searches and statements, which must not delay lookups.
+    pub(super) searches: Reads,
+    pub(super) search_limits: ReadLimits,
     /// Opened when the journal is first searched.
     pub(super) journal_reads: Mutex<Option<Arc<Reads>>>,
     pub(super) server: Option<Server>,
@@ -105,9 +114,11 @@ impl Sqlite {
         let opened = for_command(path, settings)?;
         let checkpoint_lock = Arc::new(sync::Mutex::new(0));
         let ballast = Arc::new(Ballast::none());
-        // A command makes one change and waits for it, so there is nothing to gather.
+        // A command makes one change and waits for it, so there is nothing to gather. Nobody waits for its searches
+        // but its user.
         let settings = Settings {
             gather: Duration::ZERO,
+            search_max: COMMAND_SEARCH_MAX,
             sync_delay: Duration::ZERO,
             ..settings.clone()
         };
@@ -152,8 +163,11 @@ impl Sqlite {
             ballast,
             gather: settings.gather,
         };
-        let readers: Result<Vec<Connection>, _> = (0..READERS).map(|_| reader(path)).collect();
-        let reads = Reads::new("store-read", readers.map_err(sql)?).map_err(io)?;
+        let readers = readers(path, READERS).map_err(sql)?;
+        let reads = Reads::new("store-read", readers, ReadLimits::LOOKUPS).map_err(io)?;
+        let search_limits = ReadLimits::searches(settings.search_max);
+        let connections = searchers(path).map_err(sql)?;
+        let searches = Reads::new("store-search", connections, search_limits).map_err(io)?;
         let expiry = Ticker::start("store-expiry", EXPIRE_EVERY, {
             let queue = Arc::clone(&queue);
             move || queue.expire()
@@ -188,6 +202,8 @@ impl Sqlite {
             counters,
             threads,
             reads,
+            searches,
+            search_limits,
             journal_reads: Mutex::new(None),
             server,
             _expiry: expiry,
@@ -240,8 +256,9 @@ impl Sqlite {
         connection
             .pragma_update(None, "wal_autocheckpoint", 1_000)
             .map_err(sql)?;
+        // The totals of the current hour, day and month are changed by every batch.
         connection
-            .pragma_update(None, "cache_size", -READER_CACHE_KIB)
+            .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)
             .map_err(sql)?;
         let options = JournalOptions {
             bounds: settings.journal_bounds(),
@@ -253,6 +270,19 @@ impl Sqlite {
             source,
         })
     }
+}
+
+fn readers(path: &Path, count: usize) -> rusqlite::Result<Vec<Connection>> {
+    (0..count).map(|_| reader(path)).collect()
+}
+
+/// Connections for searches, which read many pages more than once.
+pub(super) fn searchers(path: &Path) -> rusqlite::Result<Vec<Connection>> {
+    let connections = readers(path, SEARCHERS)?;
+    for connection in &connections {
+        connection.pragma_update(None, "cache_size", -SEARCHER_CACHE_KIB)?;
+    }
+    Ok(connections)
 }
 
 /// Counts the frames of the log, for the checkpointer.

@@ -4,7 +4,7 @@ use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 
 use crate::chain::{Head, HeadError};
-use crate::records::ids::{KeyId, TokenId, WalletId};
+use crate::records::ids::{AlertId, KeyId, RuleId, TokenId, WalletId};
 use crate::records::task_id::TaskId;
 
 macro_rules! as_text {
@@ -26,6 +26,8 @@ macro_rules! as_text {
 as_text!(WalletId);
 as_text!(KeyId);
 as_text!(TokenId);
+as_text!(AlertId);
+as_text!(RuleId);
 as_text!(TaskId);
 
 impl ToSql for Head {

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use ledger::UnixMs;
+use ledger::{Micro, UnixMs};
 use tokio::sync::oneshot;
 
-use super::backend::{HEALTHY_WITHIN, Sqlite};
+use super::alerts::lookups as alerts;
+use super::backend::{HEALTHY_WITHIN, Sqlite, searchers};
 use super::journal;
-use super::reads::{access, accounts as lookups, audit, catalog, entries, key_search, names};
+use super::reads::{
+    access, accounts as lookups, audit, catalog, entries, import, key_search, names,
+};
 use super::tasks::lookups as task_looks;
 use crate::chain::WalletHead;
 use crate::clock;
@@ -16,13 +19,17 @@ use crate::queue::command::Admitted;
 use crate::queue::command::Command;
 use crate::queue::command_queue::PushError;
 use crate::records::access::{SessionRow, TokenQuery, TokenRow};
-use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::records::accounts::{KeyHead, KeyRow, WalletRow, WalletsBeyondCredit};
+use crate::records::alerts::{
+    AlertQuery, AlertRow, AlertSignal, LowWallet, RuleRow, ScanPage, Webhook,
+};
 use crate::records::audit::{AuditQuery, AuditRow};
 use crate::records::call::{Admit, Close};
 use crate::records::catalog::CatalogDocument;
 use crate::records::cost::CostRow;
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
-use crate::records::ids::{Digest, KeyId, WalletId};
+use crate::records::ids::{Digest, KeyId, PriceNumber, RuleId, WalletId};
+use crate::records::import::{ImportKnown, ImportQuery};
 use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
 use crate::records::key_query::KeyQuery;
 use crate::records::names::{AccountNames, FoundAccounts};
@@ -106,7 +113,16 @@ impl Sqlite {
     }
 
     pub(crate) async fn wallets(&self) -> Result<Vec<WalletRow>, StoreError> {
-        self.reads.run(lookups::wallets).await
+        self.searches.run(lookups::wallets).await
+    }
+
+    pub(crate) async fn wallets_beyond_credit(
+        &self,
+        limit: u32,
+    ) -> Result<WalletsBeyondCredit, StoreError> {
+        self.searches
+            .run(move |on| lookups::wallets_beyond_credit(on, limit))
+            .await
     }
 
     pub(crate) async fn find_wallet(
@@ -119,11 +135,11 @@ impl Sqlite {
     }
 
     pub(crate) async fn keys(&self, wallet: Option<WalletId>) -> Result<Vec<KeyRow>, StoreError> {
-        self.reads.run(move |on| lookups::keys(on, wallet)).await
+        self.searches.run(move |on| lookups::keys(on, wallet)).await
     }
 
     pub(crate) async fn search_keys(&self, query: KeyQuery) -> Result<Vec<KeyRow>, StoreError> {
-        self.reads
+        self.searches
             .run(move |on| key_search::search_keys(on, &query))
             .await
     }
@@ -137,9 +153,13 @@ impl Sqlite {
         wallets: Vec<WalletId>,
         keys: Vec<KeyId>,
     ) -> Result<AccountNames, StoreError> {
-        self.reads
+        self.searches
             .run(move |on| names::names(on, &wallets, &keys))
             .await
+    }
+
+    pub(crate) async fn import_known(&self, query: ImportQuery) -> Result<ImportKnown, StoreError> {
+        self.searches.run(move |on| import::known(on, &query)).await
     }
 
     pub(crate) async fn find_accounts(
@@ -147,17 +167,19 @@ impl Sqlite {
         text: String,
         limit: u32,
     ) -> Result<FoundAccounts, StoreError> {
-        self.reads
+        self.searches
             .run(move |on| names::find(on, &text, limit))
             .await
     }
 
     pub(crate) async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
-        self.reads.run(move |on| entries::entries(on, &query)).await
+        self.searches
+            .run(move |on| entries::entries(on, &query))
+            .await
     }
 
     pub(crate) async fn tokens(&self, query: TokenQuery) -> Result<Vec<TokenRow>, StoreError> {
-        self.reads.run(move |on| access::tokens(on, query)).await
+        self.searches.run(move |on| access::tokens(on, query)).await
     }
 
     pub(crate) async fn token_by_digest(
@@ -176,7 +198,50 @@ impl Sqlite {
     }
 
     pub(crate) async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditRow>, StoreError> {
-        self.reads.run(move |on| audit::audit(on, &query)).await
+        self.searches.run(move |on| audit::audit(on, &query)).await
+    }
+
+    pub(crate) async fn alert_rules(&self) -> Result<Vec<RuleRow>, StoreError> {
+        self.searches.run(alerts::rules).await
+    }
+
+    pub(crate) async fn webhook(&self, rule: RuleId) -> Result<Option<Webhook>, StoreError> {
+        self.searches.run(move |on| alerts::webhook(on, rule)).await
+    }
+
+    pub(crate) async fn alerts(&self, query: AlertQuery) -> Result<Vec<AlertRow>, StoreError> {
+        self.searches
+            .run(move |on| alerts::alerts(on, &query))
+            .await
+    }
+
+    pub(crate) async fn alert_signals(&self, now: UnixMs) -> Result<Vec<AlertSignal>, StoreError> {
+        self.searches.run(move |on| alerts::signals(on, now)).await
+    }
+
+    pub(crate) async fn low_wallets(
+        &self,
+        below: Option<Micro>,
+        page: ScanPage,
+    ) -> Result<Vec<LowWallet>, StoreError> {
+        self.searches
+            .run(move |on| alerts::low_wallets(on, below, page))
+            .await
+    }
+
+    pub(crate) async fn keys_near_limits(
+        &self,
+        page: ScanPage,
+    ) -> Result<Vec<(i64, KeyRow)>, StoreError> {
+        self.searches
+            .run(move |on| alerts::keys_near_limits(on, page))
+            .await
+    }
+
+    pub(crate) async fn has_due_deliveries(&self, now: UnixMs) -> Result<bool, StoreError> {
+        self.reads
+            .run(move |on| alerts::has_due_deliveries(on, now))
+            .await
     }
 
     pub(crate) async fn latest_catalog(&self) -> Result<Option<CatalogDocument>, StoreError> {
@@ -188,11 +253,15 @@ impl Sqlite {
     }
 
     pub(crate) async fn costs(&self) -> Result<Vec<CostRow>, StoreError> {
-        self.reads.run(entries::costs).await
+        self.searches.run(entries::costs).await
     }
 
     pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
-        self.reads.run(entries::prices).await
+        self.searches.run(entries::prices).await
+    }
+
+    pub(crate) async fn price(&self, version: PriceNumber) -> Result<Option<PriceRow>, StoreError> {
+        self.reads.run(move |on| entries::price(on, version)).await
     }
 
     pub(crate) async fn find_task(
@@ -206,11 +275,13 @@ impl Sqlite {
     }
 
     pub(crate) async fn tasks(&self, query: TaskQuery) -> Result<TaskPage, StoreError> {
-        self.reads.run(move |on| task_looks::list(on, &query)).await
+        self.searches
+            .run(move |on| task_looks::list(on, &query))
+            .await
     }
 
     pub(crate) async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
-        self.reads.run(task_looks::channels).await
+        self.searches.run(task_looks::channels).await
     }
 
     /// Read on the pool, so that the writer wakes up only if there is work.
@@ -275,10 +346,13 @@ impl Sqlite {
         }
     }
 
-    pub(crate) async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+    pub(crate) async fn usage(
+        &self,
+        query: UsageQuery,
+    ) -> Result<Option<Vec<UsageRow>>, StoreError> {
         match self.journal_reads()? {
             Some(reads) => reads.run(move |on| journal::usage(on, query)).await,
-            None => Ok(Vec::new()),
+            None => Ok(Some(Vec::new())),
         }
     }
 
@@ -292,9 +366,8 @@ impl Sqlite {
         if size(&path).is_none_or(|bytes| bytes == 0) {
             return Ok(None);
         }
-        let readers = [reader(&path)?, reader(&path)?];
-        let pool =
-            Reads::new("journal-read", readers.into()).map_err(|_| StoreError::Unavailable)?;
+        let pool = Reads::new("journal-read", searchers(&path)?, self.search_limits);
+        let pool = pool.map_err(|_| StoreError::Unavailable)?;
         Ok(Some(Arc::clone(reads.insert(Arc::new(pool)))))
     }
 }

@@ -16,7 +16,7 @@ use crate::records::model_list::ModelList;
 use crate::records::tags::stored_tags;
 
 /// Columns of a wallet, for [`wallet_row`].
-pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head, w.exposed, w.posted_at, w.charged";
+pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head, w.exposed, w.posted_at, w.charged, w.alert_below";
 
 /// Columns of a key beside its wallet, for [`key_row`]. A key that was never used has no state.
 pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, coalesce(s.usage, 0), coalesce(s.frozen, 0), coalesce(s.open_holds, 0), k.rpm_limit, k.tpm_limit, k.concurrency_limit, coalesce(s.rpm_state, 0), coalesce(s.tpm_state, 0), k.created_at, k.n, k.wallet, k.window_amount, coalesce(s.window_before, 0), coalesce(s.window_ends_at, 0), coalesce(s.window_entries, 0), k.window_per, k.window_zone, s.last_used_at, w.name, k.models, k.tags, k.old_secret_until";
@@ -38,6 +38,7 @@ pub(super) fn wallet_row(row: &Row<'_>) -> rusqlite::Result<WalletRow> {
             credit_used: micro(row, 7)?,
             exposed: micro(row, 12)?,
         },
+        alert_below: row.get::<_, Option<i64>>(15)?.map(Micro::new),
         created_at: UnixMs::new(row.get(8)?),
     })
 }

@@ -1,4 +1,4 @@
-//! Runs the reads of statements on the read pool.
+//! Runs the reads of statements on the connections for searches.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Sqlite {
         query: WalletQuery,
     ) -> Result<Vec<WalletSpending>, StoreError> {
         let list = move |on: &_| statement::list_wallets(on, &query);
-        self.reads.run(list).await
+        self.searches.run(list).await
     }
 
     pub(crate) async fn find_spending(
@@ -29,14 +29,14 @@ impl Sqlite {
         query: WalletQuery,
     ) -> Result<Option<WalletSpending>, StoreError> {
         let find = move |on: &_| statement::find_spending(on, wallet, &query);
-        self.reads.run(find).await
+        self.searches.run(find).await
     }
 
     pub(crate) async fn wallet_end(
         &self,
         wallet: WalletId,
     ) -> Result<Option<(i64, BalancePoint)>, StoreError> {
-        self.reads
+        self.searches
             .run(move |on| statement::wallet_end(on, wallet))
             .await
     }
@@ -46,7 +46,7 @@ impl Sqlite {
         wallet: i64,
         bound: AnchorBound,
     ) -> Result<Anchor, StoreError> {
-        self.reads
+        self.searches
             .run(move |on| statement::anchor(on, wallet, bound))
             .await
     }
@@ -56,7 +56,7 @@ impl Sqlite {
         wallet: i64,
         since: UnixMs,
     ) -> Result<Vec<BalancePoint>, StoreError> {
-        self.reads
+        self.searches
             .run(move |on| statement::points(on, wallet, since.get()))
             .await
     }
@@ -65,13 +65,15 @@ impl Sqlite {
         &self,
         span: EntrySpan,
     ) -> Result<Vec<StatementEntry>, StoreError> {
-        self.reads.run(move |on| statement::span(on, span)).await
+        self.searches.run(move |on| statement::span(on, span)).await
     }
 
     pub(crate) async fn span_totals(
         &self,
         span: EntrySpan,
     ) -> Result<BTreeMap<TotalKey, TotalSum>, StoreError> {
-        self.reads.run(move |on| statement::totals(on, span)).await
+        self.searches
+            .run(move |on| statement::totals(on, span))
+            .await
     }
 }

@@ -8,6 +8,7 @@ use ledger::{Micro, UnixMs};
 use super::Store;
 use crate::backend::{Backend, on};
 use crate::error::StoreError;
+use crate::records::accounts::WalletsBeyondCredit;
 use crate::records::balance_point::{BalancePoint, POINT_STEP};
 use crate::records::ids::WalletId;
 use crate::records::statement::{
@@ -17,6 +18,14 @@ use crate::records::statement::{
 
 /// Statements.
 impl Store {
+    /// Wallets that owe more than their credit line: those that owe most, and how many there are.
+    pub async fn wallets_beyond_credit(
+        &self,
+        limit: u32,
+    ) -> Result<WalletsBeyondCredit, StoreError> {
+        on!(self, backend => backend.wallets_beyond_credit(limit).await)
+    }
+
     /// Wallets with what their calls have cost, newest first, a page at a time.
     pub async fn list_wallets(
         &self,
@@ -150,7 +159,8 @@ impl Store {
         end: BalancePoint,
         time: UnixMs,
     ) -> Result<BalancePoint, StoreError> {
-        if end.posted_at < time {
+        // A wallet without entries has no time of its last one: nothing happened in it before any time.
+        if end.seq == 0 || end.posted_at < time {
             return Ok(end);
         }
         // The next stored balance is not before `time`, so what is looked for is at most one step away.

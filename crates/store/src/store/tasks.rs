@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::backend::{Backend, on};
 use crate::error::{AdmitError, StoreError};
-use crate::queue::command::{Command, DueWork, OldTasks, OneTask, TaskCommand};
+use crate::queue::command::{Command, DueWork, EndedWork, OneTask, TaskCommand};
 use crate::records::ids::WalletId;
 use crate::records::task::{
     CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
@@ -131,7 +131,7 @@ impl Store {
         count_max: u32,
         now: UnixMs,
     ) -> Result<u64, StoreError> {
-        let old = OldTasks {
+        let old = EndedWork {
             age,
             count_max,
             now,

@@ -4,6 +4,8 @@
 //! are long. A percentile is the middle of its bucket, and differs from the true one by at most
 //! one part in 32.
 
+use std::cmp::Ordering;
+
 use super::varint;
 
 /// A power of two has this many bits of buckets.
@@ -19,24 +21,49 @@ pub struct Histogram {
 impl Histogram {
     /// Counts one duration.
     pub(crate) fn add(&mut self, micros: u64) {
-        self.add_to(bucket_of(micros), 1);
-    }
-
-    pub(super) fn merge(&mut self, other: &Self) {
-        for (bucket, count) in &other.counts {
-            self.add_to(*bucket, *count);
-        }
-    }
-
-    fn add_to(&mut self, bucket: u16, count: u64) {
+        let bucket = bucket_of(micros);
         match self.counts.binary_search_by_key(&bucket, |(at, _)| *at) {
             Ok(found) => {
                 if let Some((_, sum)) = self.counts.get_mut(found) {
-                    *sum = sum.saturating_add(count);
+                    *sum = sum.saturating_add(1);
                 }
             }
-            Err(place) => self.counts.insert(place, (bucket, count)),
+            Err(place) => self.counts.insert(place, (bucket, 1)),
         }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        if self.counts.is_empty() {
+            self.counts.clone_from(&other.counts);
+        } else {
+            self.merge_counts(&other.counts);
+        }
+    }
+
+    /// Adds counts that are in the order of their buckets. Reads both lists once: to search for each bucket was
+    /// most of the work of a batch of roll-ups.
+    fn merge_counts(&mut self, other: &[(u16, u64)]) {
+        let mut merged = Vec::with_capacity(self.counts.len() + other.len());
+        let (mut ours, mut others) = (&*self.counts, other);
+        while let ([our, our_rest @ ..], [their, their_rest @ ..]) = (ours, others) {
+            match our.0.cmp(&their.0) {
+                Ordering::Less => {
+                    merged.push(*our);
+                    ours = our_rest;
+                }
+                Ordering::Greater => {
+                    merged.push(*their);
+                    others = their_rest;
+                }
+                Ordering::Equal => {
+                    merged.push((our.0, our.1.saturating_add(their.1)));
+                    (ours, others) = (our_rest, their_rest);
+                }
+            }
+        }
+        merged.extend_from_slice(ours);
+        merged.extend_from_slice(others);
+        self.counts = merged;
     }
 
     /// How many durations were counted.
@@ -71,11 +98,22 @@ impl Histogram {
 
     /// Adds what was encoded, and takes it from the front of `from`.
     pub(super) fn merge_encoded(&mut self, from: &mut &[u8]) -> Option<()> {
+        let buckets = usize::try_from(varint::take(from)?).ok()?;
+        // Each of them takes two bytes or more, so damaged bytes cannot ask for more memory than they have.
+        let mut counts = Vec::with_capacity(buckets.min(from.len() / 2));
         let mut bucket = 0_u16;
-        for _ in 0..varint::take(from)? {
+        for place in 0..buckets {
             let step = u16::try_from(varint::take(from)?).ok()?;
+            if place > 0 && step == 0 {
+                return None;
+            }
             bucket = bucket.checked_add(step)?;
-            self.add_to(bucket, varint::take(from)?);
+            counts.push((bucket, varint::take(from)?));
+        }
+        if self.counts.is_empty() {
+            self.counts = counts;
+        } else {
+            self.merge_counts(&counts);
         }
         Some(())
     }

@@ -4,7 +4,7 @@ use ledger::UnixMs;
 
 use super::roll_up::{Grain, minutes_kept_since};
 use super::series::Series;
-use super::time::{UsageStep, ceil, floor};
+use super::time::UsageStep;
 use crate::records::ids::{KeyId, WalletId};
 
 /// What calls can be counted by.
@@ -45,7 +45,12 @@ pub struct UsageQuery {
     pub endpoint: Option<String>,
     /// The time by which minutes are still kept.
     pub now: UnixMs,
+    /// The most rows of an answer.
+    pub rows_max: usize,
 }
+
+/// The most rows of any answer. Each has two histograms, so more would take too much memory.
+const ROWS_MAX: usize = 200_000;
 
 impl UsageQuery {
     /// Everything within a time, counted together.
@@ -61,6 +66,7 @@ impl UsageQuery {
             key: None,
             endpoint: None,
             now,
+            rows_max: ROWS_MAX,
         }
     }
 
@@ -98,32 +104,46 @@ impl UsageQuery {
     }
 
     /// The roll-ups to read. They do not overlap, and the longest steps come first.
-    pub(crate) fn segments(&self) -> Vec<Segment> {
+    ///
+    /// Grains that earlier versions did not write are read only for steps since `long_steps_since`, the mark that the
+    /// migration left. `None` if they are complete.
+    pub(crate) fn segments(&self, long_steps_since: Option<UnixMs>) -> Vec<Segment> {
         let dimensions = self.dimensions();
         let of = |dimension: Dimension| dimensions.contains(&dimension);
         let by_account = of(Dimension::Wallet) || of(Dimension::Key);
         let by_traffic = of(Dimension::Model) || of(Dimension::Channel) || of(Dimension::Endpoint);
         let grains: &[Grain] = match (by_account, by_traffic) {
-            (false, _) => &[Grain::TrafficHour, Grain::TrafficMinute],
-            (true, true) => &[Grain::CallHour, Grain::CallMinute],
-            (true, false) if of(Dimension::Key) => {
-                &[Grain::KeyDay, Grain::CallHour, Grain::CallMinute]
-            }
-            (true, false) => &[Grain::WalletDay, Grain::CallHour, Grain::CallMinute],
-        };
-        let step_ms = match self.step {
-            Some(UsageStep::Minute) => super::time::MINUTE_MS,
-            Some(UsageStep::Hour) => super::time::HOUR_MS,
-            Some(UsageStep::Day | UsageStep::Month) | None => super::time::DAY_MS,
+            (false, _) => &[Grain::TrafficDay, Grain::TrafficHour, Grain::TrafficMinute],
+            (true, true) if of(Dimension::Key) => &[Grain::CallHour, Grain::CallMinute],
+            (true, true) => &[
+                Grain::WalletTrafficMonth,
+                Grain::WalletTrafficDay,
+                Grain::CallHour,
+                Grain::CallMinute,
+            ],
+            (true, false) if of(Dimension::Key) => &[
+                Grain::KeyMonth,
+                Grain::KeyDay,
+                Grain::CallHour,
+                Grain::CallMinute,
+            ],
+            (true, false) => &[
+                Grain::WalletMonth,
+                Grain::WalletDay,
+                Grain::CallHour,
+                Grain::CallMinute,
+            ],
         };
         // No roll-up may be longer than a step.
-        let first = grains.iter().position(|grain| grain.step_ms() <= step_ms);
+        let step = self.step.unwrap_or(UsageStep::Month);
+        let first = grains.iter().position(|grain| grain.step() <= step);
         let grains = first
             .and_then(|first| grains.get(first..))
             .unwrap_or_default();
         let mut segments = Vec::new();
         let cover = Cover {
             minutes_since: minutes_kept_since(self.now),
+            long_steps_since,
         };
         cover.add(grains, self.from, self.to, &mut segments);
         segments
@@ -138,8 +158,25 @@ pub(crate) struct Segment {
     pub(crate) to: UnixMs,
 }
 
+impl Segment {
+    /// The starts of all steps. `None` if there are more than `steps_max`.
+    pub(crate) fn steps(self, steps_max: usize) -> Option<Vec<UnixMs>> {
+        let mut steps = Vec::new();
+        let mut at = self.from;
+        while at < self.to {
+            if steps.len() >= steps_max {
+                return None;
+            }
+            steps.push(at);
+            at = self.grain.step().ceil(at.plus_ms(1));
+        }
+        Some(steps)
+    }
+}
+
 struct Cover {
     minutes_since: UnixMs,
+    long_steps_since: Option<UnixMs>,
 }
 
 impl Cover {
@@ -148,8 +185,10 @@ impl Cover {
         let Some((grain, finer)) = grains.split_first() else {
             return;
         };
-        let step_ms = grain.step_ms();
-        let (first, last) = (ceil(from, step_ms), floor(to, step_ms));
+        let step = grain.step();
+        let complete_since = self.long_steps_since.filter(|_| grain.is_later_addition());
+        let first = step.ceil(complete_since.map_or(from, |since| since.max(from)));
+        let last = step.start_of(to);
         let ends = if first < last && !finer.is_empty() {
             segments.push(Segment {
                 grain: *grain,
@@ -166,8 +205,8 @@ impl Cover {
             } else {
                 segments.push(Segment {
                     grain: *grain,
-                    from: floor(from, step_ms),
-                    to: ceil(to, step_ms),
+                    from: step.start_of(from),
+                    to: step.ceil(to),
                 });
             }
         }
@@ -188,7 +227,7 @@ mod tests {
     const NOW: UnixMs = UnixMs::new(20_000 * DAY_MS);
 
     fn plan(query: &UsageQuery) -> Vec<(Grain, i64, i64)> {
-        let segments = query.segments();
+        let segments = query.segments(None);
         segments
             .iter()
             .map(|part| (part.grain, NOW.ms_since(part.from), NOW.ms_since(part.to)))
@@ -223,15 +262,16 @@ mod tests {
                 (Grain::CallMinute, 0, -5 * MINUTE_MS),
             ]
         );
-        let by_hour = UsageQuery {
+        let by_day = UsageQuery {
             step: Some(UsageStep::Day),
             by: vec![Dimension::Model],
             ..by_wallet.clone()
         };
         assert_eq!(
-            plan(&by_hour),
+            plan(&by_day),
             [
-                (Grain::TrafficHour, 30 * DAY_MS + HOUR_MS, 0),
+                (Grain::TrafficDay, 30 * DAY_MS, 0),
+                (Grain::TrafficHour, 30 * DAY_MS + HOUR_MS, 30 * DAY_MS),
                 (
                     Grain::TrafficHour,
                     30 * DAY_MS + 2 * HOUR_MS,
@@ -271,12 +311,13 @@ mod tests {
             plan(&query)[0].0
         };
         for (by, grain) in [
-            (&[][..], Grain::TrafficHour),
-            (&[Model, Channel, Endpoint], Grain::TrafficHour),
+            (&[][..], Grain::TrafficDay),
+            (&[Model, Channel, Endpoint], Grain::TrafficDay),
             (&[Wallet], Grain::WalletDay),
             (&[Key], Grain::KeyDay),
             (&[Wallet, Key], Grain::KeyDay),
-            (&[Wallet, Model], Grain::CallHour),
+            (&[Wallet, Model], Grain::WalletTrafficDay),
+            (&[Key, Model], Grain::CallHour),
         ] {
             assert_eq!(day(by), grain, "{by:?}");
         }
@@ -285,6 +326,80 @@ mod tests {
             wallet: Some(WalletId::random()),
             ..UsageQuery::between(NOW.minus_ms(DAY_MS), NOW, NOW)
         };
-        assert_eq!(plan(&filtered)[0].0, Grain::CallHour);
+        assert_eq!(plan(&filtered)[0].0, Grain::WalletTrafficDay);
+    }
+
+    #[test]
+    fn whole_months_are_read_at_once() {
+        let at = |text: &str| {
+            let at: jiff::Timestamp = text.parse().unwrap();
+            UnixMs::new(at.as_millisecond())
+        };
+        let (from, to) = (at("2024-07-20T00:00:00Z"), at("2024-10-02T00:00:00Z"));
+        let query = UsageQuery {
+            by: vec![Dimension::Key],
+            ..UsageQuery::between(from, to, NOW)
+        };
+        let (first, last) = (at("2024-08-01T00:00:00Z"), at("2024-10-01T00:00:00Z"));
+        let part = |grain, from, to| Segment { grain, from, to };
+        let segments = [
+            part(Grain::KeyMonth, first, last),
+            part(Grain::KeyDay, from, first),
+            part(Grain::KeyDay, last, to),
+        ];
+        assert_eq!(query.segments(None), segments);
+        let september = at("2024-09-01T00:00:00Z");
+        assert_eq!(segments[0].steps(2), Some(vec![first, september]));
+        assert_eq!(segments[0].steps(1), None);
+        assert_eq!(segments[1].steps(100).unwrap().len(), 12);
+        let by_day = UsageQuery {
+            step: Some(UsageStep::Day),
+            ..query
+        };
+        assert_eq!(by_day.segments(None), [part(Grain::KeyDay, from, to)]);
+    }
+
+    #[test]
+    fn steps_of_earlier_versions_are_read_by_the_grains_that_they_wrote() {
+        let at = |text: &str| {
+            let at: jiff::Timestamp = text.parse().unwrap();
+            UnixMs::new(at.as_millisecond())
+        };
+        let (from, to) = (at("2024-07-01T00:00:00Z"), at("2024-10-02T00:00:00Z"));
+        let part = |grain, from, to| Segment { grain, from, to };
+        let by_key = UsageQuery {
+            by: vec![Dimension::Key],
+            ..UsageQuery::between(from, to, NOW)
+        };
+        let since = Some(at("2024-08-10T12:30:00Z"));
+        let (september, october) = (at("2024-09-01T00:00:00Z"), at("2024-10-01T00:00:00Z"));
+        assert_eq!(
+            by_key.segments(since),
+            [
+                part(Grain::KeyMonth, september, october),
+                part(Grain::KeyDay, from, september),
+                part(Grain::KeyDay, october, to),
+            ]
+        );
+        let next_day = at("2024-08-11T00:00:00Z");
+        let by_wallet_and_model = UsageQuery {
+            by: vec![Dimension::Wallet, Dimension::Model],
+            ..by_key.clone()
+        };
+        assert_eq!(
+            by_wallet_and_model.segments(since),
+            [
+                part(Grain::WalletTrafficMonth, september, october),
+                part(Grain::WalletTrafficDay, next_day, september),
+                part(Grain::CallHour, from, next_day),
+                part(Grain::WalletTrafficDay, october, to),
+            ]
+        );
+        let together = UsageQuery::between(from, to, NOW);
+        let before_the_migration = Some(to.plus_ms(1));
+        assert_eq!(
+            together.segments(before_the_migration),
+            [part(Grain::TrafficHour, from, to)]
+        );
     }
 }

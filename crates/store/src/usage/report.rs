@@ -1,12 +1,13 @@
 //! Puts the answer together from roll-ups.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use ledger::UnixMs;
 
 use super::plan::UsageQuery;
 use super::series::Series;
 use super::totals::Totals;
+use crate::cache::IdMap;
 
 /// The usage of one step, by what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,56 +19,108 @@ pub struct UsageRow {
     pub totals: Totals,
 }
 
+/// The most totals that a report is made of, so that it ends in about a second.
+const TOTALS_MAX: usize = 1_000_000;
+
+/// What became of some totals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Added {
+    Yes,
+    /// The report is too large.
+    TooMany,
+}
+
 /// A report while its roll-ups are read.
 #[derive(Debug)]
 pub(crate) struct Report {
     query: UsageQuery,
-    /// By the step, and by the number of the series.
-    parts: HashMap<(Option<UnixMs>, i64), Totals>,
+    /// To which group a series belongs, by its number. `None` if it was not asked for.
+    groups: IdMap<i64, Option<usize>>,
+    /// The groups of the answer, by what was asked for.
+    numbers: HashMap<Series, usize>,
+    /// By step and group.
+    rows: IdMap<(Option<UnixMs>, usize), Totals>,
+    read: usize,
 }
 
 impl Report {
     pub(crate) fn new(query: UsageQuery) -> Self {
         Self {
             query,
-            parts: HashMap::new(),
+            groups: IdMap::default(),
+            numbers: HashMap::new(),
+            rows: IdMap::default(),
+            read: 0,
         }
     }
 
-    /// Adds stored totals, or several that follow each other.
-    pub(crate) fn add(&mut self, at: UnixMs, series: i64, totals: &[u8]) {
-        let step = self.query.step.map(|step| step.start_of(at));
-        let series = if self.query.needs_series() { series } else { 0 };
-        let part = self.parts.entry((step, series)).or_default();
-        if part.merge_encoded(totals).is_none() {
-            tracing::error!(?at, "stored totals of usage are damaged");
-        }
+    /// Whether the series with this number was met before. The others have to be looked up.
+    pub(crate) fn knows(&self, series: i64) -> bool {
+        !self.query.needs_series() || self.groups.contains_key(&series)
     }
 
-    /// The numbers of the series to look up.
-    pub(crate) fn series(&self) -> Vec<i64> {
-        if !self.query.needs_series() {
-            return Vec::new();
+    /// Says what is counted by a number.
+    pub(crate) fn name(&mut self, number: i64, series: &Series) {
+        let group = self.query.matches(series).then(|| {
+            let next = self.numbers.len();
+            let asked_for = series.only(&self.query.by);
+            *self.numbers.entry(asked_for).or_insert(next)
+        });
+        self.groups.insert(number, group);
+    }
+
+    /// Adds stored totals. Those of a series that was not asked for are skipped.
+    #[must_use]
+    pub(crate) fn add(&mut self, at: UnixMs, series: i64, totals: &[u8]) -> Added {
+        self.add_by(at, series, |row| {
+            if row.merge_encoded(totals).is_none() {
+                tracing::error!(?at, "stored totals of usage are damaged");
+            }
+        })
+    }
+
+    /// Adds totals. Those of a series that was not asked for are skipped.
+    #[must_use]
+    pub(crate) fn add_totals(&mut self, at: UnixMs, series: i64, totals: &Totals) -> Added {
+        self.add_by(at, series, |row| row.merge(totals))
+    }
+
+    fn add_by(&mut self, at: UnixMs, series: i64, add_to: impl FnOnce(&mut Totals)) -> Added {
+        self.read = self.read.saturating_add(1);
+        let group = if self.query.needs_series() {
+            self.groups.get(&series).copied().flatten()
+        } else {
+            Some(0)
+        };
+        if let Some(group) = group {
+            let step = self.query.step.map(|step| step.start_of(at));
+            add_to(self.rows.entry((step, group)).or_default());
         }
-        let mut numbers: Vec<i64> = self.parts.keys().map(|(_, series)| *series).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
+        if self.read > TOTALS_MAX || self.rows.len() > self.query.rows_max {
+            return Added::TooMany;
+        }
+        Added::Yes
+    }
+
+    /// How many totals may still be added.
+    pub(crate) fn room(&self) -> usize {
+        TOTALS_MAX.saturating_sub(self.read).saturating_add(1)
     }
 
     /// The rows of the answer, by time and then by what was asked for.
-    pub(crate) fn finish(self, series: &HashMap<i64, Series>) -> Vec<UsageRow> {
-        let nothing = Series::default();
-        let mut rows: BTreeMap<(Option<UnixMs>, Series), Totals> = BTreeMap::new();
-        for ((at, number), totals) in self.parts {
-            let series = series.get(&number).unwrap_or(&nothing);
-            if self.query.matches(series) {
-                let place = (at, series.only(&self.query.by));
-                rows.entry(place).or_default().merge(&totals);
+    pub(crate) fn finish(self) -> Vec<UsageRow> {
+        let mut series = vec![Series::default(); self.numbers.len().max(1)];
+        for (name, group) in self.numbers {
+            if let Some(place) = series.get_mut(group) {
+                *place = name;
             }
         }
-        let rows = rows.into_iter();
-        rows.map(|((at, series), totals)| UsageRow { at, series, totals })
-            .collect()
+        let rows = self.rows.into_iter().filter_map(|((at, group), totals)| {
+            let series = series.get(group)?.clone();
+            Some(UsageRow { at, series, totals })
+        });
+        let mut rows: Vec<UsageRow> = rows.collect();
+        rows.sort_unstable_by(|one, other| (one.at, &one.series).cmp(&(other.at, &other.series)));
+        rows
     }
 }

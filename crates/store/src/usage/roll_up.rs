@@ -1,41 +1,138 @@
 //! What is kept of a batch of journal rows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ledger::UnixMs;
 
 use super::plan::Dimension;
 use super::series::Series;
-use super::time::{DAY_MS, HOUR_MS, MINUTE_MS, floor};
+use super::time::{HOUR_MS, MINUTE_MS, UsageStep, floor};
 use super::totals::Totals;
+use crate::cache::IdMap;
 use crate::records::journal::JournalRow;
 
 /// How long roll-ups of a minute are kept. All others are kept for good.
 const MINUTES_KEPT_MS: i64 = 49 * HOUR_MS;
 
+/// What calls are counted by in a roll-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// Has few series, and serves everything that does not ask for wallets.
+    Traffic,
+    /// All dimensions at once.
+    Calls,
+    Wallets,
+    Keys,
+    WalletTraffic,
+}
+
+impl Subject {
+    const ALL: [Self; 5] = [
+        Self::Traffic,
+        Self::Calls,
+        Self::Wallets,
+        Self::Keys,
+        Self::WalletTraffic,
+    ];
+
+    fn dimensions(self) -> &'static [Dimension] {
+        use Dimension::{Channel, Endpoint, Key, Model, Wallet};
+        match self {
+            Self::Traffic => &[Model, Channel, Endpoint],
+            Self::Calls => &Dimension::ALL,
+            Self::Wallets => &[Wallet],
+            Self::Keys => &[Wallet, Key],
+            Self::WalletTraffic => &[Wallet, Model, Channel, Endpoint],
+        }
+    }
+}
+
+/// The numbers of a call's series, one for each subject.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct SeriesNumbers([i64; Subject::ALL.len()]);
+
+impl SeriesNumbers {
+    /// Asks for the number of each part of a series.
+    pub(crate) fn find<E>(
+        series: &Series,
+        mut number: impl FnMut(Series) -> Result<i64, E>,
+    ) -> Result<Self, E> {
+        let mut numbers = [0; Subject::ALL.len()];
+        for (found, part) in numbers.iter_mut().zip(parts_of(series)) {
+            *found = number(part)?;
+        }
+        Ok(Self(numbers))
+    }
+
+    /// The numbers as they are encoded, in the order of [`Subject::ALL`].
+    pub(super) fn all(self) -> [i64; Subject::ALL.len()] {
+        self.0
+    }
+
+    pub(super) fn from_all(numbers: [i64; Subject::ALL.len()]) -> Self {
+        Self(numbers)
+    }
+
+    fn of(self, subject: Subject) -> i64 {
+        let place = Subject::ALL.iter().position(|it| *it == subject);
+        place
+            .and_then(|place| self.0.get(place))
+            .copied()
+            .unwrap_or(0)
+    }
+}
+
+/// The series of a call in each of the roll-ups.
+pub(crate) fn parts_of(series: &Series) -> [Series; Subject::ALL.len()] {
+    Subject::ALL.map(|subject| series.only(subject.dimensions()))
+}
+
 /// A kind of roll-up: by what calls are counted, and how long its steps are.
 ///
-/// Traffic has few series, and serves everything that does not ask for wallets. Reports by wallet or key read
-/// days, because there may be thousands of each. Everything else is read from calls, by all dimensions at once.
+/// A report reads the longest steps that fit, so that it reads few of them however long its time is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Grain {
     TrafficMinute,
     TrafficHour,
+    TrafficDay,
     CallMinute,
     CallHour,
     WalletDay,
+    WalletMonth,
     KeyDay,
+    KeyMonth,
+    WalletTrafficDay,
+    WalletTrafficMonth,
 }
 
 impl Grain {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::TrafficMinute,
         Self::TrafficHour,
+        Self::TrafficDay,
         Self::CallMinute,
         Self::CallHour,
         Self::WalletDay,
+        Self::WalletMonth,
         Self::KeyDay,
+        Self::KeyMonth,
+        Self::WalletTrafficDay,
+        Self::WalletTrafficMonth,
+    ];
+    /// Those that count no wallets, and have few series.
+    pub(crate) const OF_TRAFFIC: [Self; 3] =
+        [Self::TrafficMinute, Self::TrafficHour, Self::TrafficDay];
+    /// Those that count wallets or keys, and may have a series for every call.
+    pub(crate) const OF_ACCOUNTS: [Self; 8] = [
+        Self::CallMinute,
+        Self::CallHour,
+        Self::WalletDay,
+        Self::WalletMonth,
+        Self::KeyDay,
+        Self::KeyMonth,
+        Self::WalletTrafficDay,
+        Self::WalletTrafficMonth,
     ];
     /// Those that are deleted when they are old.
     pub(crate) const MINUTES: [Self; 2] = [Self::TrafficMinute, Self::CallMinute];
@@ -49,25 +146,54 @@ impl Grain {
             Self::CallHour => 3,
             Self::WalletDay => 4,
             Self::KeyDay => 5,
+            Self::TrafficDay => 6,
+            Self::WalletMonth => 7,
+            Self::KeyMonth => 8,
+            Self::WalletTrafficDay => 9,
+            Self::WalletTrafficMonth => 10,
         }
     }
 
-    pub(super) fn step_ms(self) -> i64 {
+    pub(crate) fn step(self) -> UsageStep {
         match self {
-            Self::TrafficMinute | Self::CallMinute => MINUTE_MS,
-            Self::TrafficHour | Self::CallHour => HOUR_MS,
-            Self::WalletDay | Self::KeyDay => DAY_MS,
-        }
-    }
-
-    fn dimensions(self) -> &'static [Dimension] {
-        match self {
-            Self::TrafficMinute | Self::TrafficHour => {
-                &[Dimension::Model, Dimension::Channel, Dimension::Endpoint]
+            Self::TrafficMinute | Self::CallMinute => UsageStep::Minute,
+            Self::TrafficHour | Self::CallHour => UsageStep::Hour,
+            Self::TrafficDay | Self::WalletDay | Self::KeyDay | Self::WalletTrafficDay => {
+                UsageStep::Day
             }
-            Self::CallMinute | Self::CallHour => &Dimension::ALL,
-            Self::WalletDay => &[Dimension::Wallet],
-            Self::KeyDay => &[Dimension::Wallet, Dimension::Key],
+            Self::WalletMonth | Self::KeyMonth | Self::WalletTrafficMonth => UsageStep::Month,
+        }
+    }
+
+    /// Whether earlier versions did not write it, so that old steps have no totals.
+    pub(crate) fn is_later_addition(self) -> bool {
+        match self {
+            Self::TrafficMinute
+            | Self::TrafficHour
+            | Self::CallMinute
+            | Self::CallHour
+            | Self::WalletDay
+            | Self::KeyDay => false,
+            Self::TrafficDay
+            | Self::WalletMonth
+            | Self::KeyMonth
+            | Self::WalletTrafficDay
+            | Self::WalletTrafficMonth => true,
+        }
+    }
+
+    /// Whether each key has totals of its own.
+    pub(crate) fn counts_keys(self) -> bool {
+        self.subject().dimensions().contains(&Dimension::Key)
+    }
+
+    fn subject(self) -> Subject {
+        match self {
+            Self::TrafficMinute | Self::TrafficHour | Self::TrafficDay => Subject::Traffic,
+            Self::CallMinute | Self::CallHour => Subject::Calls,
+            Self::WalletDay | Self::WalletMonth => Subject::Wallets,
+            Self::KeyDay | Self::KeyMonth => Subject::Keys,
+            Self::WalletTrafficDay | Self::WalletTrafficMonth => Subject::WalletTraffic,
         }
     }
 }
@@ -77,48 +203,122 @@ pub(crate) fn minutes_kept_since(now: UnixMs) -> UnixMs {
     floor(now.minus_ms(MINUTES_KEPT_MS), HOUR_MS)
 }
 
-/// Where totals are kept.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// Where totals are kept, in the order of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Slot {
     pub(crate) grain: Grain,
     pub(crate) at: UnixMs,
-    pub(crate) series: Series,
+    /// The number of the series.
+    pub(crate) series: i64,
 }
 
-/// Totals to add, in the order of their places.
-pub(crate) type RollUp = BTreeMap<Slot, Totals>;
+/// The calls of a batch of rows, by minute and by all dimensions. The roll-ups are sums of these.
+#[derive(Debug, Default)]
+pub(crate) struct BatchCounts(HashMap<Series, HashMap<UnixMs, Totals>>);
 
-/// What a batch of rows adds to the roll-ups.
-pub(crate) fn roll_up(rows: &[JournalRow], now: UnixMs) -> RollUp {
-    let nothing: Arc<str> = Arc::from("");
-    // Rows are counted once, by all dimensions. The other roll-ups are sums of these.
-    let mut calls: HashMap<(UnixMs, Series), Totals> = HashMap::new();
-    for row in rows {
-        let place = (floor(row.at, MINUTE_MS), Series::of(row, &nothing));
-        calls.entry(place).or_default().add(row);
-    }
-    let minutes_since = minutes_kept_since(now);
-    let mut slots = RollUp::new();
-    for ((minute, series), totals) in calls {
-        for grain in Grain::ALL {
-            if Grain::MINUTES.contains(&grain) && minute < minutes_since {
-                continue;
-            }
-            let slot = Slot {
-                grain,
-                at: floor(minute, grain.step_ms()),
-                series: series.only(grain.dimensions()),
-            };
-            slots.entry(slot).or_default().merge(&totals);
+impl BatchCounts {
+    /// Counts rows.
+    pub(crate) fn of(rows: &[JournalRow]) -> Self {
+        let nothing: Arc<str> = Arc::from("");
+        let mut counts = Self::default();
+        for row in rows {
+            let minutes = counts.0.entry(Series::of(row, &nothing)).or_default();
+            let minute = minutes.entry(floor(row.at, MINUTE_MS)).or_default();
+            minute.add(row);
         }
+        counts
     }
-    slots
+
+    /// Every series, once.
+    pub(crate) fn series(&self) -> impl Iterator<Item = &Series> {
+        self.0.keys()
+    }
+
+    /// The same counts by the numbers of their series. Series without numbers are left out.
+    pub(crate) fn numbered(
+        self,
+        mut numbers: impl FnMut(&Series) -> Option<SeriesNumbers>,
+    ) -> NumberedCounts {
+        let mut counts = NumberedCounts::default();
+        for (series, minutes) in self.0 {
+            if let Some(numbers) = numbers(&series) {
+                for (minute, totals) in minutes {
+                    counts.add(numbers, minute, &totals);
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// Calls by minute and by the numbers of their series. The roll-ups are sums of these.
+#[derive(Debug, Default)]
+pub(crate) struct NumberedCounts(IdMap<(SeriesNumbers, UnixMs), Totals>);
+
+impl NumberedCounts {
+    /// By numbers and minutes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SeriesNumbers, UnixMs, &Totals)> {
+        let counts = self.0.iter();
+        counts.map(|((numbers, minute), totals)| (*numbers, *minute, totals))
+    }
+
+    pub(super) fn add(&mut self, numbers: SeriesNumbers, minute: UnixMs, totals: &Totals) {
+        let sum = self.0.entry((numbers, minute)).or_default();
+        sum.merge(totals);
+    }
+
+    /// What these calls add to one roll-up: the beginning of the step, the number of the series, and the totals.
+    /// Neither steps nor series are summed up.
+    pub(crate) fn of_grain(&self, grain: Grain) -> impl Iterator<Item = (UnixMs, i64, &Totals)> {
+        self.iter().map(move |(numbers, minute, totals)| {
+            let at = grain.step().start_of(minute);
+            (at, numbers.of(grain.subject()), totals)
+        })
+    }
+
+    /// What to add to some roll-ups, in the order of the table, so that neighbours are written together.
+    pub(crate) fn roll_up(&self, grains: &[Grain], now: UnixMs) -> Vec<(Slot, Totals)> {
+        let minutes_since = minutes_kept_since(now);
+        let mut slots: IdMap<Slot, Totals> = IdMap::default();
+        for (numbers, minute, totals) in self.iter() {
+            // The month is the only start that takes time to find.
+            let starts = UsageStep::ALL.map(|step| (step, step.start_of(minute)));
+            for grain in grains {
+                if Grain::MINUTES.contains(grain) && minute < minutes_since {
+                    continue;
+                }
+                let start = starts.iter().find(|(step, _)| *step == grain.step());
+                let slot = Slot {
+                    grain: *grain,
+                    at: start.map_or(minute, |(_, at)| *at),
+                    series: numbers.of(grain.subject()),
+                };
+                slots.entry(slot).or_default().merge(totals);
+            }
+        }
+        let mut slots: Vec<(Slot, Totals)> = slots.into_iter().collect();
+        slots.sort_unstable_by_key(|(slot, _)| (slot.grain.number(), slot.at, slot.series));
+        slots
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::time::DAY_MS;
     use super::*;
     use crate::records::ids::{KeyId, WalletId};
+
+    /// Rolls up rows with numbers that differ where the series differ.
+    fn rolled_up(rows: &[JournalRow], now: UnixMs) -> Vec<(Slot, Totals)> {
+        let mut known: HashMap<Series, i64> = HashMap::new();
+        let mut number = |series: Series| {
+            let next = i64::try_from(known.len()).unwrap();
+            Ok::<_, ()>(*known.entry(series).or_insert(next))
+        };
+        let counts = BatchCounts::of(rows);
+        let counts = counts.numbered(|series| SeriesNumbers::find(series, &mut number).ok());
+        counts.roll_up(&Grain::ALL, now)
+    }
 
     #[test]
     fn each_grain_counts_every_call_once() {
@@ -139,19 +339,38 @@ mod tests {
             row(other, "a/x", HOUR_MS),
             row(other, "a/x", 30 * DAY_MS),
         ];
-        let slots = roll_up(&rows, now);
+        let slots = rolled_up(&rows, now);
         for (grain, series, calls) in [
             (Grain::TrafficMinute, 3, 3),
             (Grain::CallMinute, 3, 3),
             (Grain::TrafficHour, 4, 4),
             (Grain::CallHour, 4, 4),
+            (Grain::TrafficDay, 3, 4),
             (Grain::WalletDay, 2, 4),
+            (Grain::WalletMonth, 2, 4),
             (Grain::KeyDay, 3, 4),
+            (Grain::KeyMonth, 3, 4),
+            (Grain::WalletTrafficDay, 3, 4),
+            (Grain::WalletTrafficMonth, 3, 4),
         ] {
             let of_grain = slots.iter().filter(|(slot, _)| slot.grain == grain);
             let counted: Vec<u64> = of_grain.map(|(_, totals)| totals.requests).collect();
             assert_eq!(counted.len(), series, "{grain:?}");
             assert_eq!(counted.iter().sum::<u64>(), calls, "{grain:?}");
+        }
+    }
+
+    #[test]
+    fn each_grain_is_of_traffic_or_of_accounts() {
+        let of_both = [Grain::OF_TRAFFIC.as_slice(), Grain::OF_ACCOUNTS.as_slice()].concat();
+        assert_eq!(of_both, Grain::ALL);
+        for grain in Grain::ALL {
+            let is_of_traffic = grain.subject() == Subject::Traffic;
+            assert_eq!(
+                Grain::OF_TRAFFIC.contains(&grain),
+                is_of_traffic,
+                "{grain:?}"
+            );
         }
     }
 
@@ -164,8 +383,8 @@ mod tests {
             ..JournalRow::default()
         };
         let rows: Vec<JournalRow> = (0..100).map(made_up).collect();
-        let slots = roll_up(&rows, UnixMs::new(0));
+        let slots = rolled_up(&rows, UnixMs::new(0));
         assert!(slots.len() <= Grain::ALL.len());
-        assert!(slots.values().all(|totals| totals.errors == 100));
+        assert!(slots.iter().all(|(_, totals)| totals.errors == 100));
     }
 }

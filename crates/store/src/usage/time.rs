@@ -18,6 +18,8 @@ pub enum UsageStep {
 }
 
 impl UsageStep {
+    pub(super) const ALL: [Self; 4] = [Self::Minute, Self::Hour, Self::Day, Self::Month];
+
     /// When the step that contains this time began.
     pub fn start_of(self, at: UnixMs) -> UnixMs {
         match self {
@@ -25,6 +27,23 @@ impl UsageStep {
             Self::Hour => floor(at, HOUR_MS),
             Self::Day => floor(at, DAY_MS),
             Self::Month => start_of_month(at),
+        }
+    }
+
+    /// The start of this time's step, or of the next one if the step has begun before.
+    pub(super) fn ceil(self, at: UnixMs) -> UnixMs {
+        match self {
+            Self::Minute => ceil(at, MINUTE_MS),
+            Self::Hour => ceil(at, HOUR_MS),
+            Self::Day => ceil(at, DAY_MS),
+            Self::Month => {
+                let start = start_of_month(at);
+                if start == at {
+                    return at;
+                }
+                // No month is longer than 31 days, and none is shorter than 28.
+                start_of_month(start.plus_ms(32 * DAY_MS))
+            }
         }
     }
 }
@@ -64,6 +83,45 @@ mod tests {
                 "{step:?}"
             );
             assert_eq!(step.start_of(at(start)), at(start), "{step:?}");
+            assert_eq!(step.ceil(at(start)), at(start), "{step:?}");
+        }
+    }
+    #[test]
+    fn a_step_ends_where_the_next_one_begins() {
+        let at = |text: &str| UnixMs::new(text.parse::<Timestamp>().unwrap().as_millisecond());
+        for (time, step, end) in [
+            (
+                "2028-02-29T23:59:59.999Z",
+                UsageStep::Minute,
+                "2028-03-01T00:00:00Z",
+            ),
+            (
+                "2028-02-01T00:00:00.001Z",
+                UsageStep::Hour,
+                "2028-02-01T01:00:00Z",
+            ),
+            (
+                "2028-02-01T00:00:00.001Z",
+                UsageStep::Day,
+                "2028-02-02T00:00:00Z",
+            ),
+            (
+                "2028-02-01T00:00:00.001Z",
+                UsageStep::Month,
+                "2028-03-01T00:00:00Z",
+            ),
+            (
+                "2027-12-31T12:00:00Z",
+                UsageStep::Month,
+                "2028-01-01T00:00:00Z",
+            ),
+            (
+                "2028-01-31T12:00:00Z",
+                UsageStep::Month,
+                "2028-02-01T00:00:00Z",
+            ),
+        ] {
+            assert_eq!(step.ceil(at(time)), at(end), "{time} {step:?}");
         }
     }
 }

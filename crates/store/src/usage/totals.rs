@@ -86,22 +86,26 @@ impl Totals {
     /// The form in which totals are stored. It ends where its last number ends, so several can follow each other.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(48);
-        varint::put(&mut bytes, VERSION);
+        self.encode_to(&mut bytes);
+        bytes
+    }
+
+    pub(super) fn encode_to(&self, bytes: &mut Vec<u8>) {
+        varint::put(bytes, VERSION);
         for number in [
             self.requests,
             self.errors,
             self.input_tokens,
             self.output_tokens,
         ] {
-            varint::put(&mut bytes, number);
+            varint::put(bytes, number);
         }
-        varint::put_signed(&mut bytes, self.charge.get());
-        varint::put(&mut bytes, self.costed_requests);
-        varint::put_signed(&mut bytes, self.cost.get());
-        varint::put_signed(&mut bytes, self.costed_charge.get());
-        self.latency.encode(&mut bytes);
-        self.first_byte.encode(&mut bytes);
-        bytes
+        varint::put_signed(bytes, self.charge.get());
+        varint::put(bytes, self.costed_requests);
+        varint::put_signed(bytes, self.cost.get());
+        varint::put_signed(bytes, self.costed_charge.get());
+        self.latency.encode(bytes);
+        self.first_byte.encode(bytes);
     }
 
     /// What was stored. Totals that cannot be read are reported and count as nothing, because a report must not
@@ -121,6 +125,13 @@ impl Totals {
             self.merge_one(&mut from)?;
         }
         Some(())
+    }
+
+    /// Takes totals from the front of `from`.
+    pub(super) fn take(from: &mut &[u8]) -> Option<Self> {
+        let mut totals = Self::default();
+        totals.merge_one(from)?;
+        Some(totals)
     }
 
     fn merge_one(&mut self, from: &mut &[u8]) -> Option<()> {

@@ -9,6 +9,7 @@ mod full;
 mod migrate;
 mod power;
 mod trace;
+mod transfers;
 
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::{Path, PathBuf};
@@ -279,22 +280,24 @@ async fn the_victim() {
     std::process::exit(0);
 }
 
-async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
-    for n in 0.. {
-        let ask = Reservation {
+fn admission(key: &KeyRow) -> Admit {
+    Admit {
+        wallet: key.wallet,
+        key: key.id,
+        ask: Reservation {
             hold: Micro::new(1_000),
             exposure: Micro::new(500),
             tokens: 10,
             counts: true,
-        };
-        let request_id = "req_1".into();
-        let admit = Admit {
-            wallet: key.wallet,
-            key: key.id,
-            ask,
-            request_id,
-            now: NOW,
-        };
+        },
+        request_id: "req_1".into(),
+        now: NOW,
+    }
+}
+
+async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
+    for n in 0.. {
+        let admit = admission(&key);
         // A node whose lease has expired admits nobody until it has a new one.
         let Ok(admitted) = store.admit(admit).await else {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -24,7 +24,9 @@ async fn a_server_killed_in_its_migration_completes_it_at_the_next_start() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut versions = Vec::new();
-    for write in [1, 2, 3, 4, 6, 9, 13, 18, 24, 31, 39, 48, 58, 69, 81, 94] {
+    for write in [
+        1, 2, 3, 4, 6, 9, 13, 18, 24, 31, 39, 48, 58, 69, 81, 94, 110, 130, 155, 185,
+    ] {
         let scene = Scene {
             folder: folder.path().join(format!("killed-at-write-{write}")),
             server: None,

@@ -15,7 +15,7 @@ fn digest(secret: &str) -> Digest {
     Digest::of(secret.as_bytes())
 }
 
-async fn token(store: &Store, secret: &str, role: Role) -> TokenRow {
+pub(crate) async fn token(store: &Store, secret: &str, role: Role) -> TokenRow {
     let new = NewToken {
         name: format!("for {secret}"),
         role,
@@ -25,7 +25,7 @@ async fn token(store: &Store, secret: &str, role: Role) -> TokenRow {
     store.create_token(new, &actor()).await.unwrap()
 }
 
-fn opened_by(token: &TokenRow, secret: &str) -> OpenedBy {
+pub(crate) fn opened_by(token: &TokenRow, secret: &str) -> OpenedBy {
     OpenedBy::Token {
         digest: digest(secret),
         actor: token.id.to_string(),
@@ -34,7 +34,12 @@ fn opened_by(token: &TokenRow, secret: &str) -> OpenedBy {
     }
 }
 
-async fn open(store: &Store, cookie: &str, lifetime: Duration, opened_by: OpenedBy) -> bool {
+pub(crate) async fn open(
+    store: &Store,
+    cookie: &str,
+    lifetime: Duration,
+    opened_by: OpenedBy,
+) -> bool {
     let new = NewSession {
         digest: digest(cookie),
         lifetime,

@@ -394,3 +394,30 @@ pub(crate) async fn accounts_are_found_by_a_part_of_their_names(place: &Place) {
     assert_eq!(names.wallets, [(acme.id, "Acme Größe".to_owned())].into());
     assert_eq!(names.keys, [(robot.id, "Build robot".to_owned())].into());
 }
+
+pub(crate) async fn wallets_beyond_their_credit_line_are_found_by_their_debt(place: &Place) {
+    let store = place.open();
+    for (name, credit) in [("none", 0), ("little", 2), ("much", 2), ("more", 2)] {
+        let new = NewWallet {
+            name: name.to_owned(),
+            balance: Micro::ZERO,
+            gift: Micro::ZERO,
+            credit_limit: credits(credit),
+        };
+        store.create_wallet(new, &actor()).await.unwrap();
+    }
+    assert_eq!(store.wallets_beyond_credit(2).await.unwrap().total, 0);
+    drop(store);
+    for (name, used) in [
+        ("little", 2_000_001),
+        ("much", 9_000_000),
+        ("more", 5_000_000),
+    ] {
+        place.tamper(&format!(
+            "UPDATE wallets SET credit_used = {used} WHERE name = '{name}'"
+        ));
+    }
+    let found = place.open().wallets_beyond_credit(2).await.unwrap();
+    let names: Vec<&str> = found.deepest.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!((names, found.total), (vec!["much", "more"], 3));
+}

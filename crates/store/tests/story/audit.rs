@@ -2,7 +2,8 @@
 
 use ledger::{Micro, UnixMs, WalletStatus};
 use store::{
-    Actor, AuditQuery, AuditRow, KeyChange, KeyLimits, NewWallet, Role, Store, StoreError,
+    Actor, AuditQuery, AuditRow, Calendar, KeyChange, KeyLimits, KeyWindow, NewWallet, Per, Role,
+    Store, StoreError, WalletSettings,
 };
 
 use crate::place::{Place, actor, credits, key, wallet};
@@ -204,4 +205,78 @@ pub(crate) async fn rows_cannot_be_changed_or_deleted(place: &Place) {
         assert!(place.try_tamper(sql).is_err(), "{sql}");
     }
     assert_eq!(told(&store).await.len(), 1);
+}
+
+pub(crate) async fn a_change_without_effect_writes_nothing(place: &Place) {
+    let store = place.open();
+    let acme = wallet(&store, "acme", credits(10)).await.id;
+    store
+        .set_credit_limit(acme, credits(5), &actor())
+        .await
+        .unwrap();
+    let zone = Calendar::new(Per::Day, "Europe/Berlin").unwrap();
+    let limits = KeyLimits {
+        rpm: Some(60),
+        window: Some(KeyWindow {
+            amount: credits(2),
+            calendar: zone.clone(),
+        }),
+        ..KeyLimits::default()
+    };
+    let key = key(&store, acme, limits).await;
+    let tagged = KeyChange {
+        tags: Some(vec!["ci".to_owned()]),
+        ..KeyChange::default()
+    };
+    store.update_key(key.id, tagged, &actor()).await.unwrap();
+    let entries = async || store.latest_entries(acme, None, 10).await.unwrap().len();
+    let before = (told(&store).await, entries().await);
+
+    let same = WalletSettings {
+        name: Some("acme".to_owned()),
+        credit_limit: Some(credits(5)),
+        status: Some(WalletStatus::Active),
+        alert_below: Some(None),
+    };
+    let row = store.update_wallet(acme, same, &actor()).await.unwrap();
+    assert_eq!(
+        (row.name.as_str(), row.wallet.credit_limit),
+        ("acme", credits(5))
+    );
+    let nothing = WalletSettings::default();
+    store.update_wallet(acme, nothing, &actor()).await.unwrap();
+    let same = KeyChange {
+        enabled: Some(true),
+        rpm: Some(Some(60)),
+        limit: Some(None),
+        tags: Some(vec!["ci".to_owned()]),
+        window: Some(Some(KeyWindow {
+            amount: credits(2),
+            calendar: zone,
+        })),
+        ..KeyChange::default()
+    };
+    let row = store.update_key(key.id, same, &actor()).await.unwrap();
+    assert_eq!(row.key.rpm_limit, Some(60));
+    let row = store.set_key_enabled(key.id, true, &actor()).await;
+    assert!(row.unwrap().key.enabled);
+    assert_eq!((told(&store).await, entries().await), before);
+    // One member that differs is told alone.
+    let renamed = WalletSettings {
+        name: Some("acme inc".to_owned()),
+        credit_limit: Some(credits(5)),
+        status: Some(WalletStatus::Active),
+        alert_below: Some(None),
+    };
+    store.update_wallet(acme, renamed, &actor()).await.unwrap();
+    let rows = told(&store).await;
+    let last = rows.last().unwrap();
+    assert_eq!(
+        (last.2.as_str(), last.3.as_str()),
+        (r#"{"name":"acme"}"#, r#"{"name":"acme inc"}"#)
+    );
+    assert_eq!(
+        (rows.len(), entries().await),
+        (before.0.len() + 1, before.1)
+    );
 }

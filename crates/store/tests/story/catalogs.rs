@@ -13,7 +13,7 @@ fn deed(target: &str) -> Deed {
     }
 }
 
-async fn replace(store: &Store, expected: i64, document: &str) -> Option<i64> {
+pub(crate) async fn replace(store: &Store, expected: i64, document: &str) -> Option<i64> {
     let by = actor();
     let replaced = store.replace_catalog(expected, document.to_owned(), deed("config"), &by);
     replaced.await.unwrap()

@@ -359,9 +359,9 @@ pub(crate) async fn server_and_commands_write_one_chain(place: &Place) {
     let first = wallet(&store, "a", credits(100)).await;
     let key_a = key(&store, first.id, KeyLimits::default()).await;
     let command = place.attach();
-    for round in 0..5 {
+    for round in 0..5_u8 {
         let call = admit(&store, &key_a, credits(1)).await.unwrap();
-        store.close(settled(call.hold, version, 100_000 + round));
+        store.close(settled(call.hold, version, 100_000 + u64::from(round)));
         command
             .top_up(first.id, credits(1), "beside", &actor())
             .await
@@ -369,7 +369,7 @@ pub(crate) async fn server_and_commands_write_one_chain(place: &Place) {
         let call = admit(&store, &key_a, credits(1)).await.unwrap();
         store.close(released(call.hold));
         command
-            .set_credit_limit(first.id, credits(1), &actor())
+            .set_credit_limit(first.id, credits(i64::from(round) + 1), &actor())
             .await
             .unwrap();
     }

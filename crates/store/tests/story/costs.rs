@@ -11,18 +11,18 @@ use crate::place::{NOW, Place, admit, assert_clean, credits, funded, price, sett
 /// Half of the price: half a micro-credit for each token, so that odd counts are rounded.
 const CARD: &str = r#"{"input":"0.5"}"#;
 
-async fn version(store: &Store, channel: &str) -> CostVersion {
+pub(crate) async fn version(store: &Store, channel: &str) -> CostVersion {
     let version = store.cost_version("story/model", channel, CARD).await;
     version.unwrap()
 }
 
-fn cost(version: CostVersion, micro: i64) -> Cost {
+pub(crate) fn cost(version: CostVersion, micro: i64) -> Cost {
     let amount = Micro::new(micro);
     Cost { amount, version }
 }
 
 /// The settlement of a call that cost this much.
-fn costing(mut close: Close, known: Option<Box<Cost>>) -> Close {
+pub(crate) fn costing(mut close: Close, known: Option<Box<Cost>>) -> Close {
     if let End::Settled { cost, .. } = &mut close.end {
         *cost = known;
     }

@@ -61,6 +61,8 @@ pub(crate) async fn entries_tell_what_was_posted(place: &Place) {
     assert_eq!(prices.len(), 1);
     assert_eq!(prices[0].version, version.number());
     assert_eq!((&*prices[0].model, &*prices[0].card), ("story/model", CARD));
+    let found = store.price(version.number()).await.unwrap();
+    assert_eq!(found.as_ref(), prices.first());
 }
 
 pub(crate) async fn entries_are_found_by_every_condition(place: &Place) {

@@ -9,7 +9,8 @@ use store::{AdmitError, KeyRow, Location, Lost, PriceVersion, Settings, Store};
 
 use crate::cut::{Cut, Mode};
 use crate::place::{
-    Place, actor, admit, assert_clean, assert_counted, credits, funded, price, released, settled,
+    Place, actor, admit, assert_clean, assert_counted, credits, eventually, funded, price,
+    released, settled,
 };
 
 /// A store that reaches its database through a proxy.
@@ -54,22 +55,15 @@ impl Rig {
 
     /// Waits until calls are admitted again.
     pub(crate) async fn recovers(&self) {
-        let begun = std::time::Instant::now();
-        loop {
-            assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "{:#?}",
-                self.store.stats()
-            );
-            match admit(&self.store, &self.key, Micro::ZERO).await {
-                Ok(admitted) if admitted.durable.wait().await.is_ok() => {
-                    self.store.close(released(admitted.hold));
-                    return;
-                }
-                Ok(admitted) => self.store.close(released(admitted.hold)),
-                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-            }
-        }
+        eventually("a durable hold", async || {
+            let Ok(admitted) = admit(&self.store, &self.key, Micro::ZERO).await else {
+                return false;
+            };
+            let durable = admitted.durable.wait().await;
+            self.store.close(released(admitted.hold));
+            durable.is_ok()
+        })
+        .await;
     }
 }
 
@@ -132,6 +126,7 @@ pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are
             tokio::spawn(async move {
                 while !over.load(Ordering::SeqCst) {
                     let Ok(call) = admit(&store, &key, Micro::new(20)).await else {
+                        // As a client that backs off.
                         tokio::time::sleep(Duration::from_millis(1)).await;
                         continue;
                     };
@@ -149,14 +144,16 @@ pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are
     // A full disk, and a server that has become a standby.
     for code in ["53100", "25006", "53100"] {
         let before = answered.load(Ordering::SeqCst);
-        until(|| answered.load(Ordering::SeqCst) > before + 50).await;
+        let goes_on = || answered.load(Ordering::SeqCst) > before + 50;
+        eventually("more answers", async || goes_on()).await;
         place.tamper(&format!("INSERT INTO outage VALUES ('{code}')"));
         let failed = store.stats().commits_failed;
-        until(|| store.stats().commits_failed > failed && !store.healthy()).await;
+        let is_noticed = || store.stats().commits_failed > failed && !store.healthy();
+        eventually("the outage is noticed", async || is_noticed()).await;
         let refused = admit(&store, &key, Micro::new(20)).await.unwrap_err();
         assert_eq!(refused, AdmitError::Unavailable, "{code}");
         place.tamper("DELETE FROM outage");
-        until(|| store.healthy()).await;
+        eventually("health", async || store.healthy()).await;
     }
     over.store(true, Ordering::SeqCst);
     for caller in callers {
@@ -168,14 +165,6 @@ pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are
     assert_eq!((row.usage, wallet.frozen), (Micro::new(told), Micro::ZERO));
     assert_eq!(store.stats().lost_holds, 0);
     assert_clean(&store).await;
-}
-
-async fn until(seen: impl Fn() -> bool) {
-    let begun = std::time::Instant::now();
-    while !seen() {
-        assert!(begun.elapsed() < Duration::from_secs(60));
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
 }
 
 const COMMIT: Mode = Mode::LoseAnswerTo(b"COMMIT");

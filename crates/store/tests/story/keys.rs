@@ -16,7 +16,7 @@ fn digest(secret: &str) -> Digest {
     Digest::of(secret.as_bytes())
 }
 
-fn rotation(secret: &str, old_secret_until: Option<UnixMs>) -> KeyRotation {
+pub(crate) fn rotation(secret: &str, old_secret_until: Option<UnixMs>) -> KeyRotation {
     KeyRotation {
         digest: digest(secret),
         shown_prefix: secret.chars().take(6).collect(),
@@ -24,7 +24,7 @@ fn rotation(secret: &str, old_secret_until: Option<UnixMs>) -> KeyRotation {
     }
 }
 
-async fn key_with(store: &Store, wallet: WalletId, name: &str, tags: &[&str]) -> KeyRow {
+pub(crate) async fn key_with(store: &Store, wallet: WalletId, name: &str, tags: &[&str]) -> KeyRow {
     let new = NewKey {
         wallet,
         name: Some(name.to_owned()),

@@ -6,7 +6,9 @@
 
 mod access;
 mod accounts;
+mod alerts;
 mod audit;
+mod backups;
 mod calls;
 mod catalogs;
 mod chain;
@@ -15,15 +17,18 @@ mod cut;
 mod debt;
 mod entries;
 mod faults;
+mod imports;
 mod journal;
 mod keys;
 mod law;
 mod money;
+mod moves;
 mod nodes;
 mod outage;
 mod place;
 mod recovery;
 mod schema;
+mod searches;
 mod sessions;
 mod statement;
 mod tasks;
@@ -71,10 +76,20 @@ macro_rules! story {
                 accounts::key_changes_act_at_the_next_admission,
                 accounts::price_versions_are_interned,
                 accounts::accounts_are_found_by_a_part_of_their_names,
+                accounts::wallets_beyond_their_credit_line_are_found_by_their_debt,
                 access::a_token_is_found_by_its_digest_until_it_is_revoked,
                 access::a_session_ends_with_its_token_or_its_time,
                 access::a_code_signs_in_once,
+                alerts::a_rule_is_kept_and_audited_without_its_secret,
+                alerts::an_alert_begins_once_and_ends_once,
+                alerts::a_delivery_is_tried_until_it_is_delivered_or_given_up,
+                alerts::an_end_waits_until_its_beginning_is_delivered_or_given_up,
+                alerts::a_rule_with_many_deliveries_leaves_room_for_others,
+                alerts::a_delivery_outlives_the_node_that_claimed_it,
+                alerts::what_a_node_sees_is_seen_by_all_until_it_expires,
+                alerts::wallets_and_keys_that_run_low_are_found,
                 audit::each_change_has_a_row_of_its_own,
+                audit::a_change_without_effect_writes_nothing,
                 audit::a_refused_change_leaves_no_row,
                 audit::rows_are_found_by_every_condition_a_page_at_a_time,
                 audit::rows_cannot_be_changed_or_deleted,
@@ -86,6 +101,9 @@ macro_rules! story {
                 keys::a_key_remembers_when_it_was_used,
                 keys::keys_are_found_by_name_tag_and_wallet_a_page_at_a_time,
                 keys::a_key_of_an_earlier_version_is_as_limited_as_it_was,
+                imports::a_batch_of_accounts_is_created_as_a_whole,
+                imports::a_batch_with_one_fault_creates_nothing,
+                imports::what_was_imported_is_known_again,
                 windows::a_window_is_exact_at_midnight_of_its_zone,
                 windows::a_hold_over_midnight_counts_where_it_is_booked,
                 windows::a_window_can_be_set_changed_and_lifted,
@@ -134,6 +152,7 @@ macro_rules! story {
                 statement::a_long_statement_is_read_from_its_middle,
                 statement::wallets_are_listed_with_what_they_spent,
                 statement::the_history_has_every_day_with_entries,
+                statement::any_range_of_an_empty_wallet_is_empty,
                 statement::an_upgrade_computes_the_balances_of_old_entries,
                 verify::a_clean_ledger_verifies,
                 verify::each_planted_difference_is_found,
@@ -144,10 +163,14 @@ macro_rules! story {
                 chain::a_migration_that_was_stopped_before_the_heads_is_completed,
                 chain::server_and_commands_write_one_chain,
                 usage::names_that_a_database_stores_alike_do_not_stop_the_journal,
+                usage::a_report_with_too_many_rows_is_refused,
                 usage::reports_equal_a_recount_of_the_rows,
                 usage::reports_outlive_the_rows,
                 usage::rows_of_earlier_versions_are_counted,
+                usage::reports_over_an_upgrade_lack_nothing,
                 usage::a_search_finds_what_a_look_at_every_row_finds,
+                searches::a_slow_search_is_ended_and_delays_no_lookup,
+                searches::a_slow_list_of_a_wallets_tasks_delays_no_lookup,
                 journal::rows_come_back_as_they_were_given,
                 journal::pages_follow_each_other_without_gap_or_repeat,
                 journal::conditions_are_all_obeyed,
@@ -155,6 +178,20 @@ macro_rules! story {
                 journal::a_full_queue_drops_and_counts,
                 journal::bodies_without_room_are_left_out_and_counted,
                 journal::bodies_are_cut,
+                backups::a_backup_restores_everything_to_either_database,
+                backups::a_backup_of_a_busy_store_is_of_one_moment,
+                backups::nothing_is_overwritten,
+                backups::a_damaged_backup_is_refused,
+                backups::a_backup_of_a_wrong_ledger_says_so,
+                backups::media_files_keep_their_times,
+                moves::everything_arrives_and_comes_back,
+                moves::a_moved_store_goes_on_where_it_was,
+                moves::a_source_in_use_is_refused,
+                moves::calls_that_were_open_are_abandoned_at_the_destination,
+                moves::only_an_empty_destination_is_filled,
+                moves::a_destination_of_an_earlier_version_is_upgraded_only_if_it_is_empty,
+                moves::an_unfinished_move_is_opened_by_nobody_and_goes_on,
+                moves::a_ledger_that_is_not_right_is_not_moved,
                 tasks::a_task_goes_from_its_hold_to_its_callback,
                 tasks::a_claim_is_worth_nothing_once_another_has_it,
                 tasks::a_refused_task_leaves_nothing,
@@ -173,6 +210,8 @@ story!(
     sqlite,
     [
         recovery::a_second_server_is_refused,
+        moves::a_text_that_a_server_cannot_store_is_replaced_in_the_journal_alone,
+        backups::a_backup_of_an_earlier_version_is_upgraded_in_a_copy,
         calls::a_clock_that_jumps_moves_only_the_end_of_a_key,
         windows::a_clock_that_was_far_ahead_does_not_keep_its_period,
     ]
@@ -192,6 +231,7 @@ story!(
         debt::three_nodes_stay_within_the_debt_limit,
         nodes::a_node_that_lost_its_lease_begins_anew,
         tasks::two_nodes_never_have_one_task,
+        alerts::one_node_looks_for_alerts_and_one_delivers_each,
         faults::a_commit_whose_answer_is_lost_happens_once,
         faults::while_the_database_is_away_calls_are_refused_and_closes_wait,
         faults::a_commit_in_doubt_is_asked_about_until_it_is_known,
@@ -199,6 +239,7 @@ story!(
         faults::a_slow_database_is_slow_and_right,
         faults::a_lock_holder_keeps_only_its_own_wallet_waiting,
         faults::a_close_that_cannot_be_booked_does_not_stop_the_others,
+        tasks::no_lookup_waits_for_lists,
         outage::a_key_that_was_not_met_before_is_not_refused_while_the_database_is_away,
         outage::a_node_without_connections_says_so_and_refuses_no_key,
         outage::a_role_that_may_not_write_is_told_in_words,

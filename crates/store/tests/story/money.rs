@@ -275,6 +275,7 @@ pub(crate) async fn what_people_set_of_a_wallet_is_set_as_a_whole(place: &Place)
         name: Some(name.to_owned()),
         credit_limit: Some(credits(9)),
         status: Some(WalletStatus::Disabled),
+        alert_below: Some(Some(credits(2))),
     };
     for (name, is_taken) in [("other", true), ("wal_x", false), ("", false)] {
         let refused = store

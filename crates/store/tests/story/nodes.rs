@@ -6,7 +6,7 @@ use ledger::Micro;
 use store::{AdmitError, Admitted, KeyLimits, KeyRow, OpenError, Server, Settings, Store};
 
 use crate::place::{
-    Place, admit, assert_clean, credits, funded, key, price, released, settled, wallet,
+    Place, admit, assert_clean, credits, eventually, funded, key, price, released, settled, wallet,
 };
 
 pub(crate) fn named(place: &Place, node: &str) -> Settings {
@@ -220,23 +220,22 @@ pub(crate) async fn a_node_that_lost_its_lease_begins_anew(place: &Place) {
         AdmitError::Unavailable
     );
     // The other node closes what is open, and the late settlement changes nothing.
-    let begun = std::time::Instant::now();
-    while other.balance(&key.id).await.unwrap().0.frozen != Micro::ZERO {
-        assert!(begun.elapsed() < Duration::from_secs(30));
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually("the sweep", async || {
+        other.balance(&key.id).await.unwrap().0.frozen == Micro::ZERO
+    })
+    .await;
     first.close(settled(open.hold, version, 1_000_000));
     first.flush().await.unwrap();
     assert_eq!(first.stats().late_closes, 1);
     assert_eq!(other.balance(&key.id).await.unwrap().0.balance, credits(10));
     // After a while the first node has a new epoch, and admits again.
-    let next = loop {
-        assert!(begun.elapsed() < Duration::from_secs(30));
-        match admit(&first, &key, credits(1)).await {
-            Ok(next) => break next,
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    };
+    let mut next = None;
+    eventually("a new epoch", async || {
+        next = admit(&first, &key, credits(1)).await.ok();
+        next.is_some()
+    })
+    .await;
+    let next = next.unwrap();
     assert!(next.hold.epoch() > open.hold.epoch());
     first.close(released(next.hold));
     first.flush().await.unwrap();

@@ -48,13 +48,13 @@ pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(place:
     let guest = place.guest();
     let (store, _) = Store::open(&settings_of(place, guest.server())).unwrap();
     let unmet = funded(&store, credits(1)).await;
-    eventually("health", || store.healthy()).await;
+    eventually("health", async || store.healthy()).await;
 
     guest.alter("CONNECTION LIMIT 0");
     let refused = admit(&store, &unmet, credits(1)).await.unwrap_err();
     assert_eq!(refused, AdmitError::Unavailable);
     // Without any call: a load balancer sends none to a node that is not ready.
-    eventually("that the node is not ready", || !store.healthy()).await;
+    eventually("that the node is not ready", async || !store.healthy()).await;
     let cause = store.find_wallet("nobody").await.unwrap_err();
     assert!(cause.is_temporary(), "{cause}");
     let cause = cause.to_string();
@@ -64,7 +64,7 @@ pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(place:
     );
 
     guest.alter("CONNECTION LIMIT -1");
-    eventually("that the node is ready again", || store.healthy()).await;
+    eventually("that the node is ready again", async || store.healthy()).await;
     let admitted = admit(&store, &unmet, credits(1)).await.unwrap();
     store.close(released(admitted.hold));
     assert_clean(&store).await;
@@ -76,7 +76,7 @@ pub(crate) async fn a_role_that_may_not_write_is_told_in_words(place: &Place) {
     let (store, _) = Store::open(&settings).unwrap();
     let key = funded(&store, credits(1)).await;
     guest.alter("SET default_transaction_read_only = on");
-    eventually("that the node is not ready", || !store.healthy()).await;
+    eventually("that the node is not ready", async || !store.healthy()).await;
     assert_eq!(
         admit(&store, &key, credits(1)).await.unwrap_err(),
         AdmitError::Unavailable
@@ -89,7 +89,7 @@ pub(crate) async fn a_role_that_may_not_write_is_told_in_words(place: &Place) {
         "{text}"
     );
     guest.alter("RESET default_transaction_read_only");
-    eventually("that the node is ready again", || store.healthy()).await;
+    eventually("that the node is ready again", async || store.healthy()).await;
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     store.close(released(admitted.hold));
 }
@@ -128,7 +128,7 @@ pub(crate) async fn a_full_disk_is_told_in_words_and_the_node_is_not_ready(place
         tokio::task::yield_now().await;
     }
     place.tamper("DROP TRIGGER no_room ON holds; DROP TRIGGER no_room ON wallets");
-    eventually("that the node is ready again", || store.healthy()).await;
+    eventually("that the node is ready again", async || store.healthy()).await;
     assert_clean(&store).await;
 }
 
@@ -216,7 +216,7 @@ pub(crate) async fn journal_rows_of_billed_calls_outlive_an_outage(place: &Place
         let store = rig.store.clone();
         async move { store.flush().await }
     });
-    eventually("tries", || rig.cut.turned_away() > 20).await;
+    eventually("tries", async || rig.cut.turned_away() > 20).await;
     rig.cut.set(Mode::Pass);
     flushing.await.unwrap().unwrap();
     let counts = counted(&rig.store).await;
@@ -245,7 +245,7 @@ pub(crate) async fn journal_rows_that_waited_stand_behind_those_that_did_not(pla
         ..row(2, None)
     });
     other.flush().await.unwrap();
-    eventually("tries", || rig.cut.turned_away() > 20).await;
+    eventually("tries", async || rig.cut.turned_away() > 20).await;
     rig.cut.set(Mode::Pass);
     rig.store.flush().await.unwrap();
     let rows = other.journal(JournalQuery::default()).await.unwrap();

@@ -152,6 +152,18 @@ impl Place {
         }
     }
 
+    /// Every row of every table, apart from those that a start writes, and from numbers that are given anew.
+    pub(crate) fn contents(&self) -> Vec<String> {
+        match self {
+            Self::Sqlite(folder) => {
+                let names = ["tollgate.db", "tollgate.db-calls"];
+                let files = names.iter().map(|name| folder.path().join(name));
+                files.flat_map(|file| rows_of(&file)).collect()
+            }
+            Self::Postgres(schema) => schema.rows(),
+        }
+    }
+
     /// The same, if the database is expected to refuse.
     pub(crate) fn try_tamper(&self, sql: &str) -> Result<(), String> {
         match self {
@@ -166,6 +178,28 @@ impl Place {
             Self::Postgres(schema) => schema.run(sql),
         }
     }
+}
+
+fn rows_of(file: &std::path::Path) -> Vec<String> {
+    let on = rusqlite::Connection::open(file).unwrap();
+    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'
+                  AND name NOT IN ('refinery_schema_history', 'epochs', 'names', 'calls') ORDER BY name";
+    let mut tables = on.prepare(tables).unwrap();
+    let tables = tables.query_map([], |row| row.get(0)).unwrap();
+    let tables: Vec<String> = tables.map(Result::unwrap).collect();
+    let mut found = Vec::new();
+    for table in tables {
+        let mut rows = on.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let count = rows.column_count();
+        let rows = rows.query_map([], |row| {
+            let value = |column| row.get::<_, rusqlite::types::Value>(column);
+            let values: Result<Vec<_>, _> = (0..count).map(value).collect();
+            Ok(format!("{table} {:?}", values?))
+        });
+        found.extend(rows.unwrap().map(Result::unwrap));
+    }
+    found.sort();
+    found
 }
 
 /// Who makes the changes of these tests.
@@ -281,12 +315,12 @@ pub(crate) fn released(hold: HoldId) -> Close {
     }
 }
 
-/// Polls until there is a value.
-pub(crate) async fn eventually(what: &str, mut look: impl FnMut() -> bool) {
+/// Waits until a condition holds.
+pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let begun = std::time::Instant::now();
-    while !look() {
+    while !holds().await {
         assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

@@ -45,6 +45,36 @@ impl Schema {
     pub(crate) fn run(&self, sql: &str) -> Result<(), String> {
         run_on(&self.url(), sql)
     }
+
+    /// Every row of every table, apart from those that a start writes.
+    pub(crate) fn rows(&self) -> Vec<String> {
+        let url = self.url();
+        let schema = self.name.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
+                let (client, driver) = connected.unwrap();
+                tokio::spawn(driver);
+                let tables = "SELECT c.relname::text FROM pg_class c WHERE c.relkind IN ('r', 'p')
+                    AND NOT c.relispartition AND c.relnamespace = $1::text::regnamespace
+                    AND c.relname NOT IN ('refinery_schema_history', 'nodes')";
+                let mut found = Vec::new();
+                for row in client.query(tables, &[&schema]).await.unwrap() {
+                    let table: String = row.get(0);
+                    let rows = format!("SELECT '{table} ' || t::text FROM {table} t");
+                    let rows = client.query(&rows, &[]).await.unwrap();
+                    found.extend(rows.iter().map(|row| row.get::<_, String>(0)));
+                }
+                found.sort();
+                found
+            })
+        });
+        thread.join().unwrap()
+    }
 }
 
 /// A role of its own, whose rights a test can change. Deleted when dropped.

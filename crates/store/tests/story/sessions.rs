@@ -12,7 +12,7 @@ use crate::place::{NOW, Place, actor, admit, assert_clean, assert_counted, credi
 /// Ten seconds cost 16,666 and two thirds micro-credits.
 const CARD: &str = r#"{"realtime_minute":"0.1"}"#;
 
-async fn price(store: &Store) -> PriceVersion {
+pub(crate) async fn price(store: &Store) -> PriceVersion {
     store.price_version("story/voice", CARD).await.unwrap()
 }
 
@@ -28,7 +28,7 @@ fn cost(seconds: u64) -> Micro {
     Micro::new(i64::try_from((seconds * 100_000).div_ceil(60)).unwrap())
 }
 
-fn step(hold: HoldId, version: PriceVersion, used: u64, ahead: u64) -> SessionStep {
+pub(crate) fn step(hold: HoldId, version: PriceVersion, used: u64, ahead: u64) -> SessionStep {
     SessionStep {
         hold,
         step: Step {
@@ -43,7 +43,7 @@ fn step(hold: HoldId, version: PriceVersion, used: u64, ahead: u64) -> SessionSt
     }
 }
 
-fn settled(hold: HoldId, version: PriceVersion, seconds: u64) -> Close {
+pub(crate) fn settled(hold: HoldId, version: PriceVersion, seconds: u64) -> Close {
     let end = End::Settled {
         charge: cost(seconds),
         meter: meter(seconds),

@@ -6,7 +6,7 @@ use store::{
     WalletId, WalletQuery,
 };
 
-use crate::place::{Place, actor, admit, assert_clean, credits, funded, price, settled};
+use crate::place::{Place, actor, admit, assert_clean, credits, funded, price, settled, wallet};
 
 const DAY_MS: i64 = 86_400_000;
 /// The beginning of a day.
@@ -354,4 +354,29 @@ pub(crate) async fn an_upgrade_computes_the_balances_of_old_entries(place: &Plac
         .unwrap();
     assert_told(&store, id).await;
     assert_clean(&store).await;
+}
+
+/// Ends of a range can be any number, and a wallet need not have entries.
+pub(crate) async fn any_range_of_an_empty_wallet_is_empty(place: &Place) {
+    let store = place.open();
+    let empty = wallet(&store, "empty", Micro::ZERO).await.id;
+    let full = wallet(&store, "full", credits(1)).await.id;
+    let ends = [
+        None,
+        Some(i64::MIN),
+        Some(-1),
+        Some(0),
+        Some(1),
+        Some(i64::MAX),
+    ];
+    for from in ends {
+        for to in ends {
+            for account in [empty, full] {
+                let (from, to) = (from.map(UnixMs::new), to.map(UnixMs::new));
+                let range = store.statement_range(account, from, to).await.unwrap();
+                assert!(range.opening.seq <= range.closing.seq, "{from:?} {to:?}");
+                assert!(account == full || range.closing.seq == 0, "{from:?} {to:?}");
+            }
+        }
+    }
 }

@@ -53,7 +53,7 @@ fn new_task(key: &KeyRow, price_version: PriceVersion, lease: Duration) -> NewTa
     }
 }
 
-async fn open(store: &Store, key: &KeyRow, lease: Duration) -> OpenedTask {
+pub(crate) async fn open(store: &Store, key: &KeyRow, lease: Duration) -> OpenedTask {
     let version = price(store).await;
     store
         .open_task(new_task(key, version, lease))
@@ -61,7 +61,7 @@ async fn open(store: &Store, key: &KeyRow, lease: Duration) -> OpenedTask {
         .unwrap()
 }
 
-async fn accept(store: &Store, claim: Claim) -> bool {
+pub(crate) async fn accept(store: &Store, claim: Claim) -> bool {
     let accepted = TaskAccepted {
         claim,
         upstream: upstream(),
@@ -79,7 +79,7 @@ fn upstream() -> TaskUpstream {
     }
 }
 
-async fn claim(store: &Store, lease: Duration) -> Vec<TaskRow> {
+pub(crate) async fn claim(store: &Store, lease: Duration) -> Vec<TaskRow> {
     store.claim_tasks(10, lease, NOW).await.unwrap()
 }
 
@@ -94,7 +94,7 @@ async fn note(store: &Store, claim: Claim, next_in: Duration) -> bool {
     store.note_task(note).await.unwrap()
 }
 
-async fn end(store: &Store, opened: &OpenedTask, claim: Claim) -> bool {
+pub(crate) async fn end(store: &Store, opened: &OpenedTask, claim: Claim) -> bool {
     let version = price(store).await;
     let end = TaskEnd {
         claim,
@@ -564,4 +564,29 @@ pub(crate) async fn two_nodes_never_have_one_task(place: &Place) {
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), TASKS);
+}
+
+pub(crate) async fn no_lookup_waits_for_lists(place: &Place) {
+    let store = place.open();
+    let key = funded(&store, credits(5)).await;
+    let task = open(&store, &key, LONG).await.claim.task;
+    // Lists read callbacks, lookups do not.
+    let holder = place.hold_lock("LOCK TABLE callbacks IN ACCESS EXCLUSIVE MODE");
+    let list = || {
+        store.tasks(TaskQuery {
+            wallet: Some(key.wallet),
+            limit: 10,
+            ..TaskQuery::default()
+        })
+    };
+    let look_up = async {
+        for _ in 0..4 {
+            let found = store.find_task(key.wallet, task);
+            let found = tokio::time::timeout(Duration::from_secs(5), found).await;
+            assert!(found.unwrap().unwrap().is_some());
+        }
+        drop(holder);
+    };
+    let (one, other, ()) = tokio::join!(list(), list(), look_up);
+    assert_eq!((one.unwrap().total, other.unwrap().total), (1, 1));
 }

@@ -18,7 +18,7 @@ const BERLIN: UnixMs = UnixMs::new(2_058_390_000_000);
 
 const HOUR_MS: i64 = 3_600_000;
 
-fn window(amount: i64, per: Per, zone: &str) -> KeyWindow {
+pub(crate) fn window(amount: i64, per: Per, zone: &str) -> KeyWindow {
     KeyWindow {
         amount: credits(amount),
         calendar: Calendar::new(per, zone).unwrap(),
@@ -151,7 +151,7 @@ pub(crate) async fn a_hold_over_midnight_counts_where_it_is_booked(place: &Place
     let call = admit_at(place, &store, &key, credits(8), before)
         .await
         .unwrap();
-    // The new day begins with what is still held, and the charge is its own.
+    // What is still held at midnight counts against the new day, and so does the charge when that call settles.
     let refused = spend(place, &store, &key, credits(3), BERLIN).await;
     assert_eq!(refused, Err(Refusal::KeyLimitReached));
     settle_at(place, &store, &call, version, credits(5), BERLIN).await;

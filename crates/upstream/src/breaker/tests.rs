@@ -161,6 +161,29 @@ fn overload_without_a_time_is_a_failure_like_others() {
     ]);
 }
 
+/// The time that an upstream names for one model says nothing about the others.
+#[test]
+fn a_limit_of_one_model_opens_the_channel_only_if_nothing_else_is_served() {
+    let limited = || {
+        Ends(CallOutcome::RateLimited {
+            retry_after: Some(Duration::from_secs(30)),
+        })
+    };
+    play(vec![
+        (0, limited(), Expected::Closed),
+        (0, limited(), Expected::Closed),
+        (0, limited(), Expected::Closed),
+        (0, limited(), Expected::Closed),
+        (1, SERVED, Expected::Closed),
+        (1, limited(), Expected::Closed),
+        (1, limited(), Expected::Closed),
+        (1, limited(), Expected::Closed),
+        (1, limited(), Expected::Closed),
+        (1, limited(), Expected::OpenSince(1)),
+        (6, Nothing, Expected::Probe),
+    ]);
+}
+
 #[test]
 fn a_refused_credential_is_taken_out_and_tried_again_each_minute() {
     play(vec![
@@ -197,7 +220,7 @@ fn a_call_that_is_tried_for_want_of_better_counts_as_a_probe() {
 }
 
 #[test]
-fn a_probe_that_tells_nothing_makes_room_for_the_next() {
+fn a_probe_without_a_result_makes_room_for_the_next() {
     play(vec![
         (0, overloaded(5), Expected::OpenSince(0)),
         (5, Attempt, Expected::OpenSince(0)),
@@ -221,8 +244,8 @@ fn a_status_says_what_it_says_of_the_channel() {
         (403, None, CallOutcome::Unknown),
         (402, None, CallOutcome::Failed),
         (408, None, CallOutcome::Failed),
-        (429, None, CallOutcome::Overloaded { retry_after: None }),
-        (429, wait, CallOutcome::Overloaded { retry_after: wait }),
+        (429, None, CallOutcome::RateLimited { retry_after: None }),
+        (429, wait, CallOutcome::RateLimited { retry_after: wait }),
         (529, None, CallOutcome::Overloaded { retry_after: None }),
         (500, wait, CallOutcome::Failed),
         (503, None, CallOutcome::Failed),

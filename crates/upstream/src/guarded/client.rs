@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use super::body::BoundedBody;
 use super::error::{FetchError, UrlRefusal};
 use super::external_url::{ExternalUrl, UrlHost};
-use super::policy::AddressPolicy;
+use super::policy::{AddressPolicy, is_ours};
 use super::request::{self, FetchLimits, Post};
 use crate::channel::Channel;
 use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
@@ -69,6 +69,16 @@ impl Guarded {
     /// call has an effect.
     pub fn set_listeners(&self, listeners: Vec<SocketAddr>) {
         let _ = self.listeners.set(listeners);
+    }
+
+    /// Which addresses may be called.
+    pub fn policy(&self) -> &AddressPolicy {
+        &self.policy
+    }
+
+    /// The addresses of our own listeners.
+    pub fn listeners(&self) -> &[SocketAddr] {
+        self.listeners.get().map_or(&[], Vec::as_slice)
     }
 
     /// Checks a URL that an upstream will fetch: all its addresses must be allowed.
@@ -235,8 +245,11 @@ impl Guarded {
     /// Checks the address of the connected socket itself.
     fn check_peer(&self, peer: SocketAddr, local: IpAddr) -> Result<(), UrlRefusal> {
         self.policy.check_address(peer.ip())?;
-        let listeners = self.listeners.get().map_or(&[][..], Vec::as_slice);
-        if listeners.iter().any(|own| is_ours(*own, peer, local)) {
+        if self
+            .listeners()
+            .iter()
+            .any(|own| is_ours(*own, peer, local))
+        {
             return Err(UrlRefusal::Address);
         }
         Ok(())
@@ -262,14 +275,6 @@ fn is_at(channel: &Channel, link: &ExternalUrl) -> bool {
         UrlHost::Address(address) => address.to_string(),
     };
     channel.is_origin(link.is_tls(), &host, link.port())
-}
-
-/// Whether a connection has reached one of our listeners. A listener on all interfaces is reached
-/// by any address of this machine; then both ends of the connection are equal, or the peer is
-/// loopback.
-fn is_ours(own: SocketAddr, peer: SocketAddr, local: IpAddr) -> bool {
-    let is_here = peer.ip() == local || peer.ip().is_loopback();
-    own.port() == peer.port() && (own.ip() == peer.ip() || (own.ip().is_unspecified() && is_here))
 }
 
 #[cfg(test)]

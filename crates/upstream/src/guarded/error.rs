@@ -1,5 +1,8 @@
 //! Errors of fetches.
 
+use std::error::Error as _;
+use std::io;
+
 use crate::error::CallError;
 
 /// Why a URL or an address may not be called. The message may be shown to the client that named it.
@@ -18,6 +21,17 @@ pub enum UrlRefusal {
     /// The address is not public, or it is our own.
     #[error("the URL leads to an address that is not public")]
     Address,
+    /// A channel that leads to this gateway. Its calls would call themselves.
+    #[error("the address is that of this gateway")]
+    Loop,
+}
+
+impl UrlRefusal {
+    /// The refusal that made a call to a guarded channel fail, if it was one.
+    pub fn behind(error: &CallError) -> Option<Self> {
+        let io = error.source()?.downcast_ref::<io::Error>()?;
+        io.get_ref()?.downcast_ref().copied()
+    }
 }
 
 /// A fetch that failed or is incomplete.

@@ -1,4 +1,4 @@
-//! A URL from a caller or an upstream, parsed and checked before its name is resolved.
+//! A URL from a client or an upstream, parsed and checked before its name is resolved.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_public_url_is_refused_by_its_words() {
+    fn urls_that_cannot_be_public_are_refused() {
         let long = format!("https://a.example/{}", "x".repeat(2048));
         for (text, why) in [
             (&*long, UrlRefusal::TooLong),

@@ -1,8 +1,8 @@
-//! Fetches of URLs that callers and upstreams name.
+//! Fetches URLs that clients and upstreams name.
 //!
-//! Somebody may use such a URL to reach private systems through the gateway. So the name of an
+//! An attacker may use such a URL to reach private systems through the gateway. So the name of an
 //! [`ExternalUrl`] is checked first, then every address that it resolves to by the
-//! [`AddressPolicy`]; the connection goes to the checked address, and each redirect is checked
+//! [`AddressPolicy`]. The connection goes to the checked address, and each redirect is checked
 //! again (A1, A2, A3). [`Guarded`] makes the calls; URLs and policy are pure.
 
 mod body;

@@ -62,6 +62,8 @@ pub struct AddressPolicy {
     pub nat64: bool,
     /// Hosts of our own systems, such as the storage: lower-case names, or addresses.
     pub own_hosts: Vec<String>,
+    /// Our own listeners. A channel that leads to one of them would call itself.
+    pub listeners: Vec<SocketAddr>,
 }
 
 impl AddressPolicy {
@@ -87,6 +89,28 @@ impl AddressPolicy {
         }
     }
 
+    /// Refuses the host of a channel if it is one of our own systems.
+    pub(crate) fn check_host(&self, host: &str) -> Result<(), UrlRefusal> {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let is_own = |own: &String| own.eq_ignore_ascii_case(host);
+        if self.own_hosts.iter().any(is_own) {
+            return Err(UrlRefusal::Address);
+        }
+        Ok(())
+    }
+
+    /// Refuses a connection of a channel that has reached one of our own listeners.
+    pub(crate) fn check_connected(
+        &self,
+        peer: SocketAddr,
+        local: IpAddr,
+    ) -> Result<(), UrlRefusal> {
+        if self.listeners.iter().any(|own| is_ours(*own, peer, local)) {
+            return Err(UrlRefusal::Loop);
+        }
+        Ok(())
+    }
+
     fn allows_v6(&self, v6: Ipv6Addr) -> bool {
         let address = IpAddr::V6(v6);
         // No legitimate name resolves to an IPv4-mapped address, so not even `allow` permits it.
@@ -103,6 +127,14 @@ impl AddressPolicy {
     fn allows(&self, address: IpAddr) -> bool {
         self.allow.iter().any(|range| range.contains(address))
     }
+}
+
+/// Whether a connection has reached one of our listeners. A listener on all interfaces is reached
+/// by any address of this machine; then both ends of the connection are equal, or the peer is
+/// loopback.
+pub(super) fn is_ours(own: SocketAddr, peer: SocketAddr, local: IpAddr) -> bool {
+    let is_here = peer.ip() == local || peer.ip().is_loopback();
+    own.port() == peer.port() && (own.ip() == peer.ip() || (own.ip().is_unspecified() && is_here))
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
@@ -197,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_operator_allows_is_allowed_but_no_metadata() {
+    fn an_operator_can_allow_all_addresses_except_metadata_services() {
         let all = ["0.0.0.0/0", "::/0"].map(|it| it.parse().unwrap());
         let policy = AddressPolicy {
             allow: all.to_vec(),
@@ -233,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_translator_the_inner_address_is_judged() {
+    fn the_inner_address_of_a_nat64_address_is_checked() {
         let policy = AddressPolicy {
             nat64: true,
             ..AddressPolicy::default()

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 
 use super::external_url::ExternalUrl;
-use crate::head_template::{USER_AGENT, write_line};
+use crate::header_line::{USER_AGENT, write_line};
 use crate::timeouts::Timeouts;
 
 /// The size and time limits of a fetch, including its redirects.

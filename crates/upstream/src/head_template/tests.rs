@@ -2,14 +2,23 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 
 use super::*;
+use crate::credential::{Authorization, Reach};
+use crate::secret::Secret;
 
-fn head(preset: Preset, base_url: Option<&str>, call: &UpstreamRequest) -> String {
+fn template(preset: Preset, account: &Account, address: &Address) -> HeadTemplate {
+    let secret = Secret::new("sk-secret");
+    let reach = Reach::Configured;
+    let authorization = Authorization::new(preset, account, Some(&secret), &reach).unwrap();
+    HeadTemplate::new(preset, account, address, authorization.fixed_line()).unwrap()
+}
+
+fn head(preset: &str, base_url: Option<&str>, call: &UpstreamRequest) -> String {
+    let preset: Preset = preset.parse().unwrap();
     let base_url = base_url.or(preset.base_url()).unwrap();
     let address = Address::parse(base_url).unwrap();
-    let secret = Secret::new("sk-secret");
-    let template = HeadTemplate::new(preset, &address, Some(&secret)).unwrap();
+    let template = template(preset, &Account::default(), &address);
     let mut head = Vec::new();
-    template.write_head(call, &mut head);
+    template.write_head(call, &Grant::Fixed, &mut head);
     String::from_utf8(head).unwrap()
 }
 
@@ -21,7 +30,7 @@ fn call(dialect: Dialect, upstream_model: &str, stream: bool) -> UpstreamRequest
 #[test]
 fn a_request_is_written_as_the_vendors_sdk_would_write_it() {
     assert_eq!(
-        head(Preset::Openai, None, &call(Dialect::Chat, "m", true)),
+        head("openai", None, &call(Dialect::Chat, "m", true)),
         concat!(
             "POST /v1/chat/completions HTTP/1.1\r\n",
             "host: api.openai.com\r\n",
@@ -38,28 +47,53 @@ fn a_request_is_written_as_the_vendors_sdk_would_write_it() {
 }
 
 #[test]
+fn the_list_of_models_is_asked_for_where_the_vendor_has_it() {
+    for (preset, base_url, target) in [
+        ("openai", None, "/v1/models"),
+        ("anthropic", None, "/v1/models?limit=1000"),
+        ("gemini", None, "/v1beta/models?pageSize=1000"),
+        ("ark", None, "/api/v3/models"),
+        (
+            "openai-compatible",
+            Some("http://127.0.0.1:9/v1"),
+            "/v1/models",
+        ),
+    ] {
+        let call = UpstreamRequest::json(Endpoint::Models, "", Vec::new());
+        let head = head(preset, base_url, &call);
+        assert!(
+            head.starts_with(&format!("GET {target} HTTP/1.1\r\n")),
+            "{head}"
+        );
+        assert!(!head.contains("content-length"), "{head}");
+        let tells_version = head.contains("anthropic-version: ");
+        assert_eq!(tells_version, preset == "anthropic", "{head}");
+    }
+}
+
+#[test]
 fn tokens_are_counted_beside_the_endpoint_that_answers() {
     for (preset, base_url, dialect, target) in [
         (
-            Preset::Openai,
+            "openai",
             None,
             Dialect::Responses,
             "/v1/responses/input_tokens",
         ),
         (
-            Preset::Anthropic,
+            "anthropic",
             None,
             Dialect::Messages,
             "/v1/messages/count_tokens",
         ),
         (
-            Preset::Gemini,
+            "gemini",
             None,
             Dialect::Generate,
             "/v1beta/models/a%2Fb:countTokens",
         ),
         (
-            Preset::Sim,
+            "sim",
             Some("http://127.0.0.1:9/v1"),
             Dialect::Messages,
             "/v1/messages/count_tokens",
@@ -80,64 +114,73 @@ fn tokens_are_counted_beside_the_endpoint_that_answers() {
 #[test]
 fn each_dialect_has_its_path_at_each_kind_of_upstream() {
     use Dialect::{Chat, Generate, Interactions, Messages, Responses};
-    use Preset::{Anthropic, Ark, Gemini, Openai, OpenaiCompatible, Sim, Xai};
     let sim = Some("http://127.0.0.1:9/v1");
     for (preset, base_url, dialect, stream, target) in [
-        (Openai, None, Chat, false, "/v1/chat/completions"),
-        (Openai, None, Responses, true, "/v1/responses"),
-        (Xai, None, Chat, false, "/v1/chat/completions"),
-        (Ark, None, Chat, false, "/api/v3/chat/completions"),
-        (Ark, None, Responses, false, "/api/v3/responses"),
+        ("openai", None, Chat, false, "/v1/chat/completions"),
+        ("openai", None, Responses, true, "/v1/responses"),
+        ("xai", None, Chat, false, "/v1/chat/completions"),
+        ("ark", None, Chat, false, "/api/v3/chat/completions"),
+        ("ark", None, Responses, false, "/api/v3/responses"),
         (
-            OpenaiCompatible,
+            "openai-compatible",
             Some("http://h:1/x/v1/"),
             Chat,
             false,
             "/x/v1/chat/completions",
         ),
         (
-            OpenaiCompatible,
+            "openai-compatible",
             Some("http://h:1/x/v1/"),
             Messages,
             false,
             "/x/v1/messages",
         ),
-        (Anthropic, None, Messages, true, "/v1/messages"),
+        ("anthropic", None, Messages, true, "/v1/messages"),
+        ("deepseek", None, Messages, true, "/anthropic/v1/messages"),
+        ("zai", None, Chat, true, "/api/paas/v4/chat/completions"),
+        ("zai", None, Messages, true, "/api/anthropic/v1/messages"),
+        ("fireworks", None, Messages, true, "/inference/v1/messages"),
         (
-            Anthropic,
+            "anthropic",
             Some("http://h/proxy"),
             Messages,
             true,
             "/proxy/v1/messages",
         ),
-        (Anthropic, None, Chat, true, "/v1/chat/completions"),
+        ("anthropic", None, Chat, true, "/v1/chat/completions"),
         (
-            Gemini,
+            "gemini",
             None,
             Generate,
             false,
             "/v1beta/models/m-1.5:generateContent",
         ),
         (
-            Gemini,
+            "gemini",
             None,
             Generate,
             true,
             "/v1beta/models/m-1.5:streamGenerateContent?alt=sse",
         ),
-        (Gemini, None, Interactions, true, "/v1beta/interactions"),
-        (Gemini, None, Chat, true, "/v1beta/openai/chat/completions"),
-        (Sim, sim, Chat, false, "/v1/chat/completions"),
-        (Sim, sim, Responses, false, "/v1/responses"),
-        (Sim, sim, Messages, false, "/v1/messages"),
+        ("gemini", None, Interactions, true, "/v1beta/interactions"),
         (
-            Sim,
+            "gemini",
+            None,
+            Chat,
+            true,
+            "/v1beta/openai/chat/completions",
+        ),
+        ("sim", sim, Chat, false, "/v1/chat/completions"),
+        ("sim", sim, Responses, false, "/v1/responses"),
+        ("sim", sim, Messages, false, "/v1/messages"),
+        (
+            "sim",
             sim,
             Generate,
             false,
             "/v1beta/models/m-1.5:generateContent",
         ),
-        (Sim, sim, Interactions, false, "/v1beta/interactions"),
+        ("sim", sim, Interactions, false, "/v1beta/interactions"),
     ] {
         let head = head(preset, base_url, &call(dialect, "m-1.5", stream));
         let line = format!("POST {target} HTTP/1.1\r\n");
@@ -147,36 +190,35 @@ fn each_dialect_has_its_path_at_each_kind_of_upstream() {
 
 #[test]
 fn vectors_and_pictures_have_their_paths() {
-    use Preset::{Ark, Gemini, Openai, Sim, Xai};
     let sim = Some("http://127.0.0.1:9/v1");
     for (preset, base_url, endpoint, target) in [
-        (Openai, None, Endpoint::Embeddings, "/v1/embeddings"),
+        ("openai", None, Endpoint::Embeddings, "/v1/embeddings"),
         (
-            Gemini,
+            "gemini",
             None,
             Endpoint::Embeddings,
             "/v1beta/openai/embeddings",
         ),
         (
-            Gemini,
+            "gemini",
             None,
             Endpoint::EmbedContent { batch: false },
             "/v1beta/models/m-1.5:embedContent",
         ),
         (
-            Sim,
+            "sim",
             sim,
             Endpoint::EmbedContent { batch: true },
             "/v1beta/models/m-1.5:batchEmbedContents",
         ),
         (
-            Ark,
+            "ark",
             None,
             Endpoint::ImageGenerations,
             "/api/v3/images/generations",
         ),
-        (Openai, None, Endpoint::ImageEdits, "/v1/images/edits"),
-        (Xai, None, Endpoint::VideoEdits, "/v1/videos/edits"),
+        ("openai", None, Endpoint::ImageEdits, "/v1/images/edits"),
+        ("xai", None, Endpoint::VideoEdits, "/v1/videos/edits"),
     ] {
         let call = UpstreamRequest::json(endpoint, "m-1.5", Vec::new());
         let head = head(preset, base_url, &call);
@@ -188,14 +230,14 @@ fn vectors_and_pictures_have_their_paths() {
 #[test]
 fn operations_are_made_at_a_model_and_asked_about_by_a_path() {
     let create = UpstreamRequest::json(Endpoint::PredictLongRunning, "film-3", Vec::new());
-    let create = head(Preset::Gemini, None, &create);
+    let create = head("gemini", None, &create);
     let target = "POST /v1beta/models/film-3:predictLongRunning HTTP/1.1\r\n";
     assert!(create.starts_with(target), "{create}");
     let ask = UpstreamRequest {
         item: Some("models/film-3/operations/a b".into()),
         ..UpstreamRequest::json(Endpoint::Operation, "film-3", Vec::new())
     };
-    let ask = head(Preset::Gemini, None, &ask);
+    let ask = head("gemini", None, &ask);
     let target = "GET /v1beta/models/film-3/operations/a%20b HTTP/1.1\r\n";
     assert!(ask.starts_with(target), "{ask}");
 }
@@ -206,7 +248,7 @@ fn a_task_is_asked_about_without_a_body() {
         item: Some("a/b?c".into()),
         ..UpstreamRequest::json(Endpoint::Video, "m-1.5", Vec::new())
     };
-    let head = head(Preset::Xai, None, &call);
+    let head = head("xai", None, &call);
     assert!(
         head.starts_with("GET /v1/videos/a%2Fb%3Fc HTTP/1.1\r\n"),
         "{head}"
@@ -240,7 +282,7 @@ fn a_content_task_is_made_asked_about_and_deleted_under_one_path() {
             item: item.map(Into::into),
             ..UpstreamRequest::json(endpoint, "m-1.5", Vec::new())
         };
-        let head = head(Preset::Ark, None, &call);
+        let head = head("ark", None, &call);
         assert!(head.starts_with(&format!("{line} HTTP/1.1\r\n")), "{head}");
     }
 }
@@ -248,16 +290,16 @@ fn a_content_task_is_made_asked_about_and_deleted_under_one_path() {
 #[test]
 fn the_credential_goes_out_in_the_vendors_header_alone() {
     for (preset, base_url, line) in [
-        (Preset::Openai, None, "authorization: Bearer sk-secret"),
-        (Preset::Xai, None, "authorization: Bearer sk-secret"),
-        (Preset::Ark, None, "authorization: Bearer sk-secret"),
+        ("openai", None, "authorization: Bearer sk-secret"),
+        ("xai", None, "authorization: Bearer sk-secret"),
+        ("ark", None, "authorization: Bearer sk-secret"),
         (
-            Preset::Sim,
+            "sim",
             Some("http://h/v1"),
             "authorization: Bearer sk-secret",
         ),
-        (Preset::Anthropic, None, "x-api-key: sk-secret"),
-        (Preset::Gemini, None, "x-goog-api-key: sk-secret"),
+        ("anthropic", None, "x-api-key: sk-secret"),
+        ("gemini", None, "x-goog-api-key: sk-secret"),
     ] {
         let head = head(preset, base_url, &call(Dialect::Messages, "m", false));
         assert!(
@@ -271,7 +313,7 @@ fn the_credential_goes_out_in_the_vendors_header_alone() {
 #[test]
 fn a_model_name_cannot_leave_its_path_segment() {
     let head = head(
-        Preset::Gemini,
+        "gemini",
         None,
         &call(Dialect::Generate, "../a b?key=1#\r\nx: y", false),
     );
@@ -302,7 +344,7 @@ fn only_listed_headers_of_the_caller_go_on() {
     );
     call.extra
         .append("anthropic-beta", HeaderValue::from_static("two"));
-    let head = head(Preset::Anthropic, None, &call);
+    let head = head("anthropic", None, &call);
     assert_eq!(head.matches("anthropic-version: 2023-06-01\r\n").count(), 1);
     assert_eq!(head.matches("anthropic-version").count(), 1);
     assert!(
@@ -316,9 +358,9 @@ fn only_listed_headers_of_the_caller_go_on() {
 }
 
 #[test]
-fn messages_upstreams_are_told_a_version() {
+fn messages_upstreams_receive_a_version() {
     for (dialect, told) in [(Dialect::Messages, 1), (Dialect::Chat, 0)] {
-        let head = head(Preset::Sim, Some("http://h/v1"), &call(dialect, "m", false));
+        let head = head("sim", Some("http://h/v1"), &call(dialect, "m", false));
         assert_eq!(
             head.matches("anthropic-version: 2023-06-01\r\n").count(),
             told
@@ -328,9 +370,10 @@ fn messages_upstreams_are_told_a_version() {
 
 #[test]
 fn a_credential_that_no_header_can_carry_is_refused_unshown() {
-    let address = Address::parse("http://h/v1").unwrap();
     let secret = Secret::new("sk-line\nx-evil: 1");
-    let error = HeadTemplate::new(Preset::Sim, &address, Some(&secret)).unwrap_err();
+    let sim = "sim".parse().unwrap();
+    let made = Authorization::new(sim, &Account::default(), Some(&secret), &Reach::Configured);
+    let error = made.unwrap_err();
     assert_eq!(error, ChannelError::Credential);
     assert!(!error.to_string().contains("evil"));
 }

@@ -12,9 +12,11 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::lookup::Lookups;
+use super::memory::MemoryDialer;
 use super::stream::Stream;
 use crate::address::Address;
 use crate::error::{CallError, CallErrorKind, ChannelError, Sent, TimeoutStage};
+use crate::guarded::AddressPolicy;
 
 /// Concurrent lookups of one upstream's name. An upstream whose name server does not answer must
 /// not use up the threads that others need.
@@ -27,6 +29,10 @@ pub(crate) struct Connector {
     port: u16,
     lookups: Lookups,
     tls: Option<(TlsConnector, ServerName<'static>)>,
+    /// Set if the upstream runs in this process. Then the rest is not used.
+    memory: Option<MemoryDialer>,
+    /// Which addresses may be called, for a host that nobody has configured yet.
+    policy: Option<Arc<AddressPolicy>>,
 }
 
 impl Connector {
@@ -58,7 +64,23 @@ impl Connector {
             port,
             lookups: Lookups::new(LOOKUPS_MAX),
             tls: tls.transpose()?,
+            memory: None,
+            policy: None,
         })
+    }
+
+    /// Connects within this process instead.
+    pub(crate) fn through(mut self, memory: MemoryDialer) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
+    /// Connects only to addresses that the policy allows.
+    pub(crate) fn guarded_by(self, policy: AddressPolicy) -> Self {
+        Self {
+            policy: Some(Arc::new(policy)),
+            ..self
+        }
     }
 
     /// Opens a connection. If this fails, nothing of a request was sent.
@@ -67,8 +89,24 @@ impl Connector {
     }
 
     async fn open(&self, deadline: Instant) -> io::Result<Stream> {
+        if let Some(memory) = &self.memory {
+            return Ok(Stream::Memory(memory.connect().await?));
+        }
         let addresses = self.lookups.look_up(&self.host, self.port).await?;
+        let Some(policy) = &self.policy else {
+            let tcp = first_to_answer(addresses, deadline).await?;
+            return self.secure(tcp).await;
+        };
+        let refused = |refusal| io::Error::new(io::ErrorKind::PermissionDenied, refusal);
+        policy
+            .check_host(&self.host)
+            .and_then(|()| policy.check_addresses(&addresses))
+            .map_err(refused)?;
+        // The connection goes to the addresses that were checked, without another lookup.
         let tcp = first_to_answer(addresses, deadline).await?;
+        policy
+            .check_connected(tcp.peer_addr()?, tcp.local_addr()?.ip())
+            .map_err(refused)?;
         self.secure(tcp).await
     }
 
@@ -176,6 +214,7 @@ mod tests {
     use tokio_rustls::server::TlsStream;
 
     use super::*;
+    use crate::guarded::UrlRefusal;
     use crate::wire::{Connection, ExchangeError, Framing};
 
     // A test root and a certificate signed by it for `localhost` and `127.0.0.1`, made with
@@ -248,6 +287,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_guarded_connector_does_not_reach_addresses_that_are_not_public() {
+        for host in ["127.0.0.1", "localhost"] {
+            let (listener, port) = listener().await;
+            let address = Address::parse(&format!("http://{host}:{port}/v1")).unwrap();
+            let connector = Connector::new(&address).unwrap();
+            let guarded = connector.clone().guarded_by(AddressPolicy::default());
+            let error = guarded.connect(soon()).await.unwrap_err();
+            assert_eq!((error.sent, error.kind), (Sent::No, CallErrorKind::Connect));
+            let refusal = UrlRefusal::behind(&error);
+            assert_eq!(refusal, Some(UrlRefusal::Address), "{error:?}");
+            // Nobody came: the next to arrive is the one without a guard.
+            let (accepted, connected) = tokio::join!(listener.accept(), connector.connect(soon()));
+            assert!(accepted.is_ok() && connected.is_ok(), "{host}");
+        }
+    }
+
+    #[tokio::test]
     async fn an_upstream_that_nobody_vouches_for_gets_nothing() {
         for (host, roots) in [("localhost", &*PUBLIC_ROOTS), ("127.0.0.2", &test_roots())] {
             let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
@@ -267,7 +323,7 @@ mod tests {
 
     /// Without a TLS close notification, a truncated response cannot be told from a complete one.
     #[tokio::test]
-    async fn a_tls_connection_that_just_stops_is_no_end() {
+    async fn a_tls_connection_that_just_stops_is_not_a_regular_end() {
         let (listener, port) = listener().await;
         let address = Address::parse(&format!("https://localhost:{port}/v1")).unwrap();
         let connector = Connector::trusting(&address, &test_roots()).unwrap();

@@ -15,6 +15,7 @@ use super::head::{self, HEAD_BYTES_MAX, Head};
 use super::malformed::Malformed;
 use super::stream::Stream;
 use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
+use crate::open_connections::OpenMark;
 use crate::spool::{SpoolReader, SpooledPart};
 
 /// Bytes per read at first.
@@ -44,6 +45,8 @@ pub(crate) struct Connection {
     /// Whether it has been idle, so that the upstream may have closed it.
     is_reused: bool,
     head_bytes_max: usize,
+    /// Counts it among the open connections of its channel.
+    open_mark: Option<OpenMark>,
 }
 
 /// The current request.
@@ -83,7 +86,14 @@ impl Connection {
             request: Request::default(),
             is_reused: false,
             head_bytes_max: HEAD_BYTES_MAX,
+            open_mark: None,
         }
+    }
+
+    /// Counts it as a connection of a channel, as long as it is open.
+    pub(crate) fn counted_by(mut self, mark: OpenMark) -> Self {
+        self.open_mark = Some(mark);
+        self
     }
 
     /// The runtime that opened it and watches its socket.
@@ -277,9 +287,9 @@ impl Connection {
         }
     }
 
-    /// The socket and the bytes read from it.
-    pub(crate) fn into_parts(self) -> (Stream, Vec<u8>) {
-        (self.stream, self.buf.to_vec())
+    /// The socket, the bytes read from it, and what counts it as open.
+    pub(crate) fn into_parts(self) -> (Stream, Vec<u8>, Option<OpenMark>) {
+        (self.stream, self.buf.to_vec(), self.open_mark)
     }
 
     /// Whether nothing of the last response is left. Only then can the connection be reused.

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_chunks_are_told_after_the_good_ones() {
+    fn bad_chunks_are_reported_after_the_good_ones() {
         let endless = format!("{}\r\n", "1".repeat(16));
         let extension = format!("5;{}\r\n", "x".repeat(2000));
         let trailer = format!("0\r\n{}\r\n", "x".repeat(17_000));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_breaks_off_is_no_end() {
+    fn a_body_that_breaks_off_is_an_error() {
         for (framing, wire) in [
             (CHUNKED, "5\r\nhello\r\n"),
             (CHUNKED, "5\r\nhel"),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_the_end_are_left_alone() {
+    fn bytes_after_the_end_are_left_alone() {
         assert_eq!(
             read(CHUNKED, b"1\r\nx\r\n0\r\n\r\nHTTP/1.1", &[]),
             (b"x".to_vec(), Ok(true), 8)

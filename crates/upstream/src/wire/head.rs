@@ -22,6 +22,8 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) content_type: Option<HeaderValue>,
     pub(crate) retry_after: Option<RetryAfter>,
+    /// The name of an error, which some upstreams do not repeat in the body.
+    pub(crate) error_name: Option<HeaderValue>,
     /// The target of a redirect.
     pub(crate) location: Option<HeaderValue>,
     pub(crate) framing: Framing,
@@ -86,6 +88,7 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
     let mut date = None;
     let mut retry_after = None;
     let mut retry_after_ms = None;
+    let mut error_name = None;
     let mut location = None;
     let mut accept = None;
     for field in fields {
@@ -124,6 +127,9 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
             20 if status == 101 && name.eq_ignore_ascii_case("sec-websocket-accept") => {
                 accept = HeaderValue::from_bytes(value).ok();
             }
+            16 if status >= 400 && name.eq_ignore_ascii_case("x-amzn-errortype") => {
+                error_name = HeaderValue::from_bytes(value).ok();
+            }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
                 // Exactly one coding. With anything else, the end of the body would be a guess.
                 if chunked || !http_1_1 || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
@@ -148,6 +154,7 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
         status,
         content_type,
         retry_after: retry_after_ms.or_else(|| retry_after.and_then(seconds)),
+        error_name,
         location,
         keep_alive: keep_alive && !doubtful && accept.is_none() && framing != Framing::UntilClose,
         framing,
@@ -338,6 +345,15 @@ mod tests {
         assert_eq!(head.content_type.unwrap(), "application/json");
         let seven = RetryAfter::In(Duration::from_secs(7));
         assert_eq!(head.retry_after, Some(seven));
+    }
+
+    #[test]
+    fn only_an_error_has_a_name() {
+        for (status, kept) in [(400, true), (503, true), (200, false)] {
+            let text = format!("HTTP/1.1 {status} X\r\nX-Amzn-ErrorType: Throttled\r\n\r\n");
+            let head = head(&text).unwrap().unwrap();
+            assert_eq!(head.error_name.is_some(), kept, "{status}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod head;
 mod hostile;
 mod lookup;
 mod malformed;
+mod memory;
 mod stream;
 
 pub(crate) use connect::Connector;
@@ -29,4 +30,6 @@ pub(crate) use head::Head;
 #[cfg(fuzzing)]
 pub use hostile::{any_chunked, any_head};
 pub(crate) use lookup::Lookups;
+pub(crate) use memory::MemoryDialer;
+pub use memory::MemoryListener;
 pub(crate) use stream::Stream;

@@ -1,18 +1,19 @@
-//! The socket under a connection: plain, or with TLS.
+//! The byte stream under a connection: a plain socket, one with TLS, or memory of this process.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// A TCP socket with or without TLS. TLS state is large, so it is boxed.
+/// A TCP socket with or without TLS, or a pair of buffers. TLS state is large, so it is boxed.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    Memory(DuplexStream),
 }
 
 impl AsyncRead for Stream {
@@ -24,6 +25,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Self::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Memory(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
 }
@@ -37,6 +39,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Memory(stream) => Pin::new(stream).poll_write(cx, buf),
         }
     }
 
@@ -48,6 +51,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
             Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Self::Memory(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
         }
     }
 
@@ -55,6 +59,7 @@ impl AsyncWrite for Stream {
         match self {
             Self::Plain(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
+            Self::Memory(stream) => stream.is_write_vectored(),
         }
     }
 
@@ -62,6 +67,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Memory(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
@@ -69,6 +75,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Memory(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

@@ -89,7 +89,7 @@ async fn a_reset_within_the_body_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_broken() {
+async fn bytes_that_are_not_http_are_an_error() {
     for answer in [
         "garbage\r\n\r\n",
         "\u{0}\u{1}\u{2}",

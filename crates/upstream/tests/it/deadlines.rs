@@ -28,7 +28,7 @@ async fn a_silent_upstream_is_given_up_at_the_first_byte_deadline() {
 }
 
 #[tokio::test]
-async fn half_a_head_is_no_first_byte() {
+async fn half_a_head_does_not_meet_the_first_byte_deadline() {
     let (listener, channel) = upstream_within(seconds(5, 600, 300, 1800)).await;
     let server = async {
         let mut peer = Peer::accept(&listener).await;
@@ -181,7 +181,7 @@ async fn an_upstream_that_does_not_read_is_given_up() {
 
 /// TLS to a server that accepts and then sends nothing: the handshake hangs.
 #[tokio::test]
-async fn a_connection_that_does_not_come_about_is_given_up() {
+async fn a_connection_that_cannot_be_opened_times_out() {
     let (listener, _) = upstream_within(seconds(5, 600, 300, 1800)).await;
     let base_url = format!("https://{}/v1", listener.local_addr().unwrap());
     let channel = channel_to(&base_url, seconds(5, 600, 300, 1800));

@@ -56,7 +56,7 @@ async fn get(guarded: &Guarded, url: &str, bytes_max: u64) -> Result<Bytes, Fetc
 }
 
 #[tokio::test]
-async fn a_link_is_fetched_and_tells_nothing_of_us() {
+async fn a_fetch_reveals_nothing_about_the_gateway() {
     let (listener, address) = listener().await;
     let (guarded, url) = (guarded(), format!("http://{address}/a b?c=d"));
     let (requests, body) = tokio::join!(answer(&listener, [HELLO]), get(&guarded, &url, 100));
@@ -138,6 +138,7 @@ async fn our_own_listeners_and_hosts_are_not_reached() {
     let guarded = Guarded::new(AddressPolicy {
         allow: vec!["127.0.0.1".parse().unwrap()],
         own_hosts: vec!["127.0.0.1".to_owned()],
+        listeners: Vec::new(),
         ..AddressPolicy::default()
     });
     let refused = get(&guarded, &url, 9).await;
@@ -149,7 +150,7 @@ async fn our_own_listeners_and_hosts_are_not_reached() {
 }
 
 #[tokio::test]
-async fn what_is_larger_than_its_bound_is_not_taken() {
+async fn bodies_above_their_limit_are_refused() {
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
     let until_close = "HTTP/1.0 200 OK\r\n\r\nhello";
     for text in [HELLO, chunked, until_close] {
@@ -179,7 +180,7 @@ async fn what_is_larger_than_its_bound_is_not_taken() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_none_is_an_error() {
+async fn a_failed_answer_is_an_error() {
     let long = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "y".repeat(17 << 10));
     for (text, shown) in [
         (

@@ -4,23 +4,24 @@ use std::time::{Duration, Instant};
 
 use protocol::Dialect;
 use upstream::{
-    BreakerState, CallOutcome, Channel, ChannelError, ChannelSpec, Preset, Protocol, Secret,
-    Timeouts,
+    BreakerState, CallOutcome, Channel, ChannelError, ChannelSpec, Protocol, Secret, Timeouts,
 };
 
 use crate::upstream_script::{HELLO, Peer, SECRET, both, call, upstream};
 
-fn spec(preset: Preset) -> ChannelSpec {
+fn spec(preset: &str) -> ChannelSpec {
     ChannelSpec {
         name: "main".to_owned(),
-        preset,
+        preset: preset.parse().unwrap(),
         base_url: None,
         credential: Some(Secret::new(SECRET)),
+        account: upstream::Account::default(),
         protocols: None,
         private_network: false,
         keeps_output_limit: None,
         client_gone_drain: None,
         counts_tokens: None,
+        sends_traceparent: false,
     }
 }
 
@@ -31,26 +32,26 @@ fn channel(spec: ChannelSpec) -> Channel {
 #[test]
 fn settings_that_cannot_work_are_refused() {
     for (spec, error) in [
-        (spec(Preset::OpenaiCompatible), ChannelError::NoBaseUrl),
-        (spec(Preset::Sim), ChannelError::NoBaseUrl),
+        (spec("openai-compatible"), ChannelError::NoBaseUrl),
+        (spec("sim"), ChannelError::NoBaseUrl),
         (
             ChannelSpec {
                 credential: Some(Secret::new("  ")),
-                ..spec(Preset::Openai)
+                ..spec("openai")
             },
             ChannelError::EmptyCredential,
         ),
         (
             ChannelSpec {
                 credential: Some(Secret::new("a\u{7f}b")),
-                ..spec(Preset::Openai)
+                ..spec("openai")
             },
             ChannelError::Credential,
         ),
         (
             ChannelSpec {
                 protocols: Some(vec![]),
-                ..spec(Preset::Openai)
+                ..spec("openai")
             },
             ChannelError::NoProtocols,
         ),
@@ -61,12 +62,12 @@ fn settings_that_cannot_work_are_refused() {
 
 #[test]
 fn a_call_goes_out_in_the_pinned_dialect_or_its_own_or_the_channels_first() {
-    let openai = channel(spec(Preset::Openai));
-    let anthropic = channel(spec(Preset::Anthropic));
-    let gemini = channel(spec(Preset::Gemini));
+    let openai = channel(spec("openai"));
+    let anthropic = channel(spec("anthropic"));
+    let gemini = channel(spec("gemini"));
     let media = channel(ChannelSpec {
         protocols: Some(vec![Protocol::Images]),
-        ..spec(Preset::Openai)
+        ..spec("openai")
     });
     for (channel, client, pinned, found) in [
         (&openai, Dialect::Chat, None, Some(Dialect::Chat)),
@@ -99,7 +100,7 @@ fn a_call_goes_out_in_the_pinned_dialect_or_its_own_or_the_channels_first() {
 
 #[test]
 fn nothing_of_a_channel_shows_its_credential() {
-    let channel = channel(spec(Preset::Anthropic));
+    let channel = channel(spec("anthropic"));
     for shown in [
         format!("{channel:?}"),
         format!("{channel:#?}"),
@@ -132,9 +133,10 @@ async fn no_error_and_no_answer_shows_the_credential() {
 #[test]
 fn a_channel_without_the_credential_it_needs_is_not_live() {
     let now = Instant::now();
-    for (preset, live) in [(Preset::Openai, false), (Preset::OpenaiCompatible, true)] {
+    for (preset, live) in [("openai", false), ("openai-compatible", true)] {
         let bare = ChannelSpec {
             credential: None,
+            account: upstream::Account::default(),
             base_url: Some("http://127.0.0.1:1/v1".to_owned()),
             ..spec(preset)
         };
@@ -144,7 +146,7 @@ fn a_channel_without_the_credential_it_needs_is_not_live() {
 
 #[test]
 fn a_refused_credential_unlists_a_channel_until_it_is_time_to_try_again() {
-    let channel = channel(spec(Preset::Openai));
+    let channel = channel(spec("openai"));
     let now = Instant::now();
     let later = now + Duration::from_secs(60);
     assert!(channel.is_live(|| now));
@@ -165,7 +167,7 @@ fn a_refused_credential_unlists_a_channel_until_it_is_time_to_try_again() {
 
 #[test]
 fn trouble_of_other_kinds_does_not_unlist_a_channel() {
-    let channel = channel(spec(Preset::Openai));
+    let channel = channel(spec("openai"));
     let now = Instant::now();
     let wait = Duration::from_secs(9);
     channel.report(

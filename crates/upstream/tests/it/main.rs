@@ -7,9 +7,11 @@
 
 mod broken;
 mod deadlines;
+mod event_streams;
 mod guarded;
 mod health;
 mod pooling;
+mod tokens;
 mod wire;
 
 mod upstream_script;

@@ -20,9 +20,11 @@ async fn a_connection_serves_one_call_after_the_other() {
         for _ in 0..3 {
             let mut body = channel.send(&call("{}")).await.unwrap().body;
             assert_eq!(channel.idle_connections(), 0);
+            assert_eq!(channel.open_connections(), 1);
             assert_eq!(body.next().await.unwrap().unwrap(), "hello");
             // The last byte has been taken, so the connection is already in the pool.
             assert_eq!(channel.idle_connections(), 1);
+            assert_eq!(channel.open_connections(), 1);
         }
     };
     both(async { drop(server.await) }, client).await;
@@ -75,7 +77,7 @@ async fn a_connection_that_spoke_while_resting_is_not_used() {
 }
 
 #[tokio::test]
-async fn bytes_behind_an_answer_end_the_connection() {
+async fn bytes_after_an_answer_close_the_connection() {
     let (listener, channel) = upstream().await;
     let server = async {
         let mut peer = Peer::accept(&listener).await;

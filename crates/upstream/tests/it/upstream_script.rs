@@ -7,7 +7,7 @@ use bytes::Bytes;
 use protocol::Dialect;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use upstream::{Channel, ChannelSpec, Endpoint, Preset, Secret, Timeouts, UpstreamRequest};
+use upstream::{Channel, ChannelSpec, Endpoint, Secret, Timeouts, UpstreamRequest};
 
 pub(crate) const SECRET: &str = "sk-upstream-secret";
 
@@ -15,14 +15,16 @@ pub(crate) const SECRET: &str = "sk-upstream-secret";
 pub(crate) fn channel_to(base_url: &str, timeouts: Timeouts) -> Channel {
     let spec = ChannelSpec {
         name: "test".to_owned(),
-        preset: Preset::Sim,
+        preset: "sim".parse().unwrap(),
         base_url: Some(base_url.to_owned()),
         credential: Some(Secret::new(SECRET)),
+        account: upstream::Account::default(),
         protocols: None,
         private_network: false,
         keeps_output_limit: None,
         client_gone_drain: None,
         counts_tokens: None,
+        sends_traceparent: false,
     };
     Channel::new(spec, timeouts).unwrap()
 }

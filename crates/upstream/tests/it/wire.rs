@@ -102,7 +102,7 @@ async fn an_answer_that_comes_before_the_request_was_read_is_seen() {
 }
 
 #[tokio::test]
-async fn an_upstream_that_turns_us_away_before_it_heard_us_is_heard() {
+async fn an_early_refusal_of_an_upstream_is_read() {
     let (listener, channel) = upstream().await;
     let connected = tokio::sync::Notify::new();
     let server = async {
@@ -156,7 +156,7 @@ async fn collect_takes_what_fits_and_refuses_what_does_not() {
 
 /// hyper as the server, with bodies of many sizes in both directions.
 #[tokio::test]
-async fn bodies_of_all_sizes_survive_the_way_to_a_common_server_and_back() {
+async fn bodies_of_all_sizes_pass_through_a_common_server() {
     let (listener, channel) = upstream().await;
     let server = async {
         loop {

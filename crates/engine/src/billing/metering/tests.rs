@@ -6,8 +6,8 @@ fn card(json: &str) -> PriceCard {
     serde_json::from_str(json).unwrap()
 }
 
-fn seen(delivered: u64, usage: Option<Usage>, usd_ticks: Option<u64>) -> Seen {
-    Seen {
+fn summary(delivered: u64, usage: Option<Usage>, usd_ticks: Option<u64>) -> AnswerSummary {
+    AnswerSummary {
         usage,
         pictures: Some(Box::new(Pictures {
             delivered,
@@ -17,7 +17,7 @@ fn seen(delivered: u64, usage: Option<Usage>, usd_ticks: Option<u64>) -> Seen {
                 ..Grade::default()
             },
         })),
-        ..Seen::default()
+        ..AnswerSummary::default()
     }
 }
 
@@ -47,33 +47,33 @@ fn every_family_and_tier_is_billed_exactly() {
         image_output: 1000,
         ..Usage::default()
     };
-    for (price, quality, seen, charge) in [
-        (tiers, None, seen(1, None, None), 70_000),
-        (tiers, Some("high"), seen(2, None, None), 340_000),
-        (tiers, Some("low"), seen(3, None, None), 210_000),
-        (tiers, Some("high"), seen(0, None, None), 0),
+    for (price, quality, summary, charge) in [
+        (tiers, None, summary(1, None, None), 70_000),
+        (tiers, Some("high"), summary(2, None, None), 340_000),
+        (tiers, Some("low"), summary(3, None, None), 210_000),
+        (tiers, Some("high"), summary(0, None, None), 0),
         (
             gpt,
             Some("high"),
-            seen(1, Some(tokens), None),
+            summary(1, Some(tokens), None),
             50 + 400 + 30_000,
         ),
         (
             video_a,
             Some("low"),
-            seen(2, None, Some(800_000_000)),
+            summary(2, None, Some(800_000_000)),
             80_000,
         ),
-        (video_a, Some("low"), seen(2, None, None), 160_000),
-        (video_a, Some("low"), seen(1, Some(tokens), None), 80_000),
+        (video_a, Some("low"), summary(2, None, None), 160_000),
+        (video_a, Some("low"), summary(1, Some(tokens), None), 80_000),
     ] {
         let price = card(price);
         let metering = metering(quality);
-        let meter = metering.reported(&seen, &price).unwrap();
+        let meter = metering.reported(&summary, &price).unwrap();
         assert_eq!(
             price.price(&meter).unwrap().get(),
             charge,
-            "{quality:?} {seen:?}"
+            "{quality:?} {summary:?}"
         );
     }
 }
@@ -82,13 +82,18 @@ fn every_family_and_tier_is_billed_exactly() {
 fn pictures_without_a_report_are_billed_as_delivered() {
     let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
     let metering = metering(None);
-    assert_eq!(metering.reported(&seen(2, None, None), &gpt), None);
-    let meter = metering.counted(&seen(2, None, None), &gpt);
+    assert_eq!(metering.reported(&summary(2, None, None), &gpt), None);
+    let meter = metering.counted(&summary(2, None, None), &gpt);
     assert_eq!(
         (meter.input, meter.image_input, meter.image_output),
         (10, 100, 2000)
     );
-    assert_eq!(metering.counted(&Seen::default(), &gpt).image_output, 0);
+    assert_eq!(
+        metering
+            .counted(&AnswerSummary::default(), &gpt)
+            .image_output,
+        0
+    );
 }
 
 #[test]
@@ -128,16 +133,16 @@ fn tools_are_billed_beside_pictures() {
         (tokens, None, 50 + 30_000 + 20_000),
     ] {
         let price = card(price);
-        let seen = Seen {
+        let summary = AnswerSummary {
             tools,
-            ..seen(1, usage, None)
+            ..summary(1, usage, None)
         };
         let metering = Metering::Pictures(Box::new(PictureMetering {
             source_tokens: 0,
             ..metering(None)
         }));
-        let meter = metering.reported(&seen, &price);
-        let meter = meter.unwrap_or_else(|| metering.counted(&seen, &price));
+        let meter = metering.reported(&summary, &price);
+        let meter = meter.unwrap_or_else(|| metering.counted(&summary, &price));
         assert_eq!(price.price(&meter).unwrap().get(), charge, "{usage:?}");
     }
 }
@@ -146,7 +151,7 @@ fn tools_are_billed_beside_pictures() {
 fn a_cost_of_nothing_is_not_told() {
     let price = card(r#"{"image":"0.06","usd":"1"}"#);
     for (delivered, charge) in [(2, 120_000), (0, 0)] {
-        let meter = metering(None).reported(&seen(delivered, None, Some(0)), &price);
+        let meter = metering(None).reported(&summary(delivered, None, Some(0)), &price);
         assert_eq!(price.price(&meter.unwrap()).unwrap().get(), charge);
     }
 }
@@ -161,9 +166,9 @@ fn input_for_the_long_cache_is_counted_at_the_dearer_price() {
         input_tokens: 100,
         long_cache: false,
     };
-    let seen = Seen {
+    let summary = AnswerSummary {
         output_tokens_counted: 10,
-        ..Seen::default()
+        ..AnswerSummary::default()
     };
     for (price, dearer) in [
         (r#"{"input":"4","cache_write_1h":"8","output":"20"}"#, 1_000),
@@ -171,8 +176,12 @@ fn input_for_the_long_cache_is_counted_at_the_dearer_price() {
         (r#"{"input":"4","output":"20"}"#, 600),
     ] {
         let price = card(price);
-        let charge =
-            |metering: &Metering| price.price(&metering.counted(&seen, &price)).unwrap().get();
+        let charge = |metering: &Metering| {
+            price
+                .price(&metering.counted(&summary, &price))
+                .unwrap()
+                .get()
+        };
         assert_eq!((charge(&metering), charge(&usual)), (dearer, 600));
     }
 }
@@ -212,16 +221,16 @@ fn a_report_that_leaves_pictures_out_is_none() {
         (Some(told), Some(400)),
     ] {
         for metering in [metering(None), native()] {
-            let meter = metering.reported(&seen(1, usage, None), &price);
+            let meter = metering.reported(&summary(1, usage, None), &price);
             let found = meter.map(|meter| (meter.image_output, meter.output));
             assert_eq!(found, image_output.map(|images| (images, 5)), "{usage:?}");
         }
     }
     // What was told beside the gap still counts.
-    let meter = native().counted(&seen(2, Some(thought), None), &price);
+    let meter = native().counted(&summary(2, Some(thought), None), &price);
     let found = (meter.input, meter.output, meter.image_output);
     assert_eq!(found, (7, 5, 2000));
-    let meter = native().counted(&seen(1, None, None), &price);
+    let meter = native().counted(&summary(1, None, None), &price);
     assert_eq!((meter.input, meter.image_output), (10, 1000));
 }
 
@@ -244,7 +253,7 @@ fn pictures_beside_text_are_held_for_and_grow() {
     let metering = Metering::Pictures(Box::new(native()));
     for (delivered, tokens) in [(0, 0), (1, 0), (3, 2000)] {
         assert_eq!(
-            metering.observed_output(&seen(delivered, None, None)),
+            metering.observed_output(&summary(delivered, None, None)),
             tokens
         );
     }
@@ -259,17 +268,17 @@ fn half_a_report_is_completed_and_stays_a_report() {
     };
     let price = card(r#"{"input":"1","output":"2"}"#);
     for ((input, output), expected) in [((0, 30_500), (40, 30_500)), ((90, 0), (90, 500))] {
-        let seen = Seen {
+        let summary = AnswerSummary {
             usage: Some(Usage {
                 input,
                 output,
                 ..Usage::default()
             }),
             output_tokens_counted: 500,
-            ..Seen::default()
+            ..AnswerSummary::default()
         };
-        let meter = metering.reported(&seen, &price).unwrap();
+        let meter = metering.reported(&summary, &price).unwrap();
         assert_eq!((meter.input, meter.output), expected);
     }
-    assert_eq!(metering.reported(&Seen::default(), &price), None);
+    assert_eq!(metering.reported(&AnswerSummary::default(), &price), None);
 }

@@ -2,7 +2,7 @@
 
 use ledger::{Meter, Micro, Reservation, Step};
 use protocol::ToolCalls;
-use protocol::native::Seen;
+use protocol::native::AnswerSummary;
 use store::{AdmitError, Extend, SessionStep};
 
 use super::{Admission, PendingGrowth};
@@ -17,28 +17,30 @@ const OUTPUT_STEP_TOKENS: u64 = 4_096;
 
 impl Admission {
     /// Whether the output is so close to what the hold covers that the hold should grow.
-    pub(crate) fn wants_more(&self, seen: &Seen) -> bool {
+    pub(crate) fn wants_more(&self, summary: &AnswerSummary) -> bool {
         let ahead = self
-            .observed_output(seen)
+            .observed_output(summary)
             .saturating_add(self.output_step() / 4);
         self.reserved_output < self.output_bound && ahead >= self.reserved_output
-            || self.is_uncovered(seen)
-            || self.wants_more_tools(seen)
+            || self.is_uncovered(summary)
+            || self.wants_more_tools(summary)
     }
 
     /// Whether there has been more output than the hold covers. Our own count may be slightly too high, and an
     /// answer that keeps to its limit must not need a larger hold because of that.
-    pub(crate) fn is_uncovered(&self, seen: &Seen) -> bool {
+    pub(crate) fn is_uncovered(&self, summary: &AnswerSummary) -> bool {
         let slack = (self.reserved_output / 4).min(self.output_step() / 4);
         let covered = self.reserved_output.saturating_add(slack + SLACK_TOKENS);
-        self.output_bound > 0 && self.observed_output(seen) > covered
+        self.output_bound > 0 && self.observed_output(summary) > covered
     }
 
     /// Output tokens so far: as counted by us, or as the upstream reports in between, which includes reasoning
     /// that it does not show. A report beyond the bound is ignored.
-    fn observed_output(&self, seen: &Seen) -> u64 {
-        let told = seen.interim_usage.map_or(0, |usage| usage.output_total());
-        let counted = self.metering.observed_output(seen);
+    fn observed_output(&self, summary: &AnswerSummary) -> u64 {
+        let told = summary
+            .interim_usage
+            .map_or(0, |usage| usage.output_total());
+        let counted = self.metering.observed_output(summary);
         counted.max(told.min(self.output_bound))
     }
 
@@ -52,11 +54,11 @@ impl Admission {
     }
 
     /// Extends the hold if the output requires it. An error means that it was not extended.
-    pub(crate) async fn grow(&mut self, seen: &Seen) -> Result<(), AdmitError> {
-        if !self.wants_more(seen) {
+    pub(crate) async fn grow(&mut self, summary: &AnswerSummary) -> Result<(), AdmitError> {
+        if !self.wants_more(summary) {
             return Ok(());
         }
-        let Some(step) = self.next_step(seen) else {
+        let Some(step) = self.next_step(summary) else {
             return Ok(());
         };
         let grown = self.engine().store.clone().extend(step).await;
@@ -68,27 +70,30 @@ impl Admission {
     }
 
     /// Whether a complete answer without a usage report has more output than the hold covers. The charge of such
-    /// an answer is capped at the hold, so the hold must grow before the settlement.
-    pub(crate) fn is_undercharged(&self, seen: &Seen) -> bool {
-        seen.report().is_none() && self.is_uncovered(seen)
+    /// an answer is capped at the hold, so the hold must grow before the settlement. Only a count beyond the bound
+    /// may be slightly too high: up to the bound, every token that was counted is charged.
+    pub(crate) fn is_undercharged(&self, summary: &AnswerSummary) -> bool {
+        let within_bound = self.observed_output(summary).min(self.output_bound);
+        summary.report().is_none()
+            && (self.reserved_output < within_bound || self.is_uncovered(summary))
     }
 
-    fn wants_more_tools(&self, seen: &Seen) -> bool {
+    fn wants_more_tools(&self, summary: &AnswerSummary) -> bool {
         let uncovered = |(tool, calls)| calls > self.reserved_tools.get(tool);
-        self.model.price.prices_tools() && seen.tools.iter().any(uncovered)
+        self.model.price.prices_tools() && summary.tools.iter().any(uncovered)
     }
 
     /// The next extension of the hold: one step of output and the tools that were used, priced as at admission.
-    pub(crate) fn next_step(&mut self, seen: &Seen) -> Option<Extend> {
+    pub(crate) fn next_step(&mut self, summary: &AnswerSummary) -> Option<Extend> {
         let step = self.output_step();
-        let observed = self.observed_output(seen);
+        let observed = self.observed_output(summary);
         let mut reach = self.reserved_output.max(observed).checked_add(step)?;
         if observed <= self.output_bound {
             reach = reach.min(self.output_bound).max(self.reserved_output);
         }
         let tokens = reach - self.reserved_output;
         let mut tools = self.reserved_tools;
-        tools.raise(&seen.tools);
+        tools.raise(&summary.tools);
         let price = |output: u64, tools: &ToolCalls| {
             let mut meter = Meter {
                 output,
@@ -100,16 +105,21 @@ impl Admission {
         // The difference of two prices, because input and rounding are already in the hold.
         let now = price(self.reserved_output, &self.reserved_tools)?;
         let output = self.reserved_output.checked_add(tokens)?;
-        let hold = price(output, &tools)?.checked_sub(now)?;
+        let dearer = price(output, &tools)?.checked_sub(now)?;
+        let from_surplus = dearer.min(self.surplus);
         // The output was part of the exposure before; the tools were not.
         let of_output = price(output, &self.reserved_tools)?.checked_sub(now)?;
         let more = Reservation {
-            hold,
-            exposure: hold.checked_sub(of_output)?,
+            hold: dearer.checked_sub(from_surplus)?,
+            exposure: dearer.checked_sub(of_output)?,
             tokens,
             counts: self.held.counts,
         };
-        self.growing = Some(PendingGrowth { more, tools });
+        self.growing = Some(PendingGrowth {
+            more,
+            from_surplus,
+            tools,
+        });
         Some(Extend {
             hold: self.hold,
             more,
@@ -152,6 +162,7 @@ impl Admission {
         };
         self.growing = Some(PendingGrowth {
             more,
+            from_surplus: Micro::ZERO,
             tools: self.reserved_tools,
         });
         Some(SessionStep {
@@ -172,7 +183,13 @@ impl Admission {
 
     /// The ledger has granted the extension.
     pub(crate) fn growth_granted(&mut self) {
-        if let Some(PendingGrowth { more, tools }) = self.growing.take() {
+        if let Some(PendingGrowth {
+            more,
+            from_surplus,
+            tools,
+        }) = self.growing.take()
+        {
+            self.surplus = self.surplus.checked_sub(from_surplus).unwrap_or_default();
             self.reserved_output = self.reserved_output.saturating_add(more.tokens);
             self.reserved_tools = tools;
             self.held = self.held.extended(&more).unwrap_or(self.held);

@@ -4,18 +4,20 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use ledger::PriceCard;
+use protocol::native::AnswerSummary;
 use protocol::{Kind, Profile};
 use store::{
-    Digest, EntryKind, EntryQuery, Faults, JournalQuery, KeyLimits, KeyRow, Media, MediaPlace,
-    MediaSettings, NewKey, NewWallet, Store,
+    Digest, EntryKind, EntryQuery, EntryRow, Faults, JournalQuery, KeyLimits, KeyRow, Media,
+    MediaPlace, MediaSettings, NewKey, NewWallet, Store,
 };
 use tempfile::TempDir;
 use upstream::Timeouts;
 
 use super::*;
 use crate::call::arrival::Arrival;
+use crate::call::progress::Progress;
 use crate::catalog::{Catalog, ModelSpec};
-use crate::settings::Settings;
+use crate::settings::{Commit, Settings};
 
 /// What each call uses and costs, in micro-credits.
 pub(crate) const USED: u64 = 7;
@@ -60,13 +62,15 @@ impl Scene {
             .create_key(new, &store::Actor::cli("test"))
             .await
             .unwrap();
-        let price: PriceCard = serde_json::from_str(r#"{"input":"1","output":"1"}"#).unwrap();
+        let price: PriceCard =
+            serde_json::from_str(r#"{"input":"1","output":"1","realtime_minute":"60"}"#).unwrap();
         let spec = ModelSpec {
             id: "a/model".to_owned(),
             kind: Kind::Text,
             enabled: true,
             created: 0,
             routes: Vec::new(),
+            routing: crate::route::Routing::default(),
             price,
             profile: Profile::default(),
         };
@@ -89,6 +93,10 @@ impl Scene {
             model,
             _folder: folder,
         }
+    }
+
+    pub(crate) fn model(&self) -> &Arc<Model> {
+        &self.model
     }
 
     /// A call that was sent and whose answer is there.
@@ -116,11 +124,12 @@ impl Scene {
             request_id: "req_1".into(),
             endpoint: "/v1/chat/completions",
             at: Instant::now(),
+            trace: None,
         };
         let progress = Arc::new(Progress::new(&self.engine));
         progress.mark_sent();
-        let record = Box::new(Record::begin(&arrival));
-        let asked = Admission::request(&key, &self.model, estimate, progress, record).await;
+        let record = OpenRecord::begin(progress, &arrival);
+        let asked = Admission::request(&key, &self.model, estimate, record).await;
         asked.unwrap()
     }
 
@@ -138,8 +147,10 @@ impl Scene {
         assert_eq!(wallet.frozen, Micro::ZERO);
         assert_eq!(FUNDS.checked_sub(wallet.balance), Some(key.usage));
         let entries = store.entries(EntryQuery::default()).await.unwrap();
-        let settled = entries.iter().filter(|it| it.kind == EntryKind::Settled);
-        let charged: i64 = settled.map(|entry| entry.charge.get()).sum();
+        // Sessions are charged in parts.
+        let is_charge = |it: &&EntryRow| matches!(it.kind, EntryKind::Settled | EntryKind::Part);
+        let of_calls = entries.iter().filter(is_charge);
+        let charged: i64 = of_calls.map(|entry| entry.charge.get()).sum();
         assert_eq!(charged, key.usage.get());
         assert!(store.verify().await.unwrap().is_clean());
         let rows = store.journal(JournalQuery::default()).await.unwrap();
@@ -162,7 +173,11 @@ fn free(status: u16) -> (i64, (u16, String, i64)) {
 
 /// Ends a call in a task of its own.
 fn settle(admission: Box<Admission>) -> tokio::task::JoinHandle<Result<(), Failure>> {
-    tokio::spawn(async move { admission.settle_whole(&Seen::default(), None).await })
+    tokio::spawn(async move {
+        admission
+            .settle_whole(&AnswerSummary::default(), None)
+            .await
+    })
 }
 
 /// Longer than anybody waits for a hold to be confirmed; nobody sleeps for it.
@@ -231,7 +246,12 @@ async fn an_answer_that_did_not_wait_is_charged_though_its_commit_fails() {
     let scene = Scene::new(Commit::Behind).await;
     scene.faults.vetoes.store(2, Ordering::SeqCst);
     let admission = scene.admitted().await;
-    assert!(admission.settle_whole(&Seen::default(), None).await.is_ok());
+    assert!(
+        admission
+            .settle_whole(&AnswerSummary::default(), None)
+            .await
+            .is_ok()
+    );
     // Somebody waits for the batch, or it would stay open.
     assert!(scene.engine.store.flush().await.is_err());
     assert_eq!(scene.told().await, charged(200));

@@ -177,6 +177,11 @@ async fn a_flood_takes_a_bounded_memory_and_keeps_known_keys() {
     for shard in &keyring.shards {
         assert!(shard.lock().unknown.len() <= SHARD_UNKNOWN_MAX);
     }
+    // The flood may take longer than a known key stays fresh.
+    let digest = Digest::of(b"good");
+    if let Some(known) = keyring.shard(&digest).lock().known.get_mut(&digest) {
+        known.asked = Instant::now();
+    }
     let asked = store.asked.load(Ordering::Relaxed);
     find(&keyring, &store, "good").await.unwrap();
     assert_eq!(store.asked.load(Ordering::Relaxed), asked);
@@ -203,4 +208,56 @@ async fn a_key_keeps_its_count_of_requests_when_it_is_asked_for_again() {
     assert!(enter().await.is_err());
     drop(first);
     assert!(enter().await.is_ok());
+}
+
+/// A change of the key, as the store then tells it.
+fn disable(store: &SlowStore, secret: &str) -> KeyId {
+    let mut keys = store.keys.lock();
+    let head = keys.get_mut(&Digest::of(secret.as_bytes())).unwrap();
+    head.enabled = false;
+    head.key
+}
+
+#[tokio::test]
+async fn a_key_that_this_node_has_changed_is_looked_up_again() {
+    let (keyring, store) = (keyring(), SlowStore::default());
+    store.add("key");
+    store.add("other");
+    store.answer(4);
+    let last = LastKey::default();
+    let look_up = |digest| store.look_up(digest);
+    keyring.find(look_up, "key", &last).await.unwrap();
+    find(&keyring, &store, "other").await.unwrap();
+    let changed = disable(&store, "key");
+    keyring.find(look_up, "key", &last).await.unwrap();
+    keyring.forget(changed);
+    let found = keyring.find(look_up, "key", &last).await;
+    assert_eq!(found.unwrap_err(), KeyLookupError::NoSuchKey);
+    // Other keys stay cached.
+    find(&keyring, &store, "other").await.unwrap();
+    assert_eq!(store.asked.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test]
+async fn a_lookup_that_began_before_a_change_is_not_used_after_it() {
+    let (keyring, store) = (keyring(), SlowStore::default());
+    store.add("key");
+    let cx = &mut Context::from_waker(Waker::noop());
+    let last = LastKey::default();
+    // The store reads the key before the change, and its answer arrives after it.
+    let head = store.keys.lock()[&Digest::of(b"key")].clone();
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    let look_up = |_| async { answered.await.map_err(|_| StoreError::Unavailable) };
+    let mut early = pin!(keyring.find(look_up, "key", &last));
+    assert!(early.as_mut().poll(cx).is_pending());
+    let changed = disable(&store, "key");
+    keyring.forget(changed);
+    store.answer(2);
+    // A request that comes after the change does not share the lookup that is under way.
+    let found = find(&keyring, &store, "key").await;
+    assert_eq!(found.unwrap_err(), KeyLookupError::NoSuchKey);
+    answer.send(Some(head)).unwrap();
+    early.await.unwrap();
+    let again = keyring.find(|digest| store.look_up(digest), "key", &last);
+    assert_eq!(again.await.unwrap_err(), KeyLookupError::NoSuchKey);
 }

@@ -46,11 +46,13 @@ pub fn write_request(
         write_sampling(it, request, target, dropped);
         write_output(it, request, target, dropped);
         if request.stream {
-            // Always ask for the usage chunk, because billing needs it.
             it.boolean("stream", true);
-            it.object("stream_options", |it| {
-                it.boolean("include_usage", true);
-            });
+            // Ask for the usage chunk wherever that is possible, because billing needs it.
+            if target.asks_for_usage {
+                it.object("stream_options", |it| {
+                    it.boolean("include_usage", true);
+                });
+            }
         }
     });
     result.map(|()| out)

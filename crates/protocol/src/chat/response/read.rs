@@ -1,8 +1,8 @@
 //! Reads a whole completion into the common form.
 
+use crate::broken::Broken;
 use crate::canon::Response;
 use crate::chat::stream::assembler::Assembler;
-use crate::native::Broken;
 
 /// Reads a whole completion. `model` is the public id, which marks the origin of signatures.
 pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {

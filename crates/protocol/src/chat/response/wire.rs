@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
+use crate::broken::Broken;
 use crate::canon::Token;
 use crate::chat::request::EXTRA;
 use crate::chat::usage::take_usage;
 use crate::json::walk::{self, Misread};
 use crate::json::{Cursor, Integer, Shape, utf8};
-use crate::native::Broken;
 use crate::rejection;
 use crate::shared::logprobs;
 use crate::usage::Usage;

@@ -6,18 +6,17 @@
 //! when something else arrives, a call when its arguments are a complete object or the answer ends.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use super::tool_calls::{Call, Found, ToolCalls};
+use crate::broken::Broken;
 use crate::canon::{Block, Delta, Event, Opaque, Stop, Token};
 use crate::chat::response::wire::{Answer, Call as CallPiece, Choice, Citation, Message};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::native::Broken;
 use crate::sse::EVENT_BYTES_MAX;
 use crate::usage::Usage;
 
-/// Limit for the calls of one answer.
-const CALLS_MAX: usize = 1024;
 /// Limit for data that waits until the open block is complete.
 const WAITING_BYTES_MAX: usize = EVENT_BYTES_MAX;
 
@@ -26,9 +25,7 @@ pub(in crate::chat) struct Assembler {
     model: Box<str>,
     started: bool,
     open: OpenBlock,
-    calls: Vec<Call>,
-    /// The last call that the upstream sent with each index.
-    by_index: HashMap<u64, usize>,
+    calls: ToolCalls,
     queue: VecDeque<Item>,
     waiting_bytes: usize,
     usage: Option<Usage>,
@@ -63,18 +60,6 @@ enum Kind {
 enum Item {
     Text(Kind, String),
     Call(usize),
-}
-
-#[derive(Debug, Default)]
-struct Call {
-    id: String,
-    name: String,
-    /// Arguments that arrived before the block of the call was opened.
-    waiting: String,
-    signature: Option<Opaque>,
-    signed: bool,
-    braces: Braces,
-    closed: bool,
 }
 
 impl Assembler {
@@ -243,7 +228,10 @@ impl Assembler {
     }
 
     fn call(&mut self, piece: CallPiece<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
-        let number = self.number_of(&piece)?;
+        let Found { number, is_new } = self.calls.find(&piece)?;
+        if is_new {
+            self.queue.push_back(Item::Call(number));
+        }
         let arguments = piece.arguments.unwrap_or_default();
         let signature = piece.signature.map(|text| Opaque {
             origin: Dialect::Chat,
@@ -277,48 +265,6 @@ impl Assembler {
             self.wait(arguments.len())?;
         }
         self.advance(false, out)
-    }
-
-    /// Finds the call that a piece belongs to. Upstreams leave out the index, repeat it for the
-    /// next call, or send a new id with each piece of a call. Only the first piece of a call has a
-    /// name.
-    fn number_of(&mut self, piece: &CallPiece<'_>) -> Result<usize, Broken> {
-        let last = match piece.index {
-            Some(index) => self.by_index.get(&index).copied(),
-            None => self.by_id(piece).or(self.calls.len().checked_sub(1)),
-        };
-        let known = last.and_then(|number| Some((number, self.calls.get(number)?)));
-        if let Some((number, call)) = known {
-            let another_id = piece
-                .id
-                .as_ref()
-                .is_some_and(|id| !call.id.is_empty() && **id != call.id);
-            // Without an index, a piece after a complete call starts the next call.
-            let follows = piece.index.is_none()
-                && call.braces.is_whole()
-                && piece
-                    .arguments
-                    .as_ref()
-                    .is_some_and(|text| !text.is_empty());
-            if !((another_id || follows) && piece.name.is_some()) {
-                return Ok(number);
-            }
-        }
-        let number = self.calls.len();
-        if number >= CALLS_MAX {
-            return Err(Broken::malformed("the answer has too many tool calls"));
-        }
-        self.calls.push(Call::default());
-        self.queue.push_back(Item::Call(number));
-        if let Some(index) = piece.index {
-            self.by_index.insert(index, number);
-        }
-        Ok(number)
-    }
-
-    fn by_id(&self, piece: &CallPiece<'_>) -> Option<usize> {
-        let id = piece.id.as_deref().filter(|id| !id.is_empty())?;
-        self.calls.iter().rposition(|call| call.id == id)
     }
 
     fn wait(&mut self, bytes: usize) -> Result<(), Broken> {
@@ -434,38 +380,6 @@ fn read_finish_reason(reason: &str) -> Result<Stop, Broken> {
         }
         _ => Stop::End,
     })
-}
-
-/// Detects the end of a JSON object that arrives in pieces.
-#[derive(Debug, Default)]
-struct Braces {
-    depth: u32,
-    in_string: bool,
-    escaped: bool,
-    whole: bool,
-}
-
-impl Braces {
-    fn feed(&mut self, piece: &str) {
-        for byte in piece.bytes() {
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' if self.in_string => self.escaped = true,
-                b'"' => self.in_string = !self.in_string,
-                _ if self.in_string => {}
-                b'{' => self.depth = self.depth.saturating_add(1),
-                b'}' => {
-                    self.depth = self.depth.saturating_sub(1);
-                    self.whole |= self.depth == 0;
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn is_whole(&self) -> bool {
-        self.whole
-    }
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {

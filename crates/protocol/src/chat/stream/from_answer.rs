@@ -1,10 +1,10 @@
 //! Writes a whole completion as the chunks of a stream, with the bytes of its own members.
 
-use crate::chat::places::DONE;
+use crate::answer_layout::{Events, each_item};
+use crate::broken::Broken;
+use crate::chat::answer_layout::END_MARK;
 use crate::json::write::{Object, array};
 use crate::json::{Raw, RawObject, Shape};
-use crate::native::Broken;
-use crate::native::events::{Events, each_item};
 use crate::usage::count;
 
 /// Two chunks for each choice: its message, then its end.
@@ -45,7 +45,7 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
             }
         })?;
     }
-    events.end(DONE.frame)
+    events.end(END_MARK.frame)
 }
 
 /// The members beside the choices. Only the first chunk has all of them.
@@ -108,7 +108,7 @@ fn write_end(it: &mut Object<'_>, index: u64, choice: &RawObject<'_>) {
     });
 }
 
-/// The calls of a message with the indexes by which clients put their pieces together.
+/// The calls of a message, with the indexes by which clients assemble them.
 fn indexed_calls(message: &RawObject<'_>) -> Result<Option<String>, Broken> {
     let Some(calls) = message.filled("tool_calls", Shape::Array) else {
         return Ok(None);

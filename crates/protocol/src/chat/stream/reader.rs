@@ -1,9 +1,9 @@
 //! Reads a stream of chunks into the common form.
 
 use super::assembler::Assembler;
+use crate::broken::Broken;
 use crate::canon::Event;
-use crate::chat::places::DONE;
-use crate::native::Broken;
+use crate::chat::answer_layout::END_MARK;
 use crate::rejection;
 use crate::sse::{Data, Frame};
 
@@ -53,7 +53,7 @@ impl Reader {
     }
 
     fn data(&mut self, frame: &Frame, data: &[u8], out: &mut Vec<Event>) -> Result<(), Broken> {
-        if data.trim_ascii() == DONE.data.as_bytes() {
+        if data.trim_ascii() == END_MARK.data.as_bytes() {
             if !self.begun {
                 return Err(Broken::malformed("the stream has no choices"));
             }

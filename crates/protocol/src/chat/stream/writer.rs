@@ -3,8 +3,8 @@
 
 use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought, Token};
+use crate::chat::answer_layout::END_MARK;
 use crate::chat::error::write_failure_event;
-use crate::chat::places::DONE;
 use crate::chat::request::write_extra;
 use crate::chat::response::message::{
     Citation, PendingThoughts, finish_reason, write_annotations, write_call_head, write_logprobs,
@@ -227,7 +227,7 @@ impl Writer {
                 it.object("usage", |it| write_usage(it, &usage));
             });
         }
-        out.copy(DONE.frame.as_bytes());
+        out.copy(END_MARK.frame.as_bytes());
     }
 
     /// Writes a piece of text, with its log probabilities if the client asked for them.

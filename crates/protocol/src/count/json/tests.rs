@@ -103,7 +103,7 @@ fn media_of_unknown_length_may_fill_the_context() {
 
 /// Base64 in places where a model reads it as text.
 #[test]
-fn what_a_model_reads_as_text_is_no_medium() {
+fn base64_that_a_model_reads_as_text_is_not_a_medium() {
     let data = "iVBORw0KGgo".repeat(BYTES / 11);
     let url = format!("data:image/png;base64,{data}");
     for json in [

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_read_and_told() {
+    fn finish_reasons_are_read_and_written() {
         let filter = |reason: &str| Stop::Filter(Some(reason.to_owned()));
         for (reason, calls, stop, back) in [
             ("STOP", false, Stop::End, "STOP"),

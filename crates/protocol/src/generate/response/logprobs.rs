@@ -96,7 +96,7 @@ mod tests {
     use crate::json::write::object;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_values_read_back() {
         let text = r#"{"logprobsResult":{"chosenCandidates":[{"token":"Hi","logProbability":-0.5},{"token":"!","logProbability":-1}],"topCandidates":[{"candidates":[{"token":"Hi","logProbability":-0.5},{"token":"Yo","logProbability":-2.5}]},{"candidates":[]}]}}"#;
         let mut cursor = Cursor::new(&text[18..]);
         let tokens = read(&mut cursor).unwrap();

@@ -1,9 +1,9 @@
 //! Reads a whole answer into the common form.
 
+use crate::broken::Broken;
 use crate::canon::Response;
 use crate::generate::stream::Reader;
 use crate::json::utf8;
-use crate::native::Broken;
 
 /// Reads a whole answer. `model` is the public id, which marks the origin of signatures.
 pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {

@@ -1,8 +1,8 @@
 //! Writes a whole answer as the one chunk of a stream. Both have the same members.
 
+use crate::answer_layout::Events;
+use crate::broken::Broken;
 use crate::json::{Raw, RawObject};
-use crate::native::Broken;
-use crate::native::events::Events;
 
 /// One chunk with all members.
 #[cold]

@@ -1,6 +1,7 @@
 //! Streams of Generate Content chunks, from and into the common form.
 
 mod from_answer;
+mod part;
 mod reader;
 mod writer;
 

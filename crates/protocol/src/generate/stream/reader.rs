@@ -3,16 +3,17 @@
 //! Each chunk is a response object with new parts, so a whole answer is a stream of one chunk.
 //! Consecutive texts form one block.
 
-use crate::canon::{Block, Delta, Event, Offsets, Opaque, Stop, Token, base64};
+use super::part::{FunctionCall, InlineData, Part};
+use crate::broken::Broken;
+use crate::canon::{Block, Delta, Event, Offsets, Opaque, Stop, Token};
 use crate::dialect::Dialect;
 use crate::generate::call_id::call_id;
 use crate::generate::response::finish;
 use crate::generate::response::logprobs;
 use crate::generate::response::sources;
 use crate::generate::usage::read_usage;
-use crate::json::walk::{self, compact};
+use crate::json::walk;
 use crate::json::{Cursor, Raw, Shape, utf8};
-use crate::native::Broken;
 use crate::needle::Needle;
 use crate::rejection;
 use crate::sse::{Data, Frame};
@@ -46,16 +47,6 @@ pub struct Reader {
 enum OpenBlock {
     Text,
     Thought,
-}
-
-/// The members of a part.
-#[derive(Default)]
-struct Part<'a> {
-    text: Option<std::borrow::Cow<'a, str>>,
-    thought: bool,
-    signature: Option<std::borrow::Cow<'a, str>>,
-    call: Option<Raw<'a>>,
-    inline: Option<Raw<'a>>,
 }
 
 impl Reader {
@@ -245,7 +236,7 @@ impl Reader {
                 return Ok(());
             }
             walk::array(cursor, "parts", |cursor, _| {
-                let part = read_part(cursor)?;
+                let part = Part::read(cursor)?;
                 self.part(part, out)
             })
         })
@@ -321,31 +312,11 @@ impl Reader {
         signature: Option<&str>,
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
-        let mut name = String::new();
-        let mut id = None;
-        let mut arguments = None;
-        walk::object::<Broken>(
-            &mut Cursor::new(call.text()),
-            "functionCall",
-            |cursor, member| {
-                match member {
-                    "name" => {
-                        let text = walk::string(cursor, "functionCall.name")?;
-                        name = text.unwrap_or_default().into_owned();
-                    }
-                    "id" => {
-                        let text = walk::string(cursor, "functionCall.id")?;
-                        id = text.filter(|id| !id.is_empty());
-                    }
-                    "args" => {
-                        let args = cursor.value()?;
-                        arguments = (!args.is_null()).then(|| compact(args.text()));
-                    }
-                    _ => drop(cursor.value()?),
-                }
-                Ok(())
-            },
-        )?;
+        let FunctionCall {
+            name,
+            id,
+            arguments,
+        } = FunctionCall::read(call)?;
         self.close(out);
         self.calls += 1;
         self.blocks += 1;
@@ -365,26 +336,7 @@ impl Reader {
 
     /// Passes on an image. The common form has no audio or other media.
     fn picture(&mut self, inline: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
-        let mut mime = String::new();
-        let mut data = String::new();
-        walk::object::<Broken>(
-            &mut Cursor::new(inline.text()),
-            "inlineData",
-            |cursor, name| {
-                match name {
-                    "mimeType" => {
-                        let text = walk::string(cursor, "inlineData.mimeType")?;
-                        mime = text.unwrap_or_default().into_owned();
-                    }
-                    "data" => {
-                        let text = walk::string(cursor, "inlineData.data")?.unwrap_or_default();
-                        data = base64::standard(&text).into_owned();
-                    }
-                    _ => drop(cursor.value()?),
-                }
-                Ok(())
-            },
-        )?;
+        let InlineData { mime, data } = InlineData::read(inline)?;
         if mime.starts_with("image/") {
             self.close(out);
             self.blocks += 1;
@@ -442,23 +394,4 @@ impl Reader {
         }
         Ok(())
     }
-}
-
-fn read_part<'a>(cursor: &mut Cursor<'a>) -> Result<Part<'a>, Broken> {
-    let mut part = Part::default();
-    walk::object::<Broken>(cursor, "part", |cursor, name| {
-        match name {
-            "text" => part.text = walk::string(cursor, "text")?,
-            "thought" => part.thought = cursor.value()?.boolean() == Some(true),
-            "thoughtSignature" => {
-                let text = walk::string(cursor, "thoughtSignature")?;
-                part.signature = text.filter(|text| !text.is_empty());
-            }
-            "functionCall" => part.call = Some(cursor.value()?).filter(|call| !call.is_null()),
-            "inlineData" => part.inline = Some(cursor.value()?).filter(|data| !data.is_null()),
-            _ => drop(cursor.value()?),
-        }
-        Ok(())
-    })?;
-    Ok(part)
 }

@@ -23,7 +23,7 @@ fn request(operation: Operation, more: &str) -> Request {
     read_json(operation, &body.into()).unwrap()
 }
 
-fn run(family: Family, stream: &str, piece: usize) -> (Result<(), Broken>, String, Seen) {
+fn run(family: Family, stream: &str, piece: usize) -> (Result<(), Broken>, String, AnswerSummary) {
     run_for(&request(Operation::Generation, ""), family, stream, piece)
 }
 
@@ -32,7 +32,7 @@ fn run_for(
     family: Family,
     stream: &str,
     piece: usize,
-) -> (Result<(), Broken>, String, Seen) {
+) -> (Result<(), Broken>, String, AnswerSummary) {
     let mut rewriter = Rewriter::new(request, family, "maker/m");
     let mut out = ByteQueue::new();
     let result = stream
@@ -41,21 +41,21 @@ fn run_for(
         .try_for_each(|chunk| rewriter.push(Bytes::copy_from_slice(chunk), &mut out))
         .and_then(|()| rewriter.end(&mut out));
     let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
-    (result, text, rewriter.seen().clone())
+    (result, text, rewriter.summary().clone())
 }
 
 #[test]
 fn previews_and_results_pass_as_they_are() {
-    let (result, text, seen) = run(Family::Gpt, GPT, usize::MAX);
+    let (result, text, summary) = run(Family::Gpt, GPT, usize::MAX);
     assert_eq!(result, Ok(()));
     assert_eq!(text, GPT);
-    assert_eq!(seen.usage.unwrap().image_output, 9);
-    assert_eq!(seen.pictures.unwrap().delivered, 1);
-    assert!(seen.ended);
+    assert_eq!(summary.usage.unwrap().image_output, 9);
+    assert_eq!(summary.pictures.unwrap().delivered, 1);
+    assert!(summary.ended);
 }
 
 #[test]
-fn who_made_a_picture_is_not_told() {
+fn the_maker_of_a_picture_is_not_shown() {
     let stream = concat!(
         ": routed by vendor.example\n\n",
         "id: 7\nevent: image_generation.completed\ndata: {\"id\":\"up-1\",\"type\":\"image_generation.completed\",\"b64_json\":\"QUJD\",\"request_id\":\"r\",\"x\":1}\n\n",
@@ -71,7 +71,7 @@ fn who_made_a_picture_is_not_told() {
 
 #[test]
 fn a_completion_without_a_picture_gets_the_last_one() {
-    let (result, text, seen) = run(Family::Content, CONTENT, usize::MAX);
+    let (result, text, summary) = run(Family::Content, CONTENT, usize::MAX);
     assert_eq!(result, Ok(()));
     insta::assert_snapshot!(text, @r#"
     event: image_generation.partial_succeeded
@@ -85,7 +85,7 @@ fn a_completion_without_a_picture_gets_the_last_one() {
 
     data: [DONE]
     "#);
-    let pictures = seen.pictures.unwrap();
+    let pictures = summary.pictures.unwrap();
     assert_eq!(pictures.delivered, 1);
     assert_eq!(pictures.told.size.as_deref(), Some("2048x2048"));
 }
@@ -101,16 +101,16 @@ fn events_are_named_after_the_endpoint_that_was_called() {
         ] {
             let request = request(operation, "");
             for stream in [stream.to_owned(), edited(stream)] {
-                let (result, text, seen) = run_for(&request, family, &stream, usize::MAX);
+                let (result, text, summary) = run_for(&request, family, &stream, usize::MAX);
                 assert_eq!((result, text), (Ok(()), expected.clone()), "{operation:?}");
-                assert_eq!(seen.pictures.unwrap().delivered, 1);
+                assert_eq!(summary.pictures.unwrap().delivered, 1);
             }
         }
     }
 }
 
 #[test]
-fn a_picture_stands_where_the_caller_asked_for_it() {
+fn a_picture_is_in_the_member_that_the_client_asked_for() {
     let uri = "data:image/png;base64,iVBORw0K";
     let stream = CONTENT.replace("https://a", uri);
     let options = r#","response_format":"b64_json""#;
@@ -128,7 +128,7 @@ fn a_picture_stands_where_the_caller_asked_for_it() {
 }
 
 #[test]
-fn a_completion_tells_its_totals_and_tools() {
+fn a_completion_reports_its_totals_and_tools() {
     let usage = r#""usage":{"generated_images":1,"output_tokens":4,"total_tokens":4}"#;
     for (told, shown) in [
         (
@@ -145,10 +145,10 @@ fn a_completion_tells_its_totals_and_tools() {
         ),
     ] {
         let stream = CONTENT.replace(usage, told);
-        let (_, text, seen) = run(Family::Content, &stream, usize::MAX);
+        let (_, text, summary) = run(Family::Content, &stream, usize::MAX);
         assert!(text.contains(shown), "{text}");
         let searches = if told.contains("tool_usage") { 2 } else { 0 };
-        assert_eq!(seen.tools.get(Tool::WebSearch), searches);
+        assert_eq!(summary.tools.get(Tool::WebSearch), searches);
     }
 }
 

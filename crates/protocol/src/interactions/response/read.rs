@@ -1,9 +1,9 @@
 //! Reads a whole interaction into the common form.
 
+use crate::broken::Broken;
 use crate::canon::Response;
 use crate::interactions::stream::Reader;
 use crate::json::{Cursor, utf8};
-use crate::native::Broken;
 
 /// Reads a whole answer. `model` is the public id, which marks the origin of signatures.
 pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {

@@ -1,9 +1,9 @@
 //! Turns steps into blocks of the common form.
 
+use crate::broken::Broken;
 use crate::canon::{Block, Delta, Event, Offsets, Opaque, base64};
 use crate::dialect::Dialect;
 use crate::interactions::response::wire::{Step, StepContent};
-use crate::native::Broken;
 use crate::usage::Usage;
 
 /// The open block.

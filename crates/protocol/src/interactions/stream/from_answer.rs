@@ -1,10 +1,10 @@
 //! Writes a whole interaction as the events of a stream, with the bytes of its own members.
 
-use crate::interactions::places::DONE;
+use crate::answer_layout::{Events, each_item};
+use crate::broken::Broken;
+use crate::interactions::answer_layout::END_MARK;
 use crate::json::write::Object;
 use crate::json::{Raw, RawObject, Shape, write_string};
-use crate::native::Broken;
-use crate::native::events::{Events, each_item};
 
 /// Starts, fills and stops each step.
 #[cold]
@@ -24,7 +24,7 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
         });
     })?;
     named(events, "interaction.status_update", |it| {
-        // The rewriter puts our id here.
+        // The rewriter inserts our id here.
         it.null("interaction_id").text("status", "in_progress");
     })?;
     let mut steps = Steps { events, count: 0 };
@@ -41,7 +41,7 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
             it.raw("status", status);
         });
     })?;
-    events.end(DONE.frame)
+    events.end(END_MARK.frame)
 }
 
 fn named(
@@ -54,7 +54,7 @@ fn named(
 
 struct Steps<'s, 'e> {
     events: &'s mut Events<'e>,
-    /// Steps that have stopped, which is the index of the next.
+    /// The number of steps that have stopped, which is the index of the next one.
     count: u64,
 }
 
@@ -78,13 +78,13 @@ impl Steps<'_, '_> {
             })?;
             self.stop()
         } else {
-            // The other steps, those of server tools, come with their start.
+            // Other steps, those of server tools, are complete in their start event.
             self.start(step, &[])?;
             self.stop()
         }
     }
 
-    /// Clients join the texts of a step. A text behind a text gets a step of its own, because the
+    /// Clients concatenate the texts of a step. A second text gets a step of its own, because the
     /// positions in its annotations count from its start.
     fn output(&mut self, step: &RawObject<'_>, content: Raw<'_>) -> Result<(), Broken> {
         let cut = [("content", None)];

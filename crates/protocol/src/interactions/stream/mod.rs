@@ -2,7 +2,7 @@
 
 mod assembler;
 mod from_answer;
-pub(crate) mod gaps;
+pub(crate) mod missing_members;
 mod reader;
 mod writer;
 

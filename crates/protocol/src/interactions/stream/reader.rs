@@ -7,14 +7,14 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::assembler::Assembler;
+use crate::broken::Broken;
 use crate::canon::{Event, Stop};
 use crate::failure::Failure;
-use crate::interactions::places::{DONE, FAILED};
+use crate::interactions::answer_layout::{END_MARK, FAILED};
 use crate::interactions::response::wire::{Step, StepContent, read_delta, read_step};
 use crate::interactions::usage::read_usage;
 use crate::json::walk;
 use crate::json::{Cursor, Integer, Raw, utf8};
-use crate::native::Broken;
 use crate::rejection;
 use crate::sse::{Data, Frame};
 
@@ -75,7 +75,7 @@ impl Reader {
             Data::Line(span) => frame.bytes.get(span.clone()).unwrap_or_default(),
             Data::Lines(masked) => masked,
         };
-        if self.ended || data.trim_ascii() == DONE.data.as_bytes() {
+        if self.ended || data.trim_ascii() == END_MARK.data.as_bytes() {
             return Ok(());
         }
         if frame.event() == Some(b"error") {

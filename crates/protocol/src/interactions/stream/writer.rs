@@ -2,8 +2,8 @@
 
 use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event, Offsets, Stop};
+use crate::interactions::answer_layout::END_MARK;
 use crate::interactions::error::write_failure_event;
-use crate::interactions::places::DONE;
 use crate::interactions::response::write::{
     shows, signature_text, status, write_identity, write_source, write_times,
 };
@@ -259,7 +259,7 @@ impl Writer {
                 }
             });
         });
-        out.copy(DONE.frame.as_bytes());
+        out.copy(END_MARK.frame.as_bytes());
         self.ended = true;
     }
 }

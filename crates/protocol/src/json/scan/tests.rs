@@ -18,7 +18,7 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
 }
 
 #[test]
-fn what_is_not_json_is_refused_with_its_place() {
+fn invalid_json_is_refused_with_its_position() {
     for (text, what, at) in [
         ("", What::Value, 0),
         ("\u{feff}{}", What::Value, 0),

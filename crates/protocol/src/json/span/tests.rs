@@ -119,7 +119,7 @@ fn wrong_types_are_refused_by_name() {
 }
 
 #[test]
-fn what_is_no_object_is_refused() {
+fn values_that_are_not_objects_are_refused() {
     for text in ["[]", "null", "\"x\"", "1"] {
         assert_eq!(read(text).unwrap_err(), MembersError::NotObject);
     }

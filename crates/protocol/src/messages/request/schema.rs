@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_moves_into_the_description() {
+    fn unsupported_keywords_move_into_the_description() {
         for (schema, expected) in [
             (
                 r#"{"$schema":"x","type":"object","properties":{"b":{"type":"integer","minimum":1,"description":"How many."},"a":{"type":"string","format":"email"}},"required":["b"]}"#,

@@ -273,7 +273,8 @@ impl Plan {
     }
 }
 
-/// How thinking is configured for this model. If that is not known, as for the newest models.
+/// How thinking is configured for this model. If that is not known, the way of the newest models is
+/// assumed.
 fn style(profile: &Profile) -> profile::Thinking {
     match profile.thinking {
         Some(style) => style,

@@ -2,10 +2,10 @@
 
 use super::stop::Ending;
 use super::wire::{self, Source, WireBlock, length};
+use crate::broken::Broken;
 use crate::canon::{Block, Folded, Response};
 use crate::json::{Cursor, Shape, utf8};
 use crate::messages::usage::read_usage;
-use crate::native::Broken;
 use crate::rejection;
 
 /// Reads a whole answer. An error body with status 200 is a failure.

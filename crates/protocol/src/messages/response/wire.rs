@@ -1,12 +1,12 @@
 //! Blocks of an answer as upstreams send them: complete blocks, and the starts of blocks in a
 //! stream.
 
+use crate::broken::Broken;
 use crate::canon::{Block, Opaque};
 use crate::dialect::Dialect;
 use crate::json::{Cursor, Raw, SyntaxError};
 use crate::messages::fields::Fields;
 use crate::messages::redacted;
-use crate::native::Broken;
 
 /// A block of an answer.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Writes a whole message as the events of a stream, with the bytes of its own members.
 
+use crate::answer_layout::{Events, each_item};
+use crate::broken::Broken;
 use crate::json::write::Object;
 use crate::json::{Raw, RawObject, Shape, write_string};
-use crate::native::Broken;
-use crate::native::events::{Events, each_item};
 
 /// Starts, fills and stops each block.
 #[cold]
@@ -43,7 +43,8 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
     events.named("type", "message_stop", |_| {})
 }
 
-/// Clients fail on events without usage. Zeros beside output are no report for billing.
+/// Writes the usage. Clients fail on events without it. For billing, zeros beside output are not a
+/// report.
 fn write_usage(it: &mut Object<'_>, message: &RawObject<'_>) {
     match message.get("usage") {
         Some(usage) => it.raw("usage", usage.text()),
@@ -72,7 +73,7 @@ fn write_block(index: usize, block: &RawObject<'_>, events: &mut Events<'_>) -> 
     } else if is("tool_use") || is("server_tool_use") || is("mcp_tool_use") {
         input = block.filled("input", Shape::Object);
     }
-    // Other blocks, such as the results of server tools, come with their start.
+    // Other blocks, such as the results of server tools, are complete in their start event.
     let mut changes = Vec::new();
     for (name, value, empty) in [
         ("text", text, "\"\""),

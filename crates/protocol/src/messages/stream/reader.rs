@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 
+use crate::broken::Broken;
 use crate::canon::{Block, Delta, Event};
 use crate::json::{Cursor, Integer, Raw, utf8};
 use crate::messages::fields::Fields;
 use crate::messages::response::stop::Ending;
 use crate::messages::response::wire::{self, Source, WireBlock, length};
 use crate::messages::usage::read_usage;
-use crate::native::Broken;
 use crate::rejection;
 use crate::sse::{Data, Frame};
 use crate::usage::Usage;

@@ -1,8 +1,8 @@
 //! Reads a whole answer into the common form.
 
+use crate::broken::Broken;
 use crate::canon::Response;
 use crate::json::{Cursor, Shape, utf8};
-use crate::native::Broken;
 use crate::responses::stream::Reader;
 
 /// Reads a whole answer of the model with this public id.

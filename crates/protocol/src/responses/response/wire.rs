@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use crate::broken::Broken;
 use crate::canon::{Stop, Token};
 use crate::json::walk::{self, Misread};
 use crate::json::{Cursor, Integer, Raw, Shape};
-use crate::native::Broken;
 use crate::responses::usage::read_usage;
 use crate::shared::logprobs;
 use crate::usage::Usage;

@@ -1,11 +1,11 @@
 //! Writes a whole response as the events of a stream, with the bytes of its own members.
 
+use crate::answer_layout::{Events, each_item};
+use crate::broken::Broken;
 use crate::json::write::Object;
 use crate::json::{Raw, RawObject, Shape};
-use crate::native::Broken;
-use crate::native::events::{Events, each_item};
 
-/// Longer ids of items are not repeated in each event.
+/// Longer item ids are not repeated in each event.
 const ITEM_ID_BYTES_MAX: usize = 256;
 
 /// Adds, fills and ends each item and each of its parts. The last event repeats all of it.
@@ -46,7 +46,7 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
     })
 }
 
-/// A member with text, and the events that say it.
+/// A member with text, and the events that send it.
 struct Written {
     member: &'static str,
     delta: &'static str,
@@ -84,7 +84,7 @@ const TOOL_INPUT: Written = Written {
     done: "response.custom_tool_call_input.done",
 };
 
-/// A list of parts in an item, and the events that begin and end one.
+/// A list of parts in an item, and the events that start and end a part.
 struct PartList {
     member: &'static str,
     index: &'static str,
@@ -160,7 +160,7 @@ impl Stream<'_, '_> {
             Some(kind) if kind.is("custom_tool_call") => Some(TOOL_INPUT),
             _ => None,
         };
-        // What is large and has no events of its own comes with the finished item.
+        // Large members without events of their own are only in the finished item.
         let mut changes = vec![
             ("encrypted_content", Some("null")),
             ("result", Some("null")),
@@ -220,8 +220,8 @@ impl Stream<'_, '_> {
         })
     }
 
-    /// Says a text as one delta and as a whole, then its annotations. The members named in `beside`
-    /// are repeated beside it.
+    /// Sends a text as one delta and as a whole, then its annotations. The members named in
+    /// `beside` are repeated beside the whole text.
     fn written(
         &mut self,
         written: &Written,

@@ -1,9 +1,9 @@
 //! Turns the events of one output item into blocks.
 
 use super::items::Address;
+use crate::broken::Broken;
 use crate::canon::{Block, Delta, Event, Opaque, Token};
 use crate::dialect::Dialect;
-use crate::native::Broken;
 use crate::responses::response::{Citation, Item, Part};
 
 /// The kind of an item, as far as its events depend on it.

@@ -8,8 +8,8 @@
 //! used if the id is unknown, because some upstreams send a new id with every event of an item.
 
 use super::item::{Kind, PartKey, Progress, Source, State};
+use crate::broken::Broken;
 use crate::canon::{Event, Token};
-use crate::native::Broken;
 use crate::responses::response::{Citation, Item, Part};
 
 /// Limit for the items of an answer, because each event searches all of them.

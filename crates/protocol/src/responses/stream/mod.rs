@@ -1,10 +1,10 @@
 //! Streams of Responses events, from and into the common form.
 
 mod from_answer;
-pub(crate) mod gaps;
 mod item;
 mod items;
 mod message;
+pub(crate) mod missing_members;
 mod reader;
 mod sender;
 mod writer;

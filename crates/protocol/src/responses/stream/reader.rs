@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::items::{Address, ITEMS_MAX, Items};
+use crate::broken::Broken;
 use crate::canon::{Event, Token};
 use crate::json::{Cursor, Integer, Raw, utf8, walk};
-use crate::native::Broken;
 use crate::rejection;
 use crate::responses::response::{Answer, Citation, Item, Part, skip};
 use crate::shared::logprobs;

@@ -1,4 +1,4 @@
-//! What a model can do of what is asked for.
+//! Checks a request against the model's profile.
 
 use super::request::{Request, missing};
 use crate::failure::Failure;
@@ -7,10 +7,10 @@ use crate::profile::{Allowed, Profile};
 /// The resolution of drafts (`docs/api/content-tasks.md`).
 const DRAFT_RESOLUTION: &str = "480p";
 const ADAPTIVE: &str = "adaptive";
-/// A duration that is left to the model.
+/// Lets the model choose the duration.
 pub(super) const AUTO: i64 = -1;
 
-/// What a video is made of (`docs/api/content-tasks.md`).
+/// What a video is made from (`docs/api/content-tasks.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Text,
@@ -19,12 +19,12 @@ pub(super) enum Mode {
     Reference,
     Edit,
     Extend,
-    /// The promotion of a draft.
+    /// The final version of a draft.
     Draft,
 }
 
 impl Mode {
-    /// The word for it in profiles.
+    /// The name of the mode in profiles.
     const fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -64,7 +64,7 @@ impl Request {
         }
     }
 
-    /// Text alone must say something.
+    /// Refuses a blank text if there is no other content.
     pub(super) fn check_prompt(&self) -> Result<(), Failure> {
         let content = &self.content;
         let is_bare = content.draft.is_none() && content.references() == 0;
@@ -74,7 +74,8 @@ impl Request {
         Ok(())
     }
 
-    /// Refuses what the model cannot do. `profile` is complete: its base has been filled in.
+    /// Refuses what the model does not support. The caller has added the values of the base to
+    /// `profile`.
     pub(super) fn check_profile(&self, profile: &Profile) -> Result<(), Failure> {
         self.check_task_type(profile)?;
         let mode = self.mode();
@@ -155,7 +156,7 @@ impl Request {
             options.output_format.as_deref(),
             profile.output_formats.as_ref(),
         )?;
-        // Edits and extensions must say so themselves; elsewhere adaptive is what is meant by nothing.
+        // Edits and extensions must set `adaptive` explicitly. In other modes it is the default.
         let is_explicit = matches!(mode, Mode::Edit | Mode::Extend);
         let is_bound = profile.adaptive_modes.as_ref();
         let is_bound = is_bound.is_some_and(|modes| modes.has_word(mode.as_str()));
@@ -170,7 +171,7 @@ impl Request {
 
     fn check_length(&self, mode: Mode, profile: &Profile) -> Result<(), Failure> {
         if self.options.frames.is_some() {
-            // The number of frames takes the place of the duration.
+            // The number of frames replaces the duration.
             return match profile.frames {
                 Some(false) => Err(unsupported("frames")),
                 _ => Ok(()),
@@ -180,7 +181,7 @@ impl Request {
             return Ok(());
         };
         let wrong = |message: String| Err(Failure::invalid(message).param("duration"));
-        // An edit is as long as its source.
+        // An edit has the duration of its source.
         if mode == Mode::Edit && profile.auto_duration == Some(true) && duration != AUTO {
             return wrong("`duration` must be -1 in the mode `edit`.".to_owned());
         }
@@ -221,7 +222,8 @@ impl Request {
         Ok(())
     }
 
-    /// Options that a model has or has not. What is switched off is asked of none.
+    /// Checks options that some models do not have. An option that is switched off is always
+    /// allowed.
     fn check_abilities(&self, mode: Mode, profile: &Profile) -> Result<(), Failure> {
         let options = &self.options;
         for (name, is_asked, is_able) in [
@@ -249,7 +251,7 @@ impl Request {
         Ok(())
     }
 
-    /// The resolution that is held for, where it is known.
+    /// The resolution that the hold is for, if it is known.
     pub(super) fn resolution<'a>(&'a self, profile: &'a Profile) -> Option<&'a str> {
         if self.options.draft {
             return Some(DRAFT_RESOLUTION);
@@ -259,7 +261,7 @@ impl Request {
     }
 }
 
-/// Whether a word is allowed; what is not known is the upstream's to judge.
+/// Whether a word is allowed. If the allowed words are not known, the upstream decides.
 fn allows(allowed: Option<&Allowed>, word: &str) -> bool {
     allowed.is_none_or(|allowed| allowed.has_word(word))
 }

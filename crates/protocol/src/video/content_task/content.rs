@@ -1,21 +1,21 @@
-//! Content items: what a video is made of.
+//! Content items: the text and the media that a video is made from.
 
 use std::ops::Range;
 
 use crate::failure::Failure;
 use crate::json::{Cursor, Members, Raw, Spelling};
 
-/// What a medium may be named by: public URLs, and the upstream's own assets.
+/// The schemes of media URLs: public URLs, and assets of the upstream.
 const URL_SCHEMES: [&str; 3] = ["https://", "http://", "asset://"];
 
-/// The items of a request, counted by what they are for.
+/// The items of a request, counted by their role.
 #[derive(Debug, Default)]
 pub(super) struct Content {
-    /// A text that is not blank.
+    /// Whether there is a text that is not blank.
     pub(super) has_text: bool,
     pub(super) first_frames: usize,
     pub(super) last_frames: usize,
-    /// Images without a role; a lone one is a first frame.
+    /// The number of images without a role. A single image is the first frame.
     roleless: usize,
     pub(super) images: usize,
     pub(super) videos: usize,
@@ -23,7 +23,7 @@ pub(super) struct Content {
     pub(super) draft: Option<Draft>,
 }
 
-/// A draft to be promoted: our id, and where it stands in the body.
+/// The draft to finish: our id of it, and its position in the body.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub(super) id: String,
@@ -31,7 +31,7 @@ pub(super) struct Draft {
 }
 
 impl Content {
-    /// Reads the items and refuses those that do not go together (`docs/api/content-tasks.md`).
+    /// Reads the items and refuses those that cannot be combined (`docs/api/content-tasks.md`).
     pub(super) fn read(array: Raw<'_>) -> Result<Self, Failure> {
         let mut content = Self::default();
         let offset = array.span().start;
@@ -48,7 +48,7 @@ impl Content {
         Ok(content)
     }
 
-    /// Reference media of every kind.
+    /// The number of reference media of all kinds.
     pub(super) fn references(&self) -> usize {
         self.images + self.videos + self.audios
     }
@@ -133,8 +133,8 @@ impl Content {
         }
     }
 
-    /// A lone image is the first frame, as some clients send it; among others every image must say
-    /// what it is for.
+    /// A single image without a role is the first frame, because some clients send it in this way.
+    /// If there are other media, every image must have a role.
     fn settle_roles(&mut self) -> Result<(), Failure> {
         match (self.roleless, self.frames() + self.images) {
             (0, _) => Ok(()),
@@ -171,7 +171,7 @@ impl Content {
     }
 }
 
-/// Checks the URL of a medium; `inline` is the beginning of the data URIs that it may be, if any.
+/// Checks the URL of a medium. `inline` is the prefix of the data URIs that are allowed, if any.
 fn check_url(
     item: &Members<'_>,
     name: &'static str,
@@ -194,7 +194,7 @@ fn check_url(
     Err(Failure::invalid(message).param(param))
 }
 
-/// Media that have one purpose only need not name it.
+/// Media with only one possible role need not name it.
 fn check_role(item: &Members<'_>, only: &str) -> Result<(), Failure> {
     match item.string("role")?.as_deref() {
         None => Ok(()),

@@ -1,4 +1,5 @@
-//! Content-task: videos made of content items, each a task that is polled, listed and deleted.
+//! Content-task: videos made from content items. Each is a task that can be polled, listed and
+//! deleted.
 
 mod check;
 mod content;

@@ -1,4 +1,4 @@
-//! The protocol as the task engine knows it.
+//! Implements the traits through which the engine uses this protocol.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::video::{
     Protocol, Standing, Task,
 };
 
-/// What the platform grants a task beyond the upstream's own time for it (T11).
+/// How long the gateway waits beyond the upstream's own time limit for a task (T11).
 const GRACE: Duration = Duration::from_secs(3600);
 
-/// The memo of a task whose result is a draft.
+/// The memo of a task that makes a draft.
 const DRAFT: &str = "draft";
 
 /// The content-task protocol.
@@ -68,7 +68,7 @@ impl Creation for Request {
         self.content.draft.as_ref().map(|draft| draft.id.as_str())
     }
 
-    /// A draft of this model that has succeeded (`docs/api/content-tasks.md`).
+    /// Requires a draft of this model that has succeeded (`docs/api/content-tasks.md`).
     fn check_draft(&self, found: &Draft<'_>) -> Result<(), Failure> {
         let message = if !remembers(found.memo, DRAFT) {
             "The task that `draft_task.id` names is no draft."
@@ -128,7 +128,7 @@ impl Protocol for ContentTask {
         Some(end(task, "cancelled"))
     }
 
-    /// What a deletion does in each state (T12).
+    /// The effect of a deletion in each state (T12).
     fn deletion(&self, status: &str) -> Deletion {
         match status {
             "queued" => Deletion::CallOff,

@@ -1,4 +1,4 @@
-//! What a poll brings, and the end that it leads to.
+//! Reads the answers to polls, and writes the end of a task.
 
 use serde_json::Value;
 
@@ -9,15 +9,15 @@ use crate::video::{
     Delivery, Hosted, MediaKind, Medium, Outcome, Polled, Source, Standing, Task, Used,
 };
 
-/// The memo of a task whose result is to be a MOV.
+/// The memo of a task whose result should be a MOV file.
 pub(super) const MOV: &str = "mov";
-/// The memo of a task that is made from a draft; our id of that follows.
+/// The memo of a task that finishes a draft. Our id of the draft follows.
 pub(super) const PROMOTES: &str = "of=";
 pub(super) const SUCCEEDED: &str = "succeeded";
-/// The longest word for looks (`1080p`, `21:9`) that is passed on.
+/// The longest value of a property of the video (`1080p`, `21:9`) that is passed on.
 const WORD_BYTES_MAX: usize = 16;
 
-/// What is kept of a result while its media are taken over.
+/// The members of a result that are kept while its media are copied.
 const FACTS: [&str; 14] = [
     "usage",
     "seed",
@@ -35,7 +35,7 @@ const FACTS: [&str; 14] = [
     "execution_expires_after",
 ];
 
-/// Reads the answer to a poll: 200 whatever the status of the task.
+/// Reads the answer to a poll. It has status 200 in every state of the task.
 pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {
@@ -66,7 +66,7 @@ fn told(value: &Value, task: &Task<'_>) -> Polled {
     }
 }
 
-/// A result, whose media are the upstream's for a day.
+/// A result. The upstream keeps its media for a day.
 fn delivery(value: &Value, task: &Task<'_>) -> Option<Delivery> {
     let video = url(&value["content"]["video_url"])?;
     let kind = if remembers(task.memo, MOV) {
@@ -95,7 +95,7 @@ fn delivery(value: &Value, task: &Task<'_>) -> Option<Delivery> {
     })
 }
 
-/// The end of a task whose media are where the platform keeps them.
+/// The end of a task whose media have been copied.
 pub(super) fn write_delivered(task: &Task<'_>, facts: &str, hosted: &[Option<Hosted>]) -> Outcome {
     let facts: Value = serde_json::from_str(facts).unwrap_or_default();
     let used = used(&facts);
@@ -129,15 +129,15 @@ pub(super) fn write_delivered(task: &Task<'_>, facts: &str, hosted: &[Option<Hos
     }
 }
 
-/// A code of the upstream's family for what nobody can explain.
+/// The code, in the notation of this family, for a failure without an explanation.
 pub(super) const INTERNAL: &str = "InternalServiceError";
 
-/// Whether a memo holds this word.
+/// Whether a memo contains this word.
 pub(super) fn remembers(memo: Option<&str>, word: &str) -> bool {
     memo.is_some_and(|memo| memo.split(' ').any(|it| it == word))
 }
 
-/// Our id of the draft that a task is made from.
+/// Our id of the draft that a task finishes.
 fn draft_of(memo: Option<&str>) -> Option<&str> {
     memo?
         .split(' ')
@@ -149,7 +149,8 @@ fn url(value: &Value) -> Option<String> {
     url.map(str::to_owned)
 }
 
-/// A task on its way, shown as changed when the upstream has changed it: equal reports give equal bytes.
+/// A task that is still running. Its time of change is the upstream's, so that equal reports yield
+/// equal bytes.
 fn running(status: &'static str, told: &Value, task: &Task<'_>) -> Standing {
     let (first, last) = (task.created_ms / 1000, task.now_ms / 1000);
     let updated_at = told["updated_at"].as_i64().unwrap_or(last);
@@ -163,7 +164,7 @@ fn running(status: &'static str, told: &Value, task: &Task<'_>) -> Standing {
     }
 }
 
-/// An end about which there is nothing more to say.
+/// The end of a task without further details.
 pub(super) fn end(task: &Task<'_>, status: &'static str) -> Outcome {
     ended(status, plain(task, status))
 }
@@ -198,8 +199,8 @@ fn usage_of(usage: &mut Object<'_>, tokens: u64, used: Used) {
     }
 }
 
-/// What the upstream says of the video itself. Its names of other tasks are not among it, nor what the
-/// platform manages.
+/// The properties of the video that the upstream reports, without its ids of other tasks and
+/// without members that the gateway manages.
 fn looks(object: &mut Object<'_>, told: &Value) {
     for name in ["seed", "duration", "frames", "framespersecond"] {
         if let Some(number) = told[name].as_i64() {

@@ -1,4 +1,4 @@
-//! Creation requests: read, and written for an upstream.
+//! Creation requests: reads them, and writes them for an upstream.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::guard;
 use crate::json::{Cursor, Integer, Members, Raw, Spelling, write_string};
 use crate::video::Addressee;
 
-/// Members that are ours; an upstream never sees them.
+/// Members for the gateway, which the upstream must not receive.
 const CONSUMED: [&str; 6] = [
     "model",
     "callback_url",
@@ -20,25 +20,25 @@ const CONSUMED: [&str; 6] = [
     "background",
     "deferred",
 ];
-/// Bounds of `docs/api/content-tasks.md`.
+/// Limits of `docs/api/content-tasks.md`.
 const SAFETY_IDENTIFIER_CHARS_MAX: usize = 64;
 const EXPIRES_AFTER_S: std::ops::RangeInclusive<i64> = 3_600..=259_200;
 const SEEDS: std::ops::RangeInclusive<i64> = -1..=2_147_483_647;
 const FRAMES: std::ops::RangeInclusive<i64> = 29..=289;
 
-/// A request that was read; whether the model can do it is for its check to say.
+/// A request that was read, but not yet checked against the model's profile.
 #[derive(Debug)]
 pub struct Request {
     pub(super) model: String,
     pub(super) callback_url: Option<String>,
-    /// When the upstream gives the task up, in seconds.
+    /// When the upstream abandons the task, in seconds.
     pub(super) expires_after_s: Option<u64>,
     pub(super) content: Content,
     pub(super) options: Options,
     body: Bytes,
 }
 
-/// What a request says beside its content.
+/// The members besides the content.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -47,7 +47,7 @@ pub struct Request {
 pub(super) struct Options {
     pub(super) resolution: Option<String>,
     pub(super) ratio: Option<String>,
-    /// Seconds; -1 leaves the length to the model.
+    /// Seconds; -1 lets the model choose the duration.
     pub(super) duration: Option<i64>,
     pub(super) frames: Option<u64>,
     pub(super) output_format: Option<String>,
@@ -61,8 +61,8 @@ pub(super) struct Options {
     pub(super) tools: Vec<String>,
 }
 
-/// Reads a creation request and refuses what no model takes. Members that are `null` are absent: the
-/// official client sends every unset option so.
+/// Reads a creation request and refuses what no model supports. A member that is `null` counts as
+/// absent, because the official client sends every unset option as `null`.
 pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
     let members = Members::read(body, Spelling::One)?;
     guard::routing(&members)?;
@@ -121,8 +121,8 @@ impl Options {
     }
 }
 
-/// The request for an upstream: its names for the model and the draft, nothing that is ours, nothing that
-/// is `null`; every other member as it came.
+/// The request for an upstream, with its names of the model and of the draft, and without members
+/// that are for the gateway or `null`. All other members are unchanged.
 pub(super) fn write_request(request: &Request, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
     let mut head = b"{\"model\":".to_vec();
     write_string(&mut head, to.model);
@@ -154,7 +154,7 @@ pub(super) fn write_request(request: &Request, to: &Addressee<'_>) -> Result<Vec
     Ok(out.into_pieces())
 }
 
-/// Refuses what would make the upstream keep or deliver something elsewhere.
+/// Refuses members that would make the upstream store something or deliver it elsewhere.
 fn refuse_state(members: &Members<'_>) -> Result<(), Failure> {
     guard::no_reference(members, "output")?;
     guard::no_reference(members, "storage_options")?;
@@ -170,7 +170,7 @@ fn number(members: &Members<'_>, name: &'static str) -> Result<Option<i64>, Fail
     };
     let wrong = || Failure::invalid(format!("`{name}` must be an integer.")).param(name);
     let number = match raw.integer().ok_or_else(wrong)? {
-        // How far below zero matters to one member only: -1 has a meaning.
+        // Only -1 has a meaning among negative numbers, and only for one member.
         Integer::Negative if raw.text() == "-1" => -1,
         Integer::Negative => i64::MIN,
         Integer::Value(value) => i64::try_from(value).unwrap_or(i64::MAX),

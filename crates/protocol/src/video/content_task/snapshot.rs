@@ -1,11 +1,11 @@
-//! Snapshots: what look-ups, lists and callbacks show of a task.
+//! Snapshots: the form of a task in lookups, lists and callbacks.
 //!
-//! The member order is fixed; an ended task's bytes are made once and kept.
+//! The order of members is fixed. The bytes of an ended task are made once and stored.
 
 use crate::json::write::{self, Object};
 use crate::video::{Outcome, Task, Used};
 
-/// One page of tasks, their snapshots as they are, and how many there are in all.
+/// One page of tasks with their stored snapshots, and the total number of tasks.
 pub fn write_list<'a>(snapshots: impl IntoIterator<Item = &'a [u8]>, total: u64) -> Vec<u8> {
     let mut out = Vec::new();
     write::object(&mut out, |object| {
@@ -19,7 +19,7 @@ pub fn write_list<'a>(snapshots: impl IntoIterator<Item = &'a [u8]>, total: u64)
     out
 }
 
-/// The end of a task that made nothing.
+/// The end of a task without a result.
 pub(super) fn ended(status: &'static str, snapshot: Vec<u8>) -> Outcome {
     Outcome {
         status,
@@ -29,7 +29,7 @@ pub(super) fn ended(status: &'static str, snapshot: Vec<u8>) -> Outcome {
     }
 }
 
-/// A task that failed, by the upstream's word or by ours.
+/// A task that failed, as reported by the upstream or as decided by the gateway.
 pub(super) fn failed(task: &Task<'_>, code: &str, message: &str) -> Outcome {
     let snapshot = snapshot(task, "failed", |object| {
         object.object("error", |error| {
@@ -39,7 +39,7 @@ pub(super) fn failed(task: &Task<'_>, code: &str, message: &str) -> Outcome {
     ended("failed", snapshot)
 }
 
-/// A task that is in a state as of now, about which there is nothing more to say.
+/// A task in this state as of now, without further details.
 pub(super) fn plain(task: &Task<'_>, status: &str) -> Vec<u8> {
     snapshot(task, status, |_| {})
 }
@@ -53,7 +53,7 @@ pub(super) fn snapshot(
     snapshot_of(task, status, task.now_ms / 1000, rest)
 }
 
-/// The members that every snapshot has, and those of its state behind them.
+/// The members that every snapshot has, followed by those of its state.
 pub(super) fn snapshot_of(
     task: &Task<'_>,
     status: &str,

@@ -1,8 +1,8 @@
-//! The most tokens that a video may come to.
+//! The upper bound for the tokens of a video.
 //!
-//! An upstream counts width x height x frames / 1024, at 24 frames a second and one more. Ratios of one
-//! resolution have about the same area; the largest of each stands here, so that nothing within the
-//! bound is settled above what was held.
+//! An upstream counts width x height x frames / 1024, with 24 frames per second and one more. The
+//! ratios of one resolution have about the same area. The table has the largest area of each, so
+//! that a settlement within the bound never exceeds its hold.
 
 use super::check::AUTO;
 use super::request::Request;
@@ -19,8 +19,9 @@ const FRAMES_PER_SECOND: u64 = 24;
 const PIXEL_FRAMES_PER_TOKEN: u64 = 1024;
 
 impl Request {
-    /// The tokens that are held for. A length that is left to the model, or not said (old prompts name it in
-    /// their text), is the longest there is; reference videos count with all the seconds they may have.
+    /// The tokens that the hold is for. If the model chooses the duration, or the request does not
+    /// set it (older prompts have it in their text), the longest duration counts. Reference videos
+    /// count with their longest duration.
     pub(super) fn tokens_max(&self, profile: &Profile) -> u64 {
         let asked = self.options.duration.filter(|duration| *duration != AUTO);
         let asked = asked.and_then(|seconds| u64::try_from(seconds).ok());
@@ -46,7 +47,8 @@ fn frames_of(seconds: u64) -> u64 {
     seconds.saturating_mul(FRAMES_PER_SECOND).saturating_add(1)
 }
 
-/// The area of a resolution; of one that is not known, the largest that the model has.
+/// The area of a resolution. If the resolution is not known, the largest area that the model
+/// supports.
 fn pixels(resolution: Option<&str>, profile: &Profile) -> u64 {
     let of = |wanted: &str| PIXELS.iter().find(|(name, _)| *name == wanted);
     if let Some((_, pixels)) = resolution.and_then(of) {

@@ -1,4 +1,4 @@
-//! `response_format`: what the video shall look like.
+//! `response_format`: the requested properties of the video.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling};
 use crate::video::check;
 
-/// Members that a video format has. Delivery is ours to choose: every result is copied.
+/// Members of a video format. The gateway copies every result, so clients cannot choose the
+/// delivery.
 const KNOWN: [&str; 7] = [
     "type",
     "resolution",
@@ -17,7 +18,7 @@ const KNOWN: [&str; 7] = [
     "mime_type",
 ];
 
-/// What the caller said of the video; the rest has defaults.
+/// The properties that the client has set. The others have defaults.
 #[derive(Debug, Default)]
 pub(super) struct Format {
     pub(super) resolution: Option<String>,
@@ -25,7 +26,7 @@ pub(super) struct Format {
     pub(super) seconds: Option<i64>,
 }
 
-/// Reads one format, or a list that holds one.
+/// Reads one format, or a list with one format.
 pub(super) fn read(raw: Raw<'_>) -> Result<Format, Failure> {
     let mut items = vec![raw];
     if raw.shape() == Shape::Array {
@@ -80,7 +81,7 @@ fn read_seconds(text: &str) -> Result<i64, Failure> {
     })
 }
 
-/// Refuses members that mean nothing for a video, rather than dropping them.
+/// Refuses members that have no meaning for a video, instead of dropping them.
 pub(super) fn only(
     members: &Members<'_>,
     known: &[&str],

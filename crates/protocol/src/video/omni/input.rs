@@ -1,4 +1,4 @@
-//! `input`: a text, with a picture or a video beside it, in each form that clients send.
+//! `input`: a text, with or without an image or a video, in each form that clients send.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::json::{Cursor, Members, Raw, Shape, Spelling};
 use crate::video::check;
 
 const PARAM: &str = "input";
-/// Where the vendor keeps files of its own accounts.
+/// The vendor's storage for files of its own accounts.
 const VENDOR_STORAGE: &str = "generativelanguage.googleapis.com/";
 
 /// A piece of the input.
@@ -18,11 +18,11 @@ const VENDOR_STORAGE: &str = "generativelanguage.googleapis.com/";
 enum Item {
     /// A bare string.
     Text(Range<usize>),
-    /// A content object, as it came.
+    /// A content object, unchanged.
     Content(Range<usize>),
 }
 
-/// All that a video is made from.
+/// Everything that a video is made from.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     items: Vec<Item>,
@@ -32,8 +32,8 @@ pub(super) struct Input {
     pub(super) videos: usize,
 }
 
-/// Reads a text, a content, a step, or a list of either. There is one turn: another one would continue a
-/// conversation that nobody keeps.
+/// Reads a text, a content, a step, or a list of contents or steps. Only one turn is allowed,
+/// because the gateway stores no conversation that another turn could continue.
 pub(super) fn read(raw: Raw<'_>) -> Result<Input, Failure> {
     let mut input = Input::default();
     match raw.shape() {
@@ -142,7 +142,8 @@ impl Input {
     }
 }
 
-/// A picture or a video: inside the request, or at a public address. `prefix` is of its types.
+/// Checks an image or a video, inside the request or at a public URL. Its type must start with
+/// `prefix`.
 fn medium(members: &Members<'_>, prefix: &str) -> Result<(), Failure> {
     let kind = prefix.trim_end_matches('/');
     let mime = members.string("mime_type")?;
@@ -173,7 +174,8 @@ fn medium(members: &Members<'_>, prefix: &str) -> Result<(), Failure> {
     }
 }
 
-/// What a model has said, thought or called, and what it was told: parts of an earlier turn.
+/// Whether this is a part of an earlier turn: text, thoughts or calls of a model, or results for
+/// it.
 fn is_of_model(kind: &str) -> bool {
     matches!(kind, "model_output" | "thought")
         || kind.ends_with("_call")

@@ -1,6 +1,7 @@
 //! Omni interactions: videos through the Interactions endpoint.
 //!
-//! The upstream answers when the video is there, minutes later; the caller gets a task at once and polls it.
+//! The upstream answers when the video is ready, minutes later. The client gets a task at once and
+//! polls it.
 
 mod format;
 mod input;

@@ -1,4 +1,4 @@
-//! The protocol as the engine knows it.
+//! Implements the traits through which the engine uses this protocol.
 
 use bytes::Bytes;
 
@@ -26,7 +26,7 @@ impl Protocol for Omni {
         snapshot::write_running(task, "queued").snapshot
     }
 
-    /// The upstream works at it from the moment that the caller has its answer.
+    /// The upstream starts to work when the client has its answer.
     fn write_first(&self, task: &Task<'_>) -> Standing {
         snapshot::write_running(task, "in_progress")
     }
@@ -35,7 +35,7 @@ impl Protocol for Omni {
         report::read_answer(body, task)
     }
 
-    /// Nothing is kept upstream that could be asked about.
+    /// The upstream stores nothing that could be polled.
     fn read_poll(&self, _status: u16, _body: &[u8], _task: &Task<'_>) -> Polled {
         Polled::Unclear
     }

@@ -1,4 +1,4 @@
-//! What the upstream answers when it is done.
+//! Reads the upstream's answer, which arrives when the work is done.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,10 +8,10 @@ use super::usage::Usage;
 use crate::video::google::{clean, delivery, read_error, read_video};
 use crate::video::task::{Accepted, Outcome, Task, Used};
 
-/// Texts beside a video that are passed on.
+/// The most texts that are passed on with a video.
 const TEXTS_MAX: usize = 16;
 
-/// What the upstream said beside a video.
+/// What the upstream reported besides the video.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub(super) texts: Vec<String>,
@@ -19,7 +19,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// As they were written: nothing is known of what cannot be read.
+    /// Reads what was stored. A text that cannot be read yields empty facts.
     pub(super) fn read(facts: &str) -> Self {
         serde_json::from_str(facts).unwrap_or_default()
     }
@@ -50,7 +50,7 @@ pub(super) fn read_answer(body: &[u8], task: &Task<'_>) -> Accepted {
     })
 }
 
-/// What is told of an end for which the upstream gives no reason.
+/// The message for an end without a reason from the upstream.
 fn unexplained(status: &str) -> &'static str {
     match status {
         "cancelled" => "Video generation was cancelled.",
@@ -60,8 +60,8 @@ fn unexplained(status: &str) -> &'static str {
     }
 }
 
-/// A completed interaction whose last words are a text is a refusal. Without a video nothing was
-/// delivered, so that nothing is charged, whatever is reported.
+/// Reads a completed interaction. If it ends with a text instead of a video, the text is a refusal.
+/// Without a video nothing was delivered, so nothing is charged, whatever the usage says.
 fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
     let (code, told) = fault(value, task);
     let steps = value["steps"].as_array_mut().into_iter().flatten().rev();
@@ -90,13 +90,13 @@ fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
         }
         said = said.or_else(|| texts.into_iter().find(|text| !text.is_empty()));
     }
-    // The text beside a clip is about the clip, and no reason why there is none.
+    // A text beside a clip describes the clip. It is not the reason why the clip has no data.
     let message = told.or(said.filter(|_| !has_clip));
     let message = message.unwrap_or_else(|| "The upstream delivered no video.".to_owned());
     Accepted::Ended(write_ended(task, "failed", (code, &message), &usage))
 }
 
-/// The error of the last step that has one, else the first of the interaction's own.
+/// The error of the last step that has one, otherwise the first error of the interaction itself.
 fn fault(value: &Value, task: &Task<'_>) -> (i64, Option<String>) {
     let steps = value["steps"].as_array().into_iter().flatten().rev();
     let mut of_steps = steps.map(|step| &step["error"]);

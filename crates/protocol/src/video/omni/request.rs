@@ -1,4 +1,5 @@
-//! Creation requests: read, checked against the model's profile, and written for an upstream.
+//! Creation requests: reads them, checks them against the model's profile, and writes them for an
+//! upstream.
 
 use std::borrow::Cow;
 
@@ -19,7 +20,7 @@ const DEFAULT_RESOLUTION: &str = "720p";
 const DEFAULT_RATIO: &str = "16:9";
 
 const TASK: &str = "generation_config.video_config.task";
-/// Members that refer to something kept, or ask somebody else to do the work.
+/// Members that refer to a stored object, or that delegate the work.
 const REFERENCES: [&str; 7] = [
     "previous_interaction_id",
     "continuation_token",
@@ -29,8 +30,8 @@ const REFERENCES: [&str; 7] = [
     "webhook_config",
     "cached_content",
 ];
-/// Members that mean something here. `store` and `background` are how clients ask for a task, which they
-/// get anyway; upstreams never hear of them.
+/// Members that have a meaning here. `store` and `background` ask for a task, which the client gets
+/// in any case. Upstreams do not receive them.
 const KNOWN: [&str; 10] = [
     "model",
     "input",
@@ -44,7 +45,7 @@ const KNOWN: [&str; 10] = [
     "service_tier",
 ];
 
-/// What a video is made of.
+/// What a video is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Task {
     Text,
@@ -62,12 +63,12 @@ impl Task {
     }
 }
 
-/// A request that was read; whether the model can do it is for its check to say.
+/// A request that was read, but not yet checked against the model's profile.
 #[derive(Debug)]
 pub struct Request {
     /// The public model id.
     pub(super) model: String,
-    /// Where the end of the task is told.
+    /// The URL that is called when the task ends.
     pub(super) callback_url: Option<String>,
     task: Task,
     input: Input,
@@ -75,7 +76,7 @@ pub struct Request {
     body: Bytes,
 }
 
-/// Reads a creation request and refuses what no model takes.
+/// Reads a creation request and refuses what no model supports.
 pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
     let members = Members::read(body, Spelling::One)?;
     let model = members.string("model")?;
@@ -140,14 +141,14 @@ impl Request {
         }
     }
 
-    /// The resolution that is made, held and paid for.
+    /// The resolution that is requested, held and charged.
     pub(super) fn resolution(&self) -> &str {
         let asked = self.format.resolution.as_deref();
         asked.unwrap_or(DEFAULT_RESOLUTION)
     }
 
-    /// The part of the largest resolution's tokens that this one makes, as prices of the family
-    /// stand to each other.
+    /// The tokens of this resolution as a fraction of those of the largest one. The ratios are
+    /// those of the family's prices.
     pub(super) fn share_of_tokens(&self) -> (u64, u64) {
         match self.resolution() {
             "360p" => (1, 10),
@@ -157,7 +158,8 @@ impl Request {
         }
     }
 
-    /// The seconds that are held for: those asked for, or of an edit the longest source there may be.
+    /// The seconds that the hold is for: those of the request, or for an edit the longest possible
+    /// source.
     pub(super) fn seconds_max(&self, profile: &Profile) -> u64 {
         if let Some(seconds) = self.seconds() {
             return u64::try_from(seconds).unwrap_or(0);
@@ -167,7 +169,7 @@ impl Request {
         profile.source_seconds_max.or(longest).unwrap_or(u64::MAX)
     }
 
-    /// An edit is as long as its source, and has its shape, unless the caller says otherwise.
+    /// An edit has the duration and the aspect ratio of its source, unless the client sets others.
     pub(super) fn seconds(&self) -> Option<i64> {
         let default = (self.task != Task::Edit).then_some(DEFAULT_SECONDS);
         self.format.seconds.or(default)
@@ -178,7 +180,8 @@ impl Request {
         self.format.aspect_ratio.as_deref().or(default)
     }
 
-    /// The request for an upstream. It keeps nothing, and answers when the video is there.
+    /// The request for an upstream. The upstream stores nothing, and answers when the video is
+    /// ready.
     pub(super) fn write_for(&self, upstream_model: &str) -> Vec<Bytes> {
         let mut out = ByteQueue::new();
         let mut head = b"{\"model\":".to_vec();
@@ -206,7 +209,7 @@ impl Request {
     }
 }
 
-/// The task that the configuration names. Nothing else of it means anything for a video.
+/// The task that the configuration names. Other members of it have no meaning for a video.
 fn read_task(config: Raw<'_>) -> Result<Option<Task>, Failure> {
     let config = Members::nested(config, "generation_config.", Spelling::One)?;
     only(&config, &["video_config"], "generation_config.")?;
@@ -228,7 +231,7 @@ fn read_task(config: Raw<'_>) -> Result<Option<Task>, Failure> {
     })
 }
 
-/// The task that the input makes, which must be the one that was named.
+/// The task that the input implies. It must be the named one, if the client named one.
 fn task_of(input: &Input, named: Option<Task>) -> Result<Task, Failure> {
     let wrong = |message: &'static str| Err(Failure::invalid(message).param("input"));
     let task = match (input.images, input.videos) {

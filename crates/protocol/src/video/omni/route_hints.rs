@@ -1,20 +1,21 @@
-//! Which path of the Interactions endpoint a request means: text or video.
+//! Decides whether a request to the Interactions endpoint is for text or for video.
 
 use std::borrow::Cow;
 
 use crate::interactions::asks_for_video;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8};
 
-/// What decides between the paths.
+/// The members that decide between the two paths.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RouteHints<'a> {
-    /// The model, when it is named by a string.
+    /// The model, if it is a string.
     pub model: Option<Cow<'a, str>>,
-    /// Whether the request speaks of video, whatever its model.
+    /// Whether the request mentions video, whatever its model is.
     pub video: bool,
 }
 
-/// Looks for what decides between the paths. What cannot be read is for the text path to refuse.
+/// Reads the members that decide between the two paths. The text path refuses a body that cannot be
+/// read.
 pub fn read_route_hints(body: &[u8]) -> RouteHints<'_> {
     let mut asked = RouteHints::default();
     let Ok(text) = utf8(body) else {
@@ -44,7 +45,7 @@ pub fn read_route_hints(body: &[u8]) -> RouteHints<'_> {
 fn has_video_config(config: Raw<'_>) -> bool {
     let mut found = false;
     if config.shape() == Shape::Object {
-        // The text has been checked already.
+        // The caller has validated the JSON.
         let _ = Cursor::new(config.text()).object(|cursor, name| {
             let value = cursor.value()?;
             found |= name.is("video_config") && !value.is_null();

@@ -1,4 +1,4 @@
-//! Snapshots: what look-ups and callbacks show of an interaction. Its id is the task's.
+//! Snapshots: the form of an interaction in lookups and callbacks. Its id is the id of the task.
 
 use super::report::Facts;
 use super::usage::Usage;
@@ -7,7 +7,7 @@ use crate::shared::iso_time::iso;
 use crate::video::media::Hosted;
 use crate::video::task::{Outcome, Standing, Task, Used};
 
-/// A task on its way.
+/// A task that is still running.
 pub(super) fn write_running(task: &Task<'_>, status: &'static str) -> Standing {
     let mut snapshot = Vec::new();
     write::object(&mut snapshot, |object| {
@@ -22,7 +22,7 @@ pub(super) fn write_running(task: &Task<'_>, status: &'static str) -> Standing {
     }
 }
 
-/// A task whose video we keep.
+/// A task whose video the gateway has copied.
 pub(super) fn write_done(task: &Task<'_>, facts: &Facts, video: &Hosted) -> Outcome {
     let snapshot = snapshot(task, "completed", &facts.usage, |step| {
         step.array("content", |content| {
@@ -46,7 +46,7 @@ pub(super) fn write_done(task: &Task<'_>, facts: &Facts, video: &Hosted) -> Outc
     }
 }
 
-/// A task that has ended without a video. `fault` is a `google.rpc.Code` and a message.
+/// A task that ended without a video. `fault` is a `google.rpc.Code` and a message.
 pub(super) fn write_ended(
     task: &Task<'_>,
     status: &'static str,

@@ -45,7 +45,7 @@ fn read(body: &str) -> Result<Request, Failure> {
     read_request(&Bytes::copy_from_slice(body.as_bytes()))
 }
 
-/// The code and the member that a refusal names.
+/// The code and the member of a refusal.
 fn refusal(body: &str) -> Option<(String, String)> {
     let read = read(body).and_then(|request| request.check(&profile()));
     let mut failure = read.err()?;
@@ -519,9 +519,9 @@ fn every_state_of_ours_has_its_snapshot() {
     insta::assert_snapshot!(snapshots.join("\n"));
 }
 
-/// The text beside a clip tells of the clip; a clip that is not there has no price.
+/// The text beside a clip describes the clip. A clip without data is not charged.
 #[test]
-fn a_clip_without_bytes_is_no_result() {
+fn a_clip_without_data_is_not_a_result() {
     for video in [
         r#"{"type":"video","data":""}"#,
         r#"{"type":"video","data":null,"uri":""}"#,

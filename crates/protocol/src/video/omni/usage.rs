@@ -1,4 +1,4 @@
-//! What an upstream reports of the tokens of a video.
+//! Reads the token counts that an upstream reports for a video.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,11 +13,11 @@ const TOTALS: [&str; 6] = [
     "total_tool_use_tokens",
     "total_tokens",
 ];
-/// The place of `total_output_tokens`.
+/// The index of `total_output_tokens`.
 const OUTPUT: usize = 2;
 const MODALITIES: [&str; 5] = ["text", "image", "audio", "video", "document"];
 
-/// Counts of tokens, as far as they were reported.
+/// Token counts, as far as they were reported.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Usage {
     totals: [u64; TOTALS.len()],
@@ -36,14 +36,14 @@ impl Usage {
         }
     }
 
-    /// The tokens of the video itself, where they were told apart.
+    /// The tokens of the video itself, if they are reported separately.
     pub(super) fn told_video_tokens(&self) -> Option<u64> {
         let video = self.output.iter().find(|(modality, _)| modality == "video");
         video.map(|(_, tokens)| *tokens)
     }
 
-    /// The tokens of a video that was delivered: those told apart, else all output that is not
-    /// told to be something else. A video of no tokens is one of which nothing was told.
+    /// The tokens of a delivered video: those reported separately, otherwise all output that is not
+    /// reported as something else. A count of zero means that nothing was reported.
     pub(super) fn video_tokens(&self) -> Option<u64> {
         let told = self.told_video_tokens().unwrap_or_else(|| {
             let others = self.output.iter().map(|(_, tokens)| *tokens);
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_that_is_not_told_apart_is_the_video() {
+    fn output_without_details_counts_as_video() {
         for (usage, tokens) in [
             (
                 json!({ "total_output_tokens": 60, "output_tokens_by_modality": [{ "modality": "VIDEO", "tokens": 50 }] }),

@@ -1,4 +1,4 @@
-//! The starting image, in each spelling that clients send.
+//! The starting image, in each notation that clients use.
 
 use std::ops::Range;
 
@@ -11,20 +11,20 @@ use crate::json::{Members, Raw, Spelling, write_string};
 use crate::video::check;
 
 const PARAM: &str = "instances[0].image";
-/// Pictures that stand in somebody's storage.
+/// Members that refer to an image in a storage.
 const STORED: [&str; 3] = ["gcs_uri", "uri", "file_uri"];
 
-/// A picture inside the request.
+/// An image inside the request.
 #[derive(Debug)]
 pub(super) struct Image {
     mime: String,
-    /// Where its base64 stands, quotes included.
+    /// The position of its base64, including the quotes.
     data: Range<usize>,
 }
 
 impl Image {
-    /// Reads `{bytesBase64Encoded, mimeType}` as libraries send it, or `{inlineData: {data, mimeType}}` as
-    /// the vendor's samples do.
+    /// Reads `{bytesBase64Encoded, mimeType}`, which libraries send, or `{inlineData: {data,
+    /// mimeType}}` of the vendor's samples.
     pub(super) fn read(raw: Raw<'_>) -> Result<Self, Failure> {
         let outer = Members::nested(raw, "instances[0].image.", Spelling::SnakeOrCamel)?;
         for name in STORED {
@@ -67,7 +67,7 @@ impl Image {
         })
     }
 
-    /// Writes the image as the upstream reads it.
+    /// Writes the image in the upstream's notation.
     pub(super) fn write(&self, body: &Bytes, out: &mut ByteQueue) {
         out.copy(b"{\"bytesBase64Encoded\":");
         out.share(body, self.data.clone());

@@ -1,4 +1,4 @@
-//! Long-running predict: an operation that is polled by its name.
+//! Long-running predict: an operation that clients poll by its name.
 
 mod image;
 mod protocol;

@@ -1,4 +1,4 @@
-//! The protocol as the engine knows it.
+//! Implements the traits through which the engine uses this protocol.
 
 use bytes::Bytes;
 

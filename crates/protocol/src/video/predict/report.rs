@@ -1,4 +1,4 @@
-//! What a poll brings.
+//! Reads the answers to polls.
 
 use serde_json::{Map, Value};
 
@@ -7,19 +7,20 @@ use crate::video::google::{INTERNAL, clean, delivery, read_error, read_video};
 use crate::video::media::Source;
 use crate::video::task::{Outcome, Polled, Task, percent};
 
-/// The longest operation name that is kept.
+/// The longest operation name that is stored.
 const NAME_BYTES_MAX: usize = 512;
-/// Reasons that are passed on.
+/// The most reasons that are passed on.
 const REASONS_MAX: usize = 8;
-/// Where this family of upstreams puts its videos.
-const PLACES: [&str; 4] = [
+/// The members in which upstreams of this family return videos.
+const VIDEO_MEMBERS: [&str; 4] = [
     "/generateVideoResponse/generatedSamples",
     "/generateVideoResponse/generatedVideos",
     "/generatedSamples",
     "/videos",
 ];
 
-/// The operation's name in the upstream's answer to a creation. It becomes a path, so it must be one.
+/// The operation's name in the upstream's answer to a creation. It becomes part of a URL path, so
+/// its characters are checked.
 pub(super) fn read_accepted(body: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let name = value["name"].as_str()?;
@@ -57,16 +58,16 @@ pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
     Polled::Ended(without_video(&response, task))
 }
 
-/// Progress is not part of what is shown, but operators like to see it.
+/// Snapshots do not contain the progress, but operators can see it.
 fn running(operation: &Map<String, Value>, task: &Task<'_>) -> Polled {
     let metadata = operation.get("metadata");
     let told = metadata.and_then(|it| percent(&it["progressPercent"]));
     Polled::Running(told.map(|percent| write_running(task, Some(percent))))
 }
 
-/// The first video, wherever this family of upstreams puts it.
+/// The first video, in any of the members that this family uses.
 fn video(response: &mut Value) -> Option<Source> {
-    for place in PLACES {
+    for place in VIDEO_MEMBERS {
         let samples = response.pointer_mut(place).and_then(Value::as_array_mut);
         for sample in samples.into_iter().flatten() {
             let video = if sample["video"].is_object() {
@@ -88,7 +89,7 @@ fn failed(error: &Value, task: &Task<'_>) -> Outcome {
     write_error(task, code, message)
 }
 
-/// The upstream accepted no sample: its filters took them, or there never were any.
+/// There is no video: the upstream's filters removed all samples, or it made none.
 fn without_video(response: &Value, task: &Task<'_>) -> Outcome {
     let told = [&response["generateVideoResponse"], response];
     let count = |told: &&&Value| told["raiMediaFilteredCount"].as_u64().unwrap_or(0) > 0;

@@ -1,4 +1,5 @@
-//! Creation requests: read, checked against the model's profile, and written for an upstream.
+//! Creation requests: reads them, checks them against the model's profile, and writes them for an
+//! upstream.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,7 +20,7 @@ const DEFAULT_SECONDS: i64 = 8;
 const DEFAULT_RESOLUTION: &str = "720p";
 const DEFAULT_RATIO: &str = "16:9";
 
-/// Inputs that upstreams know and that are not exposed here.
+/// Inputs that upstreams support and the gateway does not expose.
 const NOT_EXPOSED: [(&str, &str, &str); 3] = [
     ("video", "instances[0].video", "parameters.video"),
     (
@@ -33,12 +34,12 @@ const NOT_EXPOSED: [(&str, &str, &str); 3] = [
         "parameters.referenceImages",
     ),
 ];
-/// Members that would make the upstream keep or send something.
+/// Members that would make the upstream store or send something.
 const STORAGE: [(&str, &str); 2] = [
     ("storage_uri", "parameters.storageUri"),
     ("pubsub_topic", "parameters.pubsubTopic"),
 ];
-/// Members that are written anew.
+/// Members that the gateway writes itself.
 const TOP_CONSUMED: [&str; 4] = ["model", "instances", "parameters", "callbackUrl"];
 const CONSUMED: [&str; 5] = [
     "durationSeconds",
@@ -48,15 +49,15 @@ const CONSUMED: [&str; 5] = [
     "sampleCount",
 ];
 
-/// A member that goes on as it came: its name as the upstream spells it, and its place.
+/// A member that is passed on unchanged: its name in the upstream's spelling, and its position.
 type Kept = (String, Range<usize>);
 
-/// A request that was read; whether the model can do it is for its check to say.
+/// A request that was read, but not yet checked against the model's profile.
 #[derive(Debug)]
 pub struct Request {
     /// The public model id.
     pub(super) model: String,
-    /// Where the end of the task is told.
+    /// The URL that is called when the task ends.
     pub(super) callback_url: Option<String>,
     image: Option<Image>,
     seconds: i64,
@@ -68,7 +69,7 @@ pub struct Request {
     body: Bytes,
 }
 
-/// Reads a creation request whose model stood in the path, and refuses what no model takes.
+/// Reads a creation request, whose path names the model, and refuses what no model supports.
 pub fn read_request(body: &Bytes, model: &str) -> Result<Request, Failure> {
     guard::model_id(model)?;
     let members = Members::read(body, Spelling::SnakeOrCamel)?;
@@ -184,18 +185,19 @@ impl Request {
         )
     }
 
-    /// The seconds that are held and paid for.
+    /// The seconds that are held and charged.
     pub(super) fn seconds(&self) -> u64 {
         u64::try_from(self.seconds).unwrap_or(0)
     }
 
-    /// The resolution that is held and paid for.
+    /// The resolution that is held and charged.
     pub(super) fn resolution(&self) -> &str {
         &self.resolution
     }
 
-    /// The request for an upstream: what is billed by is written out, so that no default of the upstream's
-    /// decides it; nothing that is ours; every other member as it came.
+    /// The request for an upstream. It sets everything that affects the bill explicitly, so that no
+    /// default of the upstream decides it. Members for the gateway are left out. All other members
+    /// are unchanged.
     pub(super) fn write_body(&self) -> Vec<Bytes> {
         let mut out = ByteQueue::new();
         out.copy(b"{\"instances\":[{");
@@ -258,7 +260,7 @@ fn not_exposed(members: &Members<'_>, name: &str, param: &'static str) -> Result
     Ok(())
 }
 
-/// The members that go on as they came. What is `null` is absent.
+/// The members that are passed on unchanged. A member that is `null` counts as absent.
 fn kept(members: &Members<'_>, consumed: &[&str]) -> Vec<Kept> {
     let named = members.iter().filter(|member| !member.value.is_null());
     let named = named.map(|member| (camel(&member.name).into_owned(), member.value.span()));

@@ -1,4 +1,4 @@
-//! Snapshots: what look-ups and callbacks show of an operation. Its name is the task's id.
+//! Snapshots: the form of an operation in lookups and callbacks. Its name is the id of the task.
 
 use crate::json::write::{self, Object};
 use crate::video::google::DEADLINE_EXCEEDED;
@@ -10,7 +10,7 @@ pub(super) fn write_accepted(id: &str) -> Vec<u8> {
     operation(id, |_| {})
 }
 
-/// An operation on its way.
+/// An operation that is still running.
 pub(super) fn write_running(task: &Task<'_>, progress: Option<u8>) -> Standing {
     Standing {
         status: "running",
@@ -21,7 +21,7 @@ pub(super) fn write_running(task: &Task<'_>, progress: Option<u8>) -> Standing {
     }
 }
 
-/// An operation whose video we keep. Clients of this protocol fetch it as a file.
+/// An operation whose video the gateway has copied. Clients of this protocol download it as a file.
 pub(super) fn write_done(task: &Task<'_>, video: &Hosted) -> Outcome {
     let (url, mime) = (video.file_url(task.public_url), video.kind.media_type());
     let snapshot = response(task, |response| {
@@ -36,7 +36,7 @@ pub(super) fn write_done(task: &Task<'_>, video: &Hosted) -> Outcome {
     ended("done", true, snapshot)
 }
 
-/// An operation whose videos the upstream's filters have taken.
+/// An operation whose videos the upstream's filters removed.
 pub(super) fn write_filtered(task: &Task<'_>, count: u64, reasons: &[String]) -> Outcome {
     let snapshot = response(task, |response| {
         response.number("raiMediaFilteredCount", count);
@@ -49,7 +49,7 @@ pub(super) fn write_filtered(task: &Task<'_>, count: u64, reasons: &[String]) ->
     ended("filtered", false, snapshot)
 }
 
-/// An operation whose time is over.
+/// An operation that has expired.
 pub(super) fn write_expired(task: &Task<'_>) -> Outcome {
     let message = "The task passed its lifetime.";
     Outcome {
@@ -58,7 +58,7 @@ pub(super) fn write_expired(task: &Task<'_>) -> Outcome {
     }
 }
 
-/// An operation that failed, by the upstream's word or by ours.
+/// An operation that failed, as reported by the upstream or as decided by the gateway.
 pub(super) fn write_error(task: &Task<'_>, code: i64, message: &str) -> Outcome {
     let snapshot = operation(task.id, |object| {
         object.boolean("done", true);

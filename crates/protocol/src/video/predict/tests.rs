@@ -45,7 +45,7 @@ fn read(body: &str) -> Result<Request, Failure> {
     read_request(&Bytes::copy_from_slice(body.as_bytes()), "maker/film")
 }
 
-/// The code and the member that a refusal names.
+/// The code and the member of a refusal.
 fn refusal(base: Base, body: &str) -> Option<(String, String)> {
     let read = read(body).and_then(|request| request.check(&profile(base)));
     let mut failure = read.err()?;
@@ -150,7 +150,7 @@ fn every_rule_has_its_refusal() {
             with(&image(r#""fileUri":"https://x""#), ""),
             unsupported("instances[0].image"),
         ),
-        // what is not exposed
+        // inputs that are not exposed
         (
             with(r#""prompt":"x","video":{"uri":"u"}"#, ""),
             unsupported("instances[0].video"),
@@ -181,7 +181,7 @@ fn every_rule_has_its_refusal() {
             parameters(r#""pubsubTopic":"t""#),
             stateful("parameters.pubsubTopic"),
         ),
-        // length and looks
+        // duration and properties
         (parameters(r#""durationSeconds":4"#), ok),
         (parameters(r#""durationSeconds":"6""#), ok),
         (parameters(r#""duration_seconds":8"#), ok),
@@ -234,7 +234,7 @@ fn every_rule_has_its_refusal() {
             parameters(r#""aspectRatio":"1:1""#),
             invalid("parameters.aspectRatio"),
         ),
-        // how many
+        // number of videos
         (parameters(r#""numberOfVideos":1"#), ok),
         (parameters(r#""sampleCount":1"#), ok),
         (
@@ -257,7 +257,7 @@ fn every_rule_has_its_refusal() {
             parameters(r#""sampleCount":4"#),
             invalid("parameters.sampleCount"),
         ),
-        // what the upstream judges must at least be of its type
+        // values that the upstream checks must still have the right type
         (
             parameters(
                 r#""personGeneration":"allow_adult","negativePrompt":"n","enhancePrompt":true,"seed":7,"generateAudio":true"#,
@@ -273,7 +273,7 @@ fn every_rule_has_its_refusal() {
             invalid("parameters.negativePrompt"),
         ),
         (parameters(r#""seed":"7""#), invalid("parameters.seed")),
-        // beside them
+        // other members
         (top(r#""callback_url":"https://c.example""#), ok),
         (top(r#""callback_url":7"#), invalid("callbackUrl")),
         (top(r#""model":"models/maker/film""#), ok),
@@ -347,7 +347,7 @@ fn an_upstream_gets_what_is_billed_by_and_nothing_of_ours() {
 }
 
 #[test]
-fn what_was_asked_for_is_held_for() {
+fn the_hold_is_for_the_requested_seconds_and_resolution() {
     let request = read(&with(r#""prompt":"x""#, "")).unwrap();
     assert_eq!((request.seconds(), request.resolution()), (8, "720p"));
     let body = with(

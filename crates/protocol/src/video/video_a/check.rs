@@ -1,4 +1,4 @@
-//! What a model can do of what is asked, and the most that it can cost.
+//! Checks a request against the model's profile, and computes the bound for its hold.
 
 use super::request::{Mode, Request};
 use crate::failure::Failure;
@@ -77,7 +77,8 @@ impl Request {
         }
     }
 
-    /// The seconds that are held for: those asked for, or of an edit the longest source there may be.
+    /// The seconds that the hold is for: those of the request, or for an edit the longest possible
+    /// source.
     pub(super) fn seconds_max(&self, profile: &Profile) -> u64 {
         let seconds = match self.mode {
             Mode::Edit => {
@@ -93,7 +94,7 @@ impl Request {
         u64::try_from(seconds).unwrap_or(0)
     }
 
-    /// The resolution that is held for; nothing when the source decides.
+    /// The resolution that the hold is for; `None` if the source decides.
     pub(super) fn resolution(&self) -> Option<&str> {
         match self.mode {
             Mode::Edit | Mode::Extension => None,

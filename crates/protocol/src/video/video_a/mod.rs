@@ -1,5 +1,5 @@
-//! Video-A: generations, edits and extensions, each a task that is polled. Its films stay where the upstream
-//! has them (`docs/api/videos.md`).
+//! Video-A: generations, edits and extensions. Each is a task that clients poll. Its videos stay at
+//! the upstream (`docs/api/videos.md`).
 
 mod check;
 mod protocol;

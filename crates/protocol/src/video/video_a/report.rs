@@ -1,4 +1,4 @@
-//! What a poll brings.
+//! Reads the answers to polls.
 
 use serde_json::{Number, Value};
 
@@ -6,8 +6,8 @@ use super::snapshot::{error, snapshot, usage, write_expired, write_failed, write
 use crate::scrub::{Names, explain, explain_code};
 use crate::video::task::{Outcome, Polled, Task, Used, percent};
 
-/// Reads the answer to a poll. A running task is told by 202 whatever its body; old answers of finished
-/// ones have no `status`.
+/// Reads the answer to a poll. Status 202 means a running task, whatever the body is. Older answers
+/// for finished tasks have no `status`.
 pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {
@@ -40,10 +40,9 @@ fn running(value: Option<&Value>, task: &Task<'_>) -> Polled {
     Polled::Running(progress.map(|progress| write_pending(task, progress)))
 }
 
-/// A finished task. The URL is the upstream's, untouched (T9); it is
-/// empty when moderation withholds the result, since clients demand a string. Then there is nothing
-/// to charge but a cost that is reported. A task that is done for no such reason without a video has
-/// failed.
+/// A finished task. The URL is the upstream's, unchanged (T9). It is empty if moderation withholds
+/// the result, because clients require a string; then only a reported cost is charged. A finished
+/// task without a video for any other reason has failed.
 fn done(video: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
     let url = video["url"].as_str().unwrap_or_default();
     let is_there = url.starts_with("https://") || url.starts_with("http://");
@@ -99,7 +98,7 @@ fn ticks_used(usd_ticks: Option<u64>) -> Used {
     }
 }
 
-/// Seconds, rounded up, read off the digits: no float is near what is billed.
+/// Seconds, rounded up. They are read from the digits, because billing uses no floats.
 fn whole_seconds(number: &Number) -> Option<u64> {
     if let Some(seconds) = number.as_u64() {
         return Some(seconds);

@@ -1,4 +1,4 @@
-//! Creation requests as they are read; `check` and `wire` say what becomes of them.
+//! Creation requests, as read from the body. `check` checks them and `wire` writes them.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,11 @@ use bytes::Bytes;
 
 use crate::failure::Failure;
 use crate::guard;
-use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling};
+use crate::json::{Cursor, Members, Raw, Spelling};
+use crate::video::check::whole_number;
 use crate::video::media_url;
 
-/// What is asked for.
+/// The kind of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// `POST /v1/videos/generations`
@@ -20,7 +21,7 @@ pub enum Operation {
     Extension,
 }
 
-/// What a video is made of.
+/// What a video is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Text,
@@ -42,13 +43,13 @@ impl Mode {
     }
 }
 
-/// A request that was read; whether the model can do it is for `check` to say.
+/// A request that was read. `check` compares it with the model's profile.
 #[derive(Debug)]
 pub struct Request {
     pub(super) model: String,
     pub(super) callback_url: Option<String>,
     pub(super) mode: Mode,
-    /// As the caller named it.
+    /// In the client's spelling.
     pub(super) resolution: Option<String>,
     pub(super) aspect_ratio: Option<String>,
     pub(super) seconds: Option<i64>,
@@ -57,7 +58,7 @@ pub struct Request {
     pub(super) body: Bytes,
 }
 
-/// Reads a creation request and refuses what no model takes.
+/// Reads a creation request and refuses what no model supports.
 pub fn read_request(body: &Bytes, operation: Operation) -> Result<Request, Failure> {
     let members = Members::read(body, Spelling::One)?;
     guard::routing(&members)?;
@@ -119,7 +120,8 @@ impl Request {
         Ok(())
     }
 
-    /// What is made from a video takes its looks from it, and an edit its length too.
+    /// A video that is made from another one takes its properties from it. An edit also takes its
+    /// duration.
     fn read_source(
         &mut self,
         members: &Members<'_>,
@@ -150,27 +152,17 @@ impl Request {
     }
 }
 
-/// `duration`, or `seconds` in its absence: an integer, or a string of one.
+/// `duration`, or `seconds` if it is absent: an integer, or a string that contains one.
 fn seconds(members: &Members<'_>) -> Result<Option<i64>, Failure> {
     let read = |name: &'static str| -> Result<Option<i64>, Failure> {
         let Some(raw) = members.get(name)? else {
             return Ok(None);
         };
-        let number = match raw.shape() {
-            Shape::String => raw
-                .string()
-                .and_then(|text| text.decode().ok()?.trim().parse().ok()),
-            _ => match raw.integer() {
-                Some(Integer::Value(value)) => i64::try_from(value).ok(),
-                Some(Integer::Negative) => Some(-1),
-                Some(Integer::Huge) | None => None,
-            },
-        };
         let wrong = || {
             let message = format!("`{name}` must be a whole number of seconds.");
             Failure::invalid(message).param(name)
         };
-        number.map(Some).ok_or_else(wrong)
+        whole_number(raw).map(Some).ok_or_else(wrong)
     };
     let alias = read("seconds")?;
     Ok(read("duration")?.or(alias))

@@ -1,6 +1,6 @@
-//! Snapshots: what look-ups and callbacks show of a task.
+//! Snapshots: the form of a task in lookups and callbacks.
 //!
-//! The member order is fixed; an ended task's bytes are made once and kept.
+//! The order of members is fixed. The bytes of an ended task are made once and stored.
 
 use crate::json::write::{self, Object};
 use crate::video::task::{Outcome, Standing, Task, Used};
@@ -14,7 +14,7 @@ pub(super) fn write_accepted(id: &str) -> Vec<u8> {
     out
 }
 
-/// A task on its way.
+/// A task that is still running.
 pub(super) fn write_pending(task: &Task<'_>, progress: u8) -> Standing {
     Standing {
         status: "pending",
@@ -23,7 +23,7 @@ pub(super) fn write_pending(task: &Task<'_>, progress: u8) -> Standing {
     }
 }
 
-/// A task that failed, by the upstream's word or by ours.
+/// A task that failed, as reported by the upstream or as decided by the gateway.
 pub(super) fn write_failed(task: &Task<'_>, code: &str, message: &str) -> Outcome {
     Outcome {
         status: "failed",
@@ -33,7 +33,7 @@ pub(super) fn write_failed(task: &Task<'_>, code: &str, message: &str) -> Outcom
     }
 }
 
-/// A task whose time is over.
+/// A task that has expired.
 pub(super) fn write_expired(task: &Task<'_>) -> Outcome {
     let message = "The task passed its lifetime.";
     Outcome {
@@ -60,7 +60,7 @@ pub(super) fn usage(object: &mut Object<'_>, ticks: Option<u64>) {
     }
 }
 
-/// The members that every snapshot has, and those of its state behind them.
+/// The members that every snapshot has, followed by those of its state.
 pub(super) fn snapshot(
     task: &Task<'_>,
     status: &str,

@@ -1,4 +1,4 @@
-//! The rules of creation requests, and what becomes of them on the wire.
+//! The rules of creation requests, and the bytes on the wire.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ fn profile() -> Profile {
     bare.over_base()
 }
 
-/// `ok`, or the code and the member that a request is refused for.
+/// `ok`, or the code and the member of the refusal.
 fn verdict(operation: Operation, body: &str) -> String {
     let read = read_request(&Bytes::copy_from_slice(body.as_bytes()), operation);
     match read.and_then(|request| request.check_profile(&profile())) {
@@ -26,7 +26,7 @@ fn verdict(operation: Operation, body: &str) -> String {
     }
 }
 
-/// One case a line: what is asked for, what is said to it, and the request.
+/// One case per line: the operation, the verdict, and the request.
 const CASES: &str = r#"
 generation ok {"model":"a/b","prompt":"x"}
 generation ok {"model":"a/b","prompt":"x","image":null,"duration":null,"output":null,"provider":null}

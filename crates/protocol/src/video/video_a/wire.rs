@@ -1,4 +1,4 @@
-//! What is said to an upstream at a creation, and what it answers.
+//! Writes a creation for an upstream, and reads the answer to it.
 
 use bytes::Bytes;
 
@@ -7,11 +7,12 @@ use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::json::{Members, Spelling, write_string};
 
-/// Members that are ours or that another member stands for; an upstream never sees them.
+/// Members that are for the gateway, or that it writes in another form. The upstream does not
+/// receive them.
 const CONSUMED: [&str; 4] = ["model", "duration", "seconds", "callback_url"];
 impl Request {
-    /// The request for an upstream: its name for the model, the length as a number, nothing that is
-    /// ours; every other member as it came.
+    /// The request for an upstream, with its name of the model, with the duration as a number, and
+    /// without members for the gateway. All other members are unchanged.
     pub(super) fn write_for(&self, upstream_model: &str) -> Result<Vec<Bytes>, Failure> {
         let mut head = b"{\"model\":".to_vec();
         write_string(&mut head, upstream_model);

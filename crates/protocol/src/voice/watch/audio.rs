@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opus_packet_tells_its_duration() {
+    fn the_duration_of_an_opus_packet_is_read() {
         let ms = |ms_tenths: u64| ms_tenths * TICKS_PER_MS / 10;
         for (packet, tenths) in [
             (&[][..], 0),

@@ -1,10 +1,57 @@
 //! Removes the upstream's identity from events that report a failure.
 
-use super::event::{Event, at};
+use super::event::{Event, EventError, at};
 use super::frame::Changed;
+use super::write_failure_frame;
+use crate::failure::Failure;
 use crate::json::Raw;
 use crate::json::patch;
-use crate::scrub::{Names, Words};
+use crate::scrub::{Names, Words, mask, mask_keys};
+
+/// The id of the event that replaces a frame of which nothing can be shown.
+const UNREADABLE: &str = "event_unreadable";
+
+/// The longest text that may be a message instead of an event.
+const MESSAGE_BYTES_MAX: usize = 512;
+/// Members in which an upstream reports something in its own words.
+const REPORTS: [&str; 5] = ["message", "code", "reason", "detail", "details"];
+
+/// The frame without the words that identify the upstream, if it contains any.
+pub(super) fn clean_frame(text: &str, names: Names<'_>) -> Option<Changed> {
+    match Event::read(text) {
+        Ok(event) => clean(text, &event, names),
+        Err(error) => clean_unreadable(text, &error, names),
+    }
+}
+
+/// The same for a text that could not be read as an event. A text that is not an event is relayed
+/// without the identities in it. A text that two readers could understand differently is not
+/// relayed.
+pub(super) fn clean_unreadable(
+    text: &str,
+    error: &EventError,
+    names: Names<'_>,
+) -> Option<Changed> {
+    let shown = match error {
+        EventError::NotAnEvent if text.len() > MESSAGE_BYTES_MAX => return None,
+        EventError::NotAnEvent => mask(text, names),
+        EventError::Ambiguous(_) => {
+            write_failure_frame(&Failure::upstream_error(), UNREADABLE, None)
+        }
+    };
+    let is_changed = shown != text.trim();
+    is_changed.then(|| Changed {
+        text: shown,
+        withheld: Some(mask_keys(text).into()),
+    })
+}
+
+/// Whether events of this type report a failure. Texts without a type are not events of the
+/// protocol.
+fn is_report(kind: &str) -> bool {
+    let last = kind.rsplit('.').next().unwrap_or_default();
+    matches!(last, "" | "error" | "warning" | "failed")
+}
 
 /// The event without the words that identify the upstream, if it contains any.
 pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<Changed> {
@@ -17,8 +64,8 @@ pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<C
     };
     // A string in place of an object is the message itself.
     clean("message", member("error"));
-    if event.kind() == "error" {
-        for name in ["message", "code", "reason", "detail"] {
+    if is_report(event.kind()) {
+        for name in REPORTS {
             clean(name, member(name));
         }
     }
@@ -35,7 +82,11 @@ pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<C
     })
 }
 
-/// Whether a text may be an event that reports a failure. Other events need not be read.
+/// Whether a text may report a failure, or is not an event at all. Other texts need not be read.
 pub(super) fn may_report_failure(text: &str) -> bool {
-    memchr::memmem::find(text.as_bytes(), b"error").is_some() || text.contains('\\')
+    let holds = |word: &str| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some();
+    !text.trim_start().starts_with('{')
+        || text.contains('\\')
+        || holds("error")
+        || REPORTS.into_iter().any(holds)
 }

@@ -22,7 +22,6 @@ pub use text_tokens::TextTokens;
 
 use crate::failure::Failure;
 use crate::scrub::Names;
-use event::Event;
 use listen::TranscriptMeter;
 use realtime::RealtimeMeter;
 use speak::SpeechMeter;
@@ -74,7 +73,7 @@ impl Watch {
         match (&mut self.0, frame) {
             (Kind::Realtime(realtime), frame) => realtime.on_upstream(frame, now_ms, names),
             (_, Frame::Text(text)) if failed::may_report_failure(text) => {
-                failed::clean(text, &Event::read(text).ok()?, names)
+                failed::clean_frame(text, names)
             }
             _ => None,
         }

@@ -120,7 +120,10 @@ impl RealtimeMeter {
             }
             Frame::Text(text) => text,
         };
-        let event = Event::read(text).ok()?;
+        let event = match Event::read(text) {
+            Ok(event) => event,
+            Err(error) => return failed::clean_unreadable(text, &error, names),
+        };
         self.text.on_upstream(&event);
         match event.kind() {
             "response.output_audio.delta" | "response.audio.delta" => {

@@ -1,4 +1,5 @@
-//! Streaming speech: characters of every `text.delta` that goes on, cleared ones included.
+//! Streaming speech: counts the characters of every `text.delta` that is relayed, including those
+//! that are cleared later.
 
 use super::event::{Event, EventError};
 use super::frame::{Frame, Reading, Verdict};
@@ -11,7 +12,7 @@ pub(super) struct SpeechMeter {
 
 impl SpeechMeter {
     pub(super) fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
-        // An upstream may take text for text however it is framed.
+        // An upstream may accept text in either kind of frame.
         let text = match frame {
             Frame::Text(text) => text.into(),
             Frame::Binary(bytes) => String::from_utf8_lossy(bytes),
@@ -30,7 +31,7 @@ impl SpeechMeter {
                 }
             }
             Ok(_) => {}
-            // What cannot be read is counted as it is (S7).
+            // A text that cannot be read is counted as a whole (S7).
             Err(EventError::NotAnEvent) => self.count(text),
             Err(EventError::Ambiguous(failure)) => return Err(failure),
         }

@@ -1,10 +1,11 @@
-//! Whole sessions, exact to the unit.
+//! Whole sessions, metered exactly to the unit.
 
 use super::*;
 
 const NAMES: Names<'_> = Names::of_model("secret-1", "maker/voice");
 
-/// One step of a session: who says what, and when the upstream does. Audio is so many zeros.
+/// One step of a session: a frame of the client, or a frame of the upstream with its time. Audio is
+/// this many zero bytes.
 enum Step<'a> {
     Client(&'a str),
     ClientAudio(usize),
@@ -55,12 +56,12 @@ const OPUS: &str = r#"{"type":"session.updated","session":{"turn_detection":null
 const ITEM: &str = r#"{"type":"conversation.item.create","item":{"type":"message","role":"user",
     "content":[{"type":"input_text","text":"Hi"}]}}"#;
 
-/// An item of text with this for audio.
+/// An item of text with this value as its audio.
 fn emptied(audio: &str) -> &'static str {
     let item = format!(
         r#"{{"type":"conversation.item.create","item":{{"type":"message","content":[{{"type":"input_text","text":"x"}},{{"type":"input_audio","audio":{audio}}}]}}}}"#
     );
-    // Lives as long as the table that it stands in.
+    // Leaked, because the tables of the tests need a `'static` text.
     Box::leak(item.into_boxed_str())
 }
 
@@ -75,7 +76,7 @@ fn realtime_sessions_are_read_to_the_second() {
     let delta = append
         .replace("input_audio_buffer.append", "response.output_audio.delta")
         .replace("\"audio\":", "\"delta\":");
-    // 48,000 bytes: one second, and no more for its escapes.
+    // 48,000 bytes: one second. The escapes do not count.
     let escaped = format!(
         r#"{{"type":"input_audio_buffer.append","audio":"{}"}}"#,
         r"\/\/\/\/".repeat(16_000)
@@ -190,7 +191,7 @@ fn realtime_sessions_are_read_to_the_second() {
                 Client(r#"{"type":"input_audio_buffer.append"}"#),
             ],
             1_000,
-            // The audio of the item sounds.
+            // The audio of the item counts.
             seconds(1, 0),
         ),
         (
@@ -304,7 +305,7 @@ fn streamed_speech_is_read_by_the_character() {
         ..Reading::default()
     };
     assert_eq!(run(Watch::speech(), &steps, 60_000), spoken(9));
-    // However it is framed, and also where it cannot be read.
+    // The text counts in either kind of frame, and even if it cannot be read.
     let mut watch = Watch::speech();
     for (frame, characters) in [
         (Frame::Binary(br#"{"type":"text.delta","delta":"ab"}"#), 2),
@@ -351,7 +352,7 @@ fn streamed_transcripts_are_read_by_the_second() {
 }
 
 #[test]
-fn what_would_be_kept_is_refused_and_the_session_goes_on() {
+fn storage_requests_are_refused_and_the_session_continues() {
     for (event, param) in [
         (
             r#"{"type":"session.update","event_id":"e1","session":{"resumption":{"enabled":true}}}"#,
@@ -409,7 +410,7 @@ fn what_would_be_kept_is_refused_and_the_session_goes_on() {
 }
 
 #[test]
-fn what_two_readers_could_read_in_two_ways_is_refused_and_not_counted() {
+fn ambiguous_frames_are_refused_and_not_counted() {
     for (event, param) in [
         (r#"{"type":"a","type":"session.update"}"#, Some("type")),
         (r#"{"Type":"session.update"}"#, Some("type")),
@@ -478,6 +479,7 @@ fn the_upstreams_name_alone_changes_in_two_events() {
         r#"{"type":"session.updated","session":"secret-1"}"#,
         r#"{"type":"response.done","session":{"model":"x"}}"#,
         "{",
+        "pong",
     ] {
         assert_eq!(
             watch.on_upstream(Frame::Text(event), 1, NAMES),
@@ -487,9 +489,9 @@ fn the_upstreams_name_alone_changes_in_two_events() {
     }
 }
 
-/// An upstream may say in its own words that something failed; who it is stays here.
+/// An upstream's text about a failure must not identify the upstream.
 #[test]
-fn failures_are_told_without_who_failed() {
+fn failures_are_shown_without_the_upstreams_identity() {
     type New = fn() -> Watch;
     let realtime: New = || Watch::realtime("maker/voice");
     let speech: New = Watch::speech;
@@ -539,8 +541,8 @@ fn failures_are_told_without_who_failed() {
     }
 }
 
-/// Text that no unit of the contract covers is what responses report; of one that has not reported
-/// yet, or never does, it is counted.
+/// Text that no unit of the contract covers is billed by the usage that responses report. A
+/// response that has not reported yet, or never does, is billed by our own count.
 #[test]
 fn text_tokens_are_those_that_responses_report() {
     const DONE: &str = r#"{"type":"response.done","response":{"usage":{"input_tokens":70,"output_tokens":9,
@@ -568,19 +570,19 @@ fn text_tokens_are_those_that_responses_report() {
     };
     let mut steps = vec![Client(&instructions), Client(&create)];
     assert_eq!(read(&steps), (none, none));
-    // Under way it is held for, with all that the model reads.
+    // While the response is running, the hold covers it, with everything that the model reads.
     steps.extend([Upstream(0, CREATED), Upstream(0, DELTA)]);
     let (reported, open) = read(&steps);
     assert_eq!(reported, none);
     assert!(open.input > 250 && open.output >= 3, "{open:?}");
     let reading = run(Watch::realtime("maker/voice"), &steps, 0);
     assert_eq!(reading.ended().text, open);
-    // A response that ends without a report is counted, one with a report is not.
+    // A response that ends without a report is counted. One with a report is not.
     steps.push(Upstream(0, SILENT));
     assert_eq!(read(&steps), (open, none));
     steps.extend([Upstream(0, CREATED), Upstream(0, DONE)]);
     assert_eq!(read(&steps), (open.plus(told), none));
-    // Zeros beside text are no report.
+    // Zeros beside text are not a report.
     let zeros = DONE.replace("70", "0").replace('9', "0");
     let steps = [
         Client(&instructions),

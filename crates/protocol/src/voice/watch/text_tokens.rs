@@ -1,10 +1,10 @@
-//! Text tokens of a realtime session: those that responses report, and an estimate of the response
-//! under way, in case that it never reports.
+//! Text tokens of a realtime session: those that responses report, and an estimate for the current
+//! response in case it never reports.
 
 use super::event::{Event, at};
+use crate::answer_layout::count_written;
 use crate::count::{self, Counter};
 use crate::json::Raw;
-use crate::native::count_output::count_written;
 use crate::usage::{Usage, count};
 
 /// Members whose text the model reads.
@@ -29,7 +29,7 @@ pub struct TextTokens {
 }
 
 impl TextTokens {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         Self {
@@ -39,8 +39,8 @@ impl TextTokens {
         }
     }
 
-    /// Reads the usage of a response. Audio is billed by its time, so only what is told to be text
-    /// counts, or what is told not to be audio.
+    /// Reads the usage of a response. Audio is billed by its duration, so only tokens count that
+    /// are reported as text, or not as audio.
     fn read(usage: Raw<'_>) -> Option<Self> {
         let number = |path: &[&str]| at(usage, path).and_then(count);
         let text = |total: &str, details: &str| {
@@ -74,14 +74,14 @@ impl TextTokens {
 #[derive(Debug, Default)]
 pub(super) struct TextMeter {
     reported: TextTokens,
-    /// Text that every response reads: instructions and items, as far as they came from the caller.
+    /// Text of the client that every response reads: instructions and items.
     context: u64,
-    /// Text for the next response alone.
+    /// Text for the next response only.
     asked: u64,
     open: Option<OpenResponse>,
 }
 
-/// A response under way.
+/// The current response.
 #[derive(Debug)]
 struct OpenResponse {
     input: u64,
@@ -89,21 +89,21 @@ struct OpenResponse {
 }
 
 impl TextMeter {
-    /// Text of the caller's that stays in the session.
+    /// Adds text of the client that stays in the session.
     pub(super) fn note_context(&mut self, value: Option<Raw<'_>>) {
         self.context = self.context.saturating_add(tokens_in(value));
     }
 
-    /// Text of the caller's for the next response.
+    /// Adds text of the client for the next response.
     pub(super) fn note_prompt(&mut self, value: Option<Raw<'_>>) {
         self.asked = self.asked.saturating_add(tokens_in(value));
     }
 
-    /// An event of the upstream's.
+    /// Takes an event of the upstream.
     pub(super) fn on_upstream(&mut self, event: &Event<'_>) {
         match event.kind() {
             "response.created" => {
-                // One that never ended has reported nothing.
+                // A response that never ended has reported nothing.
                 self.reported = self.reported.plus(self.open());
                 self.open = Some(OpenResponse {
                     input: self.context.saturating_add(std::mem::take(&mut self.asked)),
@@ -122,7 +122,7 @@ impl TextMeter {
                 let response = event.get("response").ok().flatten();
                 let usage = response.and_then(|response| at(response, &["usage"]));
                 let open = self.open();
-                // Zeros beside text are no report.
+                // A usage of all zeros is not believed if there was output.
                 let told = usage.and_then(TextTokens::read);
                 let told = told.filter(|told| *told != TextTokens::default() || open.output == 0);
                 self.reported = self.reported.plus(told.unwrap_or(open));
@@ -137,7 +137,7 @@ impl TextMeter {
         self.reported
     }
 
-    /// What the response under way has used, as counted here.
+    /// Our count for the current response.
     pub(super) fn open(&self) -> TextTokens {
         let Some(open) = &self.open else {
             return TextTokens::default();
@@ -158,7 +158,7 @@ fn tokens_in(value: Option<Raw<'_>>) -> u64 {
         return count::tokens(text.raw().as_bytes());
     }
     let mut counter = Counter::default();
-    // The text was read once already, so this cannot fail.
+    // The caller has validated the JSON, so this cannot fail.
     let _ = count_written(value, &READ_BY_MODEL, &mut counter);
     counter.tokens()
 }

@@ -1,5 +1,6 @@
-//! The Chat Completions dialect, seen from outside.
+//! The Chat Completions dialect, tested through the public API.
 
 mod reading;
+mod reading_laws;
 mod requests;
 mod writing;

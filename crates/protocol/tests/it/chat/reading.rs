@@ -1,6 +1,5 @@
 //! Chat answers read into the common form.
 
-use proptest::prelude::*;
 use protocol::canon::{Block, Delta, Event, Fold, Opaque, Response, Stop};
 use protocol::native::Broken;
 use protocol::sse::Splitter;
@@ -27,29 +26,29 @@ fn chunk(choice: &Value) -> String {
     format!("data: {chunk}\n\n")
 }
 
-fn delta(delta: &Value) -> String {
+pub(super) fn delta(delta: &Value) -> String {
     chunk(&json!({"index": 0, "delta": delta, "finish_reason": null}))
 }
 
-fn finish(reason: &str) -> String {
+pub(super) fn finish(reason: &str) -> String {
     chunk(&json!({"index": 0, "delta": {}, "finish_reason": reason}))
 }
 
-const DONE: &str = "data: [DONE]\n\n";
+pub(super) const DONE: &str = "data: [DONE]\n\n";
 
-/// A stream of these deltas that stops.
-fn stream(deltas: &[Value]) -> String {
+/// A stream of these deltas that ends with `stop`.
+pub(super) fn stream(deltas: &[Value]) -> String {
     let deltas: String = deltas.iter().map(delta).collect();
     format!("{deltas}{}{DONE}", finish("stop"))
 }
 
-fn fold(events: Vec<Event>) -> Response {
+pub(super) fn fold(events: Vec<Event>) -> Response {
     let mut fold = Fold::default();
     let mut done = events.into_iter().filter_map(|event| fold.push(event));
     done.next().unwrap().unwrap()
 }
 
-/// A few words for a response: `text "a"`, `call id name {}`.
+/// A short notation of a response: `text "a"`, `call id name {}`.
 fn shown(response: &Response) -> Vec<String> {
     let shown = response.blocks.iter().map(|folded| {
         let text = &folded.text;
@@ -65,11 +64,11 @@ fn shown(response: &Response) -> Vec<String> {
     shown.chain([format!("{:?}", response.stop)]).collect()
 }
 
-fn call(index: u64, id: &str, name: &str, arguments: &str) -> Value {
+pub(super) fn call(index: u64, id: &str, name: &str, arguments: &str) -> Value {
     json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
 
-fn more(index: u64, arguments: &str) -> Value {
+pub(super) fn more(index: u64, arguments: &str) -> Value {
     json!({"index": index, "function": {"arguments": arguments}})
 }
 
@@ -272,7 +271,7 @@ fn the_first_call_and_each_that_is_due_go_on_at_once() {
         ]
         .concat(),
     );
-    // The first is whole and makes way for the second, though the stream has not ended.
+    // The first call is complete, so the second one follows, although the stream has not ended.
     let arguments = |text: &str| Event::Delta(Delta::Arguments(text.to_owned()));
     let start = |id: &str, name: &str| {
         Event::BlockStart(Block::ToolCall {
@@ -337,7 +336,7 @@ fn finish_reasons_are_understood() {
 }
 
 #[test]
-fn usage_is_told_outside_of_blocks_and_the_last_report_counts() {
+fn usage_comes_between_blocks_and_the_last_report_counts() {
     let with_usage = |choices: Value, output: u64| {
         let usage = json!({"prompt_tokens": 9, "completion_tokens": output, "total_tokens": 9 + output,
             "prompt_tokens_details": {"cached_tokens": 4}});
@@ -410,7 +409,7 @@ fn a_stream_without_its_end_is_broken() {
         let (_, result) = read_stream(&stream);
         assert_eq!(result, Err(Broken::Unfinished), "{stream}");
     }
-    // An end mark is no answer by itself.
+    // An end mark alone is not an answer.
     for stream in [
         DONE.to_owned(),
         format!("data: {{\"choices\":[]}}\n\n{DONE}"),
@@ -445,7 +444,7 @@ fn errors_in_a_stream_are_failures() {
         let (_, result) = read_stream(garbage);
         assert!(matches!(result, Err(Broken::Malformed(_))), "{garbage}");
     }
-    // Members that say that there is no error are none.
+    // A member that says that there is no error is not an error.
     let fine = "data: {\"error\":null,\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     let (events, _) = read_stream(fine);
     assert_eq!(events.len(), 3);
@@ -486,122 +485,4 @@ fn whole_answers_become_blocks() {
             "{broken}"
         );
     }
-}
-
-/// A message of any members, and the number of pieces that each is cut into.
-fn any_message() -> impl Strategy<Value = (Value, Vec<usize>)> {
-    let text = || proptest::option::of("[a-zé\"\\\\{} ]{0,12}");
-    let call = ("[a-z]{1,4}", "\\{(\"[a-z\\\\\\\\]{0,3}\":\\{\\})?\\}");
-    let calls = prop::collection::vec(call, 0..4);
-    let cuts = prop::collection::vec(1_usize..5, 1..8);
-    (text(), text(), text(), calls, cuts).prop_map(|(content, thought, refusal, calls, cuts)| {
-        let calls: Vec<_> = calls
-            .iter()
-            .enumerate()
-            .map(|(at, (name, arguments))| {
-                json!({"id": format!("call_{at}"), "type": "function",
-                    "function": {"name": name, "arguments": arguments}})
-            })
-            .collect();
-        let message = json!({"role": "assistant", "content": content, "reasoning_content": thought,
-            "refusal": refusal, "tool_calls": calls});
-        (message, cuts)
-    })
-}
-
-/// The deltas that add up to a message, calls interleaved.
-fn deltas(message: &Value, cuts: &[usize]) -> Vec<Value> {
-    let mut cuts = cuts.iter().copied().cycle();
-    let mut pieces = |text: &str| -> Vec<String> {
-        let chars: Vec<char> = text.chars().collect();
-        let size = cuts.next().unwrap_or(1);
-        chars
-            .chunks(size)
-            .map(|piece| piece.iter().collect())
-            .collect()
-    };
-    let mut deltas = Vec::new();
-    for member in ["reasoning_content", "content", "refusal"] {
-        let text = message[member].as_str().unwrap_or_default();
-        deltas.extend(pieces(text).into_iter().map(|piece| json!({member: piece})));
-    }
-    let mut waiting = Vec::new();
-    for (at, call) in message["tool_calls"].as_array().unwrap().iter().enumerate() {
-        let mut head = call.clone();
-        head["index"] = at.into();
-        head["function"]["arguments"] = "".into();
-        deltas.push(json!({"tool_calls": [head]}));
-        waiting.push(pieces(call["function"]["arguments"].as_str().unwrap()).into_iter());
-    }
-    while waiting.iter().any(|pieces| pieces.len() > 0) {
-        for (at, pieces) in waiting.iter_mut().enumerate() {
-            let piece = pieces.next().map(|piece| more(at as u64, &piece));
-            deltas.extend(piece.map(|piece| json!({"tool_calls": [piece]})));
-        }
-    }
-    deltas
-}
-
-proptest! {
-    #[test]
-    fn folding_a_stream_gives_the_whole_answer((message, cuts) in any_message()) {
-        let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
-        let whole = chat::read_response(body.to_string().as_bytes(), "maker/m").unwrap();
-        let stream = stream(&deltas(&message, &cuts));
-        let (events, result) = read_stream(&stream);
-        prop_assert_eq!(result, Ok(()));
-        prop_assert_eq!(fold(events), whole);
-    }
-
-    /// Whatever comes, blocks are not nested and nothing stands outside of them.
-    #[test]
-    fn any_stream_gives_events_by_the_grammar(stream in any_stream()) {
-        let (events, result) = read_stream(&stream);
-        let mut open = false;
-        for (at, event) in events.iter().enumerate() {
-            match event {
-                Event::Start => prop_assert_eq!(at, 0),
-                Event::BlockStart(_) => prop_assert!(!std::mem::replace(&mut open, true)),
-                Event::BlockStop => prop_assert!(std::mem::take(&mut open)),
-                Event::Delta(_) => prop_assert!(open),
-                Event::Usage(_) => prop_assert!(!open),
-                Event::Finish(_) => {
-                    prop_assert!(!open);
-                    prop_assert_eq!(at + 1, events.len());
-                }
-                Event::Failed(_) => prop_assert!(false, "failures are returned"),
-            }
-            prop_assert!(at > 0 || *event == Event::Start);
-        }
-        let finished = matches!(events.last(), Some(Event::Finish(_)));
-        prop_assert_eq!(finished, result.is_ok());
-    }
-}
-
-fn any_stream() -> impl Strategy<Value = String> {
-    let piece = prop_oneof![
-        Just(delta(&json!({"content": "a"}))),
-        Just(delta(&json!({"reasoning_content": "b"}))),
-        Just(delta(&json!({"refusal": "c"}))),
-        Just(delta(
-            &json!({"annotations": [{"url_citation": {"url": "u"}}]})
-        )),
-        (0_u64..3, 0_u64..3, "[fg]?", "[{}x]{0,2}").prop_map(|(index, id, name, arguments)| {
-            delta(&json!({"tool_calls": [call(index, &id.to_string(), &name, &arguments)]}))
-        }),
-        (0_u64..3, "[{}]{0,2}").prop_map(|(index, arguments)| {
-            delta(&json!({"tool_calls": [more(index, &arguments)]}))
-        }),
-        Just(delta(
-            &json!({"function_call": {"name": "h", "arguments": "{"}})
-        )),
-        Just(
-            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n"
-                .to_owned()
-        ),
-        Just(finish("stop")),
-        Just(": keep-alive\n\n".to_owned()),
-        Just(DONE.to_owned()),
-    ];
-    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }

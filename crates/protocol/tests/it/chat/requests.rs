@@ -1,4 +1,4 @@
-//! Chat requests through the common form: what is kept, what is told as dropped, what is refused.
+//! Chat requests through the common form: what is kept, reported as dropped, or refused.
 
 use std::fmt::Write as _;
 
@@ -12,13 +12,14 @@ use serde_json::{Value, json};
 
 use crate::cases::{at_nowhere, fixtures};
 
-/// The request for the upstream and what was dropped on the way.
+/// The request for the upstream, and the members that were dropped.
 fn write(request: &Request, profile: &Profile) -> Result<(Value, Vec<String>), Failure> {
     let target = Target {
         upstream_model: "up-2026",
         public_model: "maker/m",
         profile,
         output_limit: protocol::OutputLimit::default(),
+        asks_for_usage: true,
     };
     let mut dropped = Dropped::new(Dialect::Generate);
     let body = chat::write_request(request, &target, &mut dropped)?;
@@ -30,6 +31,35 @@ fn read(body: &Value) -> Result<Request, Failure> {
     let body = body.to_string();
     protocol::native::read_head(Dialect::Chat, &body.clone().into())?;
     read_request(Dialect::Chat, body.as_bytes(), false)
+}
+
+#[test]
+fn a_stream_is_asked_for_its_usage_where_that_is_possible() {
+    let request =
+        read(&json!({ "model": "maker/m", "messages": [{ "role": "user", "content": "Hi" }] }));
+    let request = Request {
+        stream: true,
+        ..request.unwrap()
+    };
+    for (asks_for_usage, expected) in [
+        (true, json!({ "include_usage": true })),
+        (false, Value::Null),
+    ] {
+        let target = Target {
+            upstream_model: "up-2026",
+            public_model: "maker/m",
+            profile: &Profile::default(),
+            output_limit: protocol::OutputLimit::default(),
+            asks_for_usage,
+        };
+        let body =
+            chat::write_request(&request, &target, &mut Dropped::new(Dialect::Chat)).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            (&body["stream"], &body["stream_options"]),
+            (&json!(true), &expected)
+        );
+    }
 }
 
 #[test]
@@ -48,7 +78,7 @@ fn requests_go_through_the_common_form() {
         insta::with_settings!({ snapshot_suffix => case }, {
             insta::assert_snapshot!(shown);
         });
-        // What was written is read again as the same, but for what was dropped.
+        // The written request reads back as the same request, except for dropped members.
         let again = chat::read_request(out.to_string().as_bytes()).unwrap();
         assert_eq!(
             write(&again, &Profile::default()).unwrap(),
@@ -57,7 +87,7 @@ fn requests_go_through_the_common_form() {
     }
 }
 
-/// What the clients of chat were seen to send, in the words of every upstream.
+/// Requests that real chat clients sent, written for every dialect.
 #[test]
 fn requests_of_real_clients_convert() {
     let mut shown = String::new();
@@ -71,6 +101,7 @@ fn requests_of_real_clients_convert() {
                 public_model: &head.model,
                 profile: &profile,
                 output_limit: protocol::OutputLimit::default(),
+                asks_for_usage: true,
             };
             let mut dropped = Dropped::new(Dialect::Chat);
             let sent = write_request(to, &request, &target, &mut dropped).unwrap();
@@ -87,7 +118,7 @@ fn requests_of_real_clients_convert() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_by_name() {
+fn invalid_requests_are_refused_by_name() {
     for (mut body, param) in [
         (json!({"messages": [{"content": "x"}]}), "messages[0].role"),
         (json!({"messages": [{"role": "robot"}]}), "messages[0].role"),
@@ -134,7 +165,7 @@ fn opaque(origin: Dialect, model: &str, text: &str) -> Opaque {
 }
 
 #[test]
-fn what_an_id_carries_comes_back_before_its_call() {
+fn thoughts_in_an_id_come_back_before_their_call() {
     let thought = |text: &str, value| Thought {
         text: text.to_owned(),
         opaque: Some(opaque(Dialect::Messages, "maker/m", value)),
@@ -197,7 +228,7 @@ fn what_an_id_carries_comes_back_before_its_call() {
         [Part::ToolResult(one), Part::ToolResult(two)]
             if one.call_id == "call_1" && two.call_id == "call_2" && one.name.as_deref() == Some("f")
     ));
-    // The caller did not write them where they stand: nothing is told when they are dropped.
+    // The client did not write them in these places, so they are dropped without a report.
     let (_, dropped) = write(&request, &Profile::default()).unwrap();
     assert!(dropped.is_empty(), "{dropped:?}");
 }
@@ -418,7 +449,7 @@ fn the_profile_decides_on_sampling_and_reasoning() {
 }
 
 #[test]
-fn what_chat_cannot_say_is_listed() {
+fn members_that_chat_does_not_have_are_listed() {
     let mut request = asks(vec![Part::Text("x".to_owned())]);
     request.stop = (0..5).map(|number| number.to_string()).collect();
     request.format = Some(Format::Schema {
@@ -467,7 +498,8 @@ fn what_chat_cannot_say_is_listed() {
         body["response_format"],
         json!({"type": "json_schema", "json_schema": {"name": "response", "schema": {"type": "object"}}})
     );
-    // A signature goes only to the model that made it, by a channel of the dialect it came in.
+    // A signature is sent only to the model that made it, on a channel of the dialect that it came
+    // from.
     let calls = &body["messages"][1]["tool_calls"];
     assert_eq!(
         calls[0]["extra_content"]["google"]["thought_signature"],

@@ -33,7 +33,7 @@ fn write(events: impl IntoIterator<Item = Event>, include_usage: bool) -> String
     String::from_utf8(out.into_bytes().to_vec()).unwrap()
 }
 
-/// The deltas of a stream, and whether all else in it is as it must be.
+/// The deltas of a stream. Checks the rest of the stream on the way.
 fn deltas(stream: &str) -> Vec<Value> {
     let mut deltas = Vec::new();
     for event in stream.split_terminator("\n\n") {
@@ -87,7 +87,7 @@ fn signed(origin: Dialect, text: &str) -> Event {
     Event::Delta(Delta::Opaque(opaque(origin, text)))
 }
 
-/// A bit of everything.
+/// Events of every kind.
 fn story() -> Vec<Event> {
     let source = |start, end| {
         Event::Delta(Delta::Citation {
@@ -128,7 +128,7 @@ fn a_stream_is_what_accumulators_want() {
 }
 
 #[test]
-fn usage_is_told_on_request_alone() {
+fn usage_is_sent_only_on_request() {
     let asked = write(story(), true);
     let unasked = write(story(), false);
     assert!(asked.contains("\"usage\":{") && !unasked.contains("usage"));
@@ -162,7 +162,7 @@ fn an_answer_of_nothing_has_empty_content() {
 }
 
 #[test]
-fn stops_are_told_in_chats_words() {
+fn stops_become_finish_reasons_of_chat() {
     let refusal = || Stop::Refusal { category: None };
     for (refused, stop, reason) in [
         (false, Stop::End, "stop"),
@@ -205,7 +205,7 @@ fn stops_are_told_in_chats_words() {
     }
 }
 
-/// What an id carries: thoughts as text and value, the signature's value.
+/// The data that an id carries: thoughts as text and value, and the value of the signature.
 type Load = (String, Vec<(String, String)>, Option<String>);
 
 fn carried(stream: &str) -> Vec<Load> {
@@ -255,7 +255,7 @@ fn opaque_data_travels_in_the_id_of_the_next_call() {
             .map(|(text, value)| ((*text).to_owned(), (*value).to_owned()))
             .collect()
     };
-    // Only the signature of Messages covers the text that was thought.
+    // Only a signature of Messages covers the text of the thought.
     let expected = [
         (
             "call_a".to_owned(),
@@ -266,7 +266,7 @@ fn opaque_data_travels_in_the_id_of_the_next_call() {
         ("call_c".to_owned(), Vec::new(), Some("G".to_owned())),
     ];
     assert_eq!(carried(&stream), expected);
-    // The extension holds a thought signature too, marked as ours.
+    // The extension contains the thought signature too, marked as ours.
     let deltas = deltas(&stream);
     let signatures: Vec<_> = deltas
         .iter()
@@ -320,7 +320,7 @@ fn a_failure_ends_the_stream_without_an_end_mark() {
     assert!(!stream.contains("[DONE]") && !stream.contains("\"finish_reason\":\""));
 }
 
-/// Events that chat can say: neighbours differ in kind, and words are not empty.
+/// Events that chat can express: adjacent blocks differ in kind, and texts are not empty.
 fn any_events() -> impl Strategy<Value = Vec<Event>> {
     let words = |block: Block| {
         prop::collection::vec("[a-z\u{2028}\"\\\\é]{1,5}", 1..4).prop_map(move |pieces| {
@@ -386,7 +386,7 @@ fn any_events() -> impl Strategy<Value = Vec<Event>> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(events in any_events()) {
+    fn written_values_read_back(events in any_events()) {
         let stream = write(events.clone(), true);
         let (read, result) = read_stream(&stream);
         prop_assert_eq!(result, Ok(()));

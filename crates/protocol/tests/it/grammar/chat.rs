@@ -218,7 +218,7 @@ fn check_annotations(annotations: &Value) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The error object, with all the members that the SDK reads.
+/// Reads the error object, with all members that the SDK reads.
 pub(super) fn read_error(error: &Value) -> Result<String, Wrong> {
     text(error, "message")?;
     text(error, "type")?;

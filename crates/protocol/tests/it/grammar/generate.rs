@@ -1,4 +1,4 @@
-//! Generate Content: data-only chunks, each with a part, ended by closing.
+//! Generate Content: data-only chunks, each with a part. The stream ends when it closes.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
     Ok(heard)
 }
 
-/// Reads the candidate of a chunk or an answer; says how many parts it has.
+/// Reads the candidate of a chunk or an answer. Returns the number of its parts.
 fn candidate(chunk: &Value, heard: &mut Heard) -> Result<usize, Wrong> {
     let [candidate] = list(chunk, "candidates")?.as_slice() else {
         return Err(format!("there must be one candidate: {chunk}"));
@@ -131,7 +131,7 @@ fn read_usage(usage: &Value) -> Result<(u64, u64), Wrong> {
     Ok((input, output))
 }
 
-/// The error object; the gateway's code stands at the head of its message.
+/// Reads the error object. The gateway's code is at the start of its message.
 fn read_error(error: &Value) -> Result<String, Wrong> {
     number(error, "code")?;
     text(error, "status")?;

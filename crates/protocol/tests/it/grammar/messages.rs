@@ -23,7 +23,7 @@ struct Listener {
     usage: Usage,
 }
 
-/// A block that is open: its type, what it starts with, and what has come of it.
+/// An open block: its type, its start, and its content so far.
 struct Open {
     start: Value,
     pieces: String,
@@ -39,7 +39,7 @@ struct Usage {
 }
 
 impl Usage {
-    /// Later reports take the place of earlier ones, member by member.
+    /// A later report replaces an earlier one, member by member.
     fn update(&mut self, usage: &Value) -> Result<(), Wrong> {
         self.output = number(usage, "output_tokens")?;
         for (member, place) in [
@@ -190,7 +190,7 @@ impl Listener {
             format!("no stop sequence: {delta}")
         })?;
         self.heard.end = End::Finished(text(delta, "stop_reason")?.to_owned());
-        // Some clients read the input here alone.
+        // Some clients read the input only here.
         number(&event["usage"], "input_tokens")?;
         self.usage.update(&event["usage"])
     }

@@ -1,8 +1,8 @@
-//! What clients make of an answer, and what they do not stand.
+//! Reads answers as clients do, and checks what clients rely on.
 //!
-//! One listener for each dialect, written from the contract and from what the clients'
-//! accumulators were seen to do, not from our writers. A listener checks every rule of its
-//! dialect's streams on the way and gives back what a client would have put together.
+//! There is one listener for each dialect. Listeners are written from the contract and from the
+//! observed behaviour of client libraries, not from our writers. A listener checks every rule of
+//! its dialect's streams and returns what a client would have assembled.
 
 mod chat;
 mod generate;
@@ -13,7 +13,7 @@ mod responses;
 use protocol::Dialect;
 use serde_json::Value;
 
-/// What a client has put together.
+/// What a client has assembled.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Heard {
     pub(crate) text: String,
@@ -21,7 +21,7 @@ pub(crate) struct Heard {
     pub(crate) refusal: String,
     pub(crate) calls: Vec<Call>,
     pub(crate) end: End,
-    /// All input and all output.
+    /// All input and all output tokens.
     pub(crate) usage: Option<(u64, u64)>,
     /// Signatures and encrypted reasoning, in order.
     pub(crate) opaque: Vec<String>,
@@ -32,26 +32,26 @@ pub(crate) struct Heard {
 pub(crate) struct Call {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// The arguments, or their text where they are not JSON.
+    /// The arguments, or their text if they are not JSON.
     pub(crate) arguments: Value,
 }
 
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum End {
-    /// It did not.
+    /// It did not end.
     #[default]
     Open,
-    /// With this reason, in the dialect's own word.
+    /// With this reason, as the dialect names it.
     Finished(String),
     /// With an error of this code.
     Failed(String),
 }
 
-/// Why a client would give up.
+/// Why a client would fail.
 pub(crate) type Wrong = String;
 
-/// Listens to a stream.
+/// Reads a stream.
 pub(crate) fn hear(dialect: Dialect, stream: &str) -> Result<Heard, Wrong> {
     for careless in ['\u{85}', '\u{2028}', '\u{2029}', '\r'] {
         ensure(!stream.contains(careless), || {
@@ -83,7 +83,7 @@ fn ensure(holds: bool, wrong: impl FnOnce() -> Wrong) -> Result<(), Wrong> {
     if holds { Ok(()) } else { Err(wrong()) }
 }
 
-/// An event as it stands in the stream.
+/// An event in the stream.
 struct Frame<'s> {
     name: Option<&'s str>,
     data: &'s str,
@@ -97,7 +97,7 @@ impl Frame<'_> {
         Ok(value)
     }
 
-    /// The JSON of an event that must be named, and named the same in `member`.
+    /// The JSON of an event that must have a name, and the same name in `member`.
     fn named(&self, member: &str) -> Result<(String, Value), Wrong> {
         let value = self.json()?;
         let name = self.name.ok_or("an event has no name")?;
@@ -108,7 +108,7 @@ impl Frame<'_> {
     }
 }
 
-/// Cuts a stream into events: an optional name, one line of data, a blank line.
+/// Splits a stream into events: an optional name, one line of data, a blank line.
 fn frames(stream: &str) -> Result<Vec<Frame<'_>>, Wrong> {
     let whole = stream.is_empty() || stream.ends_with("\n\n");
     ensure(whole, || "the last event is cut off".to_owned())?;
@@ -138,7 +138,7 @@ fn text<'v>(value: &'v Value, member: &str) -> Result<&'v str, Wrong> {
         .ok_or_else(|| format!("`{member}` is no string in {value}"))
 }
 
-/// A member that must be a whole number.
+/// A member that must be an integer.
 fn number(value: &Value, member: &str) -> Result<u64, Wrong> {
     value[member]
         .as_u64()
@@ -152,7 +152,7 @@ fn list<'v>(value: &'v Value, member: &str) -> Result<&'v Vec<Value>, Wrong> {
         .ok_or_else(|| format!("`{member}` is no list in {value}"))
 }
 
-/// Arguments that come as text.
+/// Arguments that are sent as text.
 fn arguments(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
@@ -160,7 +160,7 @@ fn arguments(text: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// The streams that the protocols' own documents give as accepted by their clients.
+    /// The streams in the documentation of the protocols, which their clients accept.
     const REFERENCES: [(Dialect, &str); 5] = [
         (
             Dialect::Chat,
@@ -214,7 +214,8 @@ mod tests {
         }
     }
 
-    /// A listener that accepts everything would show nothing: each event counts.
+    /// A listener that accepts everything would prove nothing, so it must notice every missing
+    /// event.
     #[test]
     fn listeners_miss_every_event_that_is_left_out() {
         for (dialect, stream) in REFERENCES {

@@ -1,4 +1,4 @@
-//! Responses: named and numbered events, items one at a time, all of them repeated at the end.
+//! Responses: named and numbered events, one item at a time, and all items repeated at the end.
 
 use serde_json::{Value, json};
 
@@ -25,10 +25,10 @@ struct Listener {
     heard: Heard,
     created: Option<Value>,
     in_progress: bool,
-    /// Items that are done.
+    /// Complete items.
     output: Vec<Value>,
     item: Option<Value>,
-    /// The part of the open item that is open.
+    /// The open part of the open item.
     part: Option<Part>,
 }
 
@@ -36,7 +36,7 @@ struct Part {
     index: u64,
     told: Value,
     text: String,
-    /// Whether its text has been told as whole.
+    /// Whether its whole text has been sent.
     whole: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Continuity without state: what a model demands back before its tool calls comes back to it,
-//! whatever dialect the caller speaks, because the caller's client carries it.
+//! Continuity without state: what a model needs back before its tool calls comes back to it,
+//! whatever the client's dialect is, because the client sends it back.
 
 use protocol::canon::{Block, Dropped, Folded, Opaque, Response, Stop, Target};
 use protocol::convert::{convert_answer, read_request, write_request};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{MODEL, echo, pairs, upstream_answer};
 
-/// A request by a caller of this dialect that wants to be told what the model thinks.
+/// A request of this dialect that asks to see the thoughts of the model.
 fn question(dialect: Dialect) -> Value {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
     match dialect {
@@ -39,12 +39,13 @@ fn question(dialect: Dialect) -> Value {
     }
 }
 
-/// Goes on as a client of this dialect does: the answer back, and behind it the tools' results.
+/// Continues as a client of this dialect does: sends back the answer, followed by the results of
+/// the tools.
 fn go_on(dialect: Dialect, request: &mut Value, answer: &Value) {
     match dialect {
         Dialect::Chat => {
             let mut message = answer["choices"][0]["message"].clone();
-            // Few clients keep members that they do not know. Ids they all keep.
+            // Few clients keep members that they do not know. All of them keep ids.
             message.as_object_mut().unwrap().remove("reasoning_content");
             let messages = request["messages"].as_array_mut().unwrap();
             let mut results = Vec::new();
@@ -105,7 +106,7 @@ fn go_on(dialect: Dialect, request: &mut Value, answer: &Value) {
     }
 }
 
-/// An answer that thinks, calls a tool twice and is signed as upstreams of its dialect sign.
+/// An answer with a thought and two tool calls, signed in the way of its dialect.
 fn signed_answer(upstream: Dialect, turn: usize) -> Response {
     let opaque = || {
         Some(Opaque {
@@ -145,7 +146,7 @@ fn signed_answer(upstream: Dialect, turn: usize) -> Response {
     }
 }
 
-/// Base64, as some clients decode and encode it.
+/// Base64, because some clients decode and encode it.
 fn signature(turn: usize) -> String {
     format!("U0lHTkFUVVJFLW9mLXR1cm4{turn}")
 }
@@ -162,7 +163,7 @@ fn profile(upstream: Dialect) -> Profile {
     }
 }
 
-/// What the upstream is sent for a request.
+/// The request that the upstream receives.
 fn send(caller: Dialect, upstream: Dialect, request: &Value, model: &str) -> Value {
     let body = request.to_string();
     match caller {
@@ -178,6 +179,7 @@ fn send(caller: Dialect, upstream: Dialect, request: &Value, model: &str) -> Val
         public_model: model,
         profile: &profile,
         output_limit: protocol::OutputLimit::default(),
+        asks_for_usage: true,
     };
     let mut dropped = Dropped::new(caller);
     let sent = write_request(upstream, &request, &target, &mut dropped)
@@ -185,7 +187,7 @@ fn send(caller: Dialect, upstream: Dialect, request: &Value, model: &str) -> Val
     serde_json::from_slice(&sent).unwrap()
 }
 
-/// All strings of a value, in order.
+/// All strings in a value, in order.
 fn strings(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -217,10 +219,10 @@ fn a_tool_loop_of_three_turns_keeps_its_signatures() {
                     let count = told.iter().filter(|text| **text == expected).count();
                     assert_eq!(count, 1, "{caller} to {upstream}, turn {turn}: {sent}");
                 }
-                // Nothing of ours is left in what the upstream reads.
+                // The upstream receives none of our additions.
                 assert!(!told.iter().any(|text| text.contains("_gw1_")), "{sent}");
             }
-            // Another model must not see them.
+            // Another model must not receive them.
             let sent = send(caller, upstream, &request, "maker/other");
             let seen = caller != upstream && strings(&sent).contains(&signature(0));
             assert!(!seen, "{caller} to {upstream}: {sent}");
@@ -228,7 +230,8 @@ fn a_tool_loop_of_three_turns_keeps_its_signatures() {
     }
 }
 
-/// A client may send back what an upstream of its own dialect signed. No other vendor is shown it.
+/// A client may send back what an upstream of its own dialect signed. Upstreams of other dialects
+/// do not receive it.
 #[test]
 fn a_signature_without_a_mark_stays_in_its_dialect() {
     const SIGNATURE: &str = "RXFRQnNpZ25lZA";

@@ -1,4 +1,5 @@
-//! A turn of the model of which nothing can be sent is not sent: upstreams refuse empty ones.
+//! A turn of the model that would be empty after conversion is left out, because upstreams refuse
+//! empty turns.
 
 use protocol::canon::{Dropped, Target};
 use protocol::convert::{read_request, write_request};
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{MODEL, pairs};
 
-/// Turns of the model that no other dialect's upstream can read, by the name of each.
+/// Turns of the model that upstreams of other dialects cannot read, by name.
 fn unreadable(dialect: Dialect) -> Vec<(&'static str, Value)> {
     match dialect {
         Dialect::Chat => vec![
@@ -92,7 +93,7 @@ fn unreadable(dialect: Dialect) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// A conversation with this turn of the model inside.
+/// A conversation that contains this turn of the model.
 fn conversation(dialect: Dialect, turn: &Value) -> Value {
     let said = |text: &str| match dialect {
         Dialect::Chat | Dialect::Responses | Dialect::Messages => {
@@ -112,7 +113,7 @@ fn conversation(dialect: Dialect, turn: &Value) -> Value {
     }
 }
 
-/// The turns that an upstream of this dialect is sent.
+/// The turns that an upstream of this dialect receives.
 fn turns(dialect: Dialect, body: &Value) -> &Vec<Value> {
     let list = match dialect {
         Dialect::Chat | Dialect::Messages => &body["messages"],
@@ -138,6 +139,7 @@ fn a_turn_of_which_nothing_is_left_is_gone() {
                 public_model: MODEL,
                 profile: &profile,
                 output_limit: protocol::OutputLimit::default(),
+                asks_for_usage: true,
             };
             let mut dropped = Dropped::new(from);
             let sent = write_request(to, &request, &target, &mut dropped).unwrap();
@@ -149,7 +151,7 @@ fn a_turn_of_which_nothing_is_left_is_gone() {
             );
             let text = sent.to_string();
             assert!(text.contains("said-first") && text.contains("said-last"));
-            // Sides take turns in these dialects.
+            // The two sides alternate in these dialects.
             let alternates = matches!(to, Dialect::Messages | Dialect::Generate);
             assert!(
                 !alternates || turns.len() == 1,

@@ -1,4 +1,4 @@
-//! Log probabilities between the dialects that have them: none lost, none told twice.
+//! Log probabilities between the dialects that have them: none is lost, and none is sent twice.
 
 use proptest::prelude::*;
 use protocol::Dialect;
@@ -11,7 +11,7 @@ use super::{MODEL, echo, upstream_answer, upstream_stream};
 
 const DIALECTS: [Dialect; 3] = [Dialect::Chat, Dialect::Responses, Dialect::Generate];
 
-/// A token as every one of these dialects can tell it.
+/// A token that each of these dialects can express.
 fn any_likelihood() -> impl Strategy<Value = Likelihood> {
     ("[a-zé界\" ]{1,5}", 0_u32..99_999).prop_map(|(token, number)| Likelihood {
         token,
@@ -36,7 +36,7 @@ fn any_piece() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// Pieces of a text with their tokens, a call between two texts.
+/// Pieces of a text with their tokens, and a call between two texts.
 fn any_events() -> impl Strategy<Value = Vec<Event>> {
     let text = || prop::collection::vec(any_piece(), 1..4);
     (text(), prop::option::of(text())).prop_map(|(before, behind)| {
@@ -77,7 +77,7 @@ fn expected(events: &[Event]) -> Vec<Value> {
     shown.collect()
 }
 
-/// What an answer or a chunk tells.
+/// The log probabilities in an answer or a chunk.
 fn heard(dialect: Dialect, answer: &Value) -> Vec<Value> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let openai = |token: &Value| {
@@ -125,7 +125,7 @@ fn heard_in_stream(dialect: Dialect, stream: &str) -> Vec<Value> {
                 let part = json!({ "output": [{ "content": [frame] }] });
                 pieces.extend(heard(dialect, &part));
             }
-            // The whole repeats what the pieces told.
+            // The whole text repeats those of the pieces.
             Some("response.completed") => {
                 assert_eq!(heard(dialect, &frame["response"]), pieces, "{stream}");
             }

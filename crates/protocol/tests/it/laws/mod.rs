@@ -1,9 +1,12 @@
-//! Laws that hold for every pair of dialects.
+//! Properties that hold for every pair of dialects.
 
 mod continuity;
+mod converse;
 mod emptied;
 mod gaps;
 mod logprobs;
+mod native_gaps;
+mod page;
 mod paths;
 mod refused;
 mod requests;
@@ -15,13 +18,13 @@ use std::sync::Arc;
 use protocol::canon::{Echo, Event, Reasoning, Request, Response};
 use protocol::{ByteQueue, Dialect, chat, generate, interactions, messages, responses};
 
-/// All pairs, equal ones included: what holds for two must hold for one.
+/// All pairs, including equal ones: a property of two dialects must hold for one.
 fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
     let to_all = |from| Dialect::ALL.into_iter().map(move |to| (from, to));
     Dialect::ALL.into_iter().flat_map(to_all)
 }
 
-/// What a Responses caller is told where the upstream has no words for its refusal.
+/// The text that a Responses client receives if the upstream refuses without a text.
 const REFUSED: &str = "The model refused to answer.";
 
 const MODEL: &str = "maker/m";
@@ -36,7 +39,7 @@ fn id_prefix(dialect: Dialect) -> &'static str {
     }
 }
 
-/// A caller who wants to see everything.
+/// A client that wants to see everything.
 fn echo(dialect: Dialect, name: &str, model: &str) -> Echo {
     Echo {
         id: format!("{}{name}", id_prefix(dialect)).into(),
@@ -54,7 +57,7 @@ fn echo(dialect: Dialect, name: &str, model: &str) -> Echo {
     }
 }
 
-/// An upstream's stream that says these events.
+/// An upstream's stream with these events.
 fn upstream_stream(dialect: Dialect, events: &[Event]) -> Vec<u8> {
     let echo = echo(dialect, "theirs", "up-2026");
     let mut out = ByteQueue::new();
@@ -76,7 +79,7 @@ fn upstream_stream(dialect: Dialect, events: &[Event]) -> Vec<u8> {
     out.into_bytes().to_vec()
 }
 
-/// An upstream's whole answer that says the same.
+/// An upstream's whole answer with the same content.
 fn upstream_answer(dialect: Dialect, response: &Response) -> Vec<u8> {
     let echo = echo(dialect, "theirs", "up-2026");
     match dialect {

@@ -1,10 +1,10 @@
-//! What `x-dropped-params` names. A name is the path of a member in the caller's request: names
-//! with dots between them and the index of each item of a list. A tool that the vendor runs is
-//! named by its type. What is dropped as a whole is named once, and what is inside of it is not.
+//! The names in `x-dropped-params`. A name is the path of a member in the client's request: names
+//! separated by dots, with the index of each list item. A tool that the vendor runs is named by its
+//! type. A member that is dropped as a whole is named once, without its content.
 //!
-//! `fixtures/laws/whole.json` has one request of each dialect with all that its reader knows. Each
-//! member is taken out of it in turn: either the upstream is sent something else then, or the
-//! member is named. And an unknown member is put into each of its objects: it is named, too.
+//! `fixtures/laws/whole.json` has one request of each dialect with everything that its reader
+//! knows. Each member is removed in turn: either this changes the request for the upstream, or the
+//! member is named. And an unknown member is added to each object: it must be named, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 use super::pairs;
 use super::requests::convert;
 
-/// A request of each dialect with all that its reader knows.
-static WHOLE: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+/// A request of each dialect with everything that its reader knows.
+pub(super) static WHOLE: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../fixtures/laws/whole.json")).unwrap()
 });
 
-/// Members whose inside is the caller's own.
+/// Members whose content belongs to the client.
 const FREE: [&str; 14] = [
     "parameters",
     "parametersJsonSchema",
@@ -38,8 +38,9 @@ const FREE: [&str; 14] = [
     "allowedFunctionNames",
 ];
 
-/// Members that say what their object is, or repeat what is known: taken out, nothing changes.
-const KINDS: [&str; 8] = [
+/// Members that give the type of their object, or that repeat something. Removing them changes
+/// nothing.
+pub(super) const KINDS: [&str; 8] = [
     "model",
     "type",
     "role",
@@ -51,23 +52,28 @@ const KINDS: [&str; 8] = [
 ];
 
 /// One member or item of a request.
-struct Node {
-    /// By the rule.
-    path: String,
-    pointer: String,
+pub(super) struct Node {
+    /// According to the rule above.
+    pub(super) path: String,
+    pub(super) pointer: String,
     is_object: bool,
-    is_leaf: bool,
+    pub(super) is_leaf: bool,
 }
 
 fn nodes(dialect: Dialect) -> Vec<Node> {
+    nodes_of(dialect, &WHOLE[dialect.as_str()])
+}
+
+/// The members and items of this request.
+pub(super) fn nodes_of(dialect: Dialect, body: &Value) -> Vec<Node> {
     let mut nodes = Vec::new();
-    walk(dialect, &WHOLE[dialect.as_str()], "", "", &mut nodes);
+    walk(dialect, body, "", "", &mut nodes);
     nodes
 }
 
 fn walk(dialect: Dialect, value: &Value, path: &str, pointer: &str, nodes: &mut Vec<Node>) {
     let name = pointer.rsplit('/').next().unwrap_or_default();
-    // What a call is told, or what answers it, is the tools' own.
+    // The input of a call and its result belong to the tool.
     let is_said = ["arguments", "input"].contains(&name) && path.contains('[') && value.is_object();
     let is_object = value.is_object();
     let is_free = match name {
@@ -128,35 +134,35 @@ fn item_path(dialect: Dialect, path: &str, at: usize, item: &Value) -> String {
     }
 }
 
-/// Whether the name tells that what stands at the path was dropped.
-fn covers(name: &str, path: &str) -> bool {
+/// Whether the name reports that the member at the path was dropped.
+pub(super) fn covers(name: &str, path: &str) -> bool {
     let rest = path.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// What may change nothing and is not named, since nothing is lost.
+/// Members that may change nothing and need not be named, because nothing is lost.
 fn is_exempt(node: &Node, to: Dialect, body: &Value) -> bool {
     let name = node.path.rsplit('.').next().unwrap();
     let value = body.pointer(&node.pointer).unwrap();
     let google = matches!(to, Dialect::Generate | Dialect::Interactions);
     match name {
         name if KINDS.contains(&name) => true,
-        // Usage is always asked for; an error is told by the text; other members say these, too.
+        // Usage is always requested, the text explains an error, and other members repeat the rest.
         "include_usage" | "error" | "include" | "responseMimeType" => true,
-        // There is no member for it; the text says what went wrong.
+        // There is no member for it, but the text says what went wrong.
         "is_error" => matches!(to, Dialect::Chat | Dialect::Responses),
-        // These keep to every schema.
+        // These dialects apply every schema strictly.
         "strict" if node.path.contains("format") => google || to == Dialect::Messages,
-        // What the call says already.
+        // The call has the same name.
         "name" => *value == "f",
-        // What an answer said of itself, sent back.
+        // Members of an earlier answer, sent back.
         "annotations" | "logprobs" => node.path.contains('['),
-        // The usual way.
+        // The default.
         "mode" => *value == "auto" || *value == "AUTO",
         "display" => *value == "summarized",
-        // All tools are allowed, so that the list of tools says it.
+        // All tools are allowed, so the list of tools is enough.
         "tools" | "allowedFunctionNames" => to == Dialect::Messages,
-        // There is one setting for all pictures, and another picture says it, too.
+        // There is one setting for all images, and another image has the same.
         "detail" | "resolution" => to == Dialect::Generate,
         _ => false,
     }
@@ -208,7 +214,7 @@ fn each_member_has_its_effect_or_is_named_by_its_path() {
 }
 
 #[test]
-fn an_unknown_member_is_named_wherever_it_stands() {
+fn an_unknown_member_is_named_in_every_place() {
     let mut wrongs = Vec::new();
     for (from, to) in pairs().filter(|(from, to)| from != to) {
         let body = &WHOLE[from.as_str()];
@@ -223,7 +229,7 @@ fn an_unknown_member_is_named_wherever_it_stands() {
             object[new] = json!({"a": 1});
             let path = match (from, node.path.as_str()) {
                 (_, "") => new.to_owned(),
-                // A member of a tool's object is another tool of the vendor's.
+                // A member of a tool's object is another tool of the vendor.
                 (from, path) => member_path(from, path, new),
             };
             let is_inside = before.iter().any(|name| covers(name, &path));

@@ -1,5 +1,5 @@
-//! A refusal stays one: whatever dialect the upstream speaks, the caller's client can tell it from
-//! a plain answer, in a whole answer as in a stream.
+//! A refusal stays a refusal: whatever the upstream's dialect is, the client can distinguish it
+//! from a normal answer, whole or streamed.
 
 use protocol::Dialect;
 use protocol::canon::{Block, Delta, Event, Fold, Stop};
@@ -9,11 +9,11 @@ use super::streams::relay;
 use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, End, Heard};
 
-/// What the callers of each dialect hear of a refusal, in the order of [`Dialect::ALL`]: the text,
-/// the refusal's own words and the end.
+/// What clients of each dialect read from a refusal, in the order of [`Dialect::ALL`]: the text,
+/// the text of the refusal, and the end.
 type Row = [(&'static str, &'static str, &'static str); 5];
 
-/// Text and refusal both; the text is the refusal where the dialect has one place for words.
+/// Both text and refusal. If the dialect has only one place, the refusal is part of the text.
 const fn row(text: &'static str, words: &'static str) -> Row {
     [
         (text, words, "stop"),
@@ -24,11 +24,11 @@ const fn row(text: &'static str, words: &'static str) -> Row {
     ]
 }
 
-/// By the dialect of the upstream, for a refusal in words behind a text.
+/// By the dialect of the upstream, for a refusal with a text of its own after another text.
 const IN_WORDS: [Row; 5] = [
     row("Well.", "No."),
     row("Well.", "No."),
-    // The words are text here; the stop reason says that they are a refusal.
+    // Here the refusal is normal text, and the stop reason marks it as a refusal.
     [
         ("Well.No.", "", "content_filter"),
         ("Well.No.", REFUSED, "completed"),
@@ -44,7 +44,7 @@ const IN_WORDS: [Row; 5] = [
         ("Well.No.", "", "SAFETY"),
         ("Well.No.", "", "incomplete"),
     ],
-    // There is no word for a refusal.
+    // This dialect has no member for a refusal.
     [
         ("Well.No.", "", "stop"),
         ("Well.No.", "", "completed"),
@@ -54,7 +54,7 @@ const IN_WORDS: [Row; 5] = [
     ],
 ];
 
-/// By the dialect of the upstream, for an answer that the upstream broke off.
+/// By the dialect of the upstream, for an answer that the upstream stopped without a text.
 const SILENT: [Row; 5] = [
     filtered(),
     [
@@ -91,7 +91,7 @@ const fn filtered() -> Row {
     ]
 }
 
-/// An answer that is refused, in words or by its stop reason alone.
+/// An answer that is refused, with a text or only by its stop reason.
 fn refused(in_words: bool) -> Vec<Event> {
     let said = |block, text: &str| {
         let text = Delta::Text(text.to_owned());
@@ -118,7 +118,7 @@ fn heard(heard: Heard) -> (String, String, String) {
 }
 
 #[test]
-fn a_refusal_is_told_as_one_in_every_dialect() {
+fn a_refusal_is_a_refusal_in_every_dialect() {
     let place = |dialect: Dialect| Dialect::ALL.iter().position(|it| *it == dialect).unwrap();
     for (in_words, table) in [(true, &IN_WORDS), (false, &SILENT)] {
         let events = refused(in_words);

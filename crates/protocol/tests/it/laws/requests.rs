@@ -1,9 +1,9 @@
-//! Nothing is lost silently: each member of a request is carried to the upstream, or listed as
-//! dropped, or refused.
+//! Nothing is lost silently: each member of a request reaches the upstream, is listed as dropped,
+//! or is refused.
 //!
-//! `fixtures/laws/members.json` says, for each thing a caller may ask for, how it is said in each
-//! dialect, by what names it may be told as dropped there, and where it is found in a request of
-//! the dialect if it was carried. It is written from the protocols, not from our codecs.
+//! For each thing that a client may ask for, `fixtures/laws/members.json` says how each dialect
+//! expresses it, under which names it may be listed as dropped, and where it is in a request that
+//! contains it. The file is written from the protocols, not from our codecs.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,13 +11,14 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use protocol::canon::{Dropped, Target};
 use protocol::convert::{read_request, write_request};
+use protocol::messages::converse;
 use protocol::native::{read_head, read_named_head};
 use protocol::{Dialect, Failure, Profile, Thinking};
 use serde_json::{Value, json};
 
 use super::{MODEL, pairs};
 
-/// What a caller may ask for, by name, and by dialect how.
+/// What a client may ask for, by name, and how each dialect expresses it.
 static MEMBERS: LazyLock<BTreeMap<String, BTreeMap<String, Value>>> = LazyLock::new(|| {
     let text = include_str!("../../../fixtures/laws/members.json");
     serde_json::from_str(text).unwrap()
@@ -26,15 +27,15 @@ static MEMBERS: LazyLock<BTreeMap<String, BTreeMap<String, Value>>> = LazyLock::
 /// Members that contradict each other.
 const RIVALS: [&[&str]; 5] = [
     &["json_mode", "json_schema"],
-    // In one dialect these share a member.
+    // These share a member in one dialect.
     &["tool_required", "tool_named", "tools_allowed", "one_call"],
     &["tool_loop", "tool_error", "refusal", "system_inside"],
     &["effort", "summary"],
-    // Tools that are not allowed may be left out with all they have.
+    // Tools that are not allowed may be left out completely.
     &["strict_tool", "tools_allowed"],
 ];
 
-/// A plain request of this dialect, with two tools.
+/// A plain request of this dialect with two tools.
 fn plain(dialect: Dialect) -> Value {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
     let tools = ["f", "g"].map(|name| match dialect {
@@ -73,7 +74,7 @@ fn plain(dialect: Dialect) -> Value {
     }
 }
 
-/// Puts a value to a place such as `/tools/0/strict`; `-` is the end of a list, `^` its start.
+/// Puts a value at a place such as `/tools/0/strict`. `-` is the end of a list, `^` its start.
 fn put(body: &mut Value, pointer: &str, value: &Value) {
     let mut place = body;
     for name in pointer.split('/').skip(1) {
@@ -90,7 +91,7 @@ fn put(body: &mut Value, pointer: &str, value: &Value) {
     *place = value.clone();
 }
 
-/// Says something; `false` where the dialect cannot.
+/// Adds something to a request. Returns `false` if the dialect cannot express it.
 fn say(how: &Value, body: &mut Value) -> bool {
     match &how["say"] {
         Value::Object(members) => {
@@ -108,7 +109,7 @@ fn say(how: &Value, body: &mut Value) -> bool {
     true
 }
 
-/// Whether a request holds what it should hold if something was carried.
+/// Whether a request contains what it must contain if something was carried.
 fn found(how: &Value, sent: &Value) -> bool {
     let text = sent.to_string();
     match &how["found"] {
@@ -122,23 +123,52 @@ fn found(how: &Value, sent: &Value) -> bool {
     }
 }
 
-/// What the upstream is sent, and what is dropped.
+/// The request for an upstream of this dialect, and the dropped members.
 pub(super) fn convert(
     from: Dialect,
     to: Dialect,
     body: &Value,
 ) -> Result<(Value, Vec<String>), Failure> {
+    convert_for(from, To::Dialect(to), body)
+}
+
+/// What an upstream speaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum To {
+    Dialect(Dialect),
+    Converse,
+}
+
+impl To {
+    /// The key in the file of members.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dialect(dialect) => dialect.as_str(),
+            Self::Converse => "converse",
+        }
+    }
+}
+
+fn convert_for(from: Dialect, to: To, body: &Value) -> Result<(Value, Vec<String>), Failure> {
     let body = body.to_string();
     match from {
         Dialect::Generate => read_named_head(&body.clone().into(), MODEL, false),
         _ => read_head(from, &body.clone().into()),
     }?;
+    let mut dropped = Dropped::new(from);
+    if (from, to) == (Dialect::Messages, To::Converse) {
+        let sent = converse::rewrite_request(body.as_bytes(), &[], &mut dropped)?;
+        return Ok((
+            serde_json::from_slice(&sent).unwrap(),
+            dropped.names().to_vec(),
+        ));
+    }
     let request = read_request(from, body.as_bytes(), false)?;
     let profile = Profile {
         reasoning: Some(true),
         thinking: Some(match to {
-            Dialect::Messages => Thinking::Adaptive,
-            _ => Thinking::Level,
+            To::Dialect(Dialect::Messages) | To::Converse => Thinking::Adaptive,
+            To::Dialect(_) => Thinking::Level,
         }),
         max_output_tokens: Some(20_000),
         ..Profile::default()
@@ -148,14 +178,17 @@ pub(super) fn convert(
         public_model: MODEL,
         profile: &profile,
         output_limit: protocol::OutputLimit::default(),
+        asks_for_usage: true,
     };
-    let mut dropped = Dropped::new(from);
-    let sent = write_request(to, &request, &target, &mut dropped)?;
+    let sent = match to {
+        To::Dialect(to) => write_request(to, &request, &target, &mut dropped)?,
+        To::Converse => converse::write_request(&request, &target, &mut dropped)?,
+    };
     let sent = serde_json::from_slice(&sent).unwrap();
     Ok((sent, dropped.names().to_vec()))
 }
 
-/// Whether this is the name; `[*]` in it is any index, which depends on what else was said.
+/// Whether two names match. `[*]` matches any index, because indexes depend on other members.
 fn is_name(known: &str, told: &str) -> bool {
     let mut rest = told;
     for (at, piece) in known.split('*').enumerate() {
@@ -170,23 +203,25 @@ fn is_name(known: &str, told: &str) -> bool {
     rest.is_empty()
 }
 
-/// What is wrong with the way these members go from one dialect to another.
-fn wrongs(from: Dialect, to: Dialect, wishes: &[&str]) -> Vec<String> {
-    let how = |wish: &str, dialect: Dialect| MEMBERS[wish].get(dialect.as_str());
+/// The errors in converting these members from a dialect for an upstream.
+fn wrongs(from: Dialect, to: To, wishes: &[&str]) -> Vec<String> {
+    let how = |wish: &str, dialect: To| MEMBERS[wish].get(dialect.name());
+    let by = To::Dialect(from);
     let mut body = plain(from);
     let said: Vec<&str> = wishes
         .iter()
         .copied()
-        .filter(|wish| how(wish, from).is_some_and(|how| say(how, &mut body)))
+        .filter(|wish| how(wish, by).is_some_and(|how| say(how, &mut body)))
         .collect();
-    let (sent, dropped) = match convert(from, to, &body) {
+    let to_name = to.name();
+    let (sent, dropped) = match convert_for(from, to, &body) {
         Ok(converted) => converted,
-        Err(failure) => return vec![format!("{from} to {to}: {failure} for {body}")],
+        Err(failure) => return vec![format!("{from} to {to_name}: {failure} for {body}")],
     };
     let mut wrongs = Vec::new();
     let mut wrong = |what: &str| {
         wrongs.push(format!(
-            "{from} to {to}: {what}; dropped {dropped:?}; sent {sent}"
+            "{from} to {to_name}: {what}; dropped {dropped:?}; sent {sent}"
         ));
     };
     if !sent.to_string().contains("said-user") {
@@ -194,7 +229,7 @@ fn wrongs(from: Dialect, to: Dialect, wishes: &[&str]) -> Vec<String> {
     }
     let mut tellable = Vec::new();
     for wish in said {
-        let names = how(wish, from).unwrap()["names"].as_array().unwrap();
+        let names = how(wish, by).unwrap()["names"].as_array().unwrap();
         let names: Vec<_> = names.iter().map(|name| name.as_str().unwrap()).collect();
         let carried = how(wish, to).is_some_and(|how| found(how, &sent));
         let is_told = |name: &&str| dropped.iter().any(|told| is_name(name, told));
@@ -207,7 +242,8 @@ fn wrongs(from: Dialect, to: Dialect, wishes: &[&str]) -> Vec<String> {
         }
         tellable.extend(names);
     }
-    // Nothing is told that was not said: a list that cries wolf is not read.
+    // Only members of the request are listed. A list with other names would be ignored by its
+    // readers.
     for name in &dropped {
         if !tellable.iter().any(|known| is_name(known, name)) {
             wrong(&format!("`{name}` is told and was not said"));
@@ -216,11 +252,23 @@ fn wrongs(from: Dialect, to: Dialect, wishes: &[&str]) -> Vec<String> {
     wrongs
 }
 
+/// All pairs of different protocols.
+fn ways() -> impl Iterator<Item = (Dialect, To)> {
+    let dialects = pairs().filter(|(from, to)| from != to);
+    let dialects = dialects.map(|(from, to)| (from, To::Dialect(to)));
+    dialects.chain(Dialect::ALL.map(|from| (from, To::Converse)))
+}
+
+/// Whether an upstream is ever sent this. Pictures for Converse are fetched before.
+fn is_sendable(to: To, wish: &str) -> bool {
+    to != To::Converse || !["image_url", "image_detail"].contains(&wish)
+}
+
 #[test]
 fn each_member_is_carried_or_listed() {
     let mut all = Vec::new();
-    for (from, to) in pairs().filter(|(from, to)| from != to) {
-        for wish in MEMBERS.keys() {
+    for (from, to) in ways() {
+        for wish in MEMBERS.keys().filter(|wish| is_sendable(to, wish)) {
             all.extend(wrongs(from, to, &[wish]));
         }
     }
@@ -237,7 +285,7 @@ fn any_wishes() -> impl Strategy<Value = Vec<&'static str>> {
                 let mut first = true;
                 wishes.retain(|wish| !rivals.contains(wish) || std::mem::take(&mut first));
             }
-            // Places in the first turn are counted with nothing else in it.
+            // Positions in the first turn are only right if nothing else is added to it.
             if wishes.contains(&"new_kind_of_part") {
                 wishes.retain(|wish| {
                     !["image_url", "image_data", "image_detail", "document"].contains(wish)
@@ -249,13 +297,13 @@ fn any_wishes() -> impl Strategy<Value = Vec<&'static str>> {
             {
                 wishes.retain(|wish| *wish != "system");
             }
-            // What is put before all else would move what is put after it.
+            // Something that is inserted at the start would move what was inserted before.
             wishes.sort_by_key(|wish| *wish == "system");
             wishes
         })
 }
 
-/// Each case goes through all pairs.
+/// Each case runs through all pairs.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {
@@ -269,8 +317,9 @@ proptest! {
 
     #[test]
     fn members_together_are_carried_or_listed(wishes in any_wishes()) {
-        for (from, to) in pairs().filter(|(from, to)| from != to) {
-            let wrongs = wrongs(from, to, &wishes);
+        for (from, to) in ways() {
+            let sendable = wishes.iter().copied().filter(|wish| is_sendable(to, wish));
+            let wrongs = wrongs(from, to, &sendable.collect::<Vec<_>>());
             prop_assert!(wrongs.is_empty(), "{}", wrongs.join("\n"));
         }
     }

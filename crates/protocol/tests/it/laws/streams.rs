@@ -4,17 +4,17 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::{Block, Delta, Echo, Event, Fold, Folded, Opaque, Response, Stop, carrier};
 use protocol::convert::{Transcoder, convert_answer};
-use protocol::native::{Broken, Identity, Rewriter, Seen, rewrite_answer};
+use protocol::native::{AnswerSummary, Broken, Identity, Rewriter, rewrite_answer};
 use protocol::{ByteQueue, Dialect, Failure, Translator, Usage};
 
 use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, Call, End, Heard};
 
-/// What a caller got of a stream that came in pieces of the given sizes, in turn.
+/// What a client received of a stream that arrived in pieces of these sizes, repeatedly.
 #[derive(Debug, PartialEq)]
 pub(super) struct Relayed {
     pub(super) text: String,
-    seen: Seen,
+    pub(super) summary: AnswerSummary,
     pub(super) result: Result<(), Broken>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn relay(from: Dialect, to: Dialect, stream: &[u8], sizes: &[usize]) 
     }
     Relayed {
         text: String::from_utf8(out.into_bytes().to_vec()).unwrap(),
-        seen: transcoder.seen().clone(),
+        summary: transcoder.summary().clone(),
         result,
     }
 }
@@ -47,21 +47,21 @@ pub(super) fn identity(dialect: Dialect) -> Identity {
     Identity { id, model, created }
 }
 
-/// A native stream of which nothing has come.
+/// A native stream of which nothing has arrived.
 fn unread(dialect: Dialect) -> Translator {
     Translator::from(Rewriter::new(dialect, identity(dialect), true))
 }
 
-fn fold(events: &[Event]) -> Response {
+pub(super) fn fold(events: &[Event]) -> Response {
     let mut fold = Fold::default();
     let mut done = events.iter().cloned().filter_map(|event| fold.push(event));
     done.next().unwrap().unwrap()
 }
 
-/// What every dialect can say of an answer, and so must say.
+/// The content of an answer that every dialect can express.
 #[derive(Debug)]
-struct Gist {
-    /// Refusals are texts where a dialect has none.
+pub(super) struct Gist {
+    /// Includes refusals, because some dialects send them as text.
     text: String,
     thoughts: String,
     calls: Vec<Call>,
@@ -71,7 +71,7 @@ struct Gist {
 
 impl PartialEq for Gist {
     fn eq(&self, other: &Self) -> bool {
-        // Dialects tell a refusal that was put in words in different ways, or not at all.
+        // Dialects express a refusal with text in different ways, or not at all.
         let ends = [self.end, other.end];
         let same_end = ends.contains(&"refused") || self.end == other.end;
         let said = |gist: &Self| (gist.text.clone(), gist.thoughts.clone(), gist.usage);
@@ -79,7 +79,7 @@ impl PartialEq for Gist {
     }
 }
 
-fn gist(heard: &Heard) -> Gist {
+pub(super) fn gist(heard: &Heard) -> Gist {
     let End::Finished(reason) = &heard.end else {
         panic!("{heard:?} has not ended");
     };
@@ -99,7 +99,7 @@ fn gist(heard: &Heard) -> Gist {
             ..call.clone()
         }
     });
-    // Words of ours, for an upstream that has none.
+    // Our own text, for an upstream that sends none.
     let refusal = heard.refusal.strip_suffix(REFUSED);
     Gist {
         text: format!("{}{}", heard.text, refusal.unwrap_or(&heard.refusal)),
@@ -110,8 +110,8 @@ fn gist(heard: &Heard) -> Gist {
     }
 }
 
-/// What an upstream of this dialect says by these events.
-fn said(from: Dialect, events: &[Event]) -> Gist {
+/// The content of these events as an upstream of this dialect sends them.
+pub(super) fn said(from: Dialect, events: &[Event]) -> Gist {
     let response = fold(events);
     let calls = |folded: &Folded| matches!(folded.block, Block::ToolCall { .. });
     let is_called = response.blocks.iter().any(calls);
@@ -120,7 +120,7 @@ fn said(from: Dialect, events: &[Event]) -> Gist {
         thoughts: String::new(),
         calls: Vec::new(),
         end: match response.stop {
-            // This dialect's status says one thing at a time, and calls go first.
+            // This dialect has only one status at a time, and calls have priority.
             Stop::Length if from == Dialect::Interactions && is_called => "done",
             Stop::Length => "length",
             Stop::Refusal { .. } => "refused",
@@ -147,8 +147,8 @@ fn said(from: Dialect, events: &[Event]) -> Gist {
 
 const LETTERS: &str = "[a-zé界\u{2028}\u{85}\"\\\\\n ]{1,8}";
 
-/// Answers as upstreams of a dialect give them. Blocks of one kind do not follow each other,
-/// since some dialects cannot tell them apart.
+/// Answers of upstreams of a dialect. Adjacent blocks differ in kind, because some dialects cannot
+/// separate equal ones.
 pub(super) fn any_answer(origin: Dialect) -> impl Strategy<Value = Vec<Event>> {
     let opaque = move |text: &str| {
         Event::Delta(Delta::Opaque(Opaque {
@@ -189,7 +189,8 @@ pub(super) fn any_answer(origin: Dialect) -> impl Strategy<Value = Vec<Event>> {
         1 => words(Block::Refusal),
         3 => call,
     ];
-    // A part of 0 beside text is not a report but completed by our count, which other laws are about.
+    // A count of zero beside text is not a report, and our count replaces it. Other tests cover
+    // that.
     let usage = (1_u64..99, 0_u64..99, 1_u64..99, 0_u64..99).prop_map(
         |(input, cached_input, output, reasoning)| Usage {
             input,
@@ -204,7 +205,8 @@ pub(super) fn any_answer(origin: Dialect) -> impl Strategy<Value = Vec<Event>> {
 }
 
 fn assemble(mut blocks: Vec<Vec<Event>>, usage: Usage, cut: bool) -> Vec<Event> {
-    // A refusal comes last and once: whole answers of some dialects have one place for it.
+    // A refusal is the last block and the only refusal, because whole answers of some dialects have
+    // one place for it.
     let is_refusal = |block: &Vec<Event>| block[0] == Event::BlockStart(Block::Refusal);
     let refusal = blocks.iter().find(|block| is_refusal(block)).cloned();
     blocks.retain(|block| !is_refusal(block));
@@ -241,8 +243,8 @@ fn any_case() -> impl Strategy<Value = (Dialect, Dialect, Vec<Event>)> {
 }
 
 proptest! {
-    /// The caller hears what the upstream said, in a stream that its client accepts, however the
-    /// bytes were cut; nothing of the upstream's identity is in it.
+    /// The client reads what the upstream sent, in a stream that it accepts, however the bytes are
+    /// split. The stream contains nothing of the upstream's identity.
     #[test]
     fn a_converted_stream_says_the_same_for_any_chunking(
         (from, to, events) in any_case(),
@@ -255,11 +257,11 @@ proptest! {
         let heard = grammar::hear(to, &relayed.text);
         prop_assert!(heard.is_ok(), "{from} to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
         prop_assert_eq!(gist(&heard.unwrap()), said(from, &events), "{} to {}", from, to);
-        prop_assert!(relayed.seen.ended && relayed.seen.usage.is_some());
+        prop_assert!(relayed.summary.ended && relayed.summary.usage.is_some());
         prop_assert_eq!(relay(from, to, &stream, &sizes), relayed);
     }
 
-    /// A whole answer says what its stream does.
+    /// A whole answer has the same content as its stream.
     #[test]
     fn a_whole_answer_is_the_fold_of_its_stream((from, to, events) in any_case()) {
         let streamed = relay(from, to, &upstream_stream(from, &events), &[]);
@@ -274,8 +276,8 @@ proptest! {
         prop_assert_eq!(whole.unwrap(), streamed, "{} to {}", from, to);
     }
 
-    /// An upstream that answers whole where a stream was asked for is heard as a stream, and
-    /// billed by its usage.
+    /// If an upstream sends a whole answer instead of a stream, the client receives a stream, and
+    /// the usage of the answer is billed.
     #[test]
     fn a_whole_answer_becomes_the_stream_that_was_asked_for(
         (from, to, events) in any_case(),
@@ -286,8 +288,8 @@ proptest! {
         body.extend(upstream_answer(from, &fold(&events)));
         let relayed = relay(from, to, &body, &sizes);
         prop_assert_eq!(&relayed.result, &Ok(()));
-        prop_assert!(relayed.seen.ended && relayed.seen.usage.is_some());
-        prop_assert_eq!(relayed.seen.usage, streamed.seen.usage);
+        prop_assert!(relayed.summary.ended && relayed.summary.usage.is_some());
+        prop_assert_eq!(relayed.summary.usage, streamed.summary.usage);
         let heard = grammar::hear(to, &relayed.text);
         prop_assert!(heard.is_ok(), "{from} to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
         let streamed = grammar::hear(to, &streamed.text).unwrap();
@@ -296,8 +298,8 @@ proptest! {
         prop_assert!(cut.result.is_err());
     }
 
-    /// The same where the upstream speaks the caller's dialect. A list of chunks is a whole answer in
-    /// Generate Content, whoever asks.
+    /// The same if the upstream uses the client's dialect. In Generate Content a list of chunks is
+    /// a whole answer for every client.
     #[test]
     fn a_whole_native_answer_becomes_the_stream_that_was_asked_for(
         (dialect, to, events) in any_case(),
@@ -328,9 +330,9 @@ proptest! {
                 translator.push(rest.split_to(size), &mut out).unwrap();
             }
             translator.end(&mut out).unwrap();
-            prop_assert!(translator.seen().ended && translator.seen().usage.is_some());
+            prop_assert!(translator.summary().ended && translator.summary().usage.is_some());
             let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
-            // The ids of items are their own, as in any native stream.
+            // Item ids are the upstream's, as in any native stream.
             let theirs = echo(dialect, "theirs", "up-2026").id;
             prop_assert!(!text.contains(&*theirs) && !text.contains("up-2026"));
             let heard = grammar::hear(dialect, &text);
@@ -342,8 +344,8 @@ proptest! {
         }
     }
 
-    /// A stream that is cut off anywhere ends with the caller's own error, never with a clean
-    /// finish, and says nothing that the whole one would not have said.
+    /// A stream that is cut off anywhere ends with the error of the client's dialect, never with a
+    /// regular end, and contains nothing that the whole stream does not contain.
     #[test]
     fn a_cut_stream_fails_in_the_callers_words(
         (from, to, events) in any_case(),
@@ -357,14 +359,14 @@ proptest! {
         let heard = heard.unwrap();
         match &relayed.result {
             Err(_) => prop_assert_eq!(&heard.end, &End::Failed("upstream_error".to_owned())),
-            // A clean close behind content is an end there (`docs/api/generate-content.md`).
+            // A clean close after content is an end there (`docs/api/generate-content.md`).
             Ok(()) if from == Dialect::Generate => {}
-            // Nothing but the last line end was cut off, or what follows the end.
+            // Only the last line end was cut off, or bytes after the end.
             Ok(()) => prop_assert_eq!(gist(&heard), said(from, &events)),
         }
-        prop_assert_eq!(relayed.result.is_ok(), relayed.seen.ended);
+        prop_assert_eq!(relayed.result.is_ok(), relayed.summary.ended);
         let whole = said(from, &events);
-        // A refusal stands apart from the text around it in some dialects.
+        // In some dialects a refusal is separate from the text around it.
         let text = heard.text + &heard.refusal;
         let in_order = whole.text.starts_with(&text) || !heard.refusal.is_empty();
         prop_assert!(in_order, "{}", text);
@@ -372,7 +374,7 @@ proptest! {
         prop_assert!(heard.calls.len() <= whole.calls.len());
     }
 
-    /// Whatever bytes come, the caller's client understands what it gets.
+    /// Whatever bytes arrive, the client can read what it receives.
     #[test]
     fn garbage_is_never_passed_on(
         (from, to, events) in any_case(),
@@ -392,9 +394,9 @@ proptest! {
     }
 }
 
-/// The streams of the protocols' own documents, as every other dialect's client hears them.
+/// The streams in the documentation of the protocols, as clients of every other dialect read them.
 #[test]
-fn reference_streams_are_heard_alike_in_every_dialect() {
+fn reference_streams_have_the_same_content_in_every_dialect() {
     for (from, to) in pairs() {
         let path = format!(
             "{}/fixtures/{from}/reference.sse",
@@ -414,7 +416,7 @@ fn reference_streams_are_heard_alike_in_every_dialect() {
     }
 }
 
-/// The failure of a call that was refused growth, or of a node that stops.
+/// The failure of a call whose hold could not grow, or of a node that shuts down.
 #[test]
 fn a_stream_can_be_failed_from_outside_at_any_point() {
     for (from, to) in pairs() {

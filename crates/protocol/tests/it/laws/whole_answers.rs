@@ -1,5 +1,5 @@
-//! Whole answers from upstreams of the caller's dialect, although a stream was asked for: the stream
-//! says everything that the answer says, in the answer's own members.
+//! Whole answers from upstreams of the client's dialect, although the client asked for a stream:
+//! the stream contains everything that the answer contains, in the answer's own members.
 
 mod any;
 mod assemble;
@@ -32,7 +32,7 @@ fn answer_of(dialect: Dialect, body: &str) -> Result<protocol::native::Answer, B
 }
 
 proptest! {
-    /// Putting the stream together gives the whole answer, and both are billed alike.
+    /// Assembling the stream yields the whole answer, and both are billed alike.
     #[test]
     fn an_assembled_stream_is_the_whole_answer((dialect, answer) in any::answer(), pretty: bool) {
         let body = if pretty {
@@ -41,21 +41,21 @@ proptest! {
             answer.to_string()
         };
         let whole = answer_of(dialect, &body).unwrap();
-        let seen = whole.seen();
+        let summary = whole.summary();
         let whole: Value = serde_json::from_slice(&whole.pieces.into_bytes()).unwrap();
         let (stream, rewriter) = stream_of(dialect, &body).unwrap();
         let lines = ['\u{85}', '\u{2028}', '\u{2029}', '\r'];
         prop_assert!(!stream.contains(lines), "{}", stream);
         let assembled = assemble::assemble(dialect, &stream);
         prop_assert_eq!(assembled, assemble::expected(dialect, whole), "{}\n{}", dialect, stream);
-        let streamed = rewriter.seen();
+        let streamed = rewriter.summary();
         prop_assert!(streamed.ended);
-        prop_assert_eq!(streamed.report(), seen.report());
-        prop_assert_eq!(streamed.tools, seen.tools);
-        prop_assert_eq!(&streamed.pictures, &seen.pictures);
+        prop_assert_eq!(streamed.report(), summary.report());
+        prop_assert_eq!(streamed.tools, summary.tools);
+        prop_assert_eq!(&streamed.pictures, &summary.pictures);
     }
 
-    /// Whatever the upstream sends, the caller gets a stream or an error.
+    /// Whatever the upstream sends, the client receives a stream or an error.
     #[test]
     fn any_member_may_be_of_any_type((dialect, answer) in any::answer(), seed: u64) {
         let mut answer = answer;
@@ -69,7 +69,7 @@ proptest! {
 }
 
 #[test]
-fn each_choice_of_a_completion_is_told() {
+fn each_choice_of_a_completion_is_streamed() {
     let choice = |index: u64, text: &str| json!({"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"});
     let body = json!({"id": "x", "object": "chat.completion", "created": 7, "model": "up", "choices": [choice(0, "a"), choice(1, "b"), choice(2, "c")]});
     let (stream, _) = stream_of(Dialect::Chat, &body.to_string()).unwrap();
@@ -111,7 +111,7 @@ fn an_answer_of_too_many_parts_is_refused() {
     }
 }
 
-/// The memory of the stream is charged before it is written.
+/// The memory of the stream is charged before the stream is written.
 #[test]
 fn a_kept_answer_counts_as_often_as_its_stream_repeats_it() {
     let text = "x".repeat(100_000);
@@ -150,7 +150,7 @@ fn a_kept_answer_counts_as_often_as_its_stream_repeats_it() {
 }
 
 #[test]
-fn what_is_no_answer_is_refused() {
+fn bodies_that_are_not_answers_are_refused() {
     for (dialect, body) in [
         (Dialect::Chat, r#"{"choices":[7]}"#),
         (Dialect::Chat, r#"{"choices":[{"index":0}]}"#),

@@ -1,4 +1,4 @@
-//! Files for the checks: small, and of exactly the parts a test asks for.
+//! Builds small files with exactly the parts that a test needs.
 
 /// A box: size, type, payload.
 pub(super) fn boxed(kind: &[u8], payload: &[u8]) -> Vec<u8> {
@@ -6,13 +6,13 @@ pub(super) fn boxed(kind: &[u8], payload: &[u8]) -> Vec<u8> {
     [&size.to_be_bytes()[..], kind, payload].concat()
 }
 
-/// A box whose size stands behind its type in 64 bits.
+/// A box whose size follows its type, in 64 bits.
 pub(super) fn boxed_64(kind: &[u8], payload: &[u8]) -> Vec<u8> {
     let size = u64::try_from(payload.len() + 16).unwrap();
     [&1_u32.to_be_bytes()[..], kind, &size.to_be_bytes(), payload].concat()
 }
 
-/// `ftyp` with a major brand and others.
+/// `ftyp` with a major brand and compatible brands.
 pub(super) fn ftyp(major: &[u8], compatible: &[&[u8; 4]]) -> Vec<u8> {
     let mut payload = [major, &[0; 4]].concat();
     for brand in compatible {
@@ -38,7 +38,7 @@ pub(super) fn mvhd_64(timescale: u32, duration: u64) -> Vec<u8> {
     boxed(b"mvhd", &payload)
 }
 
-/// A track with a handler and a size.
+/// A track with a handler and dimensions.
 pub(super) fn trak(handler: &[u8], width: u32, height: u32) -> Vec<u8> {
     let mut tkhd = vec![0; 84];
     tkhd[76..80].copy_from_slice(&(width << 16).to_be_bytes());
@@ -48,13 +48,13 @@ pub(super) fn trak(handler: &[u8], width: u32, height: u32) -> Vec<u8> {
         payload[8..12].copy_from_slice(handler);
         boxed(b"hdlr", &payload)
     };
-    // QuickTime has a second handler, of data, one level below.
+    // QuickTime has a second handler, for data, one level below.
     let minf = boxed(b"minf", &hdlr(b"url "));
     let mdia = boxed(b"mdia", &[hdlr(handler), minf].concat());
     boxed(b"trak", &[boxed(b"tkhd", &tkhd), mdia].concat())
 }
 
-/// `mvex` that knows the duration of all fragments.
+/// `mvex` with the duration of all fragments.
 pub(super) fn mvex(duration: u32) -> Vec<u8> {
     let mehd = [&[0; 4][..], &duration.to_be_bytes()].concat();
     boxed(b"mvex", &boxed(b"mehd", &mehd))
@@ -81,7 +81,7 @@ pub(super) fn isom() -> Vec<u8> {
     ftyp(b"isom", &[b"iso2", b"mp41"])
 }
 
-/// The files that are fine, by name.
+/// Valid files, by name.
 pub(super) fn good_videos() -> Vec<(&'static str, Vec<u8>)> {
     let fragmented = moov(&[mvhd(1000, 0), mvex(8000), trak(b"vide", 1280, 720)]);
     let moof = boxed(b"moof", b"");
@@ -104,7 +104,7 @@ pub(super) fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes()[..], &body, &crc.to_be_bytes()].concat()
 }
 
-/// `IHDR` of a picture of 2 by 3 pixels.
+/// `IHDR` of an image of 2 by 3 pixels.
 pub(super) fn ihdr(depth: u8, colour: u8) -> Vec<u8> {
     chunk(b"IHDR", &[0, 0, 0, 2, 0, 0, 0, 3, depth, colour, 0, 0, 0])
 }
@@ -122,7 +122,7 @@ pub(super) fn good_png() -> Vec<u8> {
     ])
 }
 
-/// By a table, as the standard has it: the code under test does it otherwise.
+/// With a table, as in the standard. The code under test computes it in another way.
 fn crc32(bytes: &[u8]) -> u32 {
     let table: Vec<u32> = (0..256_u32)
         .map(|n| {

@@ -1,4 +1,4 @@
-//! Laws of any bytes: a check ends, and a file that is cut is never whole.
+//! Properties for any bytes: a check ends, and a truncated file is never complete.
 
 use std::io::Cursor;
 
@@ -34,7 +34,7 @@ fn any_byte_may_be_anything() {
             let before = file[at];
             for value in [0, 1, 7, 8, 0x7f, 0x80, 0xff, before ^ 1] {
                 file[at] = value;
-                // Whatever comes of it: it comes.
+                // The result does not matter, only that the check returns.
                 let _ = check_video(&mut Cursor::new(&file));
             }
             file[at] = before;

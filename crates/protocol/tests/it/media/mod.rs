@@ -1,4 +1,4 @@
-//! Checks of media on files that are built here.
+//! Media checks, on files that the tests build.
 
 mod build;
 mod hostile;

@@ -1,4 +1,4 @@
-//! What is a PNG and what is not.
+//! Files that are valid PNG images, and files that are not.
 
 use std::io::Cursor;
 
@@ -19,7 +19,7 @@ const SMALL: Picture = Picture {
 };
 
 #[test]
-fn a_whole_picture_tells_its_size() {
+fn a_complete_picture_has_its_dimensions() {
     assert_eq!(check(&good_png()), Ok(SMALL));
 }
 
@@ -53,7 +53,7 @@ fn depths_go_with_colour_types() {
 }
 
 #[test]
-fn what_is_no_whole_picture_is_refused() {
+fn incomplete_pictures_are_refused() {
     let end = || chunk(b"IEND", b"");
     let pixels = || chunk(b"IDAT", b"x");
     let header = |bytes: [u8; 13]| png(&[chunk(b"IHDR", &bytes), pixels(), end()]);

@@ -1,4 +1,4 @@
-//! What is a video and what is not.
+//! Files that are valid videos, and files that are not.
 
 use std::io::Cursor;
 
@@ -22,7 +22,7 @@ const CLIP: Video = Video {
 };
 
 #[test]
-fn whole_videos_tell_their_length_and_size() {
+fn complete_videos_have_a_duration_and_dimensions() {
     for (name, file) in good_videos() {
         assert_eq!(check(&[file]), Ok(CLIP), "{name}");
     }
@@ -95,7 +95,7 @@ fn a_duration_is_found_wherever_the_file_keeps_it() {
 }
 
 #[test]
-fn brands_tell_the_container() {
+fn brands_identify_the_container() {
     for (major, compatible, expected) in [
         (b"isom", &[][..], Ok(Container::Mp4)),
         (b"mp42", &[b"isom"], Ok(Container::Mp4)),
@@ -113,7 +113,7 @@ fn brands_tell_the_container() {
     ] {
         let major: &[u8; 4] = major;
         let compatible: Vec<&[u8; 4]> = compatible.to_vec();
-        // Without any compatible brand the box is as small as it may be.
+        // Without a compatible brand the box has its minimum size.
         let found = check(&[ftyp(major, &compatible), eight_seconds(), mdat()]);
         assert_eq!(
             found.map(|video| video.container),
@@ -132,7 +132,7 @@ fn a_video_track_may_have_no_size() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn what_is_no_whole_video_is_refused() {
+fn incomplete_videos_are_refused() {
     let vide = || trak(b"vide", 1280, 720);
     let nested = |depth: usize| {
         let inner = (0..depth).fold(Vec::new(), |inner, _| boxed(b"minf", &inner));

@@ -1,4 +1,4 @@
-//! Answers through the common form and back, whole and streamed.
+//! Answers into the common form and back, whole and streamed.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -30,9 +30,9 @@ pub(super) fn echo() -> Echo {
     }
 }
 
-/// What a caller who did not ask for thinking gets: no thought, and a call that knows it.
+/// A client that did not ask for thinking receives no thought, but a call whose id carries it.
 #[test]
-fn thoughts_nobody_asked_for_travel_in_the_next_call() {
+fn unrequested_thoughts_are_carried_in_the_next_call_id() {
     let opaque = Opaque {
         origin: Dialect::Interactions,
         model: "maker/m".into(),
@@ -175,7 +175,7 @@ fn text(index: u64, text: &str) -> String {
     )
 }
 
-/// The events in a few words.
+/// The events in a short notation.
 fn told(events: &[Event]) -> String {
     let words = events.iter().map(|event| match event {
         Event::Start => "start".to_owned(),
@@ -194,7 +194,7 @@ fn told(events: &[Event]) -> String {
 }
 
 #[test]
-fn what_an_upstream_leaves_out_or_mixes_is_repaired() {
+fn missing_and_mixed_events_are_repaired() {
     let call = r#"{"type":"tool_use","id":"t","name":"f","input":{}}"#;
     let whole_call = r#"{"type":"tool_use","id":"t","name":"f","input":{"a":1}}"#;
     let json = |index, text: &str| {
@@ -207,12 +207,12 @@ fn what_an_upstream_leaves_out_or_mixes_is_repaired() {
     let end = event("message_stop", "");
     for (stream, expected) in [
         (end.clone(), "start End"),
-        // No start of the message, none of the block, and no end of either.
+        // Without the start of the message, the start of the block, and the end of both.
         (
             text(0, "a") + &text(0, "b") + &end,
             r#"start (text "a" "b" ) End"#,
         ),
-        // Blocks that overlap: the second waits.
+        // Blocks that overlap: the second one waits.
         (
             start(0, call)
                 + &start(1, &call.replace("\"f\"", "\"g\""))
@@ -226,7 +226,7 @@ fn what_an_upstream_leaves_out_or_mixes_is_repaired() {
                 + &end,
             r#"start (f "{}" ) (g "{\"b\":2}" ) (text "x" ) ToolCalls"#,
         ),
-        // Arguments that come with the start, unless they come in pieces.
+        // Arguments in the start of the call, unless they follow in pieces.
         (
             start(0, whole_call) + &stop(0) + &end,
             r#"start (f "{\"a\":1}" ) ToolCalls"#,
@@ -235,7 +235,7 @@ fn what_an_upstream_leaves_out_or_mixes_is_repaired() {
             start(0, whole_call) + &json(0, "{}") + &stop(0) + &end,
             r#"start (f "{}" ) ToolCalls"#,
         ),
-        // Signs of life, ends that are none of ours, events to come.
+        // Keep-alive events, end marks of other protocols, unknown events.
         (
             event("ping", "")
                 + ": hm\n\n"
@@ -245,9 +245,9 @@ fn what_an_upstream_leaves_out_or_mixes_is_repaired() {
                 + "data: {",
             "start End",
         ),
-        // A stop too many.
+        // A stop event for a block that does not exist.
         (stop(3) + &end, "start End"),
-        // A signature that is told twice, the last one whole.
+        // A signature that is sent twice. The last one is complete.
         (
             start(0, r#"{"type":"thinking","thinking":"","signature":"a"}"#)
                 + &delta(0, r#"{"type":"signature_delta","signature":"b"}"#)
@@ -263,7 +263,7 @@ fn what_an_upstream_leaves_out_or_mixes_is_repaired() {
 }
 
 #[test]
-fn what_is_no_stream_is_broken() {
+fn bodies_that_are_not_streams_are_errors() {
     for stream in [
         "data: {\n\n".to_owned(),
         "data: []\n\n".to_owned(),
@@ -300,7 +300,7 @@ fn what_is_no_stream_is_broken() {
 }
 
 #[test]
-fn what_is_no_answer_is_broken() {
+fn bodies_that_are_not_answers_are_errors() {
     for body in [
         "",
         "[]",
@@ -364,7 +364,7 @@ fn folded(block: Block, text: &str, opaque: Option<Opaque>) -> Folded {
 }
 
 #[test]
-fn answers_of_other_dialects_are_told_in_this_one() {
+fn answers_of_other_dialects_are_converted_to_this_one() {
     let foreign = |origin, text: &str| {
         Some(Opaque {
             origin,

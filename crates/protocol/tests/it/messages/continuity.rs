@@ -1,4 +1,4 @@
-//! A tool loop goes on with what only the model can read, whatever dialect the caller speaks.
+//! A tool loop continues with data that only the model can read, whatever the client's dialect is.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ fn echo() -> Echo {
     }
 }
 
-/// An answer of the upstream as the caller gets it.
+/// The upstream's answer as the client receives it.
 fn answered(upstream: Dialect, caller: Dialect, answer: &Value) -> Value {
     let answer = answer.to_string();
     let answer = convert_answer(upstream, caller, answer.as_bytes(), &echo()).unwrap();
     serde_json::from_slice(&answer.pieces.into_bytes()).unwrap()
 }
 
-/// A request of the caller as the upstream gets it.
+/// The client's request as the upstream receives it.
 fn asked(caller: Dialect, upstream: Dialect, body: &Value, model: &str) -> Value {
     let profile = Profile {
         thinking: Some(Thinking::Level),
@@ -35,6 +35,7 @@ fn asked(caller: Dialect, upstream: Dialect, body: &Value, model: &str) -> Value
         public_model: model,
         profile: &profile,
         output_limit: protocol::OutputLimit::default(),
+        asks_for_usage: true,
     };
     let request = read_request(caller, body.to_string().as_bytes(), false).unwrap();
     let mut dropped = Dropped::new(caller);
@@ -42,7 +43,7 @@ fn asked(caller: Dialect, upstream: Dialect, body: &Value, model: &str) -> Value
     serde_json::from_slice(&written).unwrap()
 }
 
-/// The next request of a caller who got `answer` and ran the tool.
+/// The next request of a client that received `answer` and ran the tool.
 fn next_request(caller: Dialect, answer: &Value) -> Value {
     match caller {
         Dialect::Chat => {
@@ -140,7 +141,7 @@ fn thinking_comes_back_to_the_model_through_every_dialect() {
             &sent["messages"][2]["content"][0]["tool_use_id"], id,
             "{caller}"
         );
-        // Another model never sees it.
+        // Another model never receives it.
         let sent = asked(caller, Dialect::Messages, &body, "maker/other");
         let turn = sent["messages"][1]["content"].as_array().unwrap();
         assert_eq!(turn.len(), 1, "{caller}: {sent}");

@@ -1,12 +1,12 @@
-//! What a client of this dialect can put together again, event by event.
+//! Checks that a client of this dialect can assemble a stream, event by event.
 
 use std::fmt::Debug;
 
 use serde_json::Value;
 
-/// Checks a stream as the official client libraries' accumulators would, and more strictly: each
-/// event has a name, blocks are whole and numbered without gaps, nothing follows the end.
-/// Says what is wrong first.
+/// Checks a stream as the accumulators of the official client libraries do, and more strictly: each
+/// event has a name, blocks are complete and numbered without gaps, and nothing follows the end.
+/// Returns the first error.
 pub(crate) fn check(stream: &str) -> Result<(), String> {
     let mut state = State::default();
     let mut frames = stream.split("\n\n").peekable();
@@ -39,7 +39,7 @@ enum Place {
     Before,
     Between,
     Inside(Kind),
-    /// The stop reason is told.
+    /// The stop reason was sent.
     Told,
     Ended,
     Failed,

@@ -1,4 +1,4 @@
-//! What holds for every request, every answer and every stream.
+//! Properties of every request, answer and stream.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn own(text: String) -> Opaque {
     }
 }
 
-/// Blocks that this dialect can tell as they are.
+/// Blocks that this dialect can express exactly.
 fn any_block() -> impl Strategy<Value = Folded> {
     let folded = |block, text, opaque| Folded {
         block,
@@ -70,7 +70,7 @@ fn any_usage() -> impl Strategy<Value = Usage> {
     )
 }
 
-/// Answers that this dialect can tell as they are.
+/// Answers that this dialect can express exactly.
 fn any_answer() -> impl Strategy<Value = Response> {
     let stop = prop_oneof![
         3 => Just(Stop::End),
@@ -96,7 +96,7 @@ fn any_answer() -> impl Strategy<Value = Response> {
     )
 }
 
-/// Reads a stream that comes in pieces of the given sizes, in turn. `None` if it breaks.
+/// Reads a stream in pieces of these sizes, repeatedly. The second value is `false` if it breaks.
 fn read_stream(stream: &str, sizes: &[usize]) -> (Vec<Event>, bool) {
     let mut reader = Reader::new("maker/m");
     let mut splitter = Splitter::default();
@@ -135,7 +135,7 @@ fn is_grammatical(events: &[Event], whole: bool) -> bool {
     whole == matches!(events.last(), Some(Event::Finish(_)))
 }
 
-/// Events of believable and of odd streams.
+/// Streams of plausible and of strange events.
 fn any_soup() -> impl Strategy<Value = String> {
     let block = prop::sample::select(vec![
         r#"{"type":"text","text":""}"#,
@@ -336,13 +336,13 @@ fn any_request() -> impl Strategy<Value = Request> {
 
 proptest! {
     #[test]
-    fn what_is_written_whole_is_read_again(answer in any_answer()) {
+    fn a_written_answer_reads_back(answer in any_answer()) {
         let written = write_response(&answer, &echo());
         prop_assert_eq!(read_response(&written, "maker/m").unwrap(), answer);
     }
 
     #[test]
-    fn what_is_written_as_a_stream_is_read_again_however_it_is_cut(
+    fn a_written_stream_reads_back_for_any_chunking(
         answer in any_answer(),
         sizes in prop::collection::vec(1_usize..60, 1..9),
     ) {
@@ -363,7 +363,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_sent_to_an_upstream_is_a_request_of_this_dialect(
+    fn requests_for_an_upstream_are_valid_in_this_dialect(
         request in any_request(),
         budget in any::<bool>(),
     ) {
@@ -371,7 +371,7 @@ proptest! {
             thinking: Some(if budget { Thinking::Budget } else { Thinking::Adaptive }),
             ..Profile::default()
         };
-        let target = Target { upstream_model: "up", public_model: "maker/m", profile: &profile,     output_limit: protocol::OutputLimit::default(), };
+        let target = Target { upstream_model: "up", public_model: "maker/m", profile: &profile,     output_limit: protocol::OutputLimit::default(), asks_for_usage: true };
         let mut request = request;
         prop_assume!(pair_results(&mut request.turns).is_ok());
         let mut dropped = Dropped::new(Dialect::Chat);
@@ -380,7 +380,7 @@ proptest! {
         let written = written.unwrap();
         let again = read_request(&written).unwrap();
         prop_assert!(again.unknown.is_empty(), "{:?}", again.unknown);
-        // Reading it gives a request that says the same, with nothing left to drop.
+        // Reading it yields a request with the same meaning, and nothing is dropped.
         let mut dropped = Dropped::new(Dialect::Messages);
         let second = write_request(&again, &target, &mut dropped).unwrap();
         prop_assert_eq!(String::from_utf8(second).unwrap(), String::from_utf8(written).unwrap());

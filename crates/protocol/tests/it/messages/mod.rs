@@ -1,4 +1,4 @@
-//! The Messages dialect, seen from outside.
+//! The Messages dialect, tested through the public API.
 
 mod answers;
 mod continuity;

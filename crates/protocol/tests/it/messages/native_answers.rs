@@ -54,7 +54,7 @@ fn an_empty_answer_is_one() {
 }
 
 #[test]
-fn what_is_no_message_is_broken() {
+fn bodies_that_are_not_messages_are_errors() {
     for body in [
         "",
         "{}",

@@ -1,4 +1,4 @@
-//! Messages requests on the native path: what is read, what is refused, what the upstream is sent.
+//! Messages requests on the native path: what is read, refused, and sent to the upstream.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn head(body: &str) -> Result<Head, Failure> {
     read_head(Dialect::Messages, &Bytes::copy_from_slice(body.as_bytes()))
 }
 
-/// A request with these further members.
+/// A request with these additional members.
 fn with(members: &str) -> String {
     format!(
         r#"{{"model":"maker/m","max_tokens":64,"messages":[{{"role":"user","content":"Hi"}}]{members}}}"#
@@ -178,7 +178,7 @@ fn nulls_and_free_tiers_pass() {
 }
 
 #[test]
-fn sampling_that_is_not_the_default_is_told() {
+fn sampling_that_is_not_the_default_is_recorded() {
     for (members, sampling) in [
         (r#","temperature":1,"top_p":1.0"#, vec![]),
         (r#","temperature":1.0,"top_k":null"#, vec![]),
@@ -197,13 +197,13 @@ fn sampling_that_is_not_the_default_is_told() {
 }
 
 #[test]
-fn the_upstream_is_sent_the_same_bytes_but_for_the_model() {
+fn the_upstream_receives_the_same_bytes_except_for_the_model() {
     let body = Bytes::from(
         r#"{ "stream":true, "mod\u0065l" : "maker/m","max_tokens":64 ,"thinking":{"type":"adaptive"},
         "messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"a+/="}]}]}"#,
     );
     let head = read_head(Dialect::Messages, &body).unwrap();
-    let sent = write_request(Dialect::Messages, &body, &head, "up");
+    let sent = write_request(&body, &head, "up");
     let expected = String::from_utf8(body.to_vec())
         .unwrap()
         .replace("maker/m", "up");
@@ -230,7 +230,7 @@ fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
     let sent = |body: &str| {
         let body = Bytes::copy_from_slice(body.as_bytes());
         let head = read_head(Dialect::Messages, &body).unwrap();
-        let sent = write_request(Dialect::Messages, &body, &head, "m/x");
+        let sent = write_request(&body, &head, "m/x");
         String::from_utf8(sent.to_vec()).unwrap()
     };
     let with = body(
@@ -241,14 +241,14 @@ fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
     assert_eq!(sent(&with), without);
     let untouched = body(&format!("{own} , {text}"), text);
     assert_eq!(sent(&untouched), untouched);
-    // An empty message would be refused.
+    // Upstreams refuse an empty message.
     let lone = body(&format!("{theirs},{theirs}"), text);
     let gone = body(text, text).replace(
         &format!(r#",{{"content":[{text}],"role":"assistant"}} ,"#),
         ",",
     );
     assert_eq!(sent(&lone), gone);
-    // An id beside a thought may carry a load, too.
+    // An id beside a thought may carry data, too.
     let carried = Carried {
         opaque: Some(foreign),
         ..Carried::default()
@@ -269,7 +269,7 @@ proptest! {
         body.insert_str(at.min(body.len()), &text);
         let body = Bytes::from(body);
         if let Ok(head) = read_head(Dialect::Messages, &body) {
-            write_request(Dialect::Messages, &body, &head, "up");
+            write_request(&body, &head, "up");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::native::{Broken, Rewriter, Seen};
+use protocol::native::{AnswerSummary, Broken, Rewriter};
 use protocol::{ByteQueue, Code, Dialect};
 
 use super::native_answers::identity;
@@ -10,11 +10,11 @@ use super::native_answers::identity;
 #[derive(Debug, PartialEq)]
 struct Relayed {
     text: String,
-    seen: Seen,
+    summary: AnswerSummary,
     result: Result<(), Broken>,
 }
 
-/// What comes out of a stream that is pushed in pieces of the given sizes, in turn.
+/// The output for a stream that arrives in pieces of these sizes, repeatedly.
 fn relay(stream: &str, sizes: &[usize]) -> Relayed {
     let mut rewriter = Rewriter::new(Dialect::Messages, identity(), true);
     let mut out = ByteQueue::new();
@@ -29,7 +29,7 @@ fn relay(stream: &str, sizes: &[usize]) -> Relayed {
     let result = result.and_then(|()| rewriter.end(&mut out));
     Relayed {
         text: String::from_utf8(out.into_bytes().to_vec()).unwrap(),
-        seen: rewriter.seen().clone(),
+        summary: rewriter.summary().clone(),
         result,
     }
 }
@@ -79,15 +79,15 @@ fn ours(text: &str) -> String {
 }
 
 #[test]
-fn identity_is_replaced_where_it_stands() {
+fn identity_is_replaced_in_place() {
     let stream = start() + &body() + &end();
     let relayed = relay(&stream, &[]);
     assert_eq!(relayed.text, ours(&stream));
     assert_eq!(relayed.result, Ok(()));
-    assert!(relayed.seen.content && relayed.seen.ended);
-    let usage = relayed.seen.usage.unwrap();
+    assert!(relayed.summary.content && relayed.summary.ended);
+    let usage = relayed.summary.usage.unwrap();
     assert_eq!((usage.input, usage.cached_input, usage.output), (9, 4, 7));
-    assert!((5..=9).contains(&relayed.seen.output_tokens_counted));
+    assert!((5..=9).contains(&relayed.summary.output_tokens_counted));
 }
 
 #[test]
@@ -110,14 +110,14 @@ fn a_stream_without_its_end_is_unfinished() {
 }
 
 #[test]
-fn what_the_start_tells_is_used_when_the_end_is_missing() {
+fn usage_of_the_start_is_used_if_the_end_is_missing() {
     let relayed = relay(&(start() + &body()), &[]);
-    assert_eq!(relayed.seen.usage, None);
-    let usage = relayed.seen.counted(1_000);
+    assert_eq!(relayed.summary.usage, None);
+    let usage = relayed.summary.counted(1_000);
     assert_eq!((usage.input, usage.cached_input), (9, 4));
-    assert_eq!(usage.output, relayed.seen.output_tokens_counted);
+    assert_eq!(usage.output, relayed.summary.output_tokens_counted);
     let silent = relay(&body(), &[]);
-    assert_eq!(silent.seen.counted(1_000).input, 1_000);
+    assert_eq!(silent.summary.counted(1_000).input, 1_000);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn the_first_content_is_seen() {
         ),
         (end(), false),
     ] {
-        assert_eq!(relay(&piece, &[]).seen.content, content, "{piece}");
+        assert_eq!(relay(&piece, &[]).summary.content, content, "{piece}");
     }
 }
 

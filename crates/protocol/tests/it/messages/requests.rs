@@ -1,4 +1,4 @@
-//! Messages requests through the common form and back.
+//! Messages requests into the common form and back.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ pub(super) fn read_request(body: &[u8]) -> Result<Request, Failure> {
     Ok(request)
 }
 
-/// The request in the common form, what is not said left out.
+/// The request in the common form, without members that are not set.
 fn shown(request: &Request) -> String {
     let mut out = String::new();
     for turn in &request.turns {
@@ -64,7 +64,7 @@ fn shown(request: &Request) -> String {
     out
 }
 
-/// What an upstream of this dialect is sent, and what is told as dropped.
+/// The request for an upstream of this dialect, and the members that are reported as dropped.
 pub(super) fn written(request: &Request, profile: &Profile) -> String {
     let mut dropped = Dropped::new(Dialect::Messages);
     let target = Target {
@@ -72,13 +72,14 @@ pub(super) fn written(request: &Request, profile: &Profile) -> String {
         public_model: "maker/m",
         profile,
         output_limit: protocol::OutputLimit::default(),
+        asks_for_usage: true,
     };
     let body = match write_request(request, &target, &mut dropped) {
         Ok(body) => body,
         Err(failure) => return format!("{failure} {:?}", failure.param),
     };
     let mut lines = String::new();
-    // A member to a line, in the order they were written in.
+    // One member per line, in the order in which they were written.
     let text = String::from_utf8(body).unwrap();
     serde_json::from_str::<serde_json::Value>(&text).unwrap();
     lines.push_str(&text);
@@ -168,7 +169,7 @@ fn thinking_is_read_in_every_form() {
 }
 
 #[test]
-fn what_stands_in_a_known_place_must_be_of_its_type() {
+fn known_members_must_have_the_right_type() {
     for (body, param) in [
         (r#"{"messages":[1]}"#, "messages[0]"),
         (r#"{"messages":[{"content":"x"}]}"#, "messages.role"),
@@ -242,7 +243,7 @@ fn profile(thinking: Thinking) -> Profile {
 }
 
 #[test]
-fn the_profile_decides_how_an_upstream_is_told_to_think() {
+fn the_profile_decides_how_thinking_is_configured() {
     let mut table = String::new();
     for members in [
         r#","thinking":{"type":"disabled"}"#,
@@ -284,7 +285,7 @@ fn the_profile_decides_how_an_upstream_is_told_to_think() {
 }
 
 #[test]
-fn fixed_sampling_is_left_out_and_told() {
+fn fixed_sampling_is_dropped_and_listed() {
     let profile = Profile {
         fixed_sampling: Some(true),
         ..Profile::default()

@@ -1,4 +1,4 @@
-//! Requests and answers of the common form that this dialect can express, made up.
+//! Random requests and answers of the common form that this dialect can express.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn json() -> impl Strategy<Value = String> {
         .prop_map(|(text, number)| serde_json::json!({"a": text, "n": number}).to_string())
 }
 
-/// JSON that is written as it is, but for line ends that only some know.
+/// JSON that is written unchanged, except for line ends that only some clients recognize.
 fn schema() -> impl Strategy<Value = String> {
     ("[a-z \"\\\\]{0,9}", any::<i64>())
         .prop_map(|(text, number)| serde_json::json!({"a": text, "n": number}).to_string())
@@ -83,7 +83,7 @@ fn any_block() -> impl Strategy<Value = Folded> {
     ]
 }
 
-/// An answer that reads back as it is.
+/// An answer that reads back unchanged.
 pub(super) fn any_response() -> impl Strategy<Value = Response> {
     let usage = (0..9000_u64, 0..99_u64, 0..99_u64, 0..9000_u64);
     let usage = usage.prop_map(|(input, cached_input, cache_write, output)| Usage {
@@ -157,7 +157,7 @@ fn any_thought() -> impl Strategy<Value = Part> {
     })
 }
 
-/// What an assistant and its tools say in one go.
+/// A turn of the assistant, and the results of its tools.
 fn any_exchange() -> impl Strategy<Value = Vec<Turn>> {
     let thought = prop::option::of(any_thought());
     let said = prop_oneof![
@@ -257,7 +257,7 @@ fn any_format() -> impl Strategy<Value = Format> {
     ]
 }
 
-/// A request that reads back as it is.
+/// A request that reads back unchanged.
 pub(super) fn any_request() -> impl Strategy<Value = Request> {
     let system =
         prop::option::of(words().prop_map(|text| turn(Role::System, vec![Part::Text(text)])));

@@ -1,4 +1,4 @@
-//! Whole answers into the common form and out of it.
+//! Whole answers into the common form and back.
 
 use proptest::prelude::*;
 use protocol::canon::{Block, Folded, Opaque, Request, Response, Stop};
@@ -52,7 +52,7 @@ fn text(text: &str) -> Folded {
 }
 
 #[test]
-fn ends_are_told() {
+fn stop_reasons_are_read() {
     for (stop, said, status, reason) in [
         (Stop::End, "a", "completed", None),
         (Stop::Sequence(Some("x".to_owned())), "a", "completed", None),
@@ -147,7 +147,7 @@ fn opaque_data_of_others_travels_in_reasoning_items() {
 }
 
 #[test]
-fn what_is_no_answer_is_broken() {
+fn bodies_that_are_not_answers_are_errors() {
     for body in [
         "",
         "{}",
@@ -179,7 +179,7 @@ fn what_is_no_answer_is_broken() {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(response in any_response()) {
+    fn written_values_read_back(response in any_response()) {
         let body = write_response(&response, &echo(Request::default()));
         prop_assert_eq!(read_response(&body, MODEL).unwrap(), response);
     }

@@ -1,4 +1,4 @@
-//! Requests into the common form and out of it.
+//! Requests into the common form and back.
 
 use std::fmt::Write as _;
 
@@ -17,10 +17,12 @@ fn target(profile: &Profile) -> Target<'_> {
         public_model: MODEL,
         profile,
         output_limit: protocol::OutputLimit::default(),
+        asks_for_usage: true,
     }
 }
 
-/// What is written for a request of a caller of this dialect, and what is left out.
+/// The request for an upstream, written for a client of this dialect, and the members that are
+/// dropped.
 fn written(request: &Request, profile: &Profile) -> Result<(String, String), Failure> {
     let mut dropped = Dropped::new(Dialect::Responses);
     let body = write_request(request, &target(profile), &mut dropped)?;
@@ -75,7 +77,7 @@ fn requests_are_read_and_written() {
     }
 }
 
-/// Takes out what differs between two forms of the same request.
+/// Removes what differs between two forms of the same request.
 fn plain(mut request: Request) -> String {
     let mut turns: Vec<protocol::canon::Turn> = Vec::new();
     for mut turn in std::mem::take(&mut request.turns) {
@@ -116,7 +118,7 @@ fn plain(mut request: Request) -> String {
 }
 
 #[test]
-fn what_real_clients_send_is_read_and_survives_being_written() {
+fn requests_of_real_clients_read_back_after_writing() {
     let captures: Vec<serde_json::Value> =
         serde_json::from_str(include_str!("../../../fixtures/responses/captures.json")).unwrap();
     let mut refused = String::new();
@@ -194,7 +196,7 @@ fn hello() -> Request {
 }
 
 #[test]
-fn what_the_dialect_cannot_say_is_listed() {
+fn members_that_the_dialect_does_not_have_are_listed() {
     let mut request = hello();
     request.stop = vec!["x".to_owned()];
     request.choices = Some(2);
@@ -310,7 +312,7 @@ fn the_signature_of_a_call_is_found_before_it() {
 }
 
 #[test]
-fn what_cannot_be_sent_at_all_is_refused() {
+fn requests_that_cannot_be_sent_are_refused() {
     let profile = Profile::default();
     assert!(written(&user(Part::Foreign), &profile).is_err());
     assert!(written(&Request::default(), &profile).is_err());
@@ -375,7 +377,7 @@ fn long_call_ids_are_cut_alike_and_stay_apart() {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(request in any_request()) {
+    fn written_values_read_back(request in any_request()) {
         let (body, dropped) = written(&request, &Profile::default()).unwrap();
         prop_assert_eq!(dropped, "");
         read_head(Dialect::Responses, &Bytes::from(body.clone())).unwrap();

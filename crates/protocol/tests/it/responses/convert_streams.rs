@@ -1,4 +1,4 @@
-//! Streams into the common form and out of it.
+//! Streams into the common form and back.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn fold(events: Vec<Event>) -> Response {
     folded.take().expect("an end").unwrap()
 }
 
-/// Panics if the events do not obey the grammar; says whether they have come to an end.
+/// Panics if the events do not obey the grammar. Returns whether they have ended.
 fn check_grammar(events: &[Event]) -> bool {
     let mut open: Option<&Block> = None;
     let mut ended = false;
@@ -136,7 +136,7 @@ fn completed(output: Value) -> String {
     )
 }
 
-/// The blocks of an answer in a few words.
+/// The blocks of an answer in a short notation.
 fn shown(stream: &str) -> String {
     let (events, end) = read(stream, &[]);
     end.unwrap();
@@ -176,7 +176,7 @@ fn interleaved_items_are_put_in_a_row() {
 }
 
 #[test]
-fn calls_that_share_an_item_id_are_told_apart() {
+fn calls_that_share_an_item_id_stay_separate() {
     let shared = |call_id: &str, arguments: &str| {
         let mut call = call(call_id, arguments);
         call["id"] = "fc".into();
@@ -203,7 +203,7 @@ fn an_answer_of_too_many_items_is_refused_at_once() {
 }
 
 #[test]
-fn interleaved_parts_are_told_once() {
+fn interleaved_parts_are_passed_on_once() {
     let piece = |part: u64, text: &str| {
         event(
             json!({"type": "response.output_text.delta", "output_index": 0, "content_index": part, "delta": text}),
@@ -220,11 +220,11 @@ fn interleaved_parts_are_told_once() {
 }
 
 #[test]
-fn what_was_left_out_is_taken_from_what_is_whole() {
+fn missing_deltas_are_taken_from_complete_items() {
     let whole = || json!([message("Hello"), call("a", "{}")]);
     let told = "Text(Hello) a({}) ToolCalls";
     for (stream, expected) in [
-        // Nothing but the last event.
+        // Only the last event.
         (completed(whole()), told),
         // Items without deltas.
         (
@@ -233,12 +233,12 @@ fn what_was_left_out_is_taken_from_what_is_whole() {
                 + &completed(whole()),
             told,
         ),
-        // Deltas alone, and a last event that repeats nothing.
+        // Only deltas, and a last event that repeats nothing.
         (
             delta("output_text", 0, "Hello") + &completed(json!([])),
             "Text(Hello) End",
         ),
-        // Nothing is told twice.
+        // Nothing is passed on twice.
         (
             item(1, "added", message(""))
                 + &delta("output_text", 1, "Hello")
@@ -246,7 +246,7 @@ fn what_was_left_out_is_taken_from_what_is_whole() {
                 + &completed(json!([message("Hello")])),
             "Text(Hello) End",
         ),
-        // Items that are never said to be done.
+        // Items without an event that ends them.
         (
             delta("output_text", 0, "Hello")
                 + &item(1, "added", call("a", ""))
@@ -260,7 +260,7 @@ fn what_was_left_out_is_taken_from_what_is_whole() {
                 + &completed(json!([])),
             r#"a({"x":1}) ToolCalls"#,
         ),
-        // An item that is done is not begun again.
+        // An item that has ended does not start again.
         (
             item(0, "done", call("a", "{}"))
                 + &item(0, "added", call("a", ""))
@@ -275,13 +275,13 @@ fn what_was_left_out_is_taken_from_what_is_whole() {
                 + &completed(json!([])),
             told,
         ),
-        // Reasoning that only the last event tells, and a text that is not told again.
+        // Reasoning that is only in the last event, and a text that is not repeated.
         (
             delta("output_text", 0, "Hello")
                 + &completed(json!([{"type": "reasoning", "summary": []}, message("Hello")])),
             "Text(Hello) End",
         ),
-        // An id that is another one in every event, as it is sealed anew each time.
+        // An id that differs in every event, because it is encrypted anew each time.
         (
             item(0, "added", message_called("m1", ""))
                 + &named_delta("m2", 0, "Hel")
@@ -290,7 +290,7 @@ fn what_was_left_out_is_taken_from_what_is_whole() {
                 + &completed(json!([message_called("m5", "Hello")])),
             "Text(Hello) End",
         ),
-        // The same index for every item, which are told apart by their ids.
+        // The same index for every item. Their ids distinguish them.
         (
             item(0, "added", message_called("m1", ""))
                 + &named_delta("m1", 0, "Hello")
@@ -300,12 +300,12 @@ fn what_was_left_out_is_taken_from_what_is_whole() {
                 + &completed(whole()),
             told,
         ),
-        // A refusal ends the answer by itself.
+        // A refusal ends the answer.
         (
             delta("refusal", 0, "No.") + &completed(json!([])),
             "Refusal(No.) Refusal { category: None }",
         ),
-        // Events that nobody here knows, and the end mark of another protocol.
+        // Unknown events, and the end mark of another protocol.
         (
             event(json!({"type": "response.brand_new", "output_index": 7}))
                 + &completed(whole())
@@ -338,7 +338,7 @@ fn summaries_are_paragraphs() {
 }
 
 #[test]
-fn citations_are_told_once_each() {
+fn citations_are_passed_on_once() {
     let citation =
         json!({"type": "url_citation", "url": "u", "title": "t", "start_index": 0, "end_index": 2});
     let mut done = message("Hi");
@@ -364,7 +364,7 @@ fn citations_are_told_once_each() {
 }
 
 #[test]
-fn a_stream_that_breaks_is_no_answer() {
+fn a_stream_that_breaks_is_not_an_answer() {
     let begun = delta("output_text", 0, "Hello");
     let failed = |stream: &str| match read(&(begun.clone() + stream), &[]).1 {
         Err(Broken::Failure(failure)) => failure.code,
@@ -511,7 +511,7 @@ fn any_event() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(response in any_response(), size in 1..9_usize) {
+    fn written_values_read_back(response in any_response(), size in 1..9_usize) {
         let stream = write(in_pieces(response.clone(), size));
         replay(&stream);
         let (events, end) = read(&stream, &[]);
@@ -539,7 +539,7 @@ proptest! {
         let (events, end) = read(&stream, &[]);
         let mut whole = events.clone();
         if let Err(broken) = end {
-            // A block may be open when a stream breaks; the failure ends it.
+            // A block may be open when a stream breaks. The failure ends it.
             let started = whole.iter().filter(|event| matches!(event, Event::BlockStart(_))).count();
             let stopped = whole.iter().filter(|event| **event == Event::BlockStop).count();
             whole.extend((stopped..started).map(|_| Event::BlockStop));

@@ -67,7 +67,7 @@ fn an_answer_that_does_not_say_store_is_made_to() {
 }
 
 #[test]
-fn what_is_no_answer_is_broken() {
+fn bodies_that_are_not_answers_are_errors() {
     for body in [
         "",
         "{}",

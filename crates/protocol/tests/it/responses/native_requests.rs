@@ -1,4 +1,4 @@
-//! Requests on the native path: what is read, what is refused, what the upstream is sent.
+//! Requests on the native path: what is read, refused, and sent to the upstream.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -12,11 +12,11 @@ fn head(body: &str) -> Result<Head, Failure> {
 fn sent(body: &str) -> String {
     let body = Bytes::copy_from_slice(body.as_bytes());
     let head = read_head(Dialect::Responses, &body).unwrap();
-    let sent = write_request(Dialect::Responses, &body, &head, "up");
+    let sent = write_request(&body, &head, "up");
     String::from_utf8(sent.to_vec()).unwrap()
 }
 
-/// A request with these further members.
+/// A request with these additional members.
 fn with(members: &str) -> String {
     format!(r#"{{"model":"maker/m","input":"Hi there"{members}}}"#)
 }
@@ -42,7 +42,7 @@ fn assert_refused(code: Code, cases: &[(String, Option<&str>)]) {
 }
 
 #[test]
-fn what_is_no_request_is_refused() {
+fn bodies_that_are_not_requests_are_refused() {
     let own = str::to_owned;
     assert_refused(
         Code::InvalidRequest,
@@ -66,7 +66,7 @@ fn what_is_no_request_is_refused() {
 }
 
 #[test]
-fn what_would_be_kept_is_refused() {
+fn requests_to_store_something_are_refused() {
     let item =
         |item: &str| format!(r#"{{"model":"m","input":[{{"role":"user","content":"a"}},{item}]}}"#);
     let named = Some("input[1]");
@@ -90,7 +90,7 @@ fn what_would_be_kept_is_refused() {
 }
 
 #[test]
-fn what_callers_may_not_choose_is_refused() {
+fn members_that_clients_may_not_set_are_refused() {
     assert_refused(
         Code::RoutingNotSupported,
         &[(with(r#","provider":{"order":[]}"#), Some("provider"))],
@@ -105,7 +105,7 @@ fn what_callers_may_not_choose_is_refused() {
 }
 
 #[test]
-fn what_only_looks_refused_is_read() {
+fn harmless_values_of_refused_members_are_accepted() {
     for body in [
         with(
             r#","store":false,"background":false,"previous_response_id":null,"conversation":null"#,
@@ -123,7 +123,7 @@ fn what_only_looks_refused_is_read() {
 }
 
 #[test]
-fn the_upstream_is_told_to_keep_nothing() {
+fn the_upstream_is_asked_to_store_nothing() {
     for (body, expected) in [
         (
             r#"{"model":"maker/m","input":"a"}"#,
@@ -144,7 +144,7 @@ fn the_upstream_is_told_to_keep_nothing() {
 
 proptest! {
     #[test]
-    fn nothing_changes_but_model_and_store(
+    fn only_model_and_store_change(
         text in any::<String>(), encrypted in "[A-Za-z0-9+/=]{0,2000}", number in any::<i64>(),
     ) {
         let input = serde_json::json!([

@@ -1,10 +1,10 @@
-//! Streams on the native path, for any chunking of what the upstream sends.
+//! Streams on the native path, for any chunking of the upstream's bytes.
 
 use std::fmt::Write as _;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::native::{Broken, Rewriter, Seen};
+use protocol::native::{AnswerSummary, Broken, Rewriter};
 use protocol::{ByteQueue, Code, Dialect, Failure};
 
 use super::native_answers::identity;
@@ -12,7 +12,7 @@ use super::native_answers::identity;
 #[derive(Debug, PartialEq)]
 struct Relayed {
     text: String,
-    seen: Seen,
+    summary: AnswerSummary,
     result: Result<(), Broken>,
     /// How the stream would be ended now, were it to fail.
     failed: String,
@@ -34,7 +34,7 @@ fn relay(stream: &str, sizes: &[usize]) -> Relayed {
     rewriter.fail(&Failure::upstream_error(), "req_1", &mut failed);
     Relayed {
         text: String::from_utf8(out.into_bytes().to_vec()).unwrap(),
-        seen: rewriter.seen().clone(),
+        summary: rewriter.summary().clone(),
         result,
         failed: String::from_utf8(failed.into_bytes().to_vec()).unwrap(),
     }
@@ -55,14 +55,14 @@ fn identity_is_replaced_inside_the_envelope() {
     assert_eq!(relayed.text, ours(STREAM));
     assert!(!relayed.text.contains("theirs"));
     assert_eq!(relayed.result, Ok(()));
-    assert!(relayed.seen.content && relayed.seen.ended);
-    let usage = relayed.seen.usage.unwrap();
+    assert!(relayed.summary.content && relayed.summary.ended);
+    let usage = relayed.summary.usage.unwrap();
     assert_eq!((usage.input, usage.output, usage.reasoning), (9, 7, 2));
-    // Each text is counted once, though it is told up to four times.
+    // Each text is counted once, although it is sent up to four times.
     assert!(
-        (4..=12).contains(&relayed.seen.output_tokens_counted),
+        (4..=12).contains(&relayed.summary.output_tokens_counted),
         "{}",
-        relayed.seen.output_tokens_counted
+        relayed.summary.output_tokens_counted
     );
 }
 
@@ -76,7 +76,7 @@ fn nothing_follows_the_last_event() {
     }
 }
 
-/// The stream up to and without the event of this name.
+/// The stream up to the event with this name, without it.
 fn until(name: &str) -> &'static str {
     let at = STREAM.find(&format!("event: {name}\n")).unwrap();
     &STREAM[..at]
@@ -92,20 +92,20 @@ fn content_begins_with_the_first_text() {
         ("response.completed", true),
     ] {
         let relayed = relay(until(name), &[]);
-        assert_eq!(relayed.seen.content, content, "{name}");
+        assert_eq!(relayed.summary.content, content, "{name}");
         assert_eq!(relayed.result, Err(Broken::Unfinished));
     }
 }
 
 #[test]
-fn output_that_no_delta_told_of_is_counted() {
+fn output_without_deltas_is_counted() {
     let item = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","name":"look_up","arguments":"{\"where\":\"Paris\"}"}}"#;
     let whole = r#"{"type":"response.completed","response":{"id":"x","output":[{"type":"message","content":[{"type":"output_text","text":"Hello there"}]}]}}"#;
     let sealed = r#"{"type":"response.output_item.done","item":{"type":"reasoning","summary":[],"encrypted_content":"gAA"}}"#;
     for (event, tokens) in [(item, 4..=14), (whole, 2..=4), (sealed, 0..=0)] {
         let relayed = relay(&format!("data: {event}\n\n"), &[]);
-        assert!(relayed.seen.content, "{event}");
-        let counted = relayed.seen.output_tokens_counted;
+        assert!(relayed.summary.content, "{event}");
+        let counted = relayed.summary.output_tokens_counted;
         assert!(tokens.contains(&counted), "{counted}: {event}");
     }
 }
@@ -145,15 +145,15 @@ fn a_failure_of_the_upstream_is_never_relayed() {
 }
 
 #[test]
-fn usage_told_with_a_failure_is_owed_once_there_was_output() {
+fn usage_in_a_failure_is_charged_if_there_was_output() {
     let failed = "data: {\"type\":\"response.failed\",\"response\":{\"id\":\"x\",\"usage\":{\"input_tokens\":3,\"output_tokens\":4}}}\n\n";
     let early = relay(
         &format!("{}{failed}", until("response.output_item.added")),
         &[],
     );
-    assert_eq!(early.seen.usage, None);
+    assert_eq!(early.summary.usage, None);
     let late = relay(&format!("{}{failed}", until("response.completed")), &[]);
-    assert_eq!(late.seen.usage.unwrap().output, 4);
+    assert_eq!(late.summary.usage.unwrap().output, 4);
 }
 
 #[test]

@@ -1,10 +1,8 @@
-//! Checks a stream as the strictest of the clients do, written from the protocol and not from the
-//! writer.
+//! Checks a stream as the strictest clients do. Written from the protocol, not from our writer.
 
 use serde_json::{Value, json};
 
-/// Replays a stream and gives back the response of its last event. Panics where a client would
-/// fail.
+/// Replays a stream and returns the response of its last event. Panics where a client would fail.
 pub(super) fn replay(stream: &str) -> Value {
     assert!(stream.ends_with("\n\n"));
     let frames: Vec<&str> = stream.split_terminator("\n\n").collect();
@@ -104,7 +102,7 @@ impl Client {
         }
     }
 
-    /// What was put together from pieces is what the item is said to be.
+    /// The assembled pieces must equal the finished item.
     fn done(&mut self, item: &Value) {
         self.growing = false;
         let built = self.items.last_mut().unwrap();

@@ -1,66 +1,125 @@
-// Adding a channel: choose a vendor, give a key, see its models, pick some, try one, save.
+// Adding a channel: choose a vendor, give a key, see its models, pick some, try one, save. Where the vendor lists no models,
+// those of the catalog are shown, and others can be typed in.
 
 import { html, useState } from '../../preact.js';
 import { get, post, put } from '../../api.js';
 import { duration } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Dialog } from '../../ui/dialog.js';
-import { Button, Field, Problem } from '../../ui/parts.js';
+import { Badge, Button, Field, Problem } from '../../ui/parts.js';
 import { toast } from '../../ui/toast.js';
+import { Found } from './found.js';
+import { channelOf, pickOf, typedModel, withChannel } from './save.js';
 
-export function AddDialog({ close, done }) {
-  const presets = useLoad(() => get('/presets'), []);
-  const [channel, setChannel] = useState({ preset: '', name: '', base_url: '', credential: '' });
-  const [models, setModels] = useState(null);
-  const [picked, setPicked] = useState(new Set());
+const FIRST = { preset: '', name: '', base_url: '', account: {}, credential: '' };
+const NEEDED = { always: 'Needed.', address: 'Needed unless the address is given.', credential: 'Only for credentials that use it.' };
+
+/** A name that no channel has yet. */
+function freeName(name, channels) {
+  const taken = new Set(channels.map((channel) => channel.name));
+  for (let number = 1; ; number += 1) {
+    const candidate = number === 1 ? name : `${name}-${number}`;
+    if (!taken.has(candidate)) return candidate;
+  }
+}
+
+/** Vendor, name, account, address and key. */
+function Account({ presets, channels, channel, change, error }) {
+  const preset = presets.find(({ name }) => name === channel.preset);
+  const choose = (event) => {
+    const chosen = presets.find(({ name }) => name === event.target.value);
+    // A kind without an address of its own is often at the address of another channel.
+    const address = chosen.base_url ? '' : channels.find((other) => other.preset === chosen.name)?.base_url ?? '';
+    change({ ...channel, preset: chosen.name, name: freeName(chosen.name, channels), base_url: address, account: {} });
+  };
+  const set = (member) => (event) => change({ ...channel, [member]: event.target.value });
+  const setAccount = (name) => (event) => change({ ...channel, account: { ...channel.account, [name]: event.target.value } });
+  // What a cloud needs beside a key. Secrets among it can only be named in the configuration.
+  const settings = (preset?.account ?? []).filter(({ secret }) => !secret);
+  const problem = (member) => error?.param?.split('.').at(-1) === member && error.message;
+  return html`<div class="form">
+    <${Field} label="Vendor" problem=${problem('preset')}><select value=${channel.preset} onChange=${choose}><option value="" disabled>Choose…</option>${presets.map(({ name, title }) => html`<option key=${name} value=${name}>${title ?? name}</option>`)}</select><//>
+    <${Field} label="Name" hint="As routes call it." problem=${problem('name')}><input value=${channel.name} onInput=${set('name')} /><//>
+    ${settings.map(({ name, needed, default: usual }) => html`<${Field} key=${name} label=${name} hint=${usual ? `${usual} if left out.` : NEEDED[needed]} problem=${problem('account')}><input value=${channel.account[name] ?? ''} onInput=${setAccount(name)} placeholder=${usual ?? ''} /><//>`)}
+    <${Field} label="Key" whole hint=${preset && !preset.credential ? 'Only where the upstream asks for one.' : 'Used for the calls of this form. Saving puts it into a file that only the gateway reads; it is never shown again.'} problem=${problem('credential')}><input type="password" autocomplete="off" value=${channel.credential} onInput=${set('credential')} /><//>
+    <${Field} label="Address" whole hint=${preset?.base_url ? 'Only where it differs from the vendor’s.' : 'Where the upstream listens, such as https://models.example.com/v1. An address that is not public is called here only if outbound.allow has it; such a channel can be saved all the same.'} problem=${problem('base_url')}><input value=${channel.base_url} onInput=${set('base_url')} placeholder=${preset?.base_url ?? ''} /><//>
+  </div>`;
+}
+
+/** Every row of `/models`. */
+async function allModels() {
+  const rows = [];
+  for (let cursor; ;) {
+    const page = await get('/models', { limit: 500, cursor });
+    rows.push(...page.data);
+    cursor = page.next_cursor;
+    if (!cursor) return rows;
+  }
+}
+
+/** How the call of the form went. */
+function Trial({ trial }) {
+  if (!trial) return null;
+  return html`<div class="outcome row" role="status"><${Badge} tone=${trial.ok ? 'good' : 'bad'}>${trial.ok ? 'answered' : 'failed'}<//>
+    <span><span class="mono">${trial.model}</span> ${trial.ok ? `answered in ${duration(trial.total_ms)}. Nobody was charged.` : trial.message}</span></div>`;
+}
+
+export function AddDialog({ channels, close, done }) {
+  const presets = useLoad(() => get('/presets', { limit: 500 }), []);
+  const [channel, setChannel] = useState(FIRST);
+  const [found, setFound] = useState(null);
+  const [picked, setPicked] = useState(new Map());
   const [trial, setTrial] = useState(null);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
-  const preset = presets.value?.data.find(({ name }) => name === channel.preset);
-  const set = (member) => (event) => setChannel({ ...channel, [member]: event.target.value });
-  const choose = (event) => {
-    const chosen = presets.value.data.find(({ name }) => name === event.target.value);
-    setChannel({ ...channel, preset: chosen.name, name: channel.name || chosen.name, base_url: chosen.base_url ?? '' });
-    setModels(null);
-  };
   const attempt = async (work) => {
     setBusy(true);
     setError(null);
     try {
       await work();
     } catch (failure) {
-      setError(failure.status === 404 ? { message: 'This gateway cannot ask an upstream for its models. Add the channel and its models under Settings, Configuration.' } : failure);
+      setError(failure);
     } finally {
       setBusy(false);
     }
   };
-  const look = () => attempt(async () => setModels((await post('/channels/discover', channel)).data));
-  const tryOne = () => attempt(async () => setTrial(await post('/channels/try', { ...channel, model: [...picked][0] })));
+  // Another account has other models.
+  const change = (next) => { setChannel(next); setFound(null); setPicked(new Map()); setTrial(null); setError(null); };
+  const proposed = channelOf(channel);
+  const look = () => attempt(async () => {
+    const answer = await post('/channels/discover', proposed);
+    setFound(answer);
+    if (!answer.ok) throw new Error(`${answer.message} You can go on with the models below, or change the account.`);
+  });
+  const type = (name) => {
+    setFound({ ...found, data: [...found.data, typedModel(name, proposed.name)] });
+    setPicked(new Map(picked).set(name, {}));
+    setTrial(null);
+  };
+  const chosen = (found?.data ?? []).filter(({ id }) => picked.has(id)).map((model) => pickOf(model, picked.get(model.id)));
+  // Pictures and films have no small call.
+  const small = chosen.find(({ entry }) => ['text', 'embedding'].includes(entry.kind));
+  const tryOne = () => attempt(async () => {
+    setTrial(null);
+    setTrial({ model: small.upstream, ...await post('/channels/try', { channel: proposed, model: small.upstream, kind: small.entry.kind, ...small.dialect && { dialect: small.dialect } }) });
+  });
   const save = () => attempt(async () => {
-    const current = await get('/config');
-    const entry = { name: channel.name, preset: channel.preset, base_url: channel.base_url || undefined, credential: channel.credential };
-    const added = models.filter(({ id }) => picked.has(id)).map((model) => ({ ...model.entry, routes: [{ channel: channel.name, model: model.id }] }));
-    await put('/config', { version: current.version, channels: [...current.channels, entry], models: [...current.models, ...added] });
-    toast(`Channel ${channel.name} takes calls for ${added.length} models.`);
+    const [current, inForce] = await Promise.all([get('/config'), allModels()]);
+    await put('/config', withChannel(current, proposed, chosen, inForce));
+    toast(`Channel ${proposed.name} serves ${chosen.length} ${chosen.length === 1 ? 'model' : 'models'}.`);
     done();
   });
-  const toggle = (id) => setPicked((before) => { const next = new Set(before); if (!next.delete(id)) next.add(id); return next; });
-  return html`<${Dialog} title="Add a channel" close=${close}>
+  return html`<${Dialog} title="Add a channel" className="wide" close=${close}>
     <div class="body">
-      <div class="form">
-        <${Field} label="Vendor"><select value=${channel.preset} onChange=${choose}><option value="" disabled>Choose…</option>${(presets.value?.data ?? []).map(({ name, title }) => html`<option key=${name} value=${name}>${title ?? name}</option>`)}</select><//>
-        <${Field} label="Name" hint="As routes call it."><input value=${channel.name} onInput=${set('name')} /><//>
-        <${Field} label="Address" whole hint="Only where it differs from the vendor's."><input value=${channel.base_url} onInput=${set('base_url')} placeholder=${preset?.base_url ?? ''} /><//>
-        <${Field} label="Key" whole hint="Kept encrypted in the store; never shown again."><input type="password" autocomplete="off" value=${channel.credential} onInput=${set('credential')} /><//>
-      </div>
-      ${models && html`<div class="stack tight"><h3>${models.length} models</h3><div class="events">${models.map((model) => html`<label key=${model.id} class="row"><input type="checkbox" checked=${picked.has(model.id)} onChange=${() => toggle(model.id)} /> ${model.id}<span class="muted">${model.entry.price ? '' : 'no price known'}</span></label>`)}</div></div>`}
-      ${trial && html`<div class="outcome">${trial.ok ? `It answered in ${duration(trial.total_ms)}.` : trial.message}</div>`}
+      <${Account} presets=${presets.value?.data ?? []} channels=${channels} channel=${channel} change=${change} error=${error} />
+      ${found && html`<${Found} models=${found.data} listed=${found.ok} complete=${found.complete} picked=${picked} change=${(next) => { setPicked(next); setTrial(null); }} type=${type} />`}
+      <${Trial} trial=${trial} />
       <${Problem} error=${error ?? presets.error} />
     </div>
     <footer>
       <${Button} onClick=${close}>Cancel<//>
-      ${!models ? html`<${Button} kind="primary" busy=${busy || !channel.preset || !channel.name} onClick=${look}>See its models<//>`
-        : html`<${Button} busy=${busy || !picked.size} onClick=${tryOne}>Try a call<//><${Button} kind="primary" busy=${busy || !picked.size} onClick=${save}>Save channel<//>`}
+      ${!found ? html`<${Button} kind="primary" busy=${busy || !proposed.preset || !proposed.name} onClick=${look}>See its models<//>`
+        : html`<${Button} busy=${busy || !small} onClick=${tryOne}>Try a call<//><${Button} kind="primary" busy=${busy || !chosen.length} onClick=${save}>Save channel<//>`}
     </footer>
   <//>`;
 }

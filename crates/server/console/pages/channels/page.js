@@ -1,11 +1,12 @@
 // Channels: health over the last hour, a probe call, and adding a vendor with its models.
 
 import { html, useState } from '../../preact.js';
-import { get, post } from '../../api.js';
+import { get, patch, post } from '../../api.js';
 import { count, duration, percent, when } from '../../format.js';
 import { useLive, useLoad, useSession } from '../../load.js';
 import { address, refine } from '../../router.js';
 import { Badge, Button, Card, Code, Empty, Facts, Problem, Skeleton } from '../../ui/parts.js';
+import { FormDialog } from '../../ui/dialog.js';
 import { toast } from '../../ui/toast.js';
 import { AddDialog } from './add.js';
 
@@ -19,7 +20,22 @@ function Strip({ minutes }) {
     <span key=${minute.at} class=${tone(minute)} title=${`${when(minute.at)}: ${minute.requests} calls, ${minute.errors} failed`}></span>`)}</div>`;
 }
 
-function ChannelCard({ channel, session }) {
+/** Asks before a channel is taken out of use, or put back. */
+function SwitchDialog({ channel, close, done }) {
+  const enabled = !channel.enabled;
+  const send = async () => {
+    const { models_out: out } = await patch(`/channels/${encodeURIComponent(channel.name)}`, { enabled });
+    toast(enabled ? `${channel.name} is in use again.` : `${channel.name} is out of use.${out.length ? ` Not callable now: ${out.join(', ')}.` : ''}`);
+    done();
+  };
+  const title = enabled ? 'Enable channel' : 'Disable channel';
+  return html`<${FormDialog} title=${title} action=${title} danger=${!enabled} send=${send} close=${close}>
+    <p>${enabled ? `New calls may be sent to ${channel.name} again.` : `No new call is sent to ${channel.name}. Calls that run and tasks that are open there finish. Models without another route cannot be called until it is enabled.`}</p>
+  <//>`;
+}
+
+function ChannelCard({ channel, session, reload }) {
+  const [switching, setSwitching] = useState(false);
   const [probing, setProbing] = useState(false);
   const [probe, setProbe] = useState(null);
   const [tone, word] = STATES[channel.state] ?? ['', channel.state];
@@ -47,8 +63,9 @@ function ChannelCard({ channel, session }) {
         ['Connections', `${count(channel.connections_open)} open`], ['Models', count(channel.models)],
         probe && ['Probe', probe.ok ? `answered with ${probe.status} in ${duration(probe.total_ms)}` : probe.message],
       ]} />
-      ${session.can('operator') && html`<div class="row end"><${Button} small busy=${probing} onClick=${run}>Probe<//></div>`}
+      ${session.can('operator') && html`<div class="row end"><${Button} small onClick=${() => setSwitching(true)}>${channel.enabled ? 'Disable' : 'Enable'}<//><${Button} small busy=${probing} onClick=${run}>Probe<//></div>`}
     </div>
+    ${switching && html`<${SwitchDialog} channel=${channel} close=${() => setSwitching(false)} done=${() => { setSwitching(false); reload(); }} />`}
   <//>`;
 }
 
@@ -62,8 +79,8 @@ export function View({ rest, query }) {
   return html`<div class="page">
     <div class="row"><p class="grow muted">${rest[0] ? html`<a class="link" href=${address('channels')}>All channels</a>` : 'Each channel is one upstream with its credential.'}</p>
       ${session.can('owner') && html`<${Button} kind="primary" icon="plus" onClick=${() => refine({ add: 1 })}>Add channel<//>`}</div>
-    ${rows.length ? html`<div class="channel-grid">${rows.map((channel) => html`<${ChannelCard} key=${channel.name} channel=${channel} session=${session} />`)}</div>`
+    ${rows.length ? html`<div class="channel-grid">${rows.map((channel) => html`<${ChannelCard} key=${channel.name} channel=${channel} session=${session} reload=${reload} />`)}</div>`
       : html`<${Card}><${Empty} title="No channel yet"><p>Add one with a vendor's key, or write it into the configuration:</p><${Code} text=${'[[channel]]\nname = "main"\npreset = "openai"\ncredential_env = "OPENAI_API_KEY"'} /><//><//>`}
-    ${query.add && html`<${AddDialog} close=${close} done=${() => { close(); reload(); }} />`}
+    ${query.add && html`<${AddDialog} channels=${value.data} close=${close} done=${() => { close(); reload(); }} />`}
   </div>`;
 }

@@ -6,7 +6,8 @@ import { count } from '../../format.js';
 import { useLoad, useSession } from '../../load.js';
 import { address, refine } from '../../router.js';
 import { Icon } from '../../ui/icon.js';
-import { Badge, Card, Code, Empty, Facts, Json, Problem, Skeleton } from '../../ui/parts.js';
+import { Badge, Card, Code, Empty, Facts, Problem, Skeleton } from '../../ui/parts.js';
+import { PriceShort, PriceTable } from '../../ui/price.js';
 import { Table } from '../../ui/table.js';
 
 const ABILITIES = { image_input: ['image', 'reads images'], audio_input: ['audio', 'hears audio'], tools: ['tools', 'calls tools'], reasoning: ['thinking', 'reasons'], video_input: ['video', 'sees video'], image_output: ['image', 'makes images'] };
@@ -22,12 +23,10 @@ function Abilities({ model }) {
   })}</span>`;
 }
 
-/** The two prices that people compare; the rest stands on the model's page. */
-function Price({ card }) {
-  if (!card) return html`<span class="muted">none</span>`;
-  const [first, second] = Object.entries(card);
-  const line = (entry) => entry && html`<span class="sub">${entry[0]} ${typeof entry[1] === 'object' ? '…' : entry[1]}</span>`;
-  return html`${line(first)}${line(second)}`;
+/** The margins of the routes whose cost is known: what is left of the price in the worst case. */
+function margins(model) {
+  const known = [...new Set(model.routes.map(({ margin }) => margin).filter(Boolean))];
+  return known.length ? known.join(', ') : html`<span class="muted">–</span>`;
 }
 
 const COLUMNS = [
@@ -36,9 +35,19 @@ const COLUMNS = [
   { title: 'Context', minor: true, number: true, cell: (model) => count(model.context_tokens) },
   { title: 'Output', minor: true, number: true, cell: (model) => count(model.output_tokens_max) },
   { title: 'Abilities', minor: true, cell: (model) => html`<${Abilities} model=${model} />` },
-  { title: 'Price', minor: true, number: true, cell: (model) => html`<${Price} card=${model.price} />` },
+  { title: 'Price in credits', minor: true, number: true, cell: (model) => html`<${PriceShort} card=${model.price} />` },
+  { title: 'Margin', minor: true, number: true, cell: (model) => margins(model) },
   { title: 'Routes', minor: true, number: true, cell: (model) => `${model.routes.filter((route) => route.usable).length} of ${model.routes.length}` },
 ];
+
+/** What a route may take per minute. */
+function limits({ rpm, tpm }) {
+  const parts = [rpm && `${count(rpm)} requests`, tpm && `${count(tpm)} tokens`].filter(Boolean);
+  return parts.length ? `${parts.join(', ')} per minute` : html`<span class="muted">–</span>`;
+}
+
+/** What decides between routes of the same priority. */
+const ORDERS = { priority: 'by weight', latency: 'the fastest first', cost: 'the cheapest first' };
 
 function One({ models, id }) {
   const model = models.find((row) => row.id === id);
@@ -47,11 +56,11 @@ function One({ models, id }) {
     <div class="row wrap"><h2 class="grow">${model.id}</h2><${Callable} model=${model} /><a class="button" href=${address('playground', { model: model.id })}>Try it</a><a class="button" href=${address('requests', { model: model.id })}>Its requests</a></div>
     ${model.reason && html`<div class="problem-box">${model.reason}</div>`}
     <div class="columns">
-      <${Card} title="Model"><${Facts} rows=${[['Kind', model.kind], ['Context', `${count(model.context_tokens)} tokens`], ['Output', `${count(model.output_tokens_max)} tokens at most`], ['Abilities', model.abilities.map((ability) => ABILITIES[ability]?.[1] ?? ability).join(', ')], ['Protocols', model.protocols?.join(', ')]]} /><//>
-      <${Card} title="Price, in credits"><${Json} value=${model.price} /><//>
+      <${Card} title="Model"><${Facts} rows=${[['Kind', model.kind], model.context_tokens && ['Context', `${count(model.context_tokens)} tokens`], model.output_tokens_max && ['Output', `${count(model.output_tokens_max)} tokens at most`], ['Abilities', model.abilities.map((ability) => ABILITIES[ability]?.[1] ?? ability).join(', ')], ['Protocols', model.protocols?.join(', ')], ['Routes', `by priority, then ${ORDERS[model.order] ?? model.order}${model.sticky ? '; a conversation keeps its route' : ''}`], model.fallbacks.length > 0 && ['Fallbacks', model.fallbacks.map((id) => html`<a key=${id} class="chip mono" href=${address(['models', ...id.split('/')])}>${id}</a> `)]]} /><//>
+      <${Card} title="Price" pad=${false}>${model.price ? html`<${PriceTable} label="Price" card=${model.price} cost=${model.routes.find(({ cost }) => cost)?.cost} />` : html`<${Empty} title="No price"><p>A model without a price cannot be called. Set one under Settings, Configuration.</p><//>`}<//>
     </div>
-    <${Card} title="Routes" pad=${false}><div class="table-box"><table aria-label="Routes"><thead><tr><th scope="col">Channel</th><th scope="col">As</th><th scope="col" class="number">Priority</th><th scope="col" class="number">Weight</th><th scope="col">State</th><th scope="col" class="number">Margin</th></tr></thead>
-      <tbody>${model.routes.map((route) => html`<tr key=${route.channel + route.model}><td><a class="link" href=${address(['channels', route.channel])}>${route.channel}</a></td><td class="mono">${route.model}</td><td class="number">${route.priority}</td><td class="number">${route.weight}</td>
+    <${Card} title="Routes" pad=${false}><div class="table-box"><table aria-label="Routes"><thead><tr><th scope="col">Channel</th><th scope="col">As</th><th scope="col" class="number">Priority</th><th scope="col" class="number">Weight</th><th scope="col">Limits</th><th scope="col">State</th><th scope="col" class="number">Margin</th></tr></thead>
+      <tbody>${model.routes.map((route) => html`<tr key=${route.channel + route.model}><td><a class="link" href=${address(['channels', route.channel])}>${route.channel}</a></td><td class="mono">${route.model}</td><td class="number">${route.priority}</td><td class="number">${route.weight}</td><td>${limits(route)}</td>
         <td><${Badge} tone=${route.usable ? 'good' : 'bad'}>${route.usable ? 'usable' : route.reason}<//></td><td class="number">${route.margin ?? '–'}</td></tr>`)}</tbody></table></div><//>
   </div>`;
 }

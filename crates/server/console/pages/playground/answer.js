@@ -1,9 +1,14 @@
 // What came back: the answer rendered, its events with the times between them, and its headers.
 
-import { html } from '../../preact.js';
+import { html, useEffect, useState } from '../../preact.js';
+import { get } from '../../api.js';
 import { count, credits, duration } from '../../format.js';
 import { address } from '../../router.js';
-import { Badge, Card, Empty } from '../../ui/parts.js';
+import { Result } from '../../ui/media.js';
+import { Badge, Bar, Card, Empty, Problem } from '../../ui/parts.js';
+
+/** How often the state of a task is asked for. */
+const TASK_POLL_MS = 1500;
 
 const header = (outcome, name) => outcome.headers.find(([key]) => key === name)?.[1];
 
@@ -15,11 +20,39 @@ export function Answer({ outcome, model }) {
       ${thought && html`<div class="thought">${thought}</div>`}${text}
       ${images.map((source) => html`<img key=${source.slice(-40)} src=${source} alt="The generated picture" />`)}
       ${audio && html`<audio controls src=${audio}></audio>`}
-      ${task && html`<p>Task <span class="mono">${task}</span> was created. <a class="link" href=${address(['tasks', task])}>Follow it</a></p>`}
+      ${task && html`<${Task} key=${task} id=${task} />`}
       ${failure && html`<div class="problem-box">${failure}</div>`}
     </div>
     <${Figures} outcome=${outcome} />
   <//>`;
+}
+
+/** A task of the call: its progress, then what it has made. */
+function Task({ id }) {
+  const [task, setTask] = useState(null);
+  const [error, setError] = useState(null);
+  useEffect(() => {
+    let timer = null;
+    let gone = false;
+    const look = async () => {
+      try {
+        const now = await get(`/tasks/${encodeURIComponent(id)}`);
+        if (gone) return;
+        setError(null);
+        setTask(now);
+        if (now.ended_at) return;
+      } catch (failure) {
+        if (gone) return;
+        setError(failure);
+      }
+      timer = setTimeout(look, TASK_POLL_MS);
+    };
+    look();
+    return () => { gone = true; clearTimeout(timer); };
+  }, [id]);
+  return html`<div class="stack tight"><p>Task <a class="link mono" href=${address(['tasks', id])}>${id}</a> ${task ? html`<${Badge} tone=${task.status === 'done' ? 'good' : task.ended_at ? 'bad' : ''}>${task.status}<//>` : 'was created.'}</p>
+    ${task && !task.ended_at && task.progress !== null && html`<${Bar} label="Progress" progress part=${task.progress} whole=${100} />`}
+    ${(task?.results ?? []).map((result) => html`<${Result} key=${result.url} result=${result} />`)}${task?.error && html`<div class="problem-box">${task.error}</div>`}<${Problem} error=${error} /></div>`;
 }
 
 /** Times, tokens and credits of the call, and what the gateway had to drop. */

@@ -87,7 +87,7 @@ export const DIALECTS = {
     read: (event) => ({ task: event.request_id ?? event.id ?? event.name?.split('/').at(-1) }),
   },
   speech: {
-    title: 'Speech', kinds: ['audio'], path: () => '/v1/tts',
+    title: 'Speech', kinds: ['audio'], isSound: true, path: () => '/v1/tts',
     body: ({ model, prompt }) => ({ model, text: prompt, language: 'en', output_format: { codec: 'wav' } }),
     read: () => ({}),
   },
@@ -96,6 +96,7 @@ export const DIALECTS = {
     body: ({ model }) => ({ model }),
     read: (event) => ({ text: text(event.text) }),
   },
+  realtime: { title: 'Realtime', kinds: ['audio'], isSession: true, path: () => '/v1/realtime', body: () => ({}), read: () => ({}) },
   embeddings: {
     title: 'Embeddings', kinds: ['embedding'], path: () => '/v1/embeddings',
     body: ({ model, prompt }) => ({ model, input: prompt }),

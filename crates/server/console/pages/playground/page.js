@@ -7,6 +7,7 @@ import { asCode } from '../../snippets.js';
 import { Button, Card, Code, Empty, Field, Problem, Tabs } from '../../ui/parts.js';
 import { Answer, Events, Headers } from './answer.js';
 import { DIALECTS, dialectOf, tidy } from './dialects.js';
+import { Realtime } from './realtime.js';
 import { run } from './run.js';
 
 const FIRST = { dialect: 'chat', model: '', other: '', key: '', system: '', prompt: 'Say hello in one sentence.', outputMax: '256', temperature: '', picture: null, file: null };
@@ -64,9 +65,9 @@ function Fields({ form, set, dialect, choices, keys }) {
     <${Field} label="Endpoint"><select value=${form.dialect} onChange=${change('dialect')}>${Object.entries(DIALECTS).map(([id, { title }]) => html`<option key=${id} value=${id}>${title}</option>`)}</select><//>
     <${Field} label="Pays"><select value=${form.key} onChange=${change('key')}>${keys.map(({ id, name, prefix, wallet_name: wallet }) => html`<option key=${id} value=${id}>${name ?? prefix} (${wallet})</option>`)}</select><//>
     <${Field} label="Model" problem=${!choices.length && 'No model is for this endpoint.'}><select value=${form.model} onChange=${change('model')}>${choices.map(option)}</select><//>
-    <${Field} label="Beside it"><select value=${form.other} onChange=${change('other')}><option value="">No second model</option>${choices.map(option)}</select><//>
+    ${!dialect.isSession && html`<${Field} label="Beside it"><select value=${form.other} onChange=${change('other')}><option value="">No second model</option>${choices.map(option)}</select><//>`}
     ${isText && html`<${Field} label="System" whole><textarea rows="2" value=${form.system} onInput=${change('system')}></textarea><//>`}
-    ${dialect.takesFile ? html`<div class="field whole"><${Field} label="Recording" hint=${form.file ? form.file.name : 'A sound file.'}><input type="file" accept="audio/*,video/*" onChange=${(event) => set({ file: event.target.files[0] ?? null })} /><//><${Recorder} onFile=${(file) => set({ file })} /></div>`
+    ${dialect.isSession ? null : dialect.takesFile ? html`<div class="field whole"><${Field} label="Recording" hint=${form.file ? form.file.name : 'A sound file.'}><input type="file" accept="audio/*,video/*" onChange=${(event) => set({ file: event.target.files[0] ?? null })} /><//><${Recorder} onFile=${(file) => set({ file })} /></div>`
       : html`<${Field} label=${dialect.kinds.includes('audio') || dialect.kinds.includes('embedding') ? 'Text' : 'Prompt'} whole><textarea rows="4" value=${form.prompt} onInput=${change('prompt')}></textarea><//>`}
     ${isText && html`<${Field} label="Output tokens at most"><input inputmode="numeric" value=${form.outputMax} onInput=${change('outputMax')} /><//>
       <${Field} label="Temperature"><input inputmode="decimal" value=${form.temperature} onInput=${change('temperature')} placeholder="the model's own" /><//>
@@ -105,6 +106,15 @@ function pretty(body) {
     return JSON.stringify(JSON.parse(body), null, 2);
   } catch {
     return body;
+  }
+}
+
+/** The body that was written by hand, if it is JSON. */
+function bodyOf(json) {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return null;
   }
 }
 
@@ -161,11 +171,14 @@ function Playground({ query }) {
   })));
   const ready = chosen.length && form.key && (!dialect.takesFile || form.file);
   const press = (event) => { if ((event.ctrlKey || event.metaKey) && event.key === 'Enter' && ready) { event.preventDefault(); send(); } };
+  const fields = html`<${Fields} form=${form} set=${set} dialect=${dialect} choices=${choices} keys=${usable} />
+    ${keys.value && !usable.length && html`<div class="warning">A call is paid by a key, and there is none. <a class="link" href="#/keys?create=1">Create a key</a></div>`}`;
+  // Another model or key is another session.
+  if (dialect.isSession) return html`<div class="page"><${Realtime} key=${`${form.model} ${form.key}`} model=${form.model} keyId=${form.key} url=${session.public_url}>${fields}<${Problem} error=${models.error ?? keys.error} /><//></div>`;
   const shown = json ?? JSON.stringify(bodyFor(form.model), null, 2);
   return html`<div class="page"><div class="playground" onKeyDown=${press}>
     <div class="stack">
-      <${Fields} form=${form} set=${set} dialect=${dialect} choices=${choices} keys=${usable} />
-      ${keys.value && !usable.length && html`<div class="warning">A call is paid by a key, and there is none. <a class="link" href="#/keys?create=1">Create a key</a></div>`}
+      ${fields}
       <details open=${json !== null}><summary>Body as JSON</summary><textarea rows="14" aria-label="Body as JSON" spellcheck="false" value=${shown} onInput=${(event) => setJson(event.target.value)}></textarea></details>
       <${Problem} error=${calls.error ?? error ?? models.error ?? keys.error} />
       <div class="row end">${calls.busy && html`<${Button} onClick=${calls.stop}>Stop<//>`}<${Button} kind="primary" icon="play" busy=${calls.busy || !ready} onClick=${send}>Send<//></div>
@@ -175,7 +188,7 @@ function Playground({ query }) {
       ${tab === 'answer' && html`<div class="answers">${chosen.map((model) => html`<${Answer} key=${model} model=${model} outcome=${calls.outcomes[model]} />`)}</div>`}
       ${tab === 'events' && chosen.map((model) => html`<${Card} key=${model} title=${model} pad=${false}><${Events} outcome=${calls.outcomes[model]} /><//>`)}
       ${tab === 'headers' && chosen.map((model) => html`<${Card} key=${model} title=${model} pad=${false}><${Headers} outcome=${calls.outcomes[model]} /><//>`)}
-      ${tab === 'code' && asCode(session.public_url, dialect.path(form.model, protocols(form.model)), bodyFor(form.model), dialect.headers).map(([name, text]) => html`<h3 key=${name}>${name}</h3><${Code} text=${text} />`)}
+      ${tab === 'code' && asCode(session.public_url, dialect.path(form.model, protocols(form.model)), json === null ? bodyFor(form.model) : bodyOf(json) ?? bodyFor(form.model), dialect.headers, { file: dialect.takesFile && (form.file?.name ?? 'recording.wav'), sound: dialect.isSound }).map(([name, text]) => html`<h3 key=${name}>${name}</h3><${Code} text=${text} />`)}
     </div>
   </div></div>`;
 }

@@ -18,7 +18,7 @@ function spans(call) {
   } else {
     list.push(['Refused', 0, total, 'bad']);
   }
-  for (const attempt of call.attempts.slice(0, -1)) list.push([`Left ${attempt.channel}`, attempt.from_ms ?? admitted, attempt.to_ms ?? admitted, 'bad']);
+  for (const attempt of call.attempts.slice(0, -1).filter((it) => !it.passed_over)) list.push([`Left ${attempt.channel}`, attempt.from_ms ?? admitted, attempt.to_ms ?? admitted, 'bad']);
   if (upstream !== null) list.push([`Upstream ${call.channel ?? ''}`, admitted ?? 0, upstream, '']);
   if (first !== null) list.push([call.stream ? 'Stream' : 'Answer', first, total, '']);
   return list;
@@ -71,10 +71,10 @@ export function Call({ id }) {
     <div class="columns">
       <div class="stack wide-gap">
         <${Card} title="Call"><${Facts} rows=${[
-          ['Model', call.model && html`<a class="link" href=${address(['models', ...call.model.split('/')])}>${call.model}</a>`], ['Endpoint', html`<span class="mono">${call.endpoint}</span>`],
+          ['Model', call.model && html`<a class="link" href=${address(['models', ...call.model.split('/')])}>${call.model}</a>`], call.named_model && ['Named by the caller', html`<a class="link" href=${address(['models', ...call.named_model.split('/')])}>${call.named_model}</a>`], ['Endpoint', html`<span class="mono">${call.endpoint}</span>`],
           ['Wallet', call.wallet && html`<a class="link" href=${address(['wallets', call.wallet])}>${call.wallet_name ?? call.wallet}</a>`],
           ['Key', call.key && html`<a class="link" href=${address(['keys', call.key])}>${call.key_name ?? call.key}</a>`],
-          ['Answered by', call.channel && html`<a class="link" href=${address(['channels', call.channel])}>${call.channel}</a> as <span class="mono">${call.upstream_model}</span>`],
+          [call.code ? 'Failed at' : 'Answered by', call.channel && html`<a class="link" href=${address(['channels', call.channel])}>${call.channel}</a> as <span class="mono">${call.upstream_model}</span>`],
           ['Tokens', call.input_tokens !== null && `${count(call.input_tokens)} in, ${count(call.output_tokens)} out`],
           ['Streamed', call.stream ? 'yes' : 'no'], ['Outcome', call.outcome ?? 'refused before anything was held'],
           ['Dropped parameters', call.dropped_params.length > 0 && call.dropped_params.map((name) => html`<span key=${name} class="chip mono">${name}</span> `)],
@@ -85,7 +85,7 @@ export function Call({ id }) {
       <div class="stack wide-gap">
         <${Card} title="Where the time went"><${Waterfall} call=${call} /><//>
         <${Card} title="Routes">${call.attempts.length ? html`<div class="stack tight">${call.attempts.map((attempt, index) => html`
-          <div key=${index} class="row wrap"><${Badge} tone=${attempt.reason ? 'warn' : 'good'}>${attempt.reason ? 'left' : 'answered'}<//><strong>${attempt.channel}</strong><span class="muted">${attempt.reason ?? attempt.model ?? ''}</span></div>`)}</div>`
+          <div key=${index} class="row wrap"><${Badge} tone=${attempt.reason ? 'warn' : 'good'}>${attempt.passed_over ? 'passed over' : attempt.reason ? 'left' : 'answered'}<//><strong>${attempt.channel}</strong>${attempt.fallback && html`<span class="chip mono">${attempt.fallback}</span>`}<span class="muted">${attempt.reason?.replace(/^passed over \((.*)\)$/, '$1 used up') ?? attempt.model ?? ''}</span></div>`)}</div>`
           : html`<p class="muted">The call ended before a route was tried.</p>`}
           ${call.upstream_text && html`<div class="stack tight"><p class="muted">What the upstream said</p><${Code} text=${call.upstream_text} /></div>`}<//>
       </div>

@@ -10,7 +10,7 @@ import { Call } from './call.js';
 
 const FILTERS = { wallet: 'Wallet', key: 'Key', model: 'Model', channel: 'Channel', endpoint: 'Endpoint' };
 const HOUR = 3_600_000;
-const SPANS = { '1h': ['Last hour', HOUR], '24h': ['Last 24 hours', 24 * HOUR], '7d': ['Last 7 days', 168 * HOUR] };
+const SPANS = { '1h': ['Last hour', HOUR], '24h': ['Last 24 hours', 24 * HOUR], '7d': ['Last 7 days', 168 * HOUR], '30d': ['Last 30 days', 720 * HOUR] };
 /** Live rows that are kept above the fetched ones. */
 const FRESH_MAX = 200;
 const STATUSES = [['', 'Any status'], ['2xx', 'Answered'], ['4xx', 'Refused (4xx)'], ['5xx', 'Failed (5xx)']];

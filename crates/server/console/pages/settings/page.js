@@ -3,9 +3,10 @@
 import { html, useState } from '../../preact.js';
 import { get, post, put, remove } from '../../api.js';
 import { useList, useLoad, useSession } from '../../load.js';
-import { refine } from '../../router.js';
+import { address, refine } from '../../router.js';
 import { Dialog, FormDialog } from '../../ui/dialog.js';
 import { Badge, Button, Card, Empty, Facts, Field, Problem, Secret, Skeleton, Tabs, Time } from '../../ui/parts.js';
+import { PriceShort } from '../../ui/price.js';
 import { Table } from '../../ui/table.js';
 import { toast } from '../../ui/toast.js';
 
@@ -44,9 +45,31 @@ function Tokens({ query }) {
   <//>`;
 }
 
+const CHANNEL_COLUMNS = [
+  { title: 'Channel', cell: (channel) => html`${channel.name}<span class="sub mono">${channel.base_url ?? ''}</span>` },
+  { title: 'Preset', cell: (channel) => channel.preset },
+  { title: 'Protocols', minor: true, cell: (channel) => channel.protocols?.join(', ') ?? html`<span class="muted">those of the preset</span>` },
+];
+
+const MODEL_COLUMNS = [
+  { title: 'Model', cell: (model) => html`${model.id}<span class="sub">${[model.kind, model.enabled === false && 'disabled'].filter(Boolean).join(' · ')}</span>` },
+  { title: 'Routes', cell: (model) => model.routes?.map((route) => html`<div key=${`${route.channel} ${route.model}`}>${route.channel}<span class="sub mono">${route.model}</span></div>`) },
+  { title: 'Price', minor: true, number: true, cell: (model) => model.price ? html`<${PriceShort} card=${model.price} />` : html`<span class="muted">that of the catalog</span>` },
+];
+
+/** A list that is here as a whole. */
+const whole = (rows) => ({ rows, loading: false });
+
+/** The entries as tables. The text that they are changed by is behind a button. */
+function Entries({ value }) {
+  return html`<${Card} title="Channels" pad=${false}><${Table} label="Channels" keys=${false} columns=${CHANNEL_COLUMNS} list=${whole(value.channels)} rowKey=${(channel) => channel.name} href=${() => address('channels')} empty=${html`<${Empty} title="No channel yet"><p>Add one on the page of channels.</p><//>`} /><//>
+    <${Card} title="Models" pad=${false}><${Table} label="Models" columns=${MODEL_COLUMNS} list=${whole(value.models)} rowKey=${(model) => model.id} href=${() => address('models')} empty=${html`<${Empty} title="No model yet"><p>Models come with their channels.</p><//>`} /><//>`;
+}
+
 function Configuration() {
   const session = useSession();
   const { value, error, reload } = useLoad(() => get('/config'), []);
+  const [isText, setIsText] = useState(false);
   const [text, setText] = useState(null);
   const [problems, setProblems] = useState(null);
   const [failure, setFailure] = useState(null);
@@ -68,7 +91,14 @@ function Configuration() {
     setProblems(null);
     reload();
   });
-  return html`<${Card} title=${`Channels and models, version ${value.version}`} actions=${html`<span class="muted">kept in ${value.kept_in === 'store' ? 'the store' : 'the file'}</span>`}>
+  const title = `Channels and models, version ${value.version}`;
+  const place = html`<span class="muted">kept in ${value.kept_in === 'store' ? 'the store' : 'the file'}</span>`;
+  if (!isText) {
+    return html`<${Card} title=${title} actions=${html`${place}<${Button} small onClick=${() => setIsText(true)}>${session.can('owner') ? 'Change as text' : 'Show as text'}<//>`}>
+        <p class="muted">Credentials are not shown. The other settings of the gateway are in its configuration file; <span class="mono">tollgate check</span> explains them.</p><//>
+      <${Entries} value=${value} />`;
+  }
+  return html`<${Card} title=${title} actions=${html`${place}<${Button} small onClick=${() => setIsText(false)}>Show as tables<//>`}>
     <div class="stack">
       <p class="muted">Credentials are not shown. An entry without one keeps the one it has.</p>
       <textarea rows="22" aria-label="Channels and models as JSON" spellcheck="false" readonly=${!session.can('owner')} value=${shown} onInput=${(event) => { setText(event.target.value); setProblems(null); }}></textarea>

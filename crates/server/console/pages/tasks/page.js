@@ -3,8 +3,9 @@
 import { html, useState } from '../../preact.js';
 import { get } from '../../api.js';
 import { credits, when } from '../../format.js';
-import { useList, useLive, useLoad, usePolling, useSession } from '../../load.js';
+import { useList, useLive, useLoad, usePolling } from '../../load.js';
 import { address, refine } from '../../router.js';
+import { Result } from '../../ui/media.js';
 import { Badge, Bar, Card, Empty, Facts, Json, Problem, Skeleton, Time } from '../../ui/parts.js';
 import { Table } from '../../ui/table.js';
 
@@ -20,16 +21,6 @@ const COLUMNS = [
   { title: 'Credits', minor: true, number: true, cell: (task) => credits(task.charge) },
   { title: 'Created', number: true, cell: (task) => html`<${Time} at=${task.created_at} />` },
 ];
-
-/** A result that the gateway keeps plays here. One on the upstream's host is a link, because the page loads nothing from other hosts. */
-function Result({ result }) {
-  const { public_url: publicUrl } = useSession();
-  const isOurs = [location.origin, new URL(publicUrl, location.href).origin].includes(new URL(result.url, location.href).origin);
-  if (!isOurs) return html`<p>The ${result.kind} is kept by the upstream: <a class="link" href=${result.url} target="_blank" rel="noreferrer">open it</a></p>`;
-  if (result.kind === 'video') return html`<video controls preload="metadata" src=${result.url}></video>`;
-  if (result.kind === 'image') return html`<img src=${result.url} alt="The task's picture" />`;
-  return html`<a class="link" href=${result.url}>${result.url}</a>`;
-}
 
 function One({ id }) {
   const { value: task, error, reload } = useLoad(() => get(`/tasks/${encodeURIComponent(id)}`), [id], { every: usePolling() });

@@ -23,7 +23,7 @@ const COLUMNS = [
   { title: 'Available', number: true, cell: (wallet) => credits(wallet.total_available) },
   { title: 'Frozen', minor: true, number: true, cell: (wallet) => credits(wallet.frozen) },
   { title: 'Credit line', minor: true, number: true, cell: (wallet) => html`${credits(wallet.credit_limit)}${Number(wallet.credit_limit_micro) > 0 && html`<${Bar} label="Credit used" part=${Number(wallet.credit_used_micro)} whole=${Number(wallet.credit_limit_micro)} />`}` },
-  { title: 'Spent today', minor: true, number: true, cell: (wallet) => credits(wallet.spent_today) },
+  { title: 'Spent today', minor: true, number: true, cell: (wallet) => html`${credits(wallet.spent_today)}${Number(wallet.spent_this_month_micro) > 0 && html`<${Bar} progress label="Spent today, of this month" part=${Number(wallet.spent_today_micro)} whole=${Number(wallet.spent_this_month_micro)} />`}` },
   { title: 'This month', minor: true, number: true, cell: (wallet) => credits(wallet.spent_this_month) },
 ];
 

@@ -64,13 +64,15 @@ function History({ wallet }) {
 
 function EditDialog({ wallet, close, done }) {
   const send = async (form) => {
-    await patch(`/wallets/${wallet.id}`, { name: form.get('name').trim(), credit_limit: form.get('credit_limit').trim() || '0' });
+    const below = form.get('below').trim();
+    await patch(`/wallets/${wallet.id}`, { name: form.get('name').trim(), credit_limit: form.get('credit_limit').trim() || '0', alerts: below ? { below } : null });
     toast('The wallet was changed.');
     done();
   };
   return html`<${FormDialog} title="Change wallet" action="Save" send=${send} close=${close}>${(error) => html`<div class="form">
     <${Field} label="Name" whole problem=${error?.param === 'name' && error.message}><input name="name" value=${wallet.name} required /><//>
     <${Field} label="Credit line" whole hint="How far the wallet may go below zero." problem=${error?.param === 'credit_limit' && error.message}><input name="credit_limit" inputmode="decimal" value=${wallet.credit_limit} /><//>
+    <${Field} label="Alert below" whole hint="An alert tells when the balance is below this. Empty: only rules for all wallets say so." problem=${error?.param === 'alerts.below' && error.message}><input name="below" inputmode="decimal" value=${wallet.alerts?.below ?? ''} /><//>
   </div>`}<//>`;
 }
 
@@ -102,6 +104,7 @@ export function Wallet({ id, query }) {
       <${Card} title="Now"><div class="figure bare"><span class="name">Available</span><span><span class="value">${credits(wallet.total_available)}</span><span class="unit">credits</span></span></div>
         <${Facts} rows=${[['Balance', credits(wallet.balance)], ['Gift', credits(wallet.gift_balance)], ['Frozen by open calls', credits(wallet.frozen)],
           ['Credit line', `${credits(wallet.credit_used)} of ${credits(wallet.credit_limit)} used`], ['Spent today', credits(wallet.spent_today)], ['Spent this month', credits(wallet.spent_this_month)],
+          ['Alert below', wallet.alerts && credits(wallet.alerts.below)],
           ['Created', when(wallet.created_at)]]} /><//>
     </div>
     <${Tabs} tabs=${[['entries', 'Entries'], ['statement', 'Statement'], ['keys', 'Keys']]} chosen=${tab} choose=${(chosen) => refine({ tab: chosen })} />

@@ -73,40 +73,46 @@ impl Access {
         peer: Peer,
     ) -> Result<(Identity, Option<SessionCookie>), ApiError> {
         let (identity, cookie) = if let Some(token) = bearer(headers) {
-            // Sessions stay open: one program with an old token must not lock out the people behind the same proxy.
             self.check_lockout(peer)?;
             (self.by_token(store, token).await?, None)
         } else if let Some(cookie) = SessionCookie::of(headers) {
+            // Sessions stay open while their address is locked out: one program with an old token must not lock out
+            // the people behind the same proxy. A cookie that belongs to no session is refused like a token.
             let identity = self.by_session(store, &cookie).await?;
             if identity.is_some() {
                 cookie.check_request(method, headers)?;
+            } else {
+                self.check_lockout(peer)?;
             }
             (identity, Some(cookie))
         } else {
             self.check_lockout(peer)?;
             return Err(ApiError::invalid_token());
         };
-        // A session that has ended is no guess: browsers keep sending its cookie.
-        if identity.is_none() && cookie.is_none() {
-            self.lockout.note_wrong(peer.network(), Instant::now());
-        }
-        let identity = identity.ok_or_else(ApiError::invalid_token)?;
+        let Some(identity) = identity else {
+            let (network, now) = (peer.network(), Instant::now());
+            match cookie {
+                Some(cookie) => self
+                    .lockout
+                    .note_wrong_cookie(network, cookie.digest(), now),
+                None => self.lockout.note_wrong(network, now),
+            }
+            return Err(ApiError::invalid_token());
+        };
         self.check_rate(&identity)?;
         Ok((identity, cookie))
     }
 
     fn check_rate(&self, identity: &Identity) -> Result<(), ApiError> {
         let taken = self.rate.take(&identity.id, Instant::now());
-        taken.map_err(|left| {
-            ApiError::too_many("Too many requests with this token.", whole_seconds(left))
-        })
+        taken.map_err(|left| ApiError::too_many("Too many requests with this token.", left))
     }
 
     fn check_lockout(&self, peer: Peer) -> Result<(), ApiError> {
         match self.lockout.remaining(peer.network(), Instant::now()) {
             Some(left) => Err(ApiError::too_many(
                 "Too many wrong tokens from this address.",
-                whole_seconds(left),
+                left,
             )),
             None => Ok(()),
         }
@@ -175,7 +181,7 @@ impl Access {
         let store = store.clone();
         tokio::spawn(async move {
             if let Err(error) = store.note_token_used(token).await {
-                tracing::warn!(%error, %token, "the use of a token could not be noted");
+                tracing::warn!(%error, %token, "the use of a token could not be stored");
             }
         });
     }
@@ -247,10 +253,6 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
         .get(AUTHORIZATION)?
         .as_bytes()
         .strip_prefix(b"Bearer ")
-}
-
-fn whole_seconds(left: Duration) -> u64 {
-    left.as_secs() + u64::from(left.subsec_nanos() > 0)
 }
 
 /// Lets a request pass if it needs no token, or if its sender is known.

@@ -4,7 +4,7 @@
 //! `SameSite=Strict`, a request that changes something needs the session's CSRF token too, which only a page of this
 //! origin can read, and a request that names another origin is refused.
 
-use http::header::{COOKIE, HOST, ORIGIN};
+use http::header::{COOKIE, HOST, ORIGIN, UPGRADE};
 use http::{HeaderMap, Method};
 use store::Digest;
 use subtle::ConstantTimeEq as _;
@@ -71,17 +71,32 @@ impl SessionCookie {
         if !is_same_origin(headers) {
             return Err(ApiError::forged("Another site has caused this request."));
         }
-        if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
+        let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        if reads && !headers.contains_key(UPGRADE) {
             return Ok(());
         }
-        let given = headers.get("x-csrf-token").map(http::HeaderValue::as_bytes);
         let csrf = self.csrf();
-        if given.is_some_and(|given| bool::from(given.ct_eq(csrf.as_bytes()))) {
+        let mut given = headers
+            .get("x-csrf-token")
+            .map(http::HeaderValue::as_bytes)
+            .into_iter()
+            .chain(csrf_of_socket(headers));
+        if given.any(|given| bool::from(given.ct_eq(csrf.as_bytes()))) {
             return Ok(());
         }
         let message = "A request of a session that changes something needs its `x-csrf-token`.";
         Err(ApiError::forged(message).with_param("x-csrf-token"))
     }
+}
+
+/// The tokens among the subprotocols that a socket offers: `csrf.<token>`. Browsers cannot set other headers of one.
+fn csrf_of_socket(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let values = headers.get_all("sec-websocket-protocol").iter();
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|offered| offered.trim().strip_prefix("csrf."))
+        .map(str::as_bytes)
 }
 
 /// Whether a request comes from a page of this address, or from no page.

@@ -1,10 +1,11 @@
-//! Refuses addresses that guess tokens.
+//! Refuses addresses that guess tokens, codes or sessions.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use store::Digest;
 
 /// How many wrong tokens an address may send within [`WINDOW`].
 const WRONG_MAX: u32 = 10;
@@ -20,10 +21,22 @@ pub(crate) struct Lockout {
 }
 
 /// Wrong tokens of one address. Once there are too many, `since` is when it was locked out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Guesses {
     wrong: u32,
     since: Instant,
+    /// The wrong cookies among them, [`WRONG_MAX`] at most.
+    cookies: Vec<Digest>,
+}
+
+impl Guesses {
+    fn none(since: Instant) -> Self {
+        Self {
+            wrong: 0,
+            since,
+            cookies: Vec::new(),
+        }
+    }
 }
 
 impl Lockout {
@@ -35,8 +48,18 @@ impl Lockout {
         (!left.is_zero()).then_some(left)
     }
 
-    /// Notes a wrong token.
+    /// Notes a wrong token or code.
     pub(crate) fn note_wrong(&self, address: IpAddr, now: Instant) {
+        self.note(address, now, None);
+    }
+
+    /// Notes a wrong cookie of a session. The same one again counts once: it is a session that has ended, whose cookie
+    /// the browser keeps sending. Whoever guesses sends another one each time.
+    pub(crate) fn note_wrong_cookie(&self, address: IpAddr, cookie: Digest, now: Instant) {
+        self.note(address, now, Some(cookie));
+    }
+
+    fn note(&self, address: IpAddr, now: Instant, cookie: Option<Digest>) {
         let mut guesses = self.guesses.lock();
         if guesses.len() >= ADDRESSES_MAX && !guesses.contains_key(&address) {
             guesses.retain(|_, it| now.saturating_duration_since(it.since) < WINDOW);
@@ -47,17 +70,17 @@ impl Lockout {
                 guesses.remove(&oldest);
             }
         }
-        let found = guesses.entry(address).or_insert(Guesses {
-            wrong: 0,
-            since: now,
-        });
+        let found = guesses.entry(address).or_insert_with(|| Guesses::none(now));
         if now.saturating_duration_since(found.since) >= WINDOW {
-            *found = Guesses {
-                wrong: 0,
-                since: now,
-            };
+            *found = Guesses::none(now);
         }
-        found.wrong += 1;
+        if let Some(cookie) = cookie {
+            if found.wrong >= WRONG_MAX || found.cookies.contains(&cookie) {
+                return;
+            }
+            found.cookies.push(cookie);
+        }
+        found.wrong = found.wrong.saturating_add(1);
         if found.wrong == WRONG_MAX {
             found.since = now;
             tracing::warn!(%address, "an address is locked out of the admin API for a minute: too many wrong tokens");
@@ -95,6 +118,32 @@ mod tests {
         assert_eq!(lockout.remaining(address(1), at(130)), None);
         lockout.note_wrong(address(1), at(130));
         assert_eq!(lockout.remaining(address(1), at(130)), None);
+    }
+
+    #[test]
+    fn a_cookie_counts_once_and_ten_different_ones_lock_an_address_out() {
+        let (lockout, now) = (Lockout::default(), Instant::now());
+        let cookie = |n: u32| Digest::of(&n.to_be_bytes());
+        for _ in 0..50 {
+            lockout.note_wrong_cookie(address(1), cookie(0), now);
+        }
+        for n in 1..9 {
+            lockout.note_wrong_cookie(address(1), cookie(n), now);
+        }
+        assert_eq!(lockout.remaining(address(1), now), None);
+        lockout.note_wrong_cookie(address(1), cookie(9), now);
+        assert_eq!(lockout.remaining(address(1), now), Some(WINDOW));
+        // They count together with wrong tokens.
+        for n in 0..9 {
+            lockout.note_wrong_cookie(address(2), cookie(n), now);
+        }
+        lockout.note_wrong(address(2), now);
+        assert_eq!(lockout.remaining(address(2), now), Some(WINDOW));
+        for n in 10..1_000 {
+            lockout.note_wrong_cookie(address(2), cookie(n), now);
+        }
+        let guesses = lockout.guesses.lock();
+        assert!(guesses[&address(2)].cookies.len() < 10);
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn write_error(response: &mut Response, error: ApiError, request_id: &str) {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.remove(CONTENT_LENGTH);
-    if let Some(seconds) = error.retry_after {
+    if let Some(seconds) = error.retry_after_s {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     if error.status == StatusCode::UNAUTHORIZED {

@@ -1,9 +1,11 @@
 //! The errors of the admin API, in one envelope.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use protocol::failure::{RETRY_SOON, retry_after_seconds};
 use serde::Serialize;
 use store::StoreError;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
@@ -18,7 +20,7 @@ pub(crate) struct ApiError {
     /// The member, query parameter or header that is wrong.
     pub(crate) param: Option<String>,
     /// After how many seconds a retry may succeed.
-    pub(crate) retry_after: Option<u64>,
+    pub(crate) retry_after_s: Option<u32>,
 }
 
 impl ApiError {
@@ -28,7 +30,7 @@ impl ApiError {
             code,
             message: message.into(),
             param: None,
-            retry_after: None,
+            retry_after_s: None,
         }
     }
 
@@ -97,9 +99,9 @@ impl ApiError {
     }
 
     /// Too many requests, or too many wrong tokens.
-    pub(crate) fn too_many(message: impl Into<String>, retry_after: u64) -> Self {
+    pub(crate) fn too_many(message: impl Into<String>, wait: Duration) -> Self {
         Self {
-            retry_after: Some(retry_after.max(1)),
+            retry_after_s: Some(retry_after_seconds(wait)),
             ..Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "rate_limit_exceeded",
@@ -112,8 +114,20 @@ impl ApiError {
     pub(crate) fn unavailable() -> Self {
         let message = "The database cannot be used at present. Try again.";
         Self {
-            retry_after: Some(1),
+            retry_after_s: Some(retry_after_seconds(RETRY_SOON)),
             ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+        }
+    }
+
+    /// The search was ended because it took too long.
+    pub(crate) fn too_slow(limit: std::time::Duration) -> Self {
+        let message = format!(
+            "The search took longer than {} seconds and was ended. Narrow it by a filter or a shorter time.",
+            limit.as_secs()
+        );
+        Self {
+            message,
+            ..Self::unavailable()
         }
     }
 
@@ -142,6 +156,7 @@ impl From<StoreError> for ApiError {
             StoreError::Overflow | StoreError::NotCovered { .. } => {
                 Self::malformed(error.to_string())
             }
+            StoreError::TooSlow { limit } => Self::too_slow(limit),
             StoreError::Unavailable | StoreError::Away(_) => {
                 tracing::warn!(%error, "the store could not answer the admin API");
                 Self::unavailable()
@@ -202,7 +217,7 @@ impl IntoResponses for Refused {
             ("500", "A fault of the gateway: `internal_error`."),
             (
                 "503",
-                "The database cannot be used at present: `unavailable`.",
+                "The database cannot be used at present, or a search took too long: `unavailable`.",
             ),
         ];
         refused

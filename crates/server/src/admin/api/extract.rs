@@ -14,6 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
+use super::object::Object;
+use super::text::{escapes_nul, names_nul};
 
 /// The largest body of a request.
 pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -34,9 +36,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
             let message = "The body must be JSON, with `content-type: application/json`.";
             return Err(ApiError::invalid("content-type", message));
         }
-        let body = read(&parts, body).await?;
+        let body = read(&parts, body, BODY_TIME_MAX).await?;
+        if escapes_nul(&body) {
+            return Err(ApiError::malformed("The body must not contain NUL."));
+        }
         let mut json = serde_json::Deserializer::from_slice(&body);
-        let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let read = serde_path_to_error::deserialize(&mut json);
+        let Object(value) = read.map_err(|error| {
             let path = error.path().to_string();
             let error = ApiError::malformed(format!("The body is not valid: {}.", error.inner()));
             match path.as_str() {
@@ -59,7 +65,7 @@ fn is_json(parts: &Parts) -> bool {
     essence.eq_ignore_ascii_case("application/json")
 }
 
-async fn read(parts: &Parts, body: Body) -> Result<bytes::Bytes, ApiError> {
+async fn read(parts: &Parts, body: Body, time_max: Duration) -> Result<bytes::Bytes, ApiError> {
     let announced = parts
         .headers
         .get(CONTENT_LENGTH)
@@ -68,7 +74,7 @@ async fn read(parts: &Parts, body: Body) -> Result<bytes::Bytes, ApiError> {
         return Err(ApiError::too_large(BODY_BYTES_MAX));
     }
     let collect = Limited::new(body, BODY_BYTES_MAX).collect();
-    match tokio::time::timeout(BODY_TIME_MAX, collect).await {
+    match tokio::time::timeout(time_max, collect).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             Err(ApiError::too_large(BODY_BYTES_MAX))
@@ -93,8 +99,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let query = parts.uri.query().unwrap_or_default();
-        // No text that we store contains one, and not every database takes it.
-        if query.contains("%00") {
+        if names_nul(query) {
             return Err(ApiError::malformed("The query must not contain NUL."));
         }
         let pairs = serde_urlencoded::Deserializer::new(form(query));
@@ -122,11 +127,26 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let has_nul = names_nul(parts.uri.path());
         let read = axum::extract::Path::from_request_parts(parts, state).await;
-        let Ok(axum::extract::Path(value)) = read else {
+        let (Ok(axum::extract::Path(value)), false) = (read, has_nul) else {
             let last = parts.uri.path().rsplit('/').next().unwrap_or_default();
             return Err(ApiError::not_found("such thing as", last));
         };
         Ok(Self(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_that_does_not_end_is_refused() {
+        let (parts, ()) = http::Request::new(()).into_parts();
+        let endless =
+            Body::from_stream(futures_util::stream::pending::<Result<Vec<u8>, axum::Error>>());
+        let refused = read(&parts, endless, Duration::from_millis(20)).await;
+        assert_eq!(refused.unwrap_err().code, "invalid_request");
     }
 }

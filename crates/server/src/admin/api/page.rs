@@ -52,6 +52,24 @@ impl<T> Page<T> {
         }
     }
 
+    /// A page of a list that is in memory. `name` tells rows apart.
+    pub(crate) fn of_whole(
+        mut rows: Vec<T>,
+        query: &ShortListQuery,
+        name: impl Fn(&T) -> &str,
+    ) -> Result<Self, ApiError> {
+        if let Some(cursor) = &query.cursor {
+            let last: String = cursor.place()?;
+            let last = rows.iter().position(|row| name(row) == last);
+            let last = last.ok_or_else(Cursor::refused)?;
+            rows.drain(..=last);
+        }
+        let limit = query.limit.unwrap_or(PageLimit(LIMIT_MAX));
+        let rows_max = usize::try_from(limit.and_one()).unwrap_or(usize::MAX);
+        rows.truncate(rows_max);
+        Ok(Self::of(rows, limit, |row| name(row).to_owned(), |row| row))
+    }
+
     /// All rows of a list that is never long.
     pub(crate) fn whole(data: Vec<T>) -> Self {
         Self {
@@ -71,6 +89,19 @@ pub(crate) struct PageQuery {
     #[serde(default)]
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 50)]
     pub(crate) limit: PageLimit,
+    /// `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    pub(crate) cursor: Option<Cursor>,
+}
+
+/// The query of a list that is short as a rule, and so comes as a whole as far as one page can.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ShortListQuery {
+    /// How many rows, 1 to 500.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 500)]
+    pub(crate) limit: Option<PageLimit>,
     /// `next_cursor` of the page before.
     #[param(value_type = Option<String>)]
     pub(crate) cursor: Option<Cursor>,
@@ -119,12 +150,17 @@ impl Cursor {
 
     /// The place. A text that we never gave out is refused.
     pub(crate) fn place<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        let refused = || ApiError::invalid("cursor", "This is not a cursor of this list.");
         if self.0.len() > CURSOR_BYTES_MAX {
-            return Err(refused());
+            return Err(Self::refused());
         }
-        let json = URL_SAFE_NO_PAD.decode(&self.0).map_err(|_| refused())?;
-        serde_json::from_slice(&json).map_err(|_| refused())
+        let json = URL_SAFE_NO_PAD
+            .decode(&self.0)
+            .map_err(|_| Self::refused())?;
+        serde_json::from_slice(&json).map_err(|_| Self::refused())
+    }
+
+    fn refused() -> ApiError {
+        ApiError::invalid("cursor", "This is not a cursor of this list.")
     }
 }
 
@@ -168,5 +204,22 @@ mod tests {
         assert_eq!(more.data, [1, 2]);
         let cursor = Cursor(more.next_cursor.unwrap());
         assert_eq!(cursor.place::<i64>().unwrap(), 2);
+    }
+
+    #[test]
+    fn a_list_in_memory_is_read_page_by_page() {
+        let rows = || vec!["a", "b", "c"];
+        let page = |query: &ShortListQuery| Page::of_whole(rows(), query, |row| row);
+        let mut query = ShortListQuery::default();
+        assert_eq!(page(&query).unwrap().data, ["a", "b", "c"]);
+        query.limit = Some(PageLimit(2));
+        let first = page(&query).unwrap();
+        assert_eq!(first.data, ["a", "b"]);
+        query.cursor = first.next_cursor.map(Cursor);
+        let second = page(&query).unwrap();
+        assert_eq!((second.data, second.next_cursor), (vec!["c"], None));
+        query.cursor = Some(Cursor::at(&"gone"));
+        let error = page(&query).unwrap_err();
+        assert_eq!(error.param.as_deref(), Some("cursor"));
     }
 }

@@ -128,16 +128,6 @@ impl EventHub {
         Some(subscription)
     }
 
-    /// Sends an event that something else than the poller has noticed.
-    #[expect(
-        dead_code,
-        reason = "for alerts, which the console already listens for"
-    )]
-    pub(crate) fn publish(&self, event: Event) {
-        // Without a listener nobody needs it.
-        drop(self.events.send(event));
-    }
-
     /// Ends all streams and the poller.
     pub(crate) async fn finish(&self) {
         self.stop.cancel();

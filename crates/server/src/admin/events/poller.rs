@@ -7,19 +7,22 @@ use std::time::Duration;
 use engine::Engine;
 use serde_json::json;
 use store::{
-    AccountNames, JournalEntry, JournalQuery, Store, StoreError, TaskId, TaskListed, TaskQuery,
+    AccountNames, AlertId, AlertQuery, JournalEntry, JournalQuery, Store, StoreError, TaskId,
+    TaskListed, TaskQuery,
 };
 use tokio::sync::{broadcast, watch};
 
 use super::hub::{Event, Polling};
 use crate::operations::calls::{Shown, names_of_calls};
-use crate::operations::views::{CallView, TaskView, names_of_tasks};
+use crate::operations::views::{AlertView, CallView, TaskView, names_of_tasks};
 
 const PAUSE: Duration = Duration::from_secs(1);
 /// The most calls of one look: a busy gateway shows the newest.
 pub(crate) const CALLS_MAX: u32 = 200;
 /// The most tasks of one look.
 const TASKS_MAX: u32 = 200;
+/// The most alerts of one look: open ones, and the newest.
+const ALERTS_MAX: u32 = 100;
 /// Tasks that may have begun and ended between two looks.
 const NEW_TASKS_MAX: u32 = 50;
 
@@ -66,6 +69,7 @@ struct Poller {
     calls: Option<Shown>,
     tasks: Option<HashMap<TaskId, TaskState>>,
     channels: Option<HashMap<String, &'static str>>,
+    alerts: Option<HashMap<AlertId, bool>>,
 }
 
 /// What an event is sent for if it changes.
@@ -81,6 +85,7 @@ impl Poller {
         let store = engine.store();
         let mut events = self.calls(store).await?;
         events.extend(self.tasks(store).await?);
+        events.extend(self.alerts(store).await?);
         events.extend(self.channels(engine));
         Ok(events)
     }
@@ -155,6 +160,33 @@ impl Poller {
         let event =
             |task: &TaskListed| Event::new("task", self.place(), &TaskView::of(task, &names));
         Ok(found.iter().map(event).collect())
+    }
+
+    /// Alerts that began or ended: the open ones, and the newest. The end of one that is older than all of these is
+    /// not told.
+    async fn alerts(&mut self, store: &Store) -> Result<Vec<Event>, StoreError> {
+        let newest = AlertQuery {
+            limit: ALERTS_MAX,
+            ..AlertQuery::default()
+        };
+        let open = AlertQuery {
+            only_open: true,
+            ..newest.clone()
+        };
+        let mut found = store.alerts(open).await?;
+        found.extend(store.alerts(newest).await?);
+        found.sort_by_key(|alert| alert.place);
+        found.dedup_by_key(|alert| alert.place);
+        let states = found
+            .iter()
+            .map(|alert| (alert.id, alert.ended_at.is_some()));
+        let Some(before) = self.alerts.replace(states.collect()) else {
+            return Ok(Vec::new());
+        };
+        found.retain(|alert| before.get(&alert.id) != Some(&alert.ended_at.is_some()));
+        let place = self.place();
+        let event = |alert| Event::new("alert", place, &AlertView::from(alert));
+        Ok(found.into_iter().map(event).collect())
     }
 
     fn channels(&mut self, engine: &Engine) -> Vec<Event> {

@@ -1,9 +1,10 @@
 //! `/attention`: what an operator should look at first.
 
 use axum::extract::State;
+use engine::{CallCounts, unusual_errors};
 use ledger::Micro;
 use serde::Serialize;
-use store::{Totals, UsageQuery, WalletRow};
+use store::{AlertKind, AlertQuery, AlertRow, Totals, UsageQuery, WalletsBeyondCredit};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -18,14 +19,14 @@ const MINUTE_MS: i64 = 60_000;
 /// Errors of this time are compared with those of the day before it.
 const LATELY_MS: i64 = 15 * MINUTE_MS;
 const USUAL_MS: i64 = 24 * 60 * MINUTE_MS;
-/// Fewer calls tell nothing.
-const CALLS_MIN: u64 = 20;
-/// Per cent of calls from which errors are named, if they are also a multiple of the usual share.
-const ERRORS_WARN: u64 = 5;
+/// Per cent of calls from which errors are bad.
 const ERRORS_BAD: u64 = 25;
-const ERRORS_TIMES: u64 = 3;
+/// The most open alerts that are named.
+const ALERTS_MAX: u32 = 20;
+/// The page of calls that failed.
+const ERRORS_LINK: &str = "#/requests?status=5xx";
 /// The most wallets that are named.
-const WALLETS_MAX: usize = 5;
+const WALLETS_MAX: u32 = 5;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new().routes(routes!(attention))
@@ -50,8 +51,8 @@ enum Severity {
 
 /// What needs attention
 ///
-/// Errors above normal, wallets beyond their credit line, channels that are out of use, and charges that cannot be
-/// booked. The worst first; empty if all is well.
+/// Errors above normal, wallets beyond their credit line, channels that are out of use, charges that cannot be
+/// booked, and open alerts about anything else. The worst first; empty if all is well.
 #[utoipa::path(
     get,
     path = "/attention",
@@ -86,7 +87,14 @@ async fn attention(
             .into_iter()
             .filter_map(channel_notice),
     );
-    notices.extend(debt_notices(&store.wallets().await?));
+    let beyond_credit = store.wallets_beyond_credit(WALLETS_MAX).await?;
+    notices.extend(debt_notices(&beyond_credit));
+    let open = store.alerts(AlertQuery {
+        only_open: true,
+        limit: ALERTS_MAX,
+        ..AlertQuery::default()
+    });
+    add_alerts(&mut notices, open.await?);
     notices.sort_by_key(|notice| notice.severity);
     Ok(Json(Page::whole(notices)))
 }
@@ -127,27 +135,43 @@ fn ledger_notices(state: &AdminState) -> Vec<Notice> {
 }
 
 fn error_notice(recent: &Totals, usual: &Totals) -> Option<Notice> {
-    let share = |totals: &Totals| {
-        (totals.errors * 100)
-            .checked_div(totals.requests)
-            .unwrap_or(0)
+    let counts = |totals: &Totals| CallCounts {
+        requests: totals.requests,
+        errors: totals.errors,
     };
-    let (now, before) = (share(recent), share(usual));
-    let is_high = recent.requests >= CALLS_MIN
-        && now >= ERRORS_WARN
-        && now >= before.saturating_mul(ERRORS_TIMES);
-    let severity = if now >= ERRORS_BAD {
+    let errors = unusual_errors(counts(recent), counts(usual), false)?;
+    let severity = if errors.percent >= ERRORS_BAD {
         Severity::Bad
     } else {
         Severity::Warn
     };
-    is_high.then(|| {
-        let message = format!(
-            "{now} % of the calls of the last 15 minutes failed ({} of {}); {before} % is usual.",
-            recent.errors, recent.requests
-        );
-        notice(severity, "#/requests?status=5xx", message)
-    })
+    let message = format!(
+        "{} % of the calls of the last 15 minutes failed ({} of {}); {} % is usual.",
+        errors.percent, recent.errors, recent.requests, errors.usual_percent
+    );
+    Some(notice(severity, ERRORS_LINK, message))
+}
+
+/// Adds open alerts. Something that has a link is named once: what this node sees now comes before an alert, and a newer
+/// alert before an older one.
+fn add_alerts(notices: &mut Vec<Notice>, open: Vec<AlertRow>) {
+    for alert in open {
+        let subject = alert.subject.as_deref().unwrap_or_default();
+        let (severity, link) = match alert.kind {
+            AlertKind::LowBalance => (Severity::Warn, format!("#/wallets/{subject}")),
+            AlertKind::KeyLimit => (Severity::Warn, format!("#/keys/{subject}")),
+            AlertKind::ChannelDown => (Severity::Warn, format!("#/channels/{}", encoded(subject))),
+            AlertKind::ErrorRate if subject.is_empty() => (Severity::Warn, ERRORS_LINK.to_owned()),
+            AlertKind::ErrorRate => {
+                let link = format!("{ERRORS_LINK}&channel={}", encoded(subject));
+                (Severity::Warn, link)
+            }
+            AlertKind::StuckCloses => (Severity::Bad, "#/settings".to_owned()),
+        };
+        if notices.iter().all(|notice| notice.link != link) {
+            notices.push(notice(severity, &link, alert.message));
+        }
+    }
 }
 
 fn channel_notice((name, breaker): (String, &'static str)) -> Option<Notice> {
@@ -164,26 +188,19 @@ fn channel_notice((name, breaker): (String, &'static str)) -> Option<Notice> {
 }
 
 /// Wallets that owe more than their credit line.
-fn debt_notices(wallets: &[WalletRow]) -> Vec<Notice> {
-    let beyond = |row: &WalletRow| {
+fn debt_notices(wallets: &WalletsBeyondCredit) -> Vec<Notice> {
+    let named = wallets.deepest.iter().map(|row| {
         let debt = row.wallet.credit_used.get() - row.wallet.credit_limit.get();
-        (debt > 0).then_some(Micro::new(debt))
-    };
-    let mut owing: Vec<(&WalletRow, Micro)> = wallets
-        .iter()
-        .filter_map(|row| Some((row, beyond(row)?)))
-        .collect();
-    owing.sort_by_key(|(_, debt)| std::cmp::Reverse(*debt));
-    let more = owing.len().saturating_sub(WALLETS_MAX);
-    let named = owing.iter().take(WALLETS_MAX).map(|(row, debt)| {
         let link = format!("#/wallets/{}", row.id);
         let message = format!(
-            "Wallet {} is {debt} credits beyond its credit line.",
-            row.name
+            "Wallet {} is {} credits beyond its credit line.",
+            row.name,
+            Micro::new(debt)
         );
         notice(Severity::Warn, &link, message)
     });
     let mut notices: Vec<Notice> = named.collect();
+    let more = wallets.total.saturating_sub(wallets.deepest.len() as u64);
     if more > 0 {
         let message = format!("{more} more wallets are beyond their credit lines.");
         notices.push(notice(Severity::Warn, "#/wallets", message));
@@ -221,6 +238,47 @@ mod tests {
             let found = error_notice(&totals(recent.0, recent.1), &totals(usual.0, usual.1));
             assert_eq!(found.map(|notice| notice.severity), severity, "{recent:?}");
         }
+    }
+
+    #[test]
+    fn an_alert_is_named_unless_something_with_its_link_is() {
+        let alert = |kind, subject: &str| AlertRow {
+            place: store::AlertPlace(1),
+            id: store::AlertId::random(),
+            kind,
+            condition: String::new(),
+            subject: Some(subject.to_owned()).filter(|it| !it.is_empty()),
+            wallet: None,
+            message: format!("{kind} {subject}"),
+            at: ledger::UnixMs::new(0),
+            ended_at: None,
+            delivery: store::DeliveryState::None,
+        };
+        let mut notices: Vec<Notice> = channel_notice(("main".to_owned(), "open"))
+            .into_iter()
+            .collect();
+        let open = vec![
+            alert(AlertKind::ChannelDown, "main"),
+            alert(AlertKind::ChannelDown, "other node"),
+            alert(AlertKind::KeyLimit, "key_1"),
+            alert(AlertKind::KeyLimit, "key_1"),
+            alert(AlertKind::ErrorRate, ""),
+            alert(AlertKind::ErrorRate, "main"),
+            alert(AlertKind::StuckCloses, ""),
+        ];
+        add_alerts(&mut notices, open);
+        let links: Vec<&str> = notices.iter().map(|notice| &*notice.link).collect();
+        assert_eq!(
+            links,
+            [
+                "#/channels/main",
+                "#/channels/other%20node",
+                "#/keys/key_1",
+                "#/requests?status=5xx",
+                "#/requests?status=5xx&channel=main",
+                "#/settings",
+            ]
+        );
     }
 
     #[test]

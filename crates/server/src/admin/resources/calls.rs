@@ -32,7 +32,7 @@ struct CallsQuery {
     /// The id of a key.
     key: Option<String>,
     model: Option<String>,
-    /// The channel that answered.
+    /// The channel that answered, or that failed the call.
     channel: Option<String>,
     endpoint: Option<String>,
     /// A status such as 429, or a class such as 4xx.

@@ -1,11 +1,14 @@
 //! `/admin/v1/channels`: the upstream accounts, their health, and a small call through one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Path, State};
+use engine::ProbeOutcome;
 use ledger::UnixMs;
-use serde::Serialize;
+use protocol::{Dialect, Kind};
+use serde::{Deserialize, Serialize};
 use store::{Deed, Dimension, UsageQuery, UsageRow};
 use upstream::BreakerState;
 use utoipa::ToSchema;
@@ -15,8 +18,8 @@ use utoipa_axum::routes;
 use super::models::why_not;
 use crate::admin::access::{Operator, Viewer};
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
-use crate::admin::api::extract::Json;
-use crate::admin::api::page::Page;
+use crate::admin::api::extract::{Json, Query};
+use crate::admin::api::page::{Page, ShortListQuery};
 use crate::admin::api::state::AdminState;
 use crate::config::Channel;
 use crate::gateway::InForce;
@@ -26,6 +29,7 @@ const MINUTE_MS: i64 = 60_000;
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new()
         .routes(routes!(list_channels))
+        .routes(routes!(switch_channel))
         .routes(routes!(probe_channel))
 }
 
@@ -37,8 +41,10 @@ struct ChannelView {
     preset: &'static str,
     base_url: String,
     protocols: Vec<&'static str>,
+    /// Whether it may serve calls. `false` takes it out of use: no new call is sent to it.
+    enabled: bool,
     /// `up`, `degraded` (one call tries whether it works again), `down` (failing), `paused` (its credential is
-    /// refused) or `off` (it has no credential).
+    /// refused) or `off` (it is disabled, or has no credential).
     state: &'static str,
     /// The state of its breaker: `closed`, `probe`, `open` or `taken_out`. Null if it is off.
     #[schema(required)]
@@ -56,7 +62,7 @@ struct ChannelView {
     first_byte_p50_ms: Option<u64>,
     #[schema(required)]
     first_byte_p95_ms: Option<u64>,
-    /// Connections that are kept open between calls.
+    /// Connections of this node that are open: those of calls and sessions, and those kept for the next calls.
     connections_open: usize,
     /// How many models have a route to it.
     models: usize,
@@ -80,7 +86,7 @@ struct HourView {
 
 /// How a call through a channel went.
 #[derive(Debug, Serialize, ToSchema)]
-struct ProbeView {
+pub(crate) struct ProbeView {
     ok: bool,
     /// The status of the upstream's answer.
     #[schema(required)]
@@ -94,20 +100,82 @@ struct ProbeView {
     get,
     path = "/channels",
     tag = "channels",
+    params(ShortListQuery),
     responses((status = 200, description = "All channels.", body = Page<ChannelView>), Refused)
 )]
 async fn list_channels(
     _viewer: Viewer,
     State(state): State<AdminState>,
+    Query(query): Query<ShortListQuery>,
 ) -> Result<Json<Page<ChannelView>>, ApiError> {
     let in_force = state.keeper.in_force();
     let now = UnixMs::new(jiff::Timestamp::now().as_millisecond());
-    let mut query = UsageQuery::between(UnixMs::new(now.get() - 60 * MINUTE_MS), now, now);
-    query.by = vec![Dimension::Channel];
-    let times = state.store().usage(query).await?;
+    let last_hour = UsageQuery {
+        by: vec![Dimension::Channel],
+        ..UsageQuery::between(UnixMs::new(now.get() - 60 * MINUTE_MS), now, now)
+    };
+    let times = state.store().usage(last_hour).await?;
     let channels = in_force.config.channels.iter();
     let channels = channels.map(|channel| view(&state, &in_force, channel, &times, now));
-    Ok(Json(Page::whole(channels.collect())))
+    let page = Page::of_whole(channels.collect(), &query, |channel| &channel.name)?;
+    Ok(Json(page))
+}
+
+/// A change of a channel.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ChannelChange {
+    /// `false` takes the channel out of use. Calls that run and tasks that are open there still finish.
+    enabled: bool,
+}
+
+/// Whether a channel may serve calls.
+#[derive(Debug, Serialize, ToSchema)]
+struct SwitchedChannel {
+    name: String,
+    enabled: bool,
+    /// Why it cannot be used now.
+    #[schema(required)]
+    reason: Option<String>,
+    /// Models that cannot be called now because none of their channels can be used.
+    models_out: Vec<String>,
+}
+
+/// Switch a channel on or off. The change is kept with the configuration and is in force when this answers.
+#[utoipa::path(
+    patch,
+    path = "/channels/{name}",
+    tag = "channels",
+    params(("name" = String, Path, description = "The name of the channel.")),
+    request_body = ChannelChange,
+    responses(
+        (status = 200, description = "The channel, and the models that it takes with it.", body = SwitchedChannel),
+        (status = 404, description = "There is no such channel: `not_found`.", body = ErrorBody),
+        (status = 409, description = "Somebody else has changed the configuration at the same time: `version_conflict`.", body = ErrorBody),
+        (status = 413, description = "The body is too large: `request_too_large`.", body = ErrorBody),
+        Refused,
+    )
+)]
+async fn switch_channel(
+    Operator(actor): Operator,
+    State(state): State<AdminState>,
+    Path(name): Path<String>,
+    Json(change): Json<ChannelChange>,
+) -> Result<Json<SwitchedChannel>, ApiError> {
+    // A task of its own: a caller that leaves must not stop a change half way.
+    let (keeper, channel) = (Arc::clone(&state.keeper), name.clone());
+    let switching =
+        tokio::spawn(async move { keeper.switch_channel(channel, change.enabled, &actor).await });
+    let in_force = switching.await.map_err(|error| {
+        tracing::error!(%error, "enabling or disabling a channel has panicked");
+        ApiError::internal()
+    })??;
+    Ok(Json(SwitchedChannel {
+        enabled: change.enabled,
+        reason: in_force.idle_reason(&name).map(str::to_owned),
+        models_out: in_force.models_lost_with(&name),
+        name,
+    }))
 }
 
 fn view(
@@ -119,7 +187,8 @@ fn view(
 ) -> ChannelView {
     let catalog = state.engine.catalog();
     let live = catalog.channel(&channel.name);
-    let breaker = live.map(|live| live.state(Instant::now));
+    let in_use = live.filter(|_| !catalog.is_disabled(&channel.name));
+    let breaker = in_use.map(|live| live.state(Instant::now));
     let minutes = live.map(|live| live.history(Instant::now()));
     let minutes = minutes
         .as_ref()
@@ -159,8 +228,9 @@ fn view(
     ChannelView {
         name: channel.name.clone(),
         preset: channel.preset.as_str(),
-        base_url: channel.base_url().to_owned(),
+        base_url: channel.base_url(),
         protocols: channel.protocols().iter().map(|it| it.as_str()).collect(),
+        enabled: channel.enabled,
         state: breaker.map_or("off", word),
         breaker: breaker.map(breaker_word),
         reason: match breaker {
@@ -175,7 +245,7 @@ fn view(
         errors_by_kind: kinds.into_iter().filter(|(_, count)| *count > 0).collect(),
         first_byte_p50_ms: percentile(50),
         first_byte_p95_ms: percentile(95),
-        connections_open: live.map_or(0, upstream::Channel::idle_connections),
+        connections_open: live.map_or(0, upstream::Channel::open_connections),
         models: in_force.config.models.iter().filter(routed).count(),
     }
 }
@@ -226,12 +296,45 @@ async fn probe_channel(
         after: None,
     };
     state.store().note_deed(deed, &actor).await?;
-    let outcome = state.engine.probe_channel(&name).await;
+    let outcome = match state.engine.catalog().channel(&name) {
+        // Models have no routes to a disabled channel, but their entries do.
+        Some(channel) if state.engine.catalog().is_disabled(&name) => {
+            Some(probe_disabled(&state, channel).await)
+        }
+        _ => state.engine.probe_channel(&name).await,
+    };
     let outcome = outcome.ok_or_else(|| ApiError::not_found("channel in use", name))?;
-    Ok(Json(ProbeView {
-        ok: outcome.is_ok,
-        status: outcome.status,
-        message: outcome.message,
-        total_ms: u64::try_from(outcome.total.as_millis()).unwrap_or(u64::MAX),
-    }))
+    Ok(Json(outcome.into()))
+}
+
+/// Sends one small call through a channel that is out of use, so that an operator sees whether it works again.
+async fn probe_disabled(state: &AdminState, channel: &upstream::Channel) -> ProbeOutcome {
+    let (kind, dialect, model) = small_model(&state.keeper.in_force(), channel.name());
+    state
+        .engine
+        .try_channel(channel, kind, dialect, &model)
+        .await
+}
+
+/// A model with a route to this channel that has a small call. If there is none, a kind that has none, so that the
+/// engine says so.
+fn small_model(in_force: &InForce, channel: &str) -> (Kind, Option<Dialect>, String) {
+    for model in &in_force.config.models {
+        let route = model.routes.iter().find(|route| route.channel == channel);
+        if let (Some(route), Kind::Text | Kind::Embedding) = (route, model.kind) {
+            return (model.kind, route.dialect, route.model.clone());
+        }
+    }
+    (Kind::Video, None, String::new())
+}
+
+impl From<ProbeOutcome> for ProbeView {
+    fn from(outcome: ProbeOutcome) -> Self {
+        Self {
+            ok: outcome.is_ok,
+            status: outcome.status,
+            message: outcome.message,
+            total_ms: u64::try_from(outcome.total.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
 }

@@ -54,7 +54,9 @@ impl ConfigView {
 struct NewConfig {
     /// The version that these entries replace.
     version: u64,
-    /// A channel without `credential` keeps the one it has. A credential that is given as text is put into a file.
+    /// A channel without `credential` keeps the one it has. A credential that is given as text is put into a file. One
+    /// that is named must be a variable that ends in `_API_KEY`, that `admin.credential_env` allows or that the
+    /// configuration names already, or a file in the folder `credentials` beside the configuration.
     #[schema(value_type = Vec<Object>)]
     channels: Vec<Map<String, Value>>,
     #[schema(value_type = Vec<Object>)]
@@ -145,7 +147,7 @@ async fn check_config(
         channels: proposed.channels,
         models: proposed.models,
     };
-    let problems = state.keeper.check(entries)?;
+    let problems = state.keeper.check(entries).await?;
     Ok(Json(ConfigProblems { problems }))
 }
 
@@ -156,6 +158,7 @@ impl From<ReplaceError> for ApiError {
             ReplaceError::Version => {
                 Self::conflict("version_conflict", message).with_param("version")
             }
+            ReplaceError::NoChannel(name) => Self::not_found("channel", name),
             ReplaceError::OpenTasks(..) => {
                 Self::conflict("open_tasks", message).with_param("channels")
             }

@@ -26,7 +26,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// does not listen on.
 const LISTENED_MAX: Duration = Duration::from_secs(300);
 /// How soon a listener may come when too many listen.
-const RETRY_SECONDS: u64 = 5;
+const SUBSCRIBE_RETRY_AFTER: Duration = Duration::from_secs(5);
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new().routes(routes!(events))
@@ -34,8 +34,8 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
 
 /// Live events
 ///
-/// Server-sent events `call`, `task` and `channel`, about a second after they happen, on every node for all nodes.
-/// `call` and `task` have the rows of their lists. The id of an event is where a listener goes on that comes back with
+/// Server-sent events `call`, `task`, `alert` and `channel`, about a second after they happen, on every node for all
+/// nodes. `call`, `task` and `alert` have the rows of their lists; an alert is sent when it begins and when it ends. The id of an event is where a listener goes on that comes back with
 /// `last-event-id`: it gets the newest calls since then, 200 at most. A listener that reads too slowly is dropped. At
 /// most 64 can listen to one node.
 #[utoipa::path(
@@ -54,7 +54,7 @@ async fn events(
     let mut subscription = state.events.subscribe(&state.engine).ok_or_else(|| {
         ApiError::too_many(
             "Too many listen to live events of this node.",
-            RETRY_SECONDS,
+            SUBSCRIBE_RETRY_AFTER,
         )
     })?;
     let missed = match last {

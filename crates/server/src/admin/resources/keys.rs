@@ -20,6 +20,7 @@ use crate::admin::access::{Operator, Viewer};
 use crate::admin::api::amount::Credits;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::extract::{Json, Path, Query};
+use crate::admin::api::object::Object;
 use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
 use crate::admin::api::state::AdminState;
 use crate::operations::keys::{self, KeyDraft};
@@ -65,15 +66,16 @@ struct CreateKey {
     /// What the key may spend in all; no limit if left out.
     limit: Option<Credits>,
     /// What the key may spend in each period of the calendar.
-    window: Option<WindowBody>,
+    #[schema(value_type = Option<WindowBody>)]
+    window: Option<Object<WindowBody>>,
     /// Requests per minute.
-    #[schema(minimum = 1)]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 4_294_967_295_i64)]
     rpm: Option<u32>,
     /// Tokens per minute.
-    #[schema(minimum = 1)]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 4_294_967_295_i64)]
     tpm: Option<u32>,
     /// Requests in flight.
-    #[schema(minimum = 1)]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 4_294_967_295_i64)]
     concurrency: Option<u32>,
     /// In Unix milliseconds.
     expires_at: Option<i64>,
@@ -96,15 +98,15 @@ struct UpdateKey {
     limit: Option<Option<Credits>>,
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<WindowBody>)]
-    window: Option<Option<WindowBody>>,
+    window: Option<Option<Object<WindowBody>>>,
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<u32>, minimum = 1)]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 4_294_967_295_i64)]
     rpm: Option<Option<u32>>,
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<u32>, minimum = 1)]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 4_294_967_295_i64)]
     tpm: Option<Option<u32>>,
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<u32>, minimum = 1)]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 4_294_967_295_i64)]
     concurrency: Option<Option<u32>>,
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<i64>)]
@@ -152,7 +154,7 @@ struct RotateKey {
 }
 
 /// A member that is there, whether null or not. One that is left out is `None`.
-fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(from).map(Some)
@@ -297,6 +299,9 @@ async fn update_key(
 }
 
 /// Give a key a new secret. It is in the answer and never shown again.
+///
+/// A key has at most one old secret. If an overlap is running, this ends it: the secret before the last one stops working
+/// at once.
 #[utoipa::path(
     post,
     path = "/keys/{id}/rotate",
@@ -393,7 +398,7 @@ fn models(patterns: Option<Vec<String>>) -> Result<Option<ModelList>, ApiError> 
     list.map_err(|error| ApiError::invalid("models", format!("{error}.")))
 }
 
-fn window(body: WindowBody) -> Result<KeyWindow, ApiError> {
+fn window(Object(body): Object<WindowBody>) -> Result<KeyWindow, ApiError> {
     let WindowBody {
         amount: Credits(amount),
         per,

@@ -1,5 +1,6 @@
 //! The resources of the admin listener, one file each.
 
+pub(crate) mod alerts;
 pub(crate) mod attention;
 pub(crate) mod audit;
 pub(crate) mod calls;
@@ -13,6 +14,7 @@ pub(crate) mod keys;
 pub(crate) mod models;
 pub(crate) mod play;
 pub(crate) mod presets;
+pub(crate) mod proposed_channels;
 pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod statement;

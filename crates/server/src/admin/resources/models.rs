@@ -11,11 +11,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::access::Viewer;
-use crate::admin::api::error::Refused;
-use crate::admin::api::extract::Json;
-use crate::admin::api::page::Page;
+use crate::admin::api::error::{ApiError, Refused};
+use crate::admin::api::extract::{Json, Query};
+use crate::admin::api::page::{Page, ShortListQuery};
 use crate::admin::api::state::AdminState;
-use crate::config::{Model, protocols_for};
+use crate::config::{Model, Sources, protocols_for};
 use crate::gateway::InForce;
 use crate::model_facts;
 
@@ -43,6 +43,26 @@ struct ModelView {
     #[schema(required, value_type = Option<Object>)]
     price: Option<Value>,
     routes: Vec<RouteView>,
+    /// What decides between routes of the same priority: `priority` (their weights alone), `latency` or `cost`.
+    order: &'static str,
+    /// Whether the calls of a conversation prefer the same route.
+    sticky: bool,
+    /// Models that may answer if no route of this one can, in the order in which they are tried.
+    fallbacks: Vec<String>,
+    source: SourceView,
+}
+
+/// Where the values of a model come from: `file`, `catalog`, `catalog-file`, `channel` or `default`.
+#[derive(Debug, Serialize, ToSchema)]
+struct SourceView {
+    kind: &'static str,
+    created: &'static str,
+    routes: &'static str,
+    price: &'static str,
+    profile: &'static str,
+    /// The factor between the cost and the price. Null if the price was not made from a cost.
+    #[schema(required)]
+    markup: Option<String>,
 }
 
 /// A route of a model.
@@ -53,6 +73,12 @@ struct RouteView {
     model: String,
     priority: u32,
     weight: u32,
+    /// Requests per minute on each node.
+    #[schema(required, value_type = Option<i64>)]
+    rpm: Option<u32>,
+    /// Tokens per minute on each node.
+    #[schema(required, value_type = Option<i64>)]
+    tpm: Option<u32>,
     usable: bool,
     /// Why it is not usable.
     #[schema(required)]
@@ -70,13 +96,32 @@ struct RouteView {
     get,
     path = "/models",
     tag = "models",
+    params(ShortListQuery),
     responses((status = 200, description = "All models.", body = Page<ModelView>), Refused)
 )]
-async fn list_models(_viewer: Viewer, State(state): State<AdminState>) -> Json<Page<ModelView>> {
+async fn list_models(
+    _viewer: Viewer,
+    State(state): State<AdminState>,
+    Query(query): Query<ShortListQuery>,
+) -> Result<Json<Page<ModelView>>, ApiError> {
     let in_force = state.keeper.in_force();
     let models = in_force.config.models.iter();
     let models = models.map(|model| view(&state, &in_force, model));
-    Json(Page::whole(models.collect()))
+    let page = Page::of_whole(models.collect(), &query, |model| &model.id)?;
+    Ok(Json(page))
+}
+
+impl SourceView {
+    fn of(sources: &Sources) -> Self {
+        Self {
+            kind: sources.kind.as_str(),
+            created: sources.created.as_str(),
+            routes: sources.routes.as_str(),
+            price: sources.price.as_str(),
+            profile: sources.profile.as_str(),
+            markup: sources.markup.map(|markup| markup.to_string()),
+        }
+    }
 }
 
 fn view(state: &AdminState, in_force: &InForce, model: &Model) -> ModelView {
@@ -115,6 +160,10 @@ fn view(state: &AdminState, in_force: &InForce, model: &Model) -> ModelView {
             .iter()
             .map(|route| route_view(state, in_force, model, route))
             .collect(),
+        order: model.routing.order.as_str(),
+        sticky: model.routing.sticky,
+        fallbacks: model.routing.fallbacks.clone(),
+        source: SourceView::of(&model.sources),
     }
 }
 
@@ -124,20 +173,22 @@ fn route_view(
     model: &Model,
     route: &RouteSpec,
 ) -> RouteView {
-    let reason = match state.engine.catalog().channel(&route.channel) {
-        None => Some(
-            in_force
-                .idle_reason(&route.channel)
-                .unwrap_or("no such channel")
-                .to_owned(),
-        ),
-        Some(channel) => why_not(channel.state(std::time::Instant::now)).map(str::to_owned),
+    let catalog = state.engine.catalog();
+    let reason = match (
+        in_force.idle_reason(&route.channel),
+        catalog.channel(&route.channel),
+    ) {
+        (Some(reason), _) => Some(reason.to_owned()),
+        (None, None) => Some("no such channel".to_owned()),
+        (None, Some(channel)) => why_not(channel.state(std::time::Instant::now)).map(str::to_owned),
     };
     RouteView {
         channel: route.channel.clone(),
         model: route.model.clone(),
         priority: route.priority,
         weight: route.weight,
+        rpm: route.limits.rpm,
+        tpm: route.limits.tpm,
         usable: reason.is_none(),
         reason,
         cost: route.cost.as_ref().map(|cost| json!(cost)),

@@ -2,17 +2,24 @@
 //!
 //! A call is made by the public service itself and billed to the key. It is a row of the journal like every call, which is
 //! its record; the audit lists changes, not calls.
+//!
+//! A session is a WebSocket: the handshake goes to the public service like a call, and then the bytes of both sides pass
+//! unread. Browsers cannot set headers of a socket, so the key may stand in the query, and the subprotocols carry the
+//! CSRF token of the session (`access/cookie.rs`).
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::post;
 use http::header::{
-    AUTHORIZATION, CONNECTION, COOKIE, DATE, HOST, HeaderName, ORIGIN, REFERER, TRANSFER_ENCODING,
-    UPGRADE,
+    AUTHORIZATION, CONNECTION, COOKIE, DATE, HOST, HeaderName, ORIGIN, REFERER,
+    SEC_WEBSOCKET_PROTOCOL, TRANSFER_ENCODING, UPGRADE,
 };
-use http::{HeaderMap, HeaderValue, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
 use store::KeyId;
+use tokio::io::AsyncWriteExt as _;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -22,6 +29,8 @@ use crate::admin::api::state::AdminState;
 use crate::http::{InProcessError, is_callable_path};
 
 const PLAY_KEY: HeaderName = HeaderName::from_static("x-play-key");
+/// The same in the query of a socket.
+const PLAY_KEY_QUERY: &str = "play_key";
 
 /// Headers that belong to the request of the operator and not to the call: who asks, from which page, and how the
 /// connection works.
@@ -76,14 +85,18 @@ async fn play(
     forward(&state, request).await
 }
 
-/// Read from the public API in the name of a key: tasks, voices, the balance.
+/// Read from the public API in the name of a key: tasks, voices, the balance. Or open a session.
+///
+/// A WebSocket handshake opens a session of the public API, such as `v1/realtime?model=...`. A page of a signed-in browser
+/// offers the subprotocols `realtime` and `csrf.<token>`, and names the key by `play_key` in the query.
 #[utoipa::path(
     get,
     path = "/play/{path}",
     tag = "play",
     params(
         ("path" = String, Path, description = "The path of the public API, such as `v1/tasks/{id}`."),
-        ("x-play-key" = String, Header, description = "The id of the key in whose name to read."),
+        ("x-play-key" = Option<String>, Header, description = "The id of the key in whose name to read."),
+        ("play_key" = Option<String>, Query, description = "The id of the key, where headers cannot be set: for a WebSocket only."),
     ),
     responses(
         (status = "default", description = "What the public listener answers."),
@@ -124,12 +137,14 @@ async fn play_delete(
 
 /// Hands a request to the public service, without what belongs to the operator.
 async fn forward(state: &AdminState, request: Request) -> Result<Response, ApiError> {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let target = target(&head.uri).ok_or_else(ApiError::unknown_path)?;
     if !is_callable_path(&head.method, target.path()) {
         return Err(ApiError::unknown_path());
     }
-    let key = named_key(&head.headers)?;
+    let near = is_socket(&head.headers).then(|| head.extensions.remove::<OnUpgrade>());
+    let near = near.flatten();
+    let key = named_key(&head.headers, near.is_some().then_some(&head.uri))?;
     if state.store().find_key(&key).await?.is_none() {
         return Err(ApiError::not_found("key", key));
     }
@@ -142,28 +157,90 @@ async fn forward(state: &AdminState, request: Request) -> Result<Response, ApiEr
     }
     call.headers_mut()
         .insert(HOST, HeaderValue::from_static("playground"));
+    if near.is_some() {
+        write_handshake(call.headers_mut());
+    }
     let mut answer = state
         .public
         .call(key, call)
         .await
         .map_err(|error| refusal(&error))?;
+    if answer.status() == StatusCode::SWITCHING_PROTOCOLS
+        && let Some(near) = near
+    {
+        let far = hyper::upgrade::on(&mut answer);
+        // The pipe also says that it closes, which some clients take for no upgrade.
+        let upgrade = HeaderValue::from_static("upgrade");
+        answer.headers_mut().insert(CONNECTION, upgrade);
+        state.public.spawn(join(near, far));
+        return Ok(answer.map(Body::new));
+    }
     for name in [CONNECTION, TRANSFER_ENCODING, DATE] {
         answer.headers_mut().remove(name);
     }
     Ok(answer.map(Body::new))
 }
 
+/// Whether a request asks to become a WebSocket.
+fn is_socket(headers: &HeaderMap) -> bool {
+    let upgrade = headers.get(UPGRADE).map(HeaderValue::as_bytes);
+    upgrade.is_some_and(|it| it.eq_ignore_ascii_case(b"websocket"))
+}
+
+/// The handshake of the call. Of the subprotocols only that of sessions goes on: the others are the operator's.
+fn write_handshake(headers: &mut HeaderMap) {
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    if headers.remove(SEC_WEBSOCKET_PROTOCOL).is_some() {
+        let session = HeaderValue::from_static("realtime");
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, session);
+    }
+}
+
+/// Passes bytes between the browser and the public service until one of them has ended.
+async fn join(near: OnUpgrade, far: OnUpgrade) {
+    let (near, far) = match tokio::try_join!(near, far) {
+        Ok(both) => both,
+        Err(error) => {
+            tracing::debug!(%error, "a session of the playground did not begin");
+            return;
+        }
+    };
+    let (mut near_read, mut near_write) = tokio::io::split(TokioIo::new(near));
+    let (mut far_read, mut far_write) = tokio::io::split(TokioIo::new(far));
+    // The session has its own end and limits; when a socket closes, nothing is left to say on the other.
+    tokio::select! {
+        _ = tokio::io::copy(&mut near_read, &mut far_write) => {
+            let _ = far_write.shutdown().await;
+        }
+        _ = tokio::io::copy(&mut far_read, &mut near_write) => {
+            let _ = near_write.shutdown().await;
+        }
+    }
+}
+
 /// The path and query of the call: what follows `/play`.
 fn target(uri: &Uri) -> Option<Uri> {
     let (_, path) = uri.path().split_once("/play/")?;
-    let query = uri
-        .query()
-        .map_or(String::new(), |query| format!("?{query}"));
-    format!("/{path}{query}").parse().ok()
+    let is_own = |pair: &&str| {
+        pair.split_once('=')
+            .is_some_and(|(name, _)| name == PLAY_KEY_QUERY)
+    };
+    let pairs = uri.query().unwrap_or_default().split('&');
+    let query = pairs.filter(|pair| !is_own(pair)).collect::<Vec<_>>();
+    match query.join("&") {
+        query if query.is_empty() => format!("/{path}").parse().ok(),
+        query => format!("/{path}?{query}").parse().ok(),
+    }
 }
 
-fn named_key(headers: &HeaderMap) -> Result<KeyId, ApiError> {
+/// The key that is named: by the header, or in the query of a socket.
+fn named_key(headers: &HeaderMap, socket: Option<&Uri>) -> Result<KeyId, ApiError> {
     let named = headers.get(PLAY_KEY).and_then(|value| value.to_str().ok());
+    let named = named.or_else(|| {
+        let mut pairs = socket?.query()?.split('&');
+        pairs.find_map(|pair| pair.strip_prefix(PLAY_KEY_QUERY)?.strip_prefix('='))
+    });
     // The value is not repeated in the message: it may be a secret.
     named.and_then(|named| named.parse().ok()).ok_or_else(|| {
         let message =

@@ -1,15 +1,15 @@
 //! `/admin/v1/presets`: the kinds of upstream that a channel can be.
 
 use serde::Serialize;
-use upstream::Preset;
+use upstream::{AccountSetting, Preset, SettingNeed};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::access::Viewer;
-use crate::admin::api::error::Refused;
-use crate::admin::api::extract::Json;
-use crate::admin::api::page::Page;
+use crate::admin::api::error::{ApiError, Refused};
+use crate::admin::api::extract::{Json, Query};
+use crate::admin::api::page::{Page, ShortListQuery};
 use crate::admin::api::state::AdminState;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
@@ -29,6 +29,22 @@ struct PresetView {
     credential: bool,
     /// The protocols that it speaks unless a channel says otherwise.
     protocols: Vec<&'static str>,
+    /// What a channel's `account` may say.
+    account: Vec<AccountSettingView>,
+}
+
+/// An account setting of a preset.
+#[derive(Debug, Serialize, ToSchema)]
+struct AccountSettingView {
+    name: &'static str,
+    /// `always`, `address` (unless the channel has a `base_url`) or `credential` (if the credential is of a form that
+    /// uses it).
+    needed: &'static str,
+    /// What it is if a channel does not name it.
+    #[schema(required)]
+    default: Option<&'static str>,
+    /// Whether it must name an environment variable or a file.
+    secret: bool,
 }
 
 /// List the presets.
@@ -36,27 +52,34 @@ struct PresetView {
     get,
     path = "/presets",
     tag = "channels",
+    params(ShortListQuery),
     responses((status = 200, description = "All presets.", body = Page<PresetView>), Refused)
 )]
-async fn list_presets(_viewer: Viewer) -> Json<Page<PresetView>> {
-    let presets = Preset::ALL.into_iter().map(|preset| PresetView {
+async fn list_presets(
+    _viewer: Viewer,
+    Query(query): Query<ShortListQuery>,
+) -> Result<Json<Page<PresetView>>, ApiError> {
+    let presets = Preset::all().map(|preset| PresetView {
         name: preset.as_str(),
-        title: title(preset),
+        title: preset.title(),
         base_url: preset.base_url(),
         credential: preset.needs_credential(),
         protocols: preset.protocols().iter().map(|it| it.as_str()).collect(),
+        account: preset.account_settings().into_iter().map(view).collect(),
     });
-    Json(Page::whole(presets.collect()))
+    let page = Page::of_whole(presets.collect(), &query, |preset| preset.name)?;
+    Ok(Json(page))
 }
 
-fn title(preset: Preset) -> &'static str {
-    match preset {
-        Preset::Openai => "OpenAI",
-        Preset::Anthropic => "Anthropic",
-        Preset::Gemini => "Google Gemini",
-        Preset::Xai => "xAI",
-        Preset::Ark => "Volcano Ark",
-        Preset::OpenaiCompatible => "OpenAI compatible",
-        Preset::Sim => "Simulator",
+fn view(setting: AccountSetting) -> AccountSettingView {
+    AccountSettingView {
+        name: setting.name,
+        needed: match setting.need {
+            SettingNeed::Always => "always",
+            SettingNeed::ForAddress => "address",
+            SettingNeed::ForCredential => "credential",
+        },
+        default: setting.default,
+        secret: setting.is_secret,
     }
 }

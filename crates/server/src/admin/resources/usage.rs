@@ -3,7 +3,7 @@
 use axum::extract::State;
 use ledger::UnixMs;
 use serde::Deserialize;
-use store::{Dimension, UsageQuery, UsageStep};
+use store::{Dimension, StoreError, UsageQuery, UsageStep};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -90,15 +90,18 @@ async fn usage(
         wallet: filter::wallet(store, report.wallet).await?,
         key: filter::key(report.key)?,
         endpoint: filter::given(report.endpoint),
+        rows_max: ROWS_MAX,
         ..UsageQuery::between(from, to, now)
     };
-    let rows = store.usage(query).await?;
-    if rows.len() > ROWS_MAX {
-        let message = format!(
-            "The answer would have more than {ROWS_MAX} rows. Choose a longer step, a shorter time or fewer dimensions."
-        );
-        return Err(ApiError::invalid("step", message));
-    }
+    let rows = store.usage(query).await.map_err(|error| match error {
+        StoreError::Invalid(_) => {
+            let message = format!(
+                "The answer would have more than {ROWS_MAX} rows, or be made of too many totals. Choose a longer step, a shorter time or fewer dimensions."
+            );
+            ApiError::invalid("step", message)
+        }
+        error => error.into(),
+    })?;
     let mut wallets: Vec<_> = rows.iter().filter_map(|row| row.series.wallet).collect();
     let mut keys: Vec<_> = rows.iter().filter_map(|row| row.series.key).collect();
     wallets.sort_unstable();

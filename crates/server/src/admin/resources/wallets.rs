@@ -1,5 +1,10 @@
 //! `/admin/v1/wallets`: accounts, what people set of them, and their balance over time.
 
+#![allow(
+    clippy::option_option,
+    reason = "in a change, an absent member, null and a value mean three things"
+)]
+
 use axum::extract::State;
 use http::StatusCode;
 use ledger::{Micro, UnixMs, WalletStatus};
@@ -10,10 +15,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::filter;
+use super::keys::given;
 use crate::admin::access::{Operator, Viewer};
 use crate::admin::api::amount::Credits;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::extract::{Json, Path, Query};
+use crate::admin::api::object::Object;
 use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
 use crate::admin::api::state::AdminState;
 use crate::operations::calendar::{day_start, month_start};
@@ -144,6 +151,20 @@ struct UpdateBody {
     credit_limit: Option<Credits>,
     /// Whether calls are admitted. Calls that run end and are charged.
     enabled: Option<bool>,
+    /// When an alert tells of the wallet; null removes the amount.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<AlertsBody>)]
+    alerts: Option<Option<Object<AlertsBody>>>,
+}
+
+/// When an alert tells of a wallet.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = WalletAlertsChange)]
+struct AlertsBody {
+    /// When its balance is below this: paid and gift credits, less the used credit line. Below zero is for wallets
+    /// with a credit line.
+    below: Credits,
 }
 
 /// Change a wallet: all members, or none if one of them is refused.
@@ -182,6 +203,9 @@ async fn update_wallet(
                 WalletStatus::Disabled
             }
         }),
+        alert_below: body
+            .alerts
+            .map(|alerts| alerts.map(|Object(alerts)| alerts.below.0)),
     };
     let updated = state.store().update_wallet(id, settings, &actor).await;
     updated.map_err(about_name)?;

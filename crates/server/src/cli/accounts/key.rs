@@ -6,6 +6,7 @@ use store::{
     Calendar, KeyChange, KeyId, KeyLimits, KeyQuery, KeyRow, KeyWindow, ModelList, Per, Store,
 };
 
+use super::limit_change::LimitChange;
 use super::view::key_table;
 use super::wallet;
 use crate::cli::context::{Context, actor};
@@ -118,29 +119,6 @@ pub(crate) struct Changes {
     /// When the key expires: 30d, 2s, a time such as 2026-12-31T00:00:00Z, or `none`.
     #[arg(long, value_name = "WHEN", value_parser = time_or_none)]
     expires: Option<LimitChange<TimeArg>>,
-}
-
-/// A new value for a limit; the word `none` removes the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LimitChange<T> {
-    Set(T),
-    Lift,
-}
-
-impl<T> LimitChange<T> {
-    fn read(text: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result<Self, String> {
-        match text {
-            "none" => Ok(Self::Lift),
-            value => read(value).map(Self::Set),
-        }
-    }
-
-    fn into_option(self) -> Option<T> {
-        match self {
-            Self::Set(value) => Some(value),
-            Self::Lift => None,
-        }
-    }
 }
 
 pub(crate) async fn run(command: Key, context: &mut Context) -> Result<(), CommandError> {

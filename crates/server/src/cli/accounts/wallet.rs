@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use ledger::{ManualKind, Micro, WalletStatus};
 use store::{NewEntry, NewWallet, Store, WalletRow, WalletSettings};
 
+use super::limit_change::LimitChange;
 use super::statement::{self, StatementArgs};
 use super::view::wallet_table;
 use crate::cli::context::{Context, actor};
@@ -96,6 +97,13 @@ pub(crate) enum Wallet {
         wallet: String,
         #[arg(value_parser = credits)]
         amount: Micro,
+    },
+    /// Set the balance below which an alert tells of the wallet, or `none`.
+    AlertBelow {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+        #[arg(value_name = "CREDITS", allow_hyphen_values = true, value_parser = amount_or_none)]
+        below: LimitChange<Micro>,
     },
     /// Admit no more calls; open calls are finished and settled.
     Disable {
@@ -200,6 +208,14 @@ pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), Co
             let id = find(&store, &wallet).await?.id;
             store.set_credit_limit(id, amount, &actor).await?
         }
+        Wallet::AlertBelow { wallet, below } => {
+            let id = find(&store, &wallet).await?.id;
+            let settings = WalletSettings {
+                alert_below: Some(below.into_option()),
+                ..WalletSettings::default()
+            };
+            store.update_wallet(id, settings, &actor).await?
+        }
         Wallet::Disable { wallet } => {
             let id = find(&store, &wallet).await?.id;
             store
@@ -263,6 +279,17 @@ fn signed_credits(text: &str) -> Result<Micro, String> {
             "write credits with at most 6 decimals, such as -12.5 ({error})"
         )),
     }
+}
+
+/// An amount of credits, which may be below zero, or `none`.
+fn amount_or_none(text: &str) -> Result<LimitChange<Micro>, String> {
+    LimitChange::read(text, any_credits)
+}
+
+/// Any amount of credits.
+pub(crate) fn any_credits(text: &str) -> Result<Micro, String> {
+    text.parse()
+        .map_err(|error| format!("write credits with at most 6 decimals, such as 12.5 ({error})"))
 }
 
 /// An amount of credits above 0.

@@ -8,3 +8,4 @@ mod reprice;
 mod verify;
 
 pub(super) use command::{Ledger, run};
+pub(super) use verify::{differences_json, differences_table};

@@ -45,7 +45,7 @@ pub(crate) async fn run(command: Verify, context: &mut Context) -> Result<(), Co
         context.out.json(&report_json(&report, written))?;
     } else {
         if !report.is_clean() {
-            context.out.table(&differences(&report))?;
+            context.out.table(&differences_table(&report))?;
             context.out.line("")?;
         }
         if !report.heads.is_empty() {
@@ -73,6 +73,20 @@ fn report_json(report: &VerifyReport, heads_written: bool) -> serde_json::Value 
             "head": head.head.to_string(),
         })
     });
+    json!({
+        "ok": report.is_clean(),
+        "wallets": report.wallets,
+        "keys": report.keys,
+        "open_holds": report.open_holds,
+        "entries": report.entries,
+        "heads": heads.collect::<Vec<_>>(),
+        "heads_written": heads_written,
+        "differences": differences_json(report),
+    })
+}
+
+/// The differences for programs.
+pub(crate) fn differences_json(report: &VerifyReport) -> Vec<serde_json::Value> {
     let differences = report.differences.iter().map(|difference| {
         json!({
             "wallet": difference.wallet,
@@ -82,19 +96,11 @@ fn report_json(report: &VerifyReport, heads_written: bool) -> serde_json::Value 
             "found": difference.found,
         })
     });
-    json!({
-        "ok": report.is_clean(),
-        "wallets": report.wallets,
-        "keys": report.keys,
-        "open_holds": report.open_holds,
-        "entries": report.entries,
-        "heads": heads.collect::<Vec<_>>(),
-        "heads_written": heads_written,
-        "differences": differences.collect::<Vec<_>>(),
-    })
+    differences.collect()
 }
 
-fn differences(report: &VerifyReport) -> Table {
+/// The differences for people.
+pub(crate) fn differences_table(report: &VerifyReport) -> Table {
     let mut table = Table::new([
         ("WALLET", Side::Left),
         ("RULE", Side::Left),

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
+use engine::PASSED_OVER;
 use ledger::Micro;
 use serde_json::{Value, json};
 use store::{Basis, EntryRow};
 
 use crate::cli::context::Context;
 use crate::cli::terminal::{CommandError, Side, Table, time};
-use crate::operations::calls::{Explanation, Priced};
+use crate::operations::calls::{Explanation, Priced, RouteNotes, read_fallback};
 
 /// The members beside those of the journal row.
 pub(super) fn members(explanation: &Explanation) -> [(&'static str, Value); 2] {
@@ -60,13 +61,25 @@ fn steps(explanation: &Explanation) -> Table {
     if let Some(notes) = &row.route_notes {
         for note in notes.split("; ") {
             // A note is a text of the upstream that the caller did not see, or a route that failed.
+            if let Some((before, to)) = read_fallback(note) {
+                let told = format!("{before} has no route left, {to} may answer");
+                table.row(["model".to_owned(), told]);
+                continue;
+            }
             table.row(match note.strip_prefix("said: ") {
                 Some(words) => ["upstream".to_owned(), format!("said: {words}")],
+                None if note.contains(&format!(": {PASSED_OVER}")) => {
+                    ["route".to_owned(), note.to_owned()]
+                }
                 None => ["route".to_owned(), format!("left {note}")],
             });
         }
     }
-    if let (Some(channel), Some(model)) = (&row.channel, &row.upstream_model) {
+    let answered = RouteNotes::of(row)
+        .attempts
+        .pop()
+        .filter(|last| last.model.is_some());
+    if let Some((channel, model)) = answered.and_then(|last| Some((last.channel, last.model?))) {
         let head = timings.upstream_us;
         let head = head.map_or_else(String::new, |after| format!(", head after {}", ms(after)));
         table.row(["route".to_owned(), format!("{channel} as {model}{head}")]);

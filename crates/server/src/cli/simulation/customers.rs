@@ -4,7 +4,7 @@ use engine::Engine;
 use ledger::{Micro, UnixMs};
 use store::{Actor, KeyChange, KeyRow, NewWallet, Store, WalletRow};
 
-use super::past_day;
+use super::book_day;
 use crate::cli::terminal::CommandError;
 use crate::operations::keys::{self, KeyDraft};
 
@@ -12,7 +12,7 @@ use crate::operations::keys::{self, KeyDraft};
 struct Customer {
     name: &'static str,
     credit_limit: Micro,
-    /// Topped up after its past day, which its credit line has paid for.
+    /// Topped up before its past day. Without it, the credit line has paid for that.
     paid: Micro,
     keys: &'static [Key],
 }
@@ -96,7 +96,6 @@ pub(super) async fn settle_in(engine: &Engine, now: UnixMs) -> Result<Vec<String
 
 async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
     let store = engine.store();
-    let mut wallets = Vec::new();
     let mut made: Vec<(KeyRow, &Key)> = Vec::new();
     for customer in &CUSTOMERS {
         let wallet = NewWallet {
@@ -106,7 +105,10 @@ async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
             credit_limit: customer.credit_limit,
         };
         let wallet = store.create_wallet(wallet, &actor()).await?.id;
-        wallets.push((wallet, customer));
+        if customer.paid > Micro::ZERO {
+            let note = "First payment";
+            store.top_up(wallet, customer.paid, note, &actor()).await?;
+        }
         for one in customer.keys {
             // The limits come after the past day, which none of its calls may exceed.
             let draft = KeyDraft::named(wallet, one.name);
@@ -115,7 +117,7 @@ async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
         }
     }
     let rows: Vec<_> = made.iter().map(|(row, _)| row.clone()).collect();
-    past_day::write(engine, &rows, now).await?;
+    book_day::write(engine, &rows, now).await?;
     for (row, key) in made {
         let change = KeyChange {
             limit: Some(key.limit),
@@ -123,13 +125,6 @@ async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
             ..KeyChange::default()
         };
         store.update_key(row.id, change, &actor()).await?;
-    }
-    for (wallet, customer) in wallets {
-        if customer.paid > Micro::ZERO {
-            store
-                .top_up(wallet, customer.paid, "First payment", &actor())
-                .await?;
-        }
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `tollgate demo`: everything on one machine, without a file, a key or a server.
+//! `tollgate demo`: everything on one machine, without a key or a server.
 
 use std::error::Error;
 use std::io;
@@ -14,11 +14,11 @@ use sim::Sim;
 use store::{NewWallet, OpenError, Role, Store};
 use tracing_subscriber::filter::LevelFilter;
 
+use super::demo_config::{Listeners, config, write_file};
 use super::traffic::{self, Traffic};
 use super::{customers, fetch};
 use crate::cli::context::{Context, actor};
 use crate::cli::terminal::{CommandError, with_sources};
-use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
 use crate::logging;
 use crate::operations::keys::{self, KeyDraft};
@@ -27,7 +27,7 @@ use crate::serve::until_stopped;
 
 /// The name of the demo's wallet and of its keys.
 const NAME: &str = "demo";
-const MODEL: &str = "sim/chat";
+pub(super) const MODEL: &str = "sim/chat";
 /// What the demo's wallet begins with.
 const BALANCE: Micro = Micro::new(100_000_000);
 const GIFT: Micro = Micro::new(5_000_000);
@@ -52,16 +52,23 @@ pub(crate) struct Demo {
 
 pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), CommandError> {
     let stopped = until_stopped();
-    logging::start(LevelFilter::WARN);
+    logging::start(LevelFilter::WARN, None);
     let settings = sim::Settings {
         pace: Some(PACE),
         ..sim::Settings::default()
     };
     let upstream = Sim::start_with((Ipv4Addr::LOCALHOST, 0), settings).await?;
-    let config = config(upstream.address(), &command)?;
+    let listeners = Listeners {
+        upstream: upstream.address(),
+        gateway: command.listen,
+        admin: command.admin_listen,
+    };
+    let config = config(listeners, &command.data)?;
     let gateway = Gateway::start(&config)
         .await
         .map_err(|error| explained(error, &command))?;
+    // Not before: another demo may run on this data.
+    write_file(&config)?;
     let secret = fresh_key(gateway.engine().store()).await?;
     let secrets = if command.no_customers {
         Vec::new()
@@ -92,17 +99,6 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
     gateway.stop().await;
     upstream.stop().await;
     Ok(())
-}
-
-/// The same configuration that a file would make.
-fn config(upstream: SocketAddr, command: &Demo) -> Result<Config, CommandError> {
-    let text = include_str!("demo.toml").replace("SIM_ADDRESS", &upstream.to_string());
-    let mut config = Config::parse(&text, &command.data.join("demo.toml"))?;
-    // There is no file to watch for changes.
-    config.file = None;
-    config.server.listen = command.listen;
-    config.admin.listen = command.admin_listen;
-    Ok(config)
 }
 
 /// A key is shown once, so each start creates a new one and disables the last.
@@ -313,7 +309,6 @@ fn folder(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config;
 
     fn command() -> Demo {
         Demo {
@@ -322,20 +317,6 @@ mod tests {
             data: PathBuf::from("some/where"),
             no_customers: false,
         }
-    }
-
-    #[test]
-    fn the_built_in_configuration_makes_a_catalog() {
-        let config = config(SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), &command()).unwrap();
-        assert_eq!(config.file, None);
-        assert_eq!(config.store.url.shown(), "some/where/tollgate.db");
-        let plan = config::resolve(&config).unwrap();
-        assert!(plan.unlisted.is_empty(), "{:?}", plan.unlisted);
-        assert!(plan.models.iter().any(|model| model.id == MODEL));
-        assert_eq!(
-            plan.channels[0].base_url.as_deref(),
-            Some("http://127.0.0.1:9/v1")
-        );
     }
 
     #[tokio::test]

@@ -1,19 +1,11 @@
 //! The day that the demo's data begins with, so that its console has something to show: the calls of a few customers.
 //!
-//! [`calls`] invents them. [`write`] books them: the ledger admits and settles each call at the time that it
-//! carries, so entries, balances and journal agree, and `tollgate ledger verify` passes.
+//! They are invented here and booked by `book_day.rs`.
 
-use std::sync::Arc;
-
-use engine::{Engine, Model};
-use ledger::{Meter, Micro, Reservation, UnixMs};
+use ledger::UnixMs;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use store::{
-    Admit, Basis, Close, End, HoldId, IfLost, JournalRow, KeyRow, MeterText, RequestId, Timings,
-};
-
-use crate::cli::terminal::CommandError;
+use store::Timings;
 
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
@@ -21,8 +13,10 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 const CALLS_BY_HOUR: [u32; 24] = [
     6, 4, 3, 3, 4, 8, 16, 28, 40, 46, 48, 44, 38, 44, 50, 52, 46, 38, 30, 26, 22, 18, 14, 10,
 ];
-/// In this half hour of the day, a busy one, the upstream was overloaded.
-const OUTAGE_HALF_HOUR: i64 = 28;
+/// The upstream was overloaded for so long, in a busy hour that is over.
+const OUTAGE_MS: i64 = 25 * 60_000;
+/// How many hours ago the outage began, at least and at most.
+const OUTAGE_HOURS_AGO: std::ops::Range<i64> = 4..20;
 /// The same seed gives the same day, so that a demo looks the same each time.
 const SEED: u64 = 20;
 
@@ -89,7 +83,7 @@ const SHARES: [Share; 6] = [
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
+pub(super) enum Ended {
     Answered {
         input: u64,
         cached: u64,
@@ -103,38 +97,53 @@ enum Ended {
 
 /// A call that was never made.
 #[derive(Debug)]
-struct PastCall {
-    at: UnixMs,
+pub(super) struct PastCall {
+    pub(super) at: UnixMs,
     /// A number to choose the key by.
-    caller: usize,
-    model: &'static str,
-    endpoint: &'static str,
-    stream: bool,
-    ended: Ended,
-    timings: Timings,
+    pub(super) caller: usize,
+    pub(super) model: &'static str,
+    pub(super) endpoint: &'static str,
+    pub(super) stream: bool,
+    pub(super) ended: Ended,
+    pub(super) timings: Timings,
 }
 
 /// The calls of the day before `now`, oldest first.
-fn calls(now: UnixMs) -> Vec<PastCall> {
+pub(super) fn calls(now: UnixMs) -> Vec<PastCall> {
     let mut rng = StdRng::seed_from_u64(SEED);
     let begin = now.get() - DAY_MS;
+    let outage = outage(now);
     let mut calls = Vec::new();
     for hour in 0..24 {
         let from = begin + hour * HOUR_MS;
-        let of_day = usize::try_from((from / HOUR_MS).rem_euclid(24)).unwrap_or_default();
-        let mean = CALLS_BY_HOUR.get(of_day).copied().unwrap_or(1);
+        let mean = usual_calls(from);
         for _ in 0..rng.random_range(mean * 3 / 4..=mean * 5 / 4) {
-            let at = UnixMs::new(from + rng.random_range(0..HOUR_MS));
-            calls.push(call(at, &mut rng));
+            let at = from + rng.random_range(0..HOUR_MS);
+            calls.push(call(UnixMs::new(at), outage.contains(&at), &mut rng));
         }
     }
     calls.sort_by_key(|call| call.at);
     calls
 }
 
-fn call(at: UnixMs, rng: &mut StdRng) -> PastCall {
+/// How many calls are usual in the hour that begins at this time.
+fn usual_calls(from: i64) -> u32 {
+    let of_day = usize::try_from((from / HOUR_MS).rem_euclid(24)).unwrap_or_default();
+    CALLS_BY_HOUR.get(of_day).copied().unwrap_or(1)
+}
+
+/// The outage of the day: in the busiest of the hours that may have had it.
+fn outage(now: UnixMs) -> std::ops::Range<i64> {
+    let begins = OUTAGE_HOURS_AGO.map(|hours| now.get() - hours * HOUR_MS);
+    let begin = begins
+        .max_by_key(|begin| usual_calls(*begin))
+        .unwrap_or(now.get() - DAY_MS / 2);
+    begin..begin + OUTAGE_MS
+}
+
+fn call(at: UnixMs, is_outage: bool, rng: &mut StdRng) -> PastCall {
     let share = share(rng);
-    let ended = ended(share, is_outage(at), rng);
+    let ended = ended(share, is_outage, rng);
     PastCall {
         at,
         caller: rng.random_range(0..1_000),
@@ -144,10 +153,6 @@ fn call(at: UnixMs, rng: &mut StdRng) -> PastCall {
         timings: timings(ended, share.stream, rng),
         ended,
     }
-}
-
-fn is_outage(at: UnixMs) -> bool {
-    (at.get() / (HOUR_MS / 2)).rem_euclid(48) == OUTAGE_HALF_HOUR
 }
 
 fn share(rng: &mut StdRng) -> &'static Share {
@@ -164,7 +169,7 @@ fn share(rng: &mut StdRng) -> &'static Share {
 
 fn ended(share: &Share, is_outage: bool, rng: &mut StdRng) -> Ended {
     match rng.random_range(0..1_000) {
-        0..500 if is_outage => Ended::Failed(503, "upstream_overloaded"),
+        0..400 if is_outage => Ended::Failed(503, "upstream_overloaded"),
         0..9 => Ended::Refused(429, "rate_limit_exceeded"),
         9..15 => Ended::Refused(400, "invalid_request"),
         15..21 => Ended::Failed(502, "upstream_error"),
@@ -218,152 +223,6 @@ fn timings(ended: Ended, stream: bool, rng: &mut StdRng) -> Timings {
     }
 }
 
-/// Books the calls of the last day, made with these keys.
-pub(super) async fn write(
-    engine: &Engine,
-    keys: &[KeyRow],
-    now: UnixMs,
-) -> Result<(), CommandError> {
-    let catalog = engine.catalog();
-    for call in calls(now) {
-        let (Some(key), Some(model)) = (
-            keys.get(call.caller % keys.len().max(1)),
-            catalog.get(call.model),
-        ) else {
-            continue;
-        };
-        let request_id: RequestId = engine::ids::fresh("req_");
-        let booked = book(engine, key, model, &call, request_id).await?;
-        engine
-            .store()
-            .journal_append(row(&call, key, model, request_id, booked));
-    }
-    engine.store().flush().await?;
-    Ok(())
-}
-
-/// What the ledger knows of a call: its hold, and what an answer was charged.
-struct Booked {
-    hold: HoldId,
-    answer: Option<(MeterText, Micro)>,
-}
-
-async fn book(
-    engine: &Engine,
-    key: &KeyRow,
-    model: &Model,
-    call: &PastCall,
-    request_id: RequestId,
-) -> Result<Option<Booked>, CommandError> {
-    let (end, answer, hold) = match call.ended {
-        Ended::Refused(..) => return Ok(None),
-        Ended::Failed(..) => (End::Released, None, Micro::new(1_000)),
-        Ended::Answered {
-            input,
-            cached,
-            output,
-        } => {
-            let meter = Meter {
-                input,
-                cached_input: cached,
-                output,
-                ..Meter::default()
-            };
-            let charge = model
-                .price
-                .price(&meter)
-                .map_err(|error| CommandError::message(error.to_string()))?;
-            let text = MeterText::from(&meter);
-            let end = End::Settled {
-                charge,
-                meter: text.clone(),
-                price_version: model.price_version,
-                basis: Basis::Reported,
-                tokens: Some(input + cached + output),
-                cost: None,
-            };
-            (end, Some((text, charge)), charge)
-        }
-    };
-    let admitted = engine.store().admit(Admit {
-        wallet: key.wallet,
-        key: key.id,
-        ask: Reservation {
-            hold,
-            exposure: Micro::ZERO,
-            tokens: 0,
-            counts: true,
-        },
-        request_id,
-        now: call.at,
-    });
-    let hold = admitted
-        .await
-        .map_err(|error| CommandError::message(format!("the demo's past day: {error}")))?
-        .hold;
-    engine.store().close(Close {
-        hold,
-        end,
-        now: call.at,
-        if_lost: IfLost::Charge,
-    });
-    Ok(Some(Booked { hold, answer }))
-}
-
-fn row(
-    call: &PastCall,
-    key: &KeyRow,
-    model: &Model,
-    request_id: RequestId,
-    booked: Option<Booked>,
-) -> JournalRow {
-    let route = booked.is_some().then(|| model.routes.first()).flatten();
-    let (status, code, notes) = match call.ended {
-        Ended::Answered { .. } => (200, None, None),
-        Ended::Refused(status, code) => (status, Some(code), None),
-        Ended::Failed(status, code) => (
-            status,
-            Some(code),
-            Some(format!("sim: {code} (status {status})")),
-        ),
-    };
-    let answer = booked.as_ref().and_then(|booked| booked.answer.clone());
-    JournalRow {
-        at: call.at,
-        request_id,
-        wallet: Some(key.wallet),
-        key: Some(key.id),
-        endpoint: call.endpoint.into(),
-        model: Arc::clone(&model.id),
-        channel: route
-            .filter(|_| status == 200)
-            .map(|route| route.channel.name().into()),
-        upstream_model: route
-            .filter(|_| status == 200)
-            .map(|route| Arc::clone(&route.model)),
-        status,
-        code: code.map(Into::into),
-        stream: call.stream,
-        outcome: booked.as_ref().map(|booked| {
-            if booked.answer.is_some() {
-                "settled"
-            } else {
-                "released"
-            }
-            .into()
-        }),
-        hold: booked.map(|booked| booked.hold),
-        cost: None,
-        charge: answer.as_ref().map_or(Micro::ZERO, |(_, charge)| *charge),
-        meter: answer.map(|(meter, _)| meter),
-        timings: call.timings,
-        dropped_params: None,
-        route_notes: notes.map(Into::into),
-        request_body: None,
-        response_body: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -380,22 +239,28 @@ mod tests {
         assert!(ages[0] > DAY_MS - 2 * HOUR_MS && *ages.last().unwrap() < HOUR_MS);
     }
 
+    /// Whenever a demo starts, the outage of its past day is over for hours, so that it is history and no alarm.
     #[test]
-    fn a_day_has_answers_refusals_failures_and_one_outage() {
-        let calls = calls(NOW);
-        let failed = |call: &&PastCall| matches!(call.ended, Ended::Failed(503, _));
-        assert!(
-            calls
+    fn a_day_has_answers_refusals_failures_and_one_outage_that_is_over() {
+        for hour in 0..24 {
+            let now = UnixMs::new(NOW.get() + hour * HOUR_MS + 17 * 60_000);
+            let calls = calls(now);
+            let overloaded = |call: &&PastCall| matches!(call.ended, Ended::Failed(503, _));
+            assert!(
+                calls
+                    .iter()
+                    .any(|call| matches!(call.ended, Ended::Refused(429, _)))
+            );
+            let times: Vec<_> = calls.iter().filter(overloaded).map(|it| it.at).collect();
+            assert!(times.len() >= 3, "{hour}: {times:?}");
+            let (first, last) = (times[0].get(), times[times.len() - 1].get());
+            assert!(last - first <= OUTAGE_MS, "{hour}");
+            assert!(now.get() - last > 3 * HOUR_MS, "{hour}");
+            let answered = calls
                 .iter()
-                .any(|call| matches!(call.ended, Ended::Refused(429, _)))
-        );
-        assert!(calls.iter().filter(failed).count() > 3);
-        let outside = |call: &PastCall| !is_outage(call.at);
-        assert!(!calls.iter().filter(failed).any(outside));
-        let answered = calls
-            .iter()
-            .filter(|call| matches!(call.ended, Ended::Answered { .. }));
-        assert!(answered.count() * 100 > calls.len() * 90);
+                .filter(|call| matches!(call.ended, Ended::Answered { .. }));
+            assert!(answered.count() * 100 > calls.len() * 94, "{hour}");
+        }
     }
 
     #[test]

@@ -6,9 +6,7 @@ mod store_retry;
 mod table;
 pub(super) mod time;
 
-pub(super) use error::CommandError;
-#[cfg(feature = "sim")]
-pub(super) use error::with_sources;
+pub(super) use error::{CommandError, with_sources};
 pub(super) use output::Output;
 pub(super) use store_retry::StoreRetry;
 pub(super) use table::{Side, Table};

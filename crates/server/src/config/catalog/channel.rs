@@ -3,19 +3,28 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ledger::{DecimalError, Markup};
 use toml::de::DeValue;
 use upstream::{Preset, Protocol, UnknownName};
 
-use crate::config::document::{At, Log, SecretSource, Section, read_source, value};
+use super::account::{self, AccountSettings};
+use super::model_choice::{ModelChoice, read_choice};
+use crate::config::document::{
+    At, Log, SecretSource, Section, kind_of, nearest, read_source, value,
+};
 
 /// An upstream account whose credential has not been looked up yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
     pub name: String,
     pub preset: Preset,
+    /// `false` takes it out of use. Calls that run and tasks that are open there still finish.
+    pub enabled: bool,
     /// The preset's own when absent.
     pub base_url: Option<String>,
     pub credential: Option<SecretSource>,
+    /// What the preset needs beside the credential.
+    pub account: AccountSettings,
     /// The preset's own when absent.
     pub protocols: Option<Vec<Protocol>>,
     /// The upstream can reach addresses that callers must not reach through it.
@@ -26,15 +35,26 @@ pub struct Channel {
     pub client_gone_drain: Option<Duration>,
     /// Whether the upstream counts the tokens of requests; by preset when absent.
     pub counts_tokens: Option<bool>,
+    /// Whether the upstream gets a `traceparent` header with each call that is traced.
+    pub sends_traceparent: bool,
+    /// The known models that it serves without entries of their own.
+    pub models: Option<ModelChoice>,
+    /// The factor between its costs and the prices of models that name none.
+    pub markup: Option<Markup>,
     /// The path of the entry, such as `channel[0]`.
     pub(crate) key: String,
 }
 
 impl Channel {
     /// The configured address, or the preset's.
-    pub fn base_url(&self) -> &str {
-        let named = self.base_url.as_deref();
-        named.or(self.preset.base_url()).unwrap_or_default()
+    pub fn base_url(&self) -> String {
+        if let Some(named) = &self.base_url {
+            return named.clone();
+        }
+        // An account setting that is kept elsewhere leaves its name in the address.
+        let filled = self.preset.base_url_of(&account::shown(&self.account));
+        let template = || self.preset.base_url().map(str::to_owned);
+        filled.ok().flatten().or_else(template).unwrap_or_default()
     }
 
     /// Whether it keeps the output limit of a request.
@@ -62,6 +82,14 @@ impl Channel {
 pub(crate) struct Draft {
     name: Option<At<String>>,
     channel: Option<Channel>,
+    models: Option<At<ModelChoice>>,
+}
+
+impl Draft {
+    /// The channel and the models that it asks for.
+    pub(crate) fn choice(&self) -> Option<(&Channel, &At<ModelChoice>)> {
+        self.channel.as_ref().zip(self.models.as_ref())
+    }
 }
 
 /// The channels of the file by name; `None` for an entry with problems.
@@ -70,6 +98,7 @@ pub(crate) type Named<'c> = BTreeMap<&'c str, Option<&'c Channel>>;
 pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> Draft {
     let name = section.require("name", value::label);
     let preset = section.require("preset", preset);
+    let enabled = section.value("enabled", value::flag).unwrap_or(true);
     let base_url = section.take("base_url", value::web_address);
     let credential = read_source(section, "credential");
     let protocols = section.list("protocols", protocol);
@@ -77,6 +106,16 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> Draft {
     let keeps_output_limit = section.take("keeps_output_limit", value::flag);
     let client_gone_drain = section.take("client_gone_drain_ms", value::millis_or_zero);
     let counts_tokens = section.take("counts_tokens", value::flag);
+    let sends_traceparent = section.value("sends_traceparent", value::flag);
+    let account = if let Some(preset) = &preset {
+        account::read(section, preset.value)
+    } else {
+        // Without a preset, nothing can be said about them.
+        section.raw("account");
+        AccountSettings::new()
+    };
+    let models = section.take("models", read_choice);
+    let markup = section.value("markup", read_markup);
 
     if section.is_empty_list("protocols") {
         let path = section.path_of("protocols");
@@ -98,16 +137,25 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> Draft {
     let channel = name.as_ref().zip(preset).map(|(name, preset)| Channel {
         name: name.value.clone(),
         preset: preset.value,
+        enabled,
         base_url: base_url.map(|at| at.value),
         credential,
+        account,
         protocols: protocols.map(|list| list.into_iter().map(|at| at.value).collect()),
-        private_network: private_network.unwrap_or(false),
+        private_network: private_network.unwrap_or(preset.value.is_in_private_network()),
         keeps_output_limit: keeps_output_limit.map(|at| at.value),
         client_gone_drain: client_gone_drain.map(|at| at.value),
         counts_tokens: counts_tokens.map(|at| at.value),
+        sends_traceparent: sends_traceparent.unwrap_or(false),
+        models: models.as_ref().map(|at| at.value.clone()),
+        markup,
         key: section.path().to_owned(),
     });
-    Draft { name, channel }
+    Draft {
+        name,
+        channel,
+        models,
+    }
 }
 
 /// The entries by name; a second one of the same name is reported.
@@ -134,9 +182,26 @@ pub(crate) fn sound(drafts: Vec<Draft>) -> Vec<Channel> {
 }
 
 fn preset(raw: &DeValue<'_>) -> Result<Preset, String> {
-    value::text(raw)?
-        .parse()
-        .map_err(|error: UnknownName| error.to_string())
+    let name = value::text(raw)?;
+    name.parse().map_err(|error: UnknownName| {
+        match nearest(&name, Preset::all().map(Preset::as_str)) {
+            Some(meant) => format!("is no preset; did you mean `{meant}`?"),
+            None => error.to_string(),
+        }
+    })
+}
+
+fn read_markup(raw: &DeValue<'_>) -> Result<Markup, String> {
+    let DeValue::String(text) = raw else {
+        let found = kind_of(raw);
+        return Err(format!(
+            "must be a decimal text such as \"1.2\", found {found}"
+        ));
+    };
+    text.parse().map_err(|error: DecimalError| match error {
+        DecimalError::Malformed => "must be a decimal text above 0, such as \"1.2\"".to_owned(),
+        other => other.to_string(),
+    })
 }
 
 fn protocol(raw: &DeValue<'_>) -> Result<Protocol, String> {

@@ -1,14 +1,25 @@
 //! `[[channel]]` and `[[model]]`: how entries are read, and which of them can be used now.
 
+mod account;
 mod billable;
 pub(super) mod channel;
+pub(super) mod channel_models;
+mod known;
 pub(super) mod model;
+mod model_choice;
 pub(super) mod plan;
 mod price;
 mod profile;
 mod protocols;
+mod routing;
+mod source;
 
+pub use account::{AccountSettings, AccountValue};
 pub use channel::Channel;
+pub(crate) use known::{is_reachable, pinned_dialect};
 pub use model::Model;
+pub use model_choice::ModelChoice;
+pub(crate) use plan::DISABLED;
 pub use plan::{Plan, resolve};
 pub(crate) use protocols::protocols_for;
+pub use source::{Source, Sources};

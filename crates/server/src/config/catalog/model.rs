@@ -1,6 +1,6 @@
 //! `[[model]]`: a public model, its price, its capabilities and its routes.
 
-use engine::RouteSpec;
+use engine::{RouteLimits, RouteSpec, Routing};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use ledger::{PriceCard, PriceKey};
@@ -9,10 +9,14 @@ use toml::de::DeValue;
 use upstream::Protocol;
 
 use super::channel::Named;
+use super::known;
 use super::price::read_price;
 use super::profile::read_profile;
 use super::protocols;
+use super::routing::{check_fallbacks, read_routing};
+use super::source::{Source, Sources};
 use crate::config::document::{At, Log, Section, nearest, value};
+use crate::known_models::{Day, KnownModel, KnownModels, Origin};
 
 /// The contract's bound for a model id.
 const ID_BYTES_MAX: usize = 256;
@@ -26,9 +30,13 @@ pub struct Model {
     /// Unix seconds.
     pub created: i64,
     pub routes: Vec<RouteSpec>,
+    pub routing: Routing,
     /// A model without a price is not listed.
     pub price: Option<PriceCard>,
     pub profile: Profile,
+    /// What an operator should know about it.
+    pub notes: Vec<String>,
+    pub sources: Sources,
 }
 
 /// An entry, as far as it could be read.
@@ -36,71 +44,216 @@ pub struct Model {
 pub(crate) struct Draft {
     id: Option<At<String>>,
     model: Option<Model>,
+    names_routes: bool,
+    names_price: bool,
+    /// Checked when all models are known.
+    pub(super) fallbacks: Vec<At<String>>,
 }
 
-pub(crate) fn read(section: &mut Section<'_, '_, '_>, channels: &Named<'_>) -> Draft {
-    let id = section.require("id", model_id);
-    let kind = section.require("kind", read_kind).map(|at| at.value);
-    let enabled = section.value("enabled", value::flag).unwrap_or(true);
-    let created = section.value("created", unix_seconds).unwrap_or(0);
-    let price = read_price(section, "price");
-    let profile = read_profile(section, "profile", kind);
-    let base = profile.as_ref().and_then(|profile| profile.base);
-    let routes = section.each("routes", |route| {
-        read_route(route, kind, base, price.as_ref(), channels)
-    });
+impl Draft {
+    /// A model that a channel asks for and that has no entry.
+    pub(crate) fn without_entry(model: Model) -> Self {
+        Self {
+            id: None,
+            model: Some(model),
+            names_routes: false,
+            names_price: false,
+            fallbacks: Vec::new(),
+        }
+    }
 
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_ref().map(|id| id.value.as_str())
+    }
+
+    /// The id and the kind of the model, as far as it could be read.
+    pub(super) fn named_kind(&self) -> Option<(&str, Option<Kind>)> {
+        let model = self.model.as_ref();
+        let id = self.id().or(model.map(|model| model.id.as_str()))?;
+        Some((id, model.map(|model| model.kind)))
+    }
+
+    /// Adds the route of a channel, unless the entry names its routes itself.
+    pub(crate) fn add_channel_route(&mut self, route: RouteSpec) {
+        if self.names_routes {
+            return;
+        }
+        if let Some(model) = &mut self.model {
+            model.routes.push(route);
+            model.sources.routes = Source::Channel;
+        }
+    }
+}
+
+pub(crate) fn read(
+    section: &mut Section<'_, '_, '_>,
+    channels: &Named<'_>,
+    known: &KnownModels,
+) -> Draft {
+    let id = section.require("id", model_id);
+    let known = id.as_ref().and_then(|id| known.find(&id.value));
+    let from_catalog = known.map(|(_, origin)| Source::from(origin));
+    let source = |named: bool, known: bool| match from_catalog {
+        _ if named => Source::File,
+        Some(source) if known => source,
+        _ => Source::Default,
+    };
+    let kind = match known {
+        Some((known, _)) if !section.has("kind") => {
+            section.raw("kind");
+            Some(known.kind)
+        }
+        _ => section.require("kind", read_kind).map(|at| at.value),
+    };
+    let enabled = section.value("enabled", value::flag).unwrap_or(true);
+    let known_created = known.and_then(|(known, _)| known.created);
+    let created = section.value("created", unix_seconds);
+    let created = created.or(known_created.map(Day::unix_seconds));
+    let price = read_price(section, "price");
+    let profile = read_profile(section, "profile", kind, known.map(|(it, _)| &it.profile));
+    let entry = RoutedEntry {
+        kind,
+        base: profile.as_ref().and_then(|profile| profile.base),
+        // The price that is taken from the catalog has the same units.
+        price: price.as_ref().or(known.map(|(known, _)| &known.price)),
+        known,
+        channels,
+    };
+    let routes = section.each("routes", |route| read_route(route, &entry));
+    let (routing, fallbacks) = read_routing(section, kind);
+
+    let sources = Sources {
+        kind: source(section.has("kind"), true),
+        created: source(section.has("created"), known_created.is_some()),
+        routes: source(section.has("routes"), false),
+        price: source(section.has("price"), false),
+        profile: source(section.has("profile"), true),
+        markup: None,
+    };
     let parts = id.as_ref().zip(kind).zip(profile);
     let model = parts.map(|((id, kind), profile)| Model {
         id: id.value.clone(),
         kind,
         enabled,
-        created,
+        created: created.unwrap_or(0),
         routes: routes.into_iter().flatten().collect(),
+        routing,
         price,
         profile,
+        notes: Vec::new(),
+        sources,
     });
-    Draft { id, model }
-}
-
-/// The entries without problems; a second one of the same id is reported.
-pub(crate) fn sound(drafts: Vec<Draft>, log: &mut Log<'_>) -> Vec<Model> {
-    let mut seen = std::collections::BTreeSet::new();
-    for id in drafts.iter().filter_map(|draft| draft.id.as_ref()) {
-        if !seen.insert(id.value.as_str()) {
-            let message = format!("a model `{}` stands above already", id.value);
-            log.report(Some(id.span.clone()), id.key.as_str(), message);
-        }
+    Draft {
+        id,
+        model,
+        names_routes: section.has("routes"),
+        names_price: section.has("price"),
+        fallbacks,
     }
-    drafts.into_iter().filter_map(|draft| draft.model).collect()
 }
 
-fn read_route(
-    section: &mut Section<'_, '_, '_>,
+/// The entries without problems; a second one of the same id is reported. Models without a price get that of the
+/// catalog.
+pub(crate) fn sound(
+    drafts: Vec<Draft>,
+    channels: &Named<'_>,
+    known: &KnownModels,
+    log: &mut Log<'_>,
+) -> Vec<Model> {
+    check_fallbacks(&drafts, log);
+    let mut seen = std::collections::BTreeSet::new();
+    let mut models = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let at = draft
+            .id
+            .as_ref()
+            .map(|id| (id.span.clone(), id.key.clone()));
+        let (span, key) = at.unzip();
+        let mut report =
+            |message| log.report(span.clone(), key.clone().unwrap_or_default(), message);
+        if let Some(id) = &draft.id
+            && !seen.insert(id.value.clone())
+        {
+            report(format!("a model `{}` stands above already", id.value));
+        }
+        let Some(mut model) = draft.model else {
+            continue;
+        };
+        match (&model.price, known.find(&model.id)) {
+            (Some(price), _) => {
+                let price = price.clone();
+                known::drop_unfit_costs(&price, &mut model.routes);
+            }
+            (None, Some((known, origin))) if !draft.names_price => {
+                match known::price(known, &model.routes, channels) {
+                    Ok(known) => {
+                        model.price = Some(known.price);
+                        model.notes = known.notes;
+                        model.sources.price = Source::from(origin);
+                        model.sources.markup = known.markup;
+                    }
+                    Err(fault) => report(fault),
+                }
+            }
+            (None, _) => {}
+        }
+        models.push(model);
+    }
+    models
+}
+
+/// What the routes of an entry are checked against.
+struct RoutedEntry<'e> {
     kind: Option<Kind>,
     base: Option<Base>,
-    price: Option<&PriceCard>,
-    channels: &Named<'_>,
-) -> Option<RouteSpec> {
+    price: Option<&'e PriceCard>,
+    known: Option<(&'e KnownModel, Origin)>,
+    channels: &'e Named<'e>,
+}
+
+fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Option<RouteSpec> {
     let channel = section.require("channel", value::text);
-    let model = section.require("model", value::text);
+    let served = channel.as_ref().and_then(|name| {
+        let channel = entry.channels.get(name.value.as_str()).copied().flatten()?;
+        let (known, _) = entry.known?;
+        Some((channel, known, known.offer(channel.preset)?))
+    });
+    let model = match served {
+        // The vendor's name of the model is known.
+        Some((_, _, offer)) if !section.has("model") => {
+            section.raw("model");
+            Some(offer.model.clone())
+        }
+        _ => section.require("model", value::text).map(|at| at.value),
+    };
     let priority = section.value("priority", value::count).unwrap_or(0);
     let weight = section.value("weight", value::positive).unwrap_or(1);
     let dialect = section.take("dialect", read_dialect);
+    let limits = RouteLimits {
+        rpm: section.value("rpm", value::positive),
+        tpm: section.value("tpm", value::positive),
+    };
     let cost = read_price(section, "cost");
-    if let Some((price, cost)) = price.zip(cost.as_ref()) {
+    if let Some((price, cost)) = entry.price.zip(cost.as_ref()) {
         check_cost(price, cost, section);
     }
     if let Some(channel) = &channel {
-        check_channel(channel, dialect.as_ref(), kind, base, channels, section.log);
+        check_channel(channel, dialect.as_ref(), entry, section.log);
     }
+    // What the entry leaves out of a route whose model it does not name either.
+    let derived = served.filter(|_| !section.has("model"));
+    let dialect = dialect.map(|at| at.value);
     Some(RouteSpec {
         channel: channel?.value,
-        model: model?.value,
+        model: model?,
         priority,
         weight,
-        dialect: dialect.map(|at| at.value),
-        cost,
+        dialect: dialect.or_else(|| {
+            let (channel, known, offer) = derived?;
+            known::pinned_dialect(channel.protocols(), known.kind, offer)
+        }),
+        limits,
+        cost: cost.or_else(|| Some(derived?.1.cost(derived?.0.preset).clone())),
     })
 }
 
@@ -128,11 +281,15 @@ fn check_cost(price: &PriceCard, cost: &PriceCard, section: &mut Section<'_, '_,
 fn check_channel(
     name: &At<String>,
     dialect: Option<&At<Dialect>>,
-    kind: Option<Kind>,
-    base: Option<Base>,
-    channels: &Named<'_>,
+    entry: &RoutedEntry<'_>,
     log: &mut Log<'_>,
 ) {
+    let RoutedEntry {
+        kind,
+        base,
+        channels,
+        ..
+    } = *entry;
     if let Some(dialect) = dialect
         && kind.is_some_and(|kind| kind != Kind::Text)
     {

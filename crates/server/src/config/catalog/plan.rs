@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 
 use engine::{ModelSpec, RouteSpec};
-use upstream::{ChannelSpec, Preset, Secret};
+use upstream::{Account, ChannelSpec, Secret};
 
+use super::account;
 use super::billable;
 use super::channel::Channel;
 use super::model::Model;
 use crate::config::admin_token::AdminToken;
-use crate::config::document::{Environment, Found, Place, Problem, process_environment};
+use crate::config::document::{Environment, Found, Place, Problem, Tls, process_environment};
 use crate::config::load::Config;
+use crate::config::settings::read_headers;
 
 /// The channels and models that can be used now, with their secrets.
 #[derive(Debug)]
 pub struct Plan {
-    /// The live channels only.
+    /// The live channels, and the disabled ones that could be: open tasks are still polled there.
     pub channels: Vec<ChannelSpec>,
     pub timeouts: upstream::Timeouts,
     /// The callable models, with their routes to live channels.
@@ -28,9 +30,44 @@ pub struct Plan {
     pub admin_token: Option<AdminToken>,
 }
 
+/// Why a model is unlisted, or a channel idle, that its entry takes out of use.
+pub(crate) const DISABLED: &str = "disabled";
+
+impl Plan {
+    /// The names of the channels that their entries take out of use.
+    pub(crate) fn disabled_channels(&self) -> impl Iterator<Item = &str> {
+        let disabled = self.idle.iter().filter(|(_, reason)| reason == DISABLED);
+        disabled.map(|(name, _)| name.as_str())
+    }
+}
+
 /// Looks up the secrets and builds the catalog.
 pub fn resolve(config: &Config) -> Result<Plan, Vec<Problem>> {
-    resolve_in(config, &process_environment)
+    let certificates = certificate_problems(config);
+    match resolve_in(config, &process_environment) {
+        Ok(plan) if certificates.is_empty() => Ok(plan),
+        Ok(_) => Err(certificates),
+        Err(problems) => Err([certificates, problems].concat()),
+    }
+}
+
+/// The listeners whose certificate or key cannot be used.
+fn certificate_problems(config: &Config) -> Vec<Problem> {
+    let listeners = [
+        ("server.tls", &config.server.tls),
+        ("admin.tls", &config.admin.tls),
+    ];
+    let problem = |(key, tls): (&str, &Option<Tls>)| {
+        let tls = tls.as_ref()?;
+        let message = crate::tls::load(&tls.files).err()?;
+        Some(Problem {
+            file: config.file.clone().unwrap_or_default(),
+            place: Some(tls.place),
+            key: key.to_owned(),
+            message,
+        })
+    };
+    listeners.into_iter().filter_map(problem).collect()
 }
 
 pub(crate) fn resolve_in(
@@ -53,10 +90,22 @@ pub(crate) fn resolve_in(
     };
     for channel in &config.channels {
         match secrets.credentials.remove(channel.name.as_str()) {
-            Some(Ok(credential)) => plan.channels.push(spec_of(channel, credential)),
+            Some(Ok(found)) => {
+                plan.channels.push(spec_of(channel, found));
+                if !channel.enabled {
+                    plan.idle.push((channel.name.clone(), DISABLED.to_owned()));
+                }
+            }
+            Some(Err(_)) if !channel.enabled => {
+                plan.idle.push((channel.name.clone(), DISABLED.to_owned()));
+            }
             Some(Err(reason)) => plan.idle.push((channel.name.clone(), reason)),
             None => {}
         }
+    }
+    let problems = channel_problems(config, &plan.channels);
+    if !problems.is_empty() {
+        return Err(problems);
     }
     for model in &config.models {
         match listed(model, &plan.idle) {
@@ -67,12 +116,35 @@ pub(crate) fn resolve_in(
     Ok(plan)
 }
 
+/// The channels whose credential or account cannot be used.
+fn channel_problems(config: &Config, specs: &[ChannelSpec]) -> Vec<Problem> {
+    let problem = |spec: &ChannelSpec| {
+        let fault = spec.check().err()?;
+        let mut channels = config.channels.iter();
+        let channel = channels.find(|channel| channel.name == spec.name)?;
+        Some(Problem {
+            file: config.file.clone().unwrap_or_default(),
+            place: channel.credential.as_ref().map(|it| it.place),
+            key: channel.key.clone(),
+            message: fault.to_string(),
+        })
+    };
+    specs.iter().filter_map(problem).collect()
+}
+
+/// What a channel's secrets were found to be.
+#[derive(Debug)]
+struct FoundSecrets {
+    credential: Option<Secret>,
+    account: Account,
+}
+
 /// The secrets of a configuration.
 #[derive(Debug)]
 pub(crate) struct Secrets<'c> {
     admin_token: Option<AdminToken>,
-    /// By channel: its credential, if it needs one, or why the channel is not live.
-    credentials: BTreeMap<&'c str, Result<Option<Secret>, String>>,
+    /// By channel: its credential, if it needs one, and its account, or why the channel is not live.
+    credentials: BTreeMap<&'c str, Result<FoundSecrets, String>>,
 }
 
 /// Looks up every secret. A secret that cannot be used is a problem; an absent one is not.
@@ -118,12 +190,19 @@ pub(crate) fn secrets<'c>(
             }
         }
     }
+    if let Some(source) = &config.telemetry.headers {
+        let fault = match source.look(environment) {
+            Ok(Found::Text(text)) => read_headers(&text).err(),
+            Ok(Found::Absent(fault) | Found::Empty(fault)) | Err(fault) => Some(fault),
+        };
+        if let Some(fault) = fault {
+            report(source.place, "telemetry.headers".to_owned(), fault);
+        }
+    }
     for channel in &config.channels {
         let credential = match &channel.credential {
             None if channel.preset.needs_credential() => Err("no credential is named".to_owned()),
-            // Simulated upstreams require a key like real ones, and accept any.
-            None if channel.preset == Preset::Sim => Ok(Some(Secret::new("sim"))),
-            None => Ok(None),
+            None => Ok(channel.preset.own_credential().map(Secret::new)),
             Some(named) => match named.look(environment) {
                 Ok(Found::Text(text)) => Ok(Some(Secret::new(&text))),
                 Ok(Found::Absent(reason) | Found::Empty(reason)) => Err(reason),
@@ -133,7 +212,14 @@ pub(crate) fn secrets<'c>(
                 }
             },
         };
-        secrets.credentials.insert(&channel.name, credential);
+        let found = credential.and_then(|credential| {
+            let account = account::look_up(&channel.account, environment)?;
+            Ok(FoundSecrets {
+                credential,
+                account,
+            })
+        });
+        secrets.credentials.insert(&channel.name, found);
     }
     if problems.is_empty() {
         Ok(secrets)
@@ -142,24 +228,26 @@ pub(crate) fn secrets<'c>(
     }
 }
 
-fn spec_of(channel: &Channel, credential: Option<Secret>) -> ChannelSpec {
+fn spec_of(channel: &Channel, found: FoundSecrets) -> ChannelSpec {
     ChannelSpec {
         name: channel.name.clone(),
         preset: channel.preset,
         base_url: channel.base_url.clone(),
-        credential,
+        credential: found.credential,
+        account: found.account,
         protocols: channel.protocols.clone(),
         private_network: channel.private_network,
         keeps_output_limit: channel.keeps_output_limit,
         client_gone_drain: channel.client_gone_drain,
         counts_tokens: channel.counts_tokens,
+        sends_traceparent: channel.sends_traceparent,
     }
 }
 
 /// The model as the engine takes it, or why it cannot be called (N2).
 fn listed(model: &Model, idle: &[(String, String)]) -> Result<ModelSpec, String> {
     if !model.enabled {
-        return Err("disabled".to_owned());
+        return Err(DISABLED.to_owned());
     }
     let price = model.price.as_ref().ok_or("no price")?;
     billable::check(model.kind, price, &model.profile)?;
@@ -187,6 +275,7 @@ fn listed(model: &Model, idle: &[(String, String)]) -> Result<ModelSpec, String>
         enabled: true,
         created: model.created,
         routes: live,
+        routing: model.routing.clone(),
         price: price.clone(),
         profile: model.profile.clone().over_base(),
     })

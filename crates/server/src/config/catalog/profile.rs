@@ -8,14 +8,18 @@ use toml::de::DeValue;
 use super::protocols;
 use crate::config::document::{Section, kind_of, nearest};
 
+/// The `base` that stands for the profile of the model in the catalog of known models.
+const CATALOG: &str = "catalog";
+
 /// Reads a profile member by member, to report each problem at its place.
 pub(crate) fn read_profile(
     section: &mut Section<'_, '_, '_>,
     key: &'static str,
     kind: Option<Kind>,
+    known: Option<&Profile>,
 ) -> Option<Profile> {
     let Some(raw) = section.raw(key) else {
-        return Some(Profile::default());
+        return Some(known.cloned().unwrap_or_default());
     };
     let path = section.path_of(key);
     let Some(table) = raw.get_ref().as_table() else {
@@ -28,6 +32,19 @@ pub(crate) fn read_profile(
     for (name, value) in table {
         let name = name.get_ref().as_ref();
         let path = format!("{path}.{name}");
+        if name == "base" && value.get_ref().as_str() == Some(CATALOG) {
+            if let Some(Ok(Value::Object(members))) = known.map(serde_json::to_value) {
+                // What the entry names itself wins.
+                for (name, value) in members {
+                    whole.entry(name).or_insert(value);
+                }
+            } else {
+                faults = true;
+                let message = "the catalog does not know this model";
+                section.log.report(Some(value.span()), path, message);
+            }
+            continue;
+        }
         let member = [(name.to_owned(), json_of(value.get_ref()))];
         match Profile::deserialize(Value::Object(member.clone().into_iter().collect())) {
             Ok(profile) => {

@@ -5,9 +5,11 @@ use upstream::Protocol;
 
 /// The protocols of which a channel must speak one to serve such a model.
 pub(crate) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protocol] {
-    use Protocol::{Chat, Embeddings, Generate, Images, Interactions, Messages, Responses, Voice};
+    use Protocol::{
+        Chat, Converse, Embeddings, Generate, Images, Interactions, Messages, Responses, Voice,
+    };
     match kind {
-        Kind::Text => &[Chat, Responses, Messages, Generate, Interactions],
+        Kind::Text => &[Chat, Responses, Messages, Generate, Interactions, Converse],
         Kind::Embedding => &[Embeddings, Generate],
         Kind::Image => match base {
             Some(Base::NativeImage) => &[Generate],

@@ -1,7 +1,10 @@
 //! Where a secret is kept: in the environment or in a file, never in the configuration itself.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
 
 use super::problem::Place;
 use super::section::{Section, kind_of};
@@ -34,6 +37,20 @@ pub(crate) enum Found {
 }
 
 impl SecretSource {
+    /// Whether it is this environment variable.
+    pub(crate) fn is_variable(&self, name: &str) -> bool {
+        matches!(&self.home, Home::Env(env) if env == name)
+    }
+
+    /// Whether it is this file, by whatever path or link.
+    pub(crate) fn is_file(&self, path: &Path) -> bool {
+        let Home::File(file) = &self.home else {
+            return false;
+        };
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        file == path || real(file) == real(path)
+    }
+
     /// The secret as this process finds it, if there is one.
     pub(crate) fn text(&self) -> Option<String> {
         match self.look(&process_environment) {
@@ -57,7 +74,7 @@ impl SecretSource {
                 Err(error) => return Err(format!("{self} cannot be read: {error}")),
             },
         };
-        let text = text.trim();
+        let text = on_one_line(text.trim());
         if text.is_empty() {
             return Ok(Found::Empty(format!("{self} is empty")));
         }
@@ -65,7 +82,17 @@ impl SecretSource {
         if !text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
             return Err(format!("{self} holds more than one line of plain text"));
         }
-        Ok(Found::Text(text.to_owned()))
+        Ok(Found::Text(text.into_owned()))
+    }
+}
+
+/// A key file that is a JSON object, without the line ends between its members. Any other text stays as it is.
+pub(crate) fn on_one_line(text: &str) -> Cow<'_, str> {
+    let is_object = text.starts_with('{') && text.contains('\n');
+    let object = is_object.then(|| serde_json::from_str::<Map<String, Value>>(text));
+    match object {
+        Some(Ok(object)) => Cow::Owned(Value::Object(object).to_string()),
+        _ => Cow::Borrowed(text),
     }
 }
 
@@ -127,6 +154,10 @@ pub(crate) fn read_source(
 
 fn read_small(path: &Path) -> io::Result<String> {
     let mut text = String::new();
+    // Opening a named pipe would wait for somebody who writes.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
     let file = std::fs::File::open(path)?;
     file.take(SECRET_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > SECRET_BYTES_MAX {

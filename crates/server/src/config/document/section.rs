@@ -47,7 +47,7 @@ impl<'t> Log<'t> {
         });
     }
 
-    /// The folder that paths in the file count from.
+    /// The folder of the file. Relative paths in the file are relative to it.
     pub(crate) fn folder(&self) -> &'t Path {
         self.file.parent().unwrap_or(Path::new(""))
     }
@@ -259,7 +259,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         &self.path
     }
 
-    /// The folder that paths in the file count from.
+    /// The folder of the file. Relative paths in the file are relative to it.
     pub(crate) fn folder(&self) -> &'t Path {
         self.log.folder()
     }

@@ -103,7 +103,7 @@ impl<T> Setting<T> {
 }
 
 /// A setting that one value of the file replaces.
-fn single<T: 'static>(
+pub(crate) fn single<T: 'static>(
     key: &'static str,
     default: T,
     example: impl Display,
@@ -238,6 +238,16 @@ pub(crate) fn socket(key: &'static str, default: impl Into<SocketAddr>) -> Setti
     single(key, default, format_args!("\"{default}\""), value::socket)
 }
 
+/// A name, which is also a label of metrics.
+pub(crate) fn name(key: &'static str, default: &'static str) -> Setting<String> {
+    single(
+        key,
+        default.to_owned(),
+        format_args!("\"{default}\""),
+        value::label,
+    )
+}
+
 /// A value that may be absent.
 pub(crate) fn optional<T: 'static>(
     key: &'static str,
@@ -264,6 +274,31 @@ pub(crate) fn list<T: 'static>(
         reader: Box::new(|section, key, _| {
             let items = section.list(key, read).unwrap_or_default();
             items.into_iter().map(|item| item.value).collect()
+        }),
+    }
+}
+
+/// Pauses before further attempts, in milliseconds, and what is said of one too many.
+pub(crate) fn pauses(
+    key: &'static str,
+    default: &'static [u64],
+    count_max: usize,
+    too_many: &'static str,
+) -> Setting<Vec<Duration>> {
+    Setting {
+        key,
+        default: default.iter().copied().map(Duration::from_millis).collect(),
+        example: Example::Default(format!("{default:?}")),
+        reader: Box::new(move |section, key, default| {
+            let Some(pauses) = section.list(key, value::millis) else {
+                return default;
+            };
+            if let Some(extra) = pauses.get(count_max) {
+                section
+                    .log
+                    .report(Some(extra.span.clone()), extra.key.as_str(), too_many);
+            }
+            pauses.into_iter().map(|at| at.value).collect()
         }),
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Entries {
     pub(crate) models: Vec<Map<String, Json>>,
 }
 
-/// Why a text has no entries that could be read or replaced.
+/// The file is not valid TOML, so its entries can be neither read nor replaced.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration is not TOML: {0}")]
 pub(crate) struct EntriesError(#[from] toml_edit::TomlError);
@@ -74,6 +74,23 @@ impl Entries {
                 channel.insert("credential".to_owned(), known.clone());
             }
         }
+    }
+
+    /// Switches a channel on or off. Returns whether there is such a channel.
+    pub(crate) fn switch_channel(&mut self, name: &str, enabled: bool) -> bool {
+        let is_it = |channel: &&mut Map<String, Json>| {
+            channel.get("name").and_then(Json::as_str) == Some(name)
+        };
+        let Some(channel) = self.channels.iter_mut().find(is_it) else {
+            return false;
+        };
+        // An entry that says nothing is enabled.
+        if enabled {
+            channel.remove("enabled");
+        } else {
+            channel.insert("enabled".to_owned(), Json::Bool(false));
+        }
+        true
     }
 
     /// The names of the channels that have a credential in a file, with the file.
@@ -259,6 +276,18 @@ keep_days = 30 # days
         assert_ne!(other.digest_version(), version);
         assert_eq!(other.without_those_of(&entries).models, other.models[..1]);
         assert!(other.without_those_of(&entries).channels.is_empty());
+    }
+
+    #[test]
+    fn a_switched_channel_keeps_everything_else() {
+        let mut entries = Entries::of(FILE).unwrap();
+        assert!(entries.switch_channel("main", false));
+        let off = entries.write_into(FILE).unwrap();
+        let expected = FILE.replace("_KEY\" }\n", "_KEY\" }\nenabled = false\n");
+        assert_eq!(off, expected);
+        assert!(entries.switch_channel("main", true));
+        assert_eq!(entries.write_into(&off).unwrap(), FILE);
+        assert!(!entries.switch_channel("other", true));
     }
 
     #[test]

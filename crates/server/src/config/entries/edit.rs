@@ -18,14 +18,33 @@ pub(super) struct List {
 pub(super) const CHANNELS: List = List {
     key: "channel",
     id: "name",
-    order: &["name", "preset", "base_url", "credential", "protocols"],
+    order: &[
+        "name",
+        "preset",
+        "enabled",
+        "base_url",
+        "account",
+        "credential",
+        "protocols",
+        "models",
+        "markup",
+    ],
 };
 
 pub(super) const MODELS: List = List {
     key: "model",
     id: "id",
     order: &[
-        "id", "kind", "created", "enabled", "routes", "price", "profile",
+        "id",
+        "kind",
+        "created",
+        "enabled",
+        "routes",
+        "order",
+        "sticky",
+        "fallbacks",
+        "price",
+        "profile",
     ],
 };
 

@@ -14,21 +14,52 @@ pub(crate) fn read_if_exists(file: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Replaces the contents of a file: writes a new file beside it, syncs it and gives it the old one's name and
-/// permissions. Until the rename the old file is untouched.
-pub(crate) fn replace_file(file: &Path, text: &str) -> io::Result<()> {
-    // A link stays a link: its target is replaced.
-    let file = fs::canonicalize(file)?;
-    let draft = beside(&file);
-    let written = write_draft(&draft, &file, text).and_then(|()| fs::rename(&draft, &file));
-    if let Err(error) = written {
-        // A draft that is left over is overwritten by the next change.
-        let _ = fs::remove_file(&draft);
-        return Err(error);
+/// The new contents of a file, written and synced beside it. Until [`FileDraft::replace`] the file is untouched, and a
+/// draft that is dropped leaves nothing behind.
+#[derive(Debug)]
+pub(crate) struct FileDraft {
+    draft: PathBuf,
+    file: PathBuf,
+    is_in_place: bool,
+}
+
+impl FileDraft {
+    /// Writes a new file beside the old one, with its permissions.
+    pub(crate) fn write(file: &Path, text: &str) -> io::Result<Self> {
+        // A link stays a link: its target is replaced.
+        let file = fs::canonicalize(file)?;
+        let draft = Self {
+            draft: beside(&file),
+            file,
+            is_in_place: false,
+        };
+        write_draft(&draft.draft, &draft.file, text)?;
+        Ok(draft)
     }
-    match file.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
+
+    /// Gives the new file the name of the old one.
+    pub(crate) fn replace(self) -> io::Result<()> {
+        self.replace_and(|folder| File::open(folder)?.sync_all())
+    }
+
+    fn replace_and(mut self, sync: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+        fs::rename(&self.draft, &self.file)?;
+        self.is_in_place = true;
+        // The new file is in force now, whatever happens: only a power cut can still bring the old one back. An error
+        // would say that nothing has changed.
+        if let Some(Err(error)) = self.file.parent().map(sync) {
+            tracing::warn!(%error, file = %self.file.display(), "the folder of a replaced file could not be synced");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for FileDraft {
+    fn drop(&mut self) {
+        if !self.is_in_place {
+            // A draft that is left over is overwritten by the next change.
+            let _ = fs::remove_file(&self.draft);
+        }
     }
 }
 
@@ -72,7 +103,7 @@ mod tests {
         // A crash before the rename has left this one.
         fs::write(beside(&file), "half of a much longer file").unwrap();
         assert_eq!(read_if_exists(&link).unwrap().as_deref(), Some("old"));
-        replace_file(&link, "new").unwrap();
+        FileDraft::write(&link, "new").unwrap().replace().unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert_eq!(
             fs::metadata(&file).unwrap().permissions().mode() & 0o777,
@@ -90,8 +121,29 @@ mod tests {
         fs::write(&file, "old").unwrap();
         // The name of the new file is taken by a folder.
         fs::create_dir(beside(&file)).unwrap();
-        assert!(replace_file(&file, "new").is_err());
+        assert!(FileDraft::write(&file, "new").is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), "old");
-        assert!(replace_file(&folder.path().join("none"), "new").is_err());
+        assert!(FileDraft::write(&folder.path().join("none"), "new").is_err());
+    }
+
+    #[test]
+    fn a_draft_that_is_not_used_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.toml");
+        fs::write(&file, "old").unwrap();
+        drop(FileDraft::write(&file, "new").unwrap());
+        assert!(!beside(&file).exists());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_and_not_synced_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.toml");
+        fs::write(&file, "old").unwrap();
+        let draft = FileDraft::write(&file, "new").unwrap();
+        let replaced = draft.replace_and(|_| Err(io::ErrorKind::PermissionDenied.into()));
+        assert!(replaced.is_ok());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
     }
 }

@@ -5,11 +5,13 @@
 //! one reader, and one list of problems.
 
 mod convert;
+mod credential_policy;
 mod document;
 mod edit;
 mod files;
 mod pasted;
 
+pub(crate) use credential_policy::CredentialPolicy;
 pub(crate) use document::{Entries, EntriesError};
-pub(crate) use files::{read_if_exists, replace_file};
+pub(crate) use files::{FileDraft, read_if_exists};
 pub(crate) use pasted::{BadCredential, PastedSecrets, remove_unused};

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json, json};
 
 use super::document::Entries;
+use crate::config::document::on_one_line;
 
 /// The folder of these files, beside the configuration.
-const FOLDER: &str = "credentials";
+pub(super) const FOLDER: &str = "credentials";
 
 /// A credential that stood in an entry as text. It has no `Debug`, so that it cannot be logged.
 struct Pasted {
@@ -27,7 +28,7 @@ pub(crate) struct PastedSecrets(Vec<Pasted>);
 #[error("channel[{index}].credential: {fault}")]
 pub(crate) struct BadCredential {
     pub(crate) index: usize,
-    pub(crate) fault: &'static str,
+    pub(crate) fault: String,
 }
 
 impl PastedSecrets {
@@ -39,8 +40,11 @@ impl PastedSecrets {
             let Some(Json::String(text)) = channel.get("credential") else {
                 continue;
             };
-            let secret = text.trim().to_owned();
-            let bad = |fault| BadCredential { index, fault };
+            let secret = on_one_line(text.trim()).into_owned();
+            let bad = |fault: &str| BadCredential {
+                index,
+                fault: fault.to_owned(),
+            };
             if secret.is_empty() {
                 return Err(bad("is empty"));
             }

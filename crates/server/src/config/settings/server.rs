@@ -5,15 +5,19 @@ use std::net::{Ipv4Addr, SocketAddr};
 use upstream::Network;
 
 use crate::config::document::setting::{flag, list, optional, settings, socket};
-use crate::config::document::{Section, value};
+use crate::config::document::{Section, Tls, tls, value};
 
 settings! {
     /// The public listener.
     pub struct Server in "server" {
         /// Where callers reach the gateway.
         pub listen: SocketAddr = socket("listen", (Ipv4Addr::UNSPECIFIED, 8080)),
+        /// The certificate and key of the public listener (PEM), which then speaks HTTPS: TLS 1.2 and 1.3, HTTP/2 and
+        /// HTTP/1.1. They are loaded again when the files change. Without it, the listener speaks HTTP, for a proxy in
+        /// front of it.
+        pub tls: Option<Tls> = tls(false, r#"{ cert_file = "gateway.pem", key_file = "gateway-key.pem" }"#),
         /// The base of the media URLs that we hand out: the address that callers use. If left out, it is
-        /// `http://LISTEN`; a gateway that listens on all addresses then hands out URLs that work only on its
+        /// `http://LISTEN` (`https://` with `tls`); a gateway that listens on all addresses then hands out URLs that work only on its
         /// own machine.
         pub public_url: Option<String> =
             optional("public_url", value::web_address, r#""https://gateway.example.com""#),

@@ -41,6 +41,24 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
+    /// Reads `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. Returns what is wrong with it.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            return match store::Server::at(url).check() {
+                Ok(()) => Ok(Self::Server(url.to_owned())),
+                Err(reason) => Err(format!("is not a usable PostgreSQL URL: {reason}")),
+            };
+        }
+        let path = url
+            .strip_prefix("sqlite:")
+            .map(|rest| rest.strip_prefix("//").unwrap_or(rest))
+            .ok_or("must be sqlite:PATH or postgres://USER@HOST/DATABASE")?;
+        if path.is_empty() || path == ":memory:" || path.ends_with('/') {
+            return Err("must name a file, such as sqlite:tollgate-data/tollgate.db".to_owned());
+        }
+        Ok(Self::File(PathBuf::from(path)))
+    }
+
     /// The place, without a password.
     pub fn shown(&self) -> String {
         match self {
@@ -72,19 +90,5 @@ fn store_url(key: &'static str, file: &'static str) -> Setting<StoreUrl> {
 }
 
 fn parse_url(raw: &DeValue<'_>) -> Result<StoreUrl, String> {
-    let url = value::text(raw)?;
-    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        return match store::Server::at(&url).check() {
-            Ok(()) => Ok(StoreUrl::Server(url)),
-            Err(reason) => Err(format!("is not a usable PostgreSQL URL: {reason}")),
-        };
-    }
-    let path = url
-        .strip_prefix("sqlite:")
-        .map(|rest| rest.strip_prefix("//").unwrap_or(rest))
-        .ok_or("must be sqlite:PATH or postgres://USER@HOST/DATABASE")?;
-    if path.is_empty() || path == ":memory:" || path.ends_with('/') {
-        return Err("must name a file, such as sqlite:tollgate-data/tollgate.db".to_owned());
-    }
-    Ok(StoreUrl::File(PathBuf::from(path)))
+    StoreUrl::parse(&value::text(raw)?)
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::config::document::setting::{Example, Setting, count, millis, settings};
-use crate::config::document::{Section, value};
+use crate::config::document::Section;
+use crate::config::document::setting::{count, millis, pauses, settings};
 
 /// The API allows four deliveries: the first and three retries.
 const CALLBACK_RETRIES_MAX: usize = 3;
@@ -17,7 +17,12 @@ settings! {
         pub poll_max: Duration = millis("poll_max_ms", 30_000),
         /// The time before each further delivery of a callback; at most three.
         pub callback_retry: Vec<Duration> =
-            callback_retry("callback_retry_ms", &[10_000, 60_000, 600_000]),
+            pauses(
+                "callback_retry_ms",
+                &[10_000, 60_000, 600_000],
+                CALLBACK_RETRIES_MAX,
+                "is one too many: a callback is delivered 4 times at most",
+            ),
         /// How long a node owns a task. One poll takes at most a third of it.
         pub lease: Duration = millis("lease_ms", 60_000),
         /// How many days ended tasks are kept. Their charges are kept for ever.
@@ -33,25 +38,5 @@ impl Tasks {
             section.report("poll_max_ms is below poll_first_ms");
         }
         tasks
-    }
-}
-
-fn callback_retry(key: &'static str, default: &'static [u64]) -> Setting<Vec<Duration>> {
-    Setting {
-        key,
-        default: default.iter().copied().map(Duration::from_millis).collect(),
-        example: Example::Default(format!("{default:?}")),
-        reader: Box::new(|section, key, default| {
-            let Some(pauses) = section.list(key, value::millis) else {
-                return default;
-            };
-            if let Some(extra) = pauses.get(CALLBACK_RETRIES_MAX) {
-                let message = "is one too many: a callback is delivered 4 times at most";
-                section
-                    .log
-                    .report(Some(extra.span.clone()), extra.key.as_str(), message);
-            }
-            pauses.into_iter().map(|at| at.value).collect()
-        }),
     }
 }

@@ -1,6 +1,6 @@
 //! Suppresses the wake-up that a connection would send to itself after the last piece of a body.
 //!
-//! hyper waker a connection whenever a piece of its request's body is taken, so that it reads the next
+//! hyper wakes a connection whenever a piece of its request's body is taken, so that it reads the next
 //! piece. It does so after the last piece too, when nothing is left to read. Without this file, every
 //! small request would poll its connection once more for nothing.
 
@@ -58,7 +58,7 @@ pub(crate) struct ConnectionWaker {
 }
 
 impl ConnectionWaker {
-    /// A waker that waker `task`, except inside [`withhold_self_wake`].
+    /// A waker that wakes `task`, except inside [`withhold_self_wake`].
     pub(crate) fn of(&mut self, task: &Waker) -> &Waker {
         let is_of_task = |(target, _): &(Arc<WakeTarget>, _)| target.task.will_wake(task);
         if !self.created.as_ref().is_some_and(is_of_task) {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::{Engine, LastKey, Tally};
+use engine::{Engine, LastKey, Tally, Traceparent};
+use http::{HeaderMap, HeaderName};
 use store::KeyId;
 use tokio_util::task::TaskTracker;
 
@@ -40,4 +41,21 @@ pub(crate) struct Connection {
     pub(crate) last_key: LastKey,
     /// The key of all requests, if they come from inside the process and have no secret.
     pub(crate) known_key: Option<KeyId>,
+    /// Whether the caller's `traceparent` is honoured.
+    pub(crate) continues_traces: bool,
+}
+
+impl Connection {
+    /// The span of the caller that a request names, if the caller may name one.
+    pub(crate) fn traceparent(&self, headers: &HeaderMap) -> Option<Box<Traceparent>> {
+        const NAME: HeaderName = HeaderName::from_static("traceparent");
+        if !self.continues_traces {
+            return None;
+        }
+        let mut values = headers.get_all(NAME).iter();
+        let value = values.next()?;
+        // Of two spans, neither is known to be the caller's.
+        let parent = Traceparent::read(value.as_bytes()).filter(|_| values.next().is_none());
+        parent.map(Box::new)
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::ops::Range;
+use std::time::Duration;
 
 use engine::{AnswerBody, Engine, MediaRead, clock};
 use http::header::{
@@ -19,6 +20,9 @@ use store::{MediaError, MediaHead, MediaName};
 
 use super::range::{Part, etag_matches, range_applies, requested_part};
 use crate::http::endpoint::MediaPath;
+
+/// How soon a file that could not be read may be asked for again.
+const READ_RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// The answer to a request for a file that exists.
 #[derive(Debug)]
@@ -178,7 +182,7 @@ fn not_found() -> Failure {
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn unavailable(error: MediaError) -> Failure {
     tracing::warn!(%error, "a media file could not be read");
-    Failure::unavailable("The file cannot be read now.").retry_after(5)
+    Failure::unavailable("The file cannot be read now.").retry_after(READ_RETRY_AFTER)
 }
 
 #[cfg(test)]

@@ -31,9 +31,16 @@ pub(super) fn text() -> String {
         "about",
     ];
     let mut paths = Map::new();
+    let mut refused = Map::new();
     for operation in OPERATIONS {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method] = describe(operation);
+        for (status, why) in refusals(operation) {
+            let name = refusal_name(operation, status);
+            refused
+                .entry(name)
+                .or_insert_with(|| refusal(operation, status, why));
+        }
     }
     let tags = TAGS.map(|name| json!({ "name": name }));
     let document = json!({
@@ -48,6 +55,7 @@ pub(super) fn text() -> String {
         "tags": tags,
         "paths": paths,
         "components": {
+            "responses": refused,
             "schemas": serde_json::from_str::<Value>(SCHEMAS).unwrap_or_default(),
             "securitySchemes": {
                 "bearer": { "type": "http", "scheme": "bearer" },
@@ -171,17 +179,33 @@ fn responses(operation: &Operation) -> Value {
         }
         _ => {}
     }
-    for (status, why) in refusals(operation) {
-        let mut refusal = json!({
-            "description": why,
-            "content": { "application/json": { "schema": reference(envelope(operation.family)) } },
-        });
-        if matches!(*status, "429" | "503") {
-            refusal["headers"] = json!({ "retry-after": { "description": "Seconds.", "schema": { "type": "integer" } } });
-        }
-        responses.insert((*status).to_owned(), refusal);
+    for (status, _) in refusals(operation) {
+        let name = refusal_name(operation, status);
+        let shared = json!({ "$ref": format!("#/components/responses/{name}") });
+        responses.insert((*status).to_owned(), shared);
     }
     Value::Object(responses)
+}
+
+/// The name of a refusal that all operations of the same kind and family share.
+fn refusal_name(operation: &Operation, status: &str) -> String {
+    let kind = match operation.kind {
+        Kind::Call => "Call",
+        Kind::Read => "Read",
+        Kind::Open => "Open",
+    };
+    format!("{}{kind}{status}", envelope(operation.family))
+}
+
+fn refusal(operation: &Operation, status: &str, why: &str) -> Value {
+    let mut refusal = json!({
+        "description": why,
+        "content": { "application/json": { "schema": reference(envelope(operation.family)) } },
+    });
+    if matches!(status, "429" | "503") {
+        refusal["headers"] = json!({ "retry-after": { "description": "Seconds.", "schema": { "type": "integer" } } });
+    }
+    refusal
 }
 
 fn success(answer: Answer) -> (&'static str, Value) {

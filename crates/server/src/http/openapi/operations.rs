@@ -369,12 +369,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Fetch a video or a picture that a task made",
         Answer::Media,
     ),
-    open(
-        "/v1beta/files/{id}:download",
-        "media",
-        "Download a video that a task made",
-        Answer::Media,
-    ),
+    Operation {
+        family: Google,
+        ..open(
+            "/v1beta/files/{id}:download",
+            "media",
+            "Download a video that a task made",
+            Answer::Media,
+        )
+    },
     open(
         "/",
         "about",

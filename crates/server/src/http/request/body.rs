@@ -146,7 +146,7 @@ pub(crate) async fn read_spooled_form(
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn spool_failed(error: MediaError) -> Failure {
     tracing::error!(%error, "an upload could not be written to the disk");
-    Failure::unavailable("The service cannot keep the upload for now.").retry_after(1)
+    Failure::unavailable("The service cannot keep the upload for now.").retry_soon()
 }
 
 /// The length that the head announces; an error if it exceeds the limit.

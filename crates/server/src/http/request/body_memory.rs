@@ -105,5 +105,5 @@ fn refused(limit: LimitOwner) -> Failure {
             "The large requests of this key or wallet already take all the memory they may.",
         ),
     }
-    .retry_after(1)
+    .retry_soon()
 }

@@ -64,13 +64,12 @@ impl<'u> Query<'u> {
 
     /// The query for the upstream: every pair as the client wrote it, except the one of this name and
     /// those that hold a credential. The upstream must not see the client's key.
-    pub(crate) fn for_upstream(&self, without: &str, key: &str) -> Result<String, Failure> {
+    pub(crate) fn for_upstream(&self, without: &str, key: Option<&str>) -> Result<String, Failure> {
         let mut kept: Vec<&str> = Vec::with_capacity(self.0.len());
         for pair in &self.0 {
-            let is_kept = pair.name != without
-                && !names_credential(&pair.name)
-                && !decoded(pair.value)?.contains(key)
-                && !pair.name.contains(key);
+            let value = decoded(pair.value)?;
+            let holds_key = key.is_some_and(|key| value.contains(key) || pair.name.contains(key));
+            let is_kept = pair.name != without && !names_credential(&pair.name) && !holds_key;
             if is_kept {
                 kept.push(pair.raw);
             }
@@ -129,7 +128,7 @@ mod tests {
         assert_eq!(query.get("model").unwrap().as_deref(), Some("maker/m x"));
         assert_eq!(query.get("none").unwrap(), None);
         assert!(query.get("a").is_err());
-        let sent = query.for_upstream("model", "sk-1").unwrap();
+        let sent = query.for_upstream("model", Some("sk-1")).unwrap();
         assert_eq!(sent, "a=1%2B2&b&a=%20");
     }
 
@@ -154,11 +153,13 @@ mod tests {
         ] {
             let uri = uri(&format!("model=m&language=en&{pair}&voice=a%20b"));
             let query = Query::read(&uri).unwrap();
-            let sent = query.for_upstream("model", "sk-1").unwrap();
+            let sent = query.for_upstream("model", Some("sk-1")).unwrap();
             assert_eq!(sent, "language=en&voice=a%20b", "{pair}");
         }
         let uri = uri("keyterm=a&keyterms=b&turnkey=c");
-        let sent = Query::read(&uri).unwrap().for_upstream("model", "sk-1");
+        let sent = Query::read(&uri)
+            .unwrap()
+            .for_upstream("model", Some("sk-1"));
         assert_eq!(sent.unwrap(), "keyterm=a&keyterms=b&turnkey=c");
     }
 

@@ -1,6 +1,10 @@
 //! The routes that a call has tried, read from the notes of its journal row.
 
+use engine::{FALLBACK, PASSED_OVER};
 use store::JournalRow;
+
+/// The status of calls whose client left, perhaps during an attempt on the channel of the last note.
+const CLIENT_GONE: u16 = 499;
 
 /// One route that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,8 +12,12 @@ pub(crate) struct Attempt {
     pub(crate) channel: String,
     /// The model as the upstream knows it, if the route answered.
     pub(crate) model: Option<String>,
-    /// Why the route was left, or how its answer failed.
+    /// Why the route was left or passed over, or how its answer failed.
     pub(crate) reason: Option<String>,
+    /// Whether the route was not tried at all.
+    pub(crate) is_passed_over: bool,
+    /// The model whose route it is, if that is not the one that the caller has named.
+    pub(crate) fallback: Option<String>,
 }
 
 /// What the notes of a row tell.
@@ -19,16 +27,24 @@ pub(crate) struct RouteNotes {
     pub(crate) attempts: Vec<Attempt>,
     /// Texts of upstreams that the caller did not see.
     pub(crate) upstream_text: Option<String>,
+    /// The model that the caller has named, if others were tried too.
+    pub(crate) named_model: Option<String>,
 }
 
 impl RouteNotes {
     pub(crate) fn of(row: &JournalRow) -> Self {
         let mut notes = Self::default();
         let mut texts = Vec::new();
+        let mut fallback = None;
         for note in row.route_notes.iter().flat_map(|notes| notes.split("; ")) {
             // A note is a text of the upstream that the caller did not see, or a route that failed.
             if let Some(text) = note.strip_prefix("said: ") {
                 texts.push(text);
+                continue;
+            }
+            if let Some((before, to)) = read_fallback(note) {
+                notes.named_model.get_or_insert_with(|| before.to_owned());
+                fallback = Some(to.to_owned());
                 continue;
             }
             let (channel, reason) = note.split_once(": ").unwrap_or((note, ""));
@@ -36,18 +52,38 @@ impl RouteNotes {
                 channel: channel.to_owned(),
                 model: None,
                 reason: Some(reason.to_owned()),
+                is_passed_over: reason.starts_with(PASSED_OVER),
+                fallback: fallback.clone(),
             });
         }
-        if let Some(channel) = &row.channel {
+        if let Some(channel) = row.channel.as_ref().filter(|_| !notes.has_last(row)) {
             notes.attempts.push(Attempt {
                 channel: channel.to_string(),
                 model: row.upstream_model.as_deref().map(ToOwned::to_owned),
                 reason: row.code.as_deref().map(ToOwned::to_owned),
+                is_passed_over: false,
+                fallback,
             });
         }
         notes.upstream_text = (!texts.is_empty()).then(|| texts.join("\n"));
         notes
     }
+
+    /// Whether the last route that was tried is among the notes: a call that failed before its answer began has the
+    /// channel of its last note.
+    fn has_last(&self, row: &JournalRow) -> bool {
+        let mut tried = self.attempts.iter().filter(|it| !it.is_passed_over);
+        let last = tried.next_back().map(|last| last.channel.as_str());
+        row.is_error()
+            && row.status != CLIENT_GONE
+            && row.timings.first_byte_us.is_none()
+            && last == row.channel.as_deref()
+    }
+}
+
+/// The models before and after a fallback, if the note is about one.
+pub(crate) fn read_fallback(note: &str) -> Option<(&str, &str)> {
+    note.strip_prefix(FALLBACK)?.split_once(" to ")
 }
 
 #[cfg(test)]
@@ -60,6 +96,8 @@ mod tests {
             channel: channel.to_owned(),
             model: model.map(ToOwned::to_owned),
             reason: reason.map(ToOwned::to_owned),
+            is_passed_over: reason.is_some_and(|it| it.starts_with("passed over")),
+            fallback: None,
         };
         let row = JournalRow {
             route_notes: Some(
@@ -80,6 +118,67 @@ mod tests {
             ]
         );
         assert_eq!(notes.upstream_text.as_deref(), Some("busy: wait"));
+        let failed = JournalRow {
+            route_notes: Some("one: upstream_timeout; two: upstream_error".into()),
+            channel: Some("two".into()),
+            status: 502,
+            code: Some("upstream_error".into()),
+            ..JournalRow::default()
+        };
+        let both = [
+            attempt("one", None, Some("upstream_timeout")),
+            attempt("two", None, Some("upstream_error")),
+        ];
+        assert_eq!(RouteNotes::of(&failed).attempts, both);
+        // A route that was passed over at the end is not the one that failed.
+        let limited = JournalRow {
+            route_notes: Some(
+                "zero: passed over (requests per minute); one: upstream_error; two: passed over (tokens per minute)".into(),
+            ),
+            channel: Some("one".into()),
+            ..failed.clone()
+        };
+        assert_eq!(
+            RouteNotes::of(&limited).attempts,
+            [
+                attempt("zero", None, Some("passed over (requests per minute)")),
+                attempt("one", None, Some("upstream_error")),
+                attempt("two", None, Some("passed over (tokens per minute)")),
+            ]
+        );
+        // From the note about a fallback on, the routes are those of the other model.
+        let fell_back = JournalRow {
+            route_notes: Some(
+                "one: upstream_error; fallback: a/x to b/y; two: upstream_error".into(),
+            ),
+            channel: Some("three".into()),
+            upstream_model: Some("gpt".into()),
+            ..JournalRow::default()
+        };
+        let notes = RouteNotes::of(&fell_back);
+        assert_eq!(notes.named_model.as_deref(), Some("a/x"));
+        let of: Vec<_> = notes
+            .attempts
+            .iter()
+            .map(|it| it.fallback.as_deref())
+            .collect();
+        assert_eq!(of, [None, Some("b/y"), Some("b/y")]);
+        // The second try of a channel that broke off within its answer, or that the client did not wait for.
+        let broke_off = JournalRow {
+            timings: store::Timings {
+                first_byte_us: Some(1),
+                ..store::Timings::default()
+            },
+            status: 200,
+            ..failed.clone()
+        };
+        let left = JournalRow {
+            status: CLIENT_GONE,
+            ..failed
+        };
+        for row in [broke_off, left] {
+            assert_eq!(RouteNotes::of(&row).attempts.len(), 3, "{row:?}");
+        }
         assert_eq!(
             RouteNotes::of(&JournalRow::default()),
             RouteNotes::default()

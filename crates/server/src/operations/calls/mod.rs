@@ -6,7 +6,7 @@ mod follow;
 mod names;
 mod search;
 
-pub(crate) use attempts::RouteNotes;
+pub(crate) use attempts::{RouteNotes, read_fallback};
 pub(crate) use explain::{Explanation, Priced};
 pub(crate) use follow::{LATE_MAX, Shown};
 pub(crate) use names::names_of_calls;

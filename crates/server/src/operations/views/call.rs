@@ -27,7 +27,7 @@ pub(crate) struct CallView {
     key_name: Option<String>,
     endpoint: String,
     model: String,
-    /// The route that answered.
+    /// The channel that answered. If the call failed, the last one that was tried.
     #[schema(required)]
     channel: Option<String>,
     status: u16,
@@ -101,8 +101,11 @@ pub(crate) struct CallDetail {
     /// The model as the upstream knows it.
     #[schema(required)]
     upstream_model: Option<String>,
+    /// The model that the caller has named, if its fallbacks were tried too.
+    #[schema(required)]
+    named_model: Option<String>,
     timings: TimingsView,
-    /// The routes that were tried, in order.
+    /// The routes that were tried or passed over, in order.
     attempts: Vec<AttemptView>,
     /// What upstreams said that the caller did not see.
     #[schema(required)]
@@ -145,9 +148,14 @@ struct AttemptView {
     /// The model as the upstream knows it, if the route answered.
     #[schema(required)]
     model: Option<String>,
-    /// Why the route was left, or how its answer failed.
+    /// Why the route was left or passed over, or how its answer failed.
     #[schema(required)]
     reason: Option<String>,
+    /// Whether it was not tried, because it was at its limit.
+    passed_over: bool,
+    /// The model whose route it is, if that is not the one that the caller has named.
+    #[schema(required)]
+    fallback: Option<String>,
 }
 
 /// An entry of the ledger that ends a call.
@@ -216,11 +224,14 @@ impl CallDetail {
             channel: attempt.channel,
             model: attempt.model,
             reason: attempt.reason,
+            passed_over: attempt.is_passed_over,
+            fallback: attempt.fallback,
         });
         let dropped = row.dropped_params.iter().flat_map(|names| names.split(','));
         Self {
             call: CallView::of(row, names),
             upstream_model: row.upstream_model.as_deref().map(ToOwned::to_owned),
+            named_model: notes.named_model,
             timings: TimingsView {
                 admitted_ms: timings.admitted_us.map(millis),
                 queued_ms: timings.queued_us.map(millis),

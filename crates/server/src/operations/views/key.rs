@@ -35,11 +35,11 @@ pub(crate) struct KeyView {
     /// What the key may spend in each period of the calendar.
     #[schema(required)]
     pub(crate) window: Option<WindowView>,
-    #[schema(required)]
+    #[schema(required, value_type = Option<i64>)]
     pub(crate) rpm_limit: Option<u32>,
-    #[schema(required)]
+    #[schema(required, value_type = Option<i64>)]
     pub(crate) tpm_limit: Option<u32>,
-    #[schema(required)]
+    #[schema(required, value_type = Option<i64>)]
     pub(crate) concurrency_limit: Option<u32>,
     #[schema(required, value_type = Option<i64>)]
     pub(crate) expires_at: Option<UnixMs>,

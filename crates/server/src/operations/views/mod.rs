@@ -1,5 +1,6 @@
 //! What the command line prints with `--json` and the admin API answers, one struct for each thing.
 
+mod alert;
 mod audit;
 mod call;
 mod key;
@@ -10,6 +11,7 @@ mod token;
 mod usage;
 mod wallet;
 
+pub(crate) use alert::{AlertView, NewRuleView, RuleTestView, RuleView};
 pub(crate) use audit::AuditView;
 pub(crate) use call::{CallDetail, CallView};
 pub(crate) use key::{KeyView, NewKeyView};

@@ -41,6 +41,9 @@ pub(crate) struct WalletView {
     /// The most that open calls may cost beyond what they hold.
     pub(crate) exposed: Credits,
     pub(crate) exposed_micro: MicroText,
+    /// When an alert tells of the wallet; null if it has no amount of its own.
+    #[schema(required)]
+    pub(crate) alerts: Option<WalletAlertsView>,
     /// In Unix milliseconds.
     pub(crate) created_at: i64,
 }
@@ -80,9 +83,22 @@ impl From<&WalletRow> for WalletView {
             credit_remaining_micro,
             exposed,
             exposed_micro,
+            alerts: row.alert_below.map(|below| WalletAlertsView {
+                below: Credits(below),
+                below_micro: MicroText(below),
+            }),
             created_at: row.created_at.get(),
         }
     }
+}
+
+/// When an alert tells of a wallet.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = WalletAlerts)]
+pub(crate) struct WalletAlertsView {
+    /// When its balance is below this.
+    pub(crate) below: Credits,
+    pub(crate) below_micro: MicroText,
 }
 
 /// A wallet with what its calls have cost.
@@ -166,6 +182,7 @@ mod tests {
                 exposed: Micro::new(2),
                 ..ledger::Wallet::default()
             },
+            alert_below: Some(Micro::new(5_500_000)),
             created_at: UnixMs::new(7),
         };
         let expected = json!({
@@ -190,6 +207,7 @@ mod tests {
             "credit_remaining_micro": "50000000",
             "exposed": "0.000002",
             "exposed_micro": "2",
+            "alerts": {"below": "5.5", "below_micro": "5500000"},
             "created_at": 7,
         });
         assert_eq!(json!(WalletView::from(&row)), expected);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Admin, assert_refused, with_token};
-use crate::harness::Plot;
+use crate::harness::{Plot, run_in};
 
 #[tokio::test]
 async fn what_the_command_line_did_is_told_a_page_at_a_time() {
@@ -102,4 +102,12 @@ async fn every_change_by_command_is_told_once() {
         rows.iter()
             .all(|row| row["actor"] == "cli" && row["actor_role"] == "owner")
     );
+    // Services and containers have no login, but their user has a name or a number.
+    let command = ["--config", "tollgate.toml", "token", "sign-in-link"];
+    let no_login = [("USER", ""), ("LOGNAME", "")];
+    let made = run_in(&command, stage.folder(), &no_login).await;
+    assert!(made.status.success(), "{}", made.stderr);
+    let told = stage.cli_json(&["audit"]).await;
+    let name = told[0]["actor_name"].as_str().unwrap();
+    assert!(!name.is_empty() && name != "unknown", "{}", told[0]);
 }

@@ -136,7 +136,7 @@ async fn a_call_is_explained_by_its_routes_times_and_price_lines() {
     );
     assert_eq!(
         call["attempts"],
-        json!([{ "channel": "main", "model": call["upstream_model"], "reason": null }])
+        json!([{ "channel": "main", "model": call["upstream_model"], "reason": null, "passed_over": false, "fallback": null }])
     );
     for timing in [
         "queued_ms",

@@ -357,3 +357,39 @@ async fn nodes_that_keep_their_catalog_in_the_store_converge() {
     stage.chat(&key, &body).await.ok();
     assert_eq!(std::fs::read_to_string(stage.config_file()).unwrap(), text);
 }
+
+/// K16: an owner's token reads neither the environment nor the files of the machine.
+#[tokio::test]
+async fn only_credentials_of_upstreams_can_be_named() {
+    let stage = with_token(Plot::default()).open().await;
+    let admin = Admin::of(&stage);
+    let mut config = admin.get("/config").await;
+    config.as_object_mut().unwrap().remove("kept_in");
+    let pipe = stage.folder().join("credentials/pipe");
+    std::fs::create_dir(stage.folder().join("credentials")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for (credential, rule) in [
+        (json!({ "env": "PATH" }), "_API_KEY"),
+        (json!({ "file": "/etc/hostname" }), "`credentials`"),
+        (json!({ "file": "admin-token" }), "`credentials`"),
+        (json!({ "file": "credentials/pipe" }), "regular file"),
+    ] {
+        config["channels"][0]["credential"] = credential;
+        let refused = put(&admin, &config).await;
+        let param = assert_refused(&refused, 400, "invalid_request");
+        assert_eq!(param, "channel[0].credential");
+        assert!(refused.text().contains(rule), "{}", refused.text());
+        let proposed = json!({ "channels": config["channels"], "models": config["models"] });
+        let checked = admin.post("/config/check", &proposed).await;
+        let problem = checked["problems"][0].as_str().unwrap();
+        assert!(problem.contains(rule), "{checked}");
+    }
+    // What the file names may be named again, and a file of the folder may be named.
+    std::fs::write(stage.folder().join("credentials/main"), UPSTREAM_KEY).unwrap();
+    for file in ["upstream-key", "credentials/main"] {
+        config["channels"][0]["credential"] = json!({ "file": file });
+        config["version"] = admin.get("/config").await["version"].clone();
+        put(&admin, &config).await.ok();
+    }
+}

@@ -44,6 +44,7 @@ async fn a_key_is_created_used_changed_and_disabled() {
     assert_eq!(answer.status(), 201);
     let made = answer.json();
     let key = key_of(&made);
+    assert!(made["window"]["resets_at"].as_i64() > made["created_at"].as_i64());
     assert!(key.secret.starts_with(made["prefix"].as_str().unwrap()));
     stage.chat(&key, &ask("hello")).await.ok();
 

@@ -1,18 +1,25 @@
 //! The admin API, by its own tokens.
 
 mod access;
+mod alerts;
 mod audit;
 mod calls;
 mod client;
 mod config;
+mod console;
+mod edges;
 mod events;
+mod every_change;
 mod every_operation;
 mod keys;
 mod play;
+mod play_sessions;
+mod proposed_channels;
 mod session;
+mod several_nodes;
 mod tasks;
 mod tokens;
 mod usage;
 mod wallets;
 
-pub(crate) use client::{Admin, assert_refused, with_token};
+pub(crate) use client::{Admin, TOKEN, assert_refused, with_token};

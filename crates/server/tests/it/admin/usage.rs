@@ -122,3 +122,41 @@ async fn failing_calls_need_attention() {
     );
     assert!(notice["link"].as_str().unwrap().starts_with("#/requests"));
 }
+
+#[tokio::test]
+async fn a_failed_call_is_counted_for_the_channel_that_failed() {
+    let (stage, key) = with_token(Plot::default()).funded().await;
+    let admin = Admin::of(&stage);
+    stage.chat(&key, &ask("hello")).await.ok();
+    stage.sim.queue_faults("sim-chat", "status=500", 1).unwrap();
+    let failed = stage.chat(&key, &ask("hello")).await;
+    assert_eq!(failed.status(), 502);
+    let missing = with(ask("hello"), &json!({ "model": "maker/none" }));
+    assert_eq!(stage.chat(&key, &missing).await.status(), 404);
+    let rows = eventually("the counts", async || {
+        let rows = admin.get("/usage?by=channel").await["data"].clone();
+        let requests = |row: &Value| row["requests"].as_u64().unwrap();
+        let all: u64 = rows.as_array().unwrap().iter().map(requests).sum();
+        (all == 3).then_some(rows)
+    })
+    .await;
+    let counts = |row: &Value| {
+        (
+            row["channel"].clone(),
+            row["requests"].clone(),
+            row["errors"].clone(),
+        )
+    };
+    let counted: Vec<_> = rows.as_array().unwrap().iter().map(counts).collect();
+    assert_eq!(
+        counted,
+        [
+            (json!(""), json!(1), json!(1)),
+            (json!("main"), json!(2), json!(1)),
+        ]
+    );
+    let id = failed.header("x-request-id").unwrap();
+    let call = admin.get(&format!("/calls/{id}")).await;
+    assert_eq!(call["channel"], "main");
+    assert_eq!(call["attempts"].as_array().unwrap().len(), 1);
+}

@@ -89,7 +89,7 @@ impl Database {
         matches!(self, Self::Postgres { .. })
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         match self {
             Self::Sqlite(path) => path.display().to_string(),
             Self::Postgres { server, schema } => {

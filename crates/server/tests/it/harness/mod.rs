@@ -37,8 +37,10 @@ pub(crate) use dialect::Dialect;
 pub(crate) use events::{Event, Streaming};
 pub(crate) use http2::{Http2, take_rest};
 pub(crate) use pairs::{pairs, via};
-pub(crate) use process::{CLOCK_FILE, Channel, Output, Running, can_play_clocks, run, signal};
-pub(crate) use receiver::{Receiver, Reply};
+pub(crate) use process::{
+    CLOCK_FILE, Channel, Output, Running, can_play_clocks, run, run_in, signal,
+};
+pub(crate) use receiver::{Receiver, Reply, Told};
 pub(crate) use request::Request;
 pub(crate) use s3::{ACCESS_KEY, BUCKET, S3, SECRET_KEY};
 pub(crate) use stage::{Key, Plot, Stage, UPSTREAM_KEY};

@@ -23,10 +23,21 @@ pub(crate) struct Output {
 
 /// Runs the program to its end.
 pub(crate) async fn run(arguments: &[&str], folder: &Path) -> Output {
+    run_in(arguments, folder, &[]).await
+}
+
+/// The same with further environment variables.
+pub(crate) async fn run_in(
+    arguments: &[&str],
+    folder: &Path,
+    environment: &[(&str, &str)],
+) -> Output {
     let output = tokio::process::Command::new(PROGRAM)
         .args(arguments)
         .current_dir(folder)
+        .stdin(Stdio::null())
         .env_remove("TOLLGATE_CONFIG")
+        .envs(environment.iter().copied())
         .kill_on_drop(true)
         .output()
         .await
@@ -75,10 +86,21 @@ pub(crate) struct Running {
 impl Running {
     /// Starts the program and listens to one of its outputs.
     pub(crate) fn start(arguments: &[&str], folder: &Path, listen_to: Channel) -> Self {
+        Self::start_in(arguments, folder, listen_to, &[])
+    }
+
+    /// The same with further environment variables.
+    pub(crate) fn start_in(
+        arguments: &[&str],
+        folder: &Path,
+        listen_to: Channel,
+        environment: &[(&str, &str)],
+    ) -> Self {
         let mut command = Command::new(PROGRAM);
         command
             .args(arguments)
             .current_dir(folder)
+            .envs(environment.iter().copied())
             .env_remove("TOLLGATE_CONFIG")
             .env_remove("TOLLGATE_LOG")
             .stdin(Stdio::null());

@@ -54,7 +54,7 @@ impl Plot {
         self
     }
 
-    /// Puts a file beside the configuration.
+    /// Puts a file beside the configuration; `http://SIM` stands for the upstream's address.
     pub(crate) fn file(mut self, name: &str, text: &str) -> Self {
         self.files.push((name.to_owned(), text.to_owned()));
         self
@@ -71,7 +71,9 @@ impl Plot {
         let config = config(self.settings, &self.entries, sim.address(), &database);
         std::fs::write(&file, config).unwrap();
         std::fs::write(folder.path().join("upstream-key"), UPSTREAM_KEY).unwrap();
+        let upstream = format!("http://{}", sim.address());
         for (name, text) in self.files {
+            let text = text.replace("http://SIM", &upstream);
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let gateway = Gateway::start(folder.path()).await;
@@ -238,6 +240,12 @@ impl Stage {
 
     pub(crate) fn admin(&self) -> SocketAddr {
         self.running().admin
+    }
+
+    /// The admin addresses of all nodes.
+    pub(crate) fn admins(&self) -> Vec<SocketAddr> {
+        let others = self.others.iter().map(|node| node.admin);
+        std::iter::once(self.admin()).chain(others).collect()
     }
 
     pub(crate) fn pid(&self) -> u32 {

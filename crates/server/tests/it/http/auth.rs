@@ -144,7 +144,10 @@ async fn a_key_that_does_not_count_is_a_401_whatever_the_reason() {
     let disabled = stage.key("w", &[]).await;
     stage.cli_json(&["key", "disable", &disabled.id]).await;
     let expired = stage.key("w", &["--expires", "1s"]).await;
-    tokio::time::sleep(Duration::from_millis(1100)).await;
+    eventually("the expiry", async || {
+        refused(&stage.get(&expired, "/v1/models").await).then_some(())
+    })
+    .await;
     let unknown = Key {
         id: String::new(),
         secret: format!("sk-tg-{}", "0".repeat(43)),

@@ -211,6 +211,7 @@ async fn slow_heads_and_silent_connections_are_ended() {
         // One byte at a time, as long as the server listens.
         while start.elapsed() < Duration::from_secs(60) {
             trickling.write(b"v").await;
+            // The pause is what is tested: a head that never stops arriving.
             tokio::time::sleep(Duration::from_millis(50)).await;
             if tokio::time::timeout(Duration::from_millis(1), trickling.try_answer())
                 .await
@@ -257,6 +258,7 @@ async fn a_slow_body_is_a_408() {
     trickling.write(&head).await;
     for _ in 0..8 {
         trickling.write(b" ").await;
+        // Half of what counts as idle.
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(

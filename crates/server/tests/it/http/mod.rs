@@ -10,3 +10,4 @@ mod key_models;
 mod limits;
 mod page;
 mod plain_http;
+mod tls;

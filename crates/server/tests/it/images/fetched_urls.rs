@@ -178,6 +178,41 @@ async fn every_upstream_gets_inline_what_it_cannot_fetch() {
     }
 }
 
+/// Converse has no member for the address of a picture, whatever the model's profile says. Callers whose requests would
+/// otherwise keep their own form are served, too.
+#[tokio::test]
+async fn converse_gets_all_pictures_inline() {
+    let gallery = Gallery::open().await;
+    let entries = "[[channel]]
+        name = \"only\"
+        preset = \"bedrock-converse\"
+        base_url = \"http://SIM\"
+        account = { region = \"us-east-1\" }
+        credential = { file = \"upstream-key\" }
+        [[model]]
+        id = \"maker/seer\"
+        kind = \"text\"
+        routes = [{ channel = \"only\", model = \"sim-seer\" }]
+        price = { input = \"1\", output = \"2\" }
+        profile = { max_output_tokens = 128000, vision = true }";
+    let plot = Plot::default().entries(entries);
+    let plot = plot.setting("outbound", "allow = [\"127.0.0.1\"]");
+    let (stage, key) = plot.funded().await;
+    for caller in Dialect::ALL {
+        for stream in [false, true] {
+            stage.sim.forget_calls();
+            let body = ask(caller, &[gallery.url("/pixel")]);
+            let request = caller.call(&key.secret, "maker/seer", body, stream);
+            stage.send(&request).await.ok();
+            let calls = stage.sim.calls();
+            let sent: Value = serde_json::from_slice(&calls[0].body).unwrap();
+            let image = json!({ "format": "png", "source": { "bytes": PIXEL_BASE64 } });
+            assert_eq!(sent["messages"][0]["content"][0]["image"], image, "{sent}");
+        }
+    }
+    stage.verify().await;
+}
+
 #[tokio::test]
 async fn a_caller_who_leaves_meanwhile_is_not_fetched_for() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -175,7 +175,9 @@ async fn a_wallet_with_an_absurd_report_books_its_next_calls_exactly() {
             metrics.text()
         );
         assert!(
-            metrics.text().contains("tollgate_charges_unbookable 0"),
+            metrics
+                .text()
+                .contains("tollgate_charges_unbookable_total 0"),
             "{name}"
         );
 

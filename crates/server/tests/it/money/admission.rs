@@ -1,7 +1,5 @@
 //! Admission: all or nothing, exactly as much as the wallet and the key allow (W7).
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::harness::{
@@ -484,7 +482,6 @@ async fn a_key_expires_between_two_calls() {
     stage.chat(&key, &ask("hello")).await.ok();
     let refused = eventually("the expiry", async || {
         let answer = stage.chat(&key, &ask("hello")).await;
-        tokio::time::sleep(Duration::from_millis(50)).await;
         (answer.status() != 200).then_some(answer)
     })
     .await;

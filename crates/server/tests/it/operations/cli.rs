@@ -205,6 +205,7 @@ async fn the_journal_shows_the_calls() {
         (&rows[3]["status"], &rows[3]["outcome"]),
         (&json!(502), &json!("released"))
     );
+    assert_eq!(rows[3]["channel"], "main");
 
     let one = stage.cli_json(&["logs", "show", id]).await;
     assert_eq!(one["request_id"], id);

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::json;
 
-use crate::harness::{CLOCK_FILE, Key, Stage, can_play_clocks};
+use crate::admin::{Admin, with_token};
+use crate::harness::{CLOCK_FILE, Key, Plot, Stage, can_play_clocks};
 use crate::tasks::videos::{create, ended, film, plot};
 
 /// What the gateway's wall clock shows from now on, as `faketime` reads it.
@@ -90,5 +91,44 @@ async fn a_clock_that_jumps_under_load_moves_only_the_end_of_keys() {
     };
     tokio::join!(load, jumps);
     assert_eq!(stage.frozen(&busy).await, 0);
+    stage.verify().await;
+}
+
+/// A window that is set through the API ends with the last millisecond before midnight of its zone.
+#[tokio::test]
+async fn a_window_of_the_api_ends_at_midnight_of_its_zone() {
+    /// The beginning of 2 March 2027 in India.
+    const MIDNIGHT_MS: i64 = 1_803_925_800_000;
+    let stage = with_token(Plot::default()).file(CLOCK_FILE, "2027-03-01 12:00:00");
+    let stage = stage.open().await;
+    if !can_play_clocks() || stage.database().is_shared() {
+        eprintln!("not played: faketime is missing, or the clock is the database's");
+        return;
+    }
+    stage.wallet("w", &["--balance", "1000"]).await;
+    let admin = Admin::of(&stage);
+    let window = json!({ "amount": "0.0103", "per": "day", "time_zone": "Asia/Kolkata" });
+    let made = json!({ "wallet": "w", "window": window });
+    let made = admin.post("/keys", &made).await;
+    assert_eq!(made["window"]["resets_at"], MIDNIGHT_MS);
+    let key = Key {
+        id: made["id"].as_str().unwrap().to_owned(),
+        secret: made["secret"].as_str().unwrap().to_owned(),
+    };
+    let path = format!("/keys/{}", key.id);
+    assert_eq!(status(&stage, &key).await, 200);
+    // Spends the window until the next call no longer fits.
+    let mut calls = 0;
+    while status(&stage, &key).await == 200 {
+        calls += 1;
+        assert!(calls < 1_000, "the window has no end");
+    }
+    for (clock, expected) in [("2027-03-01 18:29:59", 402), ("2027-03-01 18:30:00", 200)] {
+        set_clock(&stage, clock);
+        assert_eq!(status(&stage, &key).await, expected, "{clock}");
+    }
+    let shown = admin.get(&path).await;
+    let day_ms = 24 * 3600 * 1000;
+    assert_eq!(shown["window"]["resets_at"], MIDNIGHT_MS + day_ms);
     stage.verify().await;
 }

@@ -1,7 +1,6 @@
 //! Several nodes on one database: one truth for wallets and limits, and no node that matters.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use tokio::task::JoinSet;
 
@@ -255,7 +254,15 @@ async fn a_node_stopped_past_its_lease_serves_again_and_charges_nothing_late() {
         (stage.frozen(&key).await == 0).then_some(())
     })
     .await;
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    // The upstream's answer waits for the node that has stopped.
+    eventually("the upstream's answer", async || {
+        let calls = stage.sim.calls_of("sim-chat");
+        calls
+            .iter()
+            .all(|call| call.took_ms.is_some())
+            .then_some(())
+    })
+    .await;
     let spent = stage.usage(&key).await;
     signal("CONT", stage.last_node().pid());
     // The call may still be answered; it is the house that pays.

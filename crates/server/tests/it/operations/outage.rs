@@ -49,6 +49,7 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
                     }
                     503 => {
                         seen.refused.fetch_add(1, Ordering::Relaxed);
+                        // As a client that backs off.
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
                     other => panic!("{other}: {}", answer.text()),
@@ -62,6 +63,7 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
     for away in [Mode::Cut, Mode::BlackHole] {
         let refused = seen.refused.load(Ordering::Relaxed);
         cut.set(away);
+        // The outage lasts this long. Nothing that could be waited for happens in it.
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         eventually("a refusal", async || {
             (seen.refused.load(Ordering::Relaxed) > refused).then_some(())

@@ -64,6 +64,7 @@ async fn what_was_answered_outlives_the_primary() {
                     }
                     503 => {
                         seen.refused.fetch_add(1, Ordering::Relaxed);
+                        // As a client that backs off.
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
                     other => panic!("{other}: {}", answer.text()),

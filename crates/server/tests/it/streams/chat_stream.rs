@@ -156,6 +156,48 @@ async fn only_the_id_and_the_model_of_a_frame_change() {
     assert_eq!(stage.usage(&key).await, 25, "4 at 1.25 and 2 at 10");
 }
 
+/// Its own `stream_options` would make the vendor refuse the request. The chunk that it asks for comes from us, with
+/// what it is charged for, unless the vendor reports usage without being asked.
+#[tokio::test]
+async fn a_vendor_that_refuses_stream_options_never_gets_the_callers() {
+    let chunk = |rest: &str| {
+        format!("data: {{\"id\":\"up-1\",\"created\":1,\"model\":\"hidden-name-1\",{rest}}}\n\n")
+    };
+    let content = chunk(r#""choices":[{"index":0,"delta":{"content":"four words of text"}}]"#);
+    let end = r#""choices":[{"index":0,"delta":{},"finish_reason":"stop"}]"#;
+    let used = r#","usage":{"prompt_tokens":4,"completion_tokens":2,"total_tokens":6}"#;
+    for (own_report, last) in [(false, chunk(end)), (true, chunk(&format!("{end}{used}")))] {
+        let canned = Canned::stream(&format!("{content}{last}data: [DONE]\n\n")).await;
+        let entries = canned.entries().replace(
+            "preset = \"sim\"",
+            "preset = \"cohere\"\ncredential = { file = \"upstream-key\" }",
+        );
+        let (stage, key) = Plot::default().entries(&entries).funded().await;
+        for include_usage in [true, false] {
+            let before = stage.usage(&key).await;
+            let options = json!({ "include_usage": include_usage });
+            let options = json!({ "model": CANNED_MODEL, "stream_options": options });
+            let (events, ended) = stage
+                .stream(&key, &with(ask("hello"), &options))
+                .await
+                .rest()
+                .await;
+            let chunks = chunks(&events, ended);
+            let sent: Value = serde_json::from_slice(canned.bodies().last().unwrap()).unwrap();
+            assert!(sent.get("stream_options").is_none(), "{sent}");
+            let reports: Vec<_> = chunks.iter().filter(|it| it["usage"].is_object()).collect();
+            assert_eq!(reports.len(), usize::from(include_usage), "{chunks:?}");
+            let charged = stage.usage(&key).await - before;
+            assert!(charged > 0);
+            if let Some(report) = reports.first() {
+                assert_eq!(charged, by_hand(&report["usage"]), "{report}");
+                assert_eq!(report["model"], CANNED_MODEL);
+                assert_eq!(report["choices"] == json!([]), !own_report, "{report}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_stream_cut_anywhere_gives_the_same_events() {
     let (stage, key) = Stage::funded().await;

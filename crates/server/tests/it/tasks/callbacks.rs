@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::every_protocol::listed;
-use super::{content_tasks, omni, predict, videos};
+use super::{content_task_lists, content_tasks, omni, predict, videos};
 use crate::harness::{Key, Plot, Receiver, Stage, eventually};
 
 /// Lets callbacks reach this machine.
@@ -121,7 +121,7 @@ async fn every_kind_of_end_is_told() {
         let id = content_tasks::create(stage, key, &body).await;
         if status == "cancelled" {
             content_tasks::reached(stage, key, &id, &["queued"]).await;
-            content_tasks::delete(stage, key, &id).await.ok();
+            content_task_lists::delete(stage, key, &id).await.ok();
         }
         let shown = content_tasks::ended(stage, key, &id).await;
         assert_eq!(shown.json()["status"], status);

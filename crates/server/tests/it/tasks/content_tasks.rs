@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Key, Plot, Request, Stage, eventually};
+use super::content_task_lists::delete;
+use crate::harness::{Answer, Key, Plot, Request, Stage, eventually, with};
 
-const PATH: &str = "/v1/contents/generations/tasks";
+pub(super) const PATH: &str = "/v1/contents/generations/tasks";
 
 const ENTRIES: &str = r#"
 [[model]]
@@ -47,21 +48,12 @@ pub(crate) fn plot() -> Plot {
         .setting("outbound", "allow = [\"127.0.0.0/8\"]")
 }
 
-fn text(words: &str) -> Value {
+pub(super) fn text(words: &str) -> Value {
     json!({ "type": "text", "text": words })
 }
 
 pub(crate) fn film(words: &str) -> Value {
     json!({ "model": "maker/film", "content": [text(words)], "duration": 5 })
-}
-
-/// A body with further members, which take the place of those it has.
-fn with(mut body: Value, more: Value) -> Value {
-    let Value::Object(more) = more else {
-        panic!("members");
-    };
-    body.as_object_mut().unwrap().extend(more);
-    body
 }
 
 async fn post(stage: &Stage, key: &Key, body: &Value) -> Answer {
@@ -180,10 +172,10 @@ async fn the_upstream_gets_what_is_set_and_nothing_of_ours() {
         .iter()
         .map(|name| ((*name).to_owned(), Value::Null))
         .collect();
-    let body = with(film("a cat --ratio 16:9 [queue]"), Value::Object(unset));
+    let body = with(film("a cat --ratio 16:9 [queue]"), &Value::Object(unset));
     let body = with(
         body,
-        json!({ "seed": 11, "callback_url": "https://c.example/told" }),
+        &json!({ "seed": 11, "callback_url": "https://c.example/told" }),
     );
     create(&stage, &key, &body).await;
     let sent: Value = serde_json::from_slice(&stage.sim.calls_of("sim-film")[0].body).unwrap();
@@ -204,49 +196,49 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     let video = json!({ "type": "video_url", "video_url": { "url": "https://x.example/a.mp4" }, "role": "reference_video" });
     let audio = json!({ "type": "audio_url", "audio_url": { "url": "https://x.example/a.mp3" }, "role": "reference_audio" });
     let of = |model: &str, content: Value, more: Value| {
-        with(json!({ "model": model, "content": content }), more)
+        with(json!({ "model": model, "content": content }), &more)
     };
     let invalid = "invalid_request";
     for (body, code) in [
         (of("maker/film", json!([]), json!({})), invalid),
-        (with(film("x"), json!({ "duration": 16 })), invalid),
-        (with(film("x"), json!({ "resolution": "8k" })), invalid),
-        (with(film("x"), json!({ "ratio": "2:1" })), invalid),
-        (with(film("x"), json!({ "seed": -2 })), invalid),
+        (with(film("x"), &json!({ "duration": 16 })), invalid),
+        (with(film("x"), &json!({ "resolution": "8k" })), invalid),
+        (with(film("x"), &json!({ "ratio": "2:1" })), invalid),
+        (with(film("x"), &json!({ "seed": -2 })), invalid),
         (
-            with(film("x"), json!({ "frames": 57 })),
+            with(film("x"), &json!({ "frames": 57 })),
             "unsupported_parameter",
         ),
         (
-            with(film("x"), json!({ "priority": 1 })),
+            with(film("x"), &json!({ "priority": 1 })),
             "unsupported_parameter",
         ),
         (
-            with(film("x"), json!({ "service_tier": "flex" })),
+            with(film("x"), &json!({ "service_tier": "flex" })),
             "service_tier_not_supported",
         ),
         (
-            with(film("x"), json!({ "provider": "p" })),
+            with(film("x"), &json!({ "provider": "p" })),
             "routing_not_supported",
         ),
         (
-            with(film("x"), json!({ "storage_options": {} })),
+            with(film("x"), &json!({ "storage_options": {} })),
             "stateful_not_supported",
         ),
         (
-            with(film("x"), json!({ "callback_url": "ftp://x.example" })),
+            with(film("x"), &json!({ "callback_url": "ftp://x.example" })),
             invalid,
         ),
         (
-            with(film("x"), json!({ "callback_url": "nowhere" })),
+            with(film("x"), &json!({ "callback_url": "nowhere" })),
             invalid,
         ),
         (
-            with(film("x"), json!({ "execution_expires_after": 60 })),
+            with(film("x"), &json!({ "execution_expires_after": 60 })),
             invalid,
         ),
         (
-            with(film("x"), json!({ "draft": true })),
+            with(film("x"), &json!({ "draft": true })),
             "unsupported_parameter",
         ),
         (
@@ -347,165 +339,6 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
     }
 }
 
-pub(crate) async fn delete(stage: &Stage, key: &Key, id: &str) -> Answer {
-    // The official client sends a body with it.
-    let request = Request::new("DELETE", &format!("{PATH}/{id}"))
-        .json(&json!({}))
-        .bearer(&key.secret);
-    stage.send(&request).await
-}
-
-/// `docs/api/content-tasks.md`: the state decides what becomes of a task that is deleted.
-#[tokio::test]
-async fn each_state_has_its_own_deletion() {
-    let (stage, key) = plot().funded().await;
-    let gone = (404, "task_not_found".to_owned());
-    let running = (409, "task_running".to_owned());
-    let cancelled = (409, "task_cancelled".to_owned());
-
-    // Queued: called off here and upstream, and nothing is paid.
-    let id = create(&stage, &key, &film("[queue]")).await;
-    let answer = delete(&stage, &key, &id).await.ok();
-    assert_eq!(answer.text(), "{}");
-    let shown = stage.get(&key, &format!("{PATH}/{id}")).await.ok().json();
-    assert_eq!(shown["status"], "cancelled");
-    assert_eq!(stage.sim.content_tasks()[0].status, "cancelled");
-    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
-
-    // Cancelled: stays, and clients do not try again.
-    let again = delete(&stage, &key, &id).await;
-    assert_eq!(again.failure(), cancelled);
-    assert_eq!(again.header("x-should-retry"), Some("false"));
-
-    // Running: stays.
-    let id = create(&stage, &key, &film("[run]")).await;
-    reached(&stage, &key, &id, &["running"]).await;
-    let answer = delete(&stage, &key, &id).await;
-    assert_eq!(answer.failure(), running);
-    assert_eq!(answer.header("x-should-retry"), Some("false"));
-    assert_eq!(stage.sim.content_tasks()[1].status, "running");
-
-    // Ended: out of the upstream's records and out of view; what it cost and its history stay.
-    for (words, status) in [("[fail]", "failed"), ("[expire]", "expired")] {
-        let id = create(&stage, &key, &film(words)).await;
-        reached(&stage, &key, &id, &[status]).await;
-        assert_eq!(delete(&stage, &key, &id).await.ok().text(), "{}");
-        let record = stage.sim.content_tasks().pop().unwrap();
-        assert!(record.is_deleted, "{record:?}");
-        for path in [format!("{PATH}/{id}"), format!("/v1/tasks/{id}")] {
-            assert_eq!(stage.get(&key, &path).await.failure(), gone);
-        }
-        assert_eq!(delete(&stage, &key, &id).await.failure(), gone);
-    }
-    stage.verify().await;
-}
-
-#[tokio::test]
-async fn a_task_that_begins_under_the_hand_is_not_called_off() {
-    let (stage, key) = plot().funded().await;
-    let id = create(&stage, &key, &film("[race]")).await;
-    let answer = delete(&stage, &key, &id).await;
-    assert_eq!(answer.failure(), (409, "task_running".to_owned()));
-    let shown = stage.get(&key, &format!("{PATH}/{id}")).await.ok().json();
-    assert_eq!(shown["status"], "queued");
-    assert_ne!(stage.frozen(&key).await, 0);
-    // Trouble upstream is told as such, and changes nothing.
-    let id = create(&stage, &key, &film("[queue]")).await;
-    stage
-        .sim
-        .queue_faults("delete/sim-film", "status=500", 1)
-        .unwrap();
-    assert_eq!(delete(&stage, &key, &id).await.status(), 502);
-    assert_eq!(delete(&stage, &key, &id).await.ok().text(), "{}");
-    stage.verify().await;
-}
-
-#[tokio::test]
-async fn a_task_is_listed_and_deleted_by_its_own_wallet_alone() {
-    let (stage, key) = plot().funded().await;
-    stage.wallet("other", &["--balance", "100"]).await;
-    let stranger = stage.key("other", &[]).await;
-    let id = create(&stage, &key, &film("[queue]")).await;
-    let foreign = delete(&stage, &stranger, &id).await;
-    assert_eq!(foreign.failure(), (404, "task_not_found".to_owned()));
-    for missing in ["01987654-0000-7000-8000-000000000000", "nothing", ""] {
-        let missing = delete(&stage, &stranger, missing).await;
-        assert_eq!(missing.status(), 404);
-        assert_eq!(missing.body, foreign.body);
-    }
-    let listed = stage.get(&stranger, PATH).await.ok().json();
-    assert_eq!(listed, json!({ "items": [], "total": 0 }));
-    let listed = stage.get(&key, PATH).await.ok().json();
-    assert_eq!(listed["items"][0]["id"], id);
-    // A task of another protocol is none of these, and has no deletion.
-    let video = json!({ "model": "maker/video", "prompt": "a boat [polls=1000]" });
-    let request = Request::post("/v1/videos/generations")
-        .json(&video)
-        .bearer(&key.secret);
-    let video = stage.send(&request).await.ok().json()["request_id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert_eq!(delete(&stage, &key, &video).await.status(), 404);
-    assert_eq!(stage.get(&key, PATH).await.ok().json()["total"], 1);
-}
-
-#[tokio::test]
-async fn a_list_has_pages_and_filters() {
-    let (stage, key) = plot().funded().await;
-    let mut ids = Vec::new();
-    for _ in 0..3 {
-        ids.push(create(&stage, &key, &film("[queue]")).await);
-    }
-    let small = json!({ "model": "maker/film-1.0", "content": [text("[fail]")], "duration": 2 });
-    let failed = create(&stage, &key, &small).await;
-    reached(&stage, &key, &failed, &["failed"]).await;
-    delete(&stage, &key, &ids[0]).await.ok();
-    let list = async |query: &str| {
-        let listed = stage
-            .get(&key, &format!("{PATH}?{query}"))
-            .await
-            .ok()
-            .json();
-        let items = listed["items"].as_array().unwrap().clone();
-        let found: Vec<String> = items
-            .iter()
-            .map(|item| item["id"].as_str().unwrap().to_owned())
-            .collect();
-        (found, listed["total"].as_u64().unwrap())
-    };
-    let of = |wanted: &[&String]| wanted.iter().map(|id| (*id).clone()).collect::<Vec<_>>();
-    // The newest first.
-    assert_eq!(
-        list("").await,
-        (of(&[&failed, &ids[2], &ids[1], &ids[0]]), 4)
-    );
-    assert_eq!(
-        list("page_num=2&page_size=2").await,
-        (of(&[&ids[1], &ids[0]]), 4)
-    );
-    assert_eq!(list("page_num=9&page_size=2").await, (vec![], 4));
-    assert_eq!(list("filter.status=cancelled").await, (of(&[&ids[0]]), 1));
-    assert_eq!(
-        list("filter.model=maker%2Ffilm-1.0").await,
-        (of(&[&failed]), 1)
-    );
-    let two = format!(
-        "filter.task_ids={}&filter.task_ids={failed}&filter.task_ids=x",
-        ids[1]
-    );
-    assert_eq!(list(&two).await, (of(&[&failed, &ids[1]]), 2));
-    assert_eq!(list("filter.task_ids=x").await, (vec![], 0));
-    for query in ["page_num=0", "page_size=501", "page_size=x"] {
-        let answer = stage.get(&key, &format!("{PATH}?{query}")).await;
-        assert_eq!(
-            answer.failure(),
-            (400, "invalid_request".to_owned()),
-            "{query}"
-        );
-    }
-}
-
 /// A medium that a snapshot names, as anybody gets it.
 async fn fetched(stage: &Stage, url: &Value) -> Answer {
     let path = url.as_str().unwrap().split_once("/media/").unwrap().1;
@@ -518,7 +351,7 @@ async fn a_result_is_kept_here_and_paid_by_its_tokens() {
     let (stage, key) = plot().funded().await;
     let body = with(
         film("a boat"),
-        json!({ "return_last_frame": true, "seed": 7 }),
+        &json!({ "return_last_frame": true, "seed": 7 }),
     );
     let id = create(&stage, &key, &body).await;
     let answer = ended(&stage, &key, &id).await;
@@ -563,13 +396,13 @@ async fn each_result_is_what_it_should_be_and_costs_what_it_should() {
     let small = json!({ "resolution": "480p", "duration": 4 });
     for (body, status, charge) in [
         // 864 x 480 x 97 / 1024 tokens at 5 credits a million.
-        (with(film("small"), small), "succeeded", 196_425),
+        (with(film("small"), &small), "succeeded", 196_425),
         // No film is no result.
         (film("[page]"), "failed", 0),
         (film("[cut]"), "failed", 0),
         // A picture that is none is left out.
         (
-            with(film("[bad-frame]"), json!({ "return_last_frame": true })),
+            with(film("[bad-frame]"), &json!({ "return_last_frame": true })),
             "succeeded",
             1_089_000,
         ),
@@ -617,7 +450,7 @@ async fn a_draft_is_promoted_by_its_owner_where_it_was_made() {
     let full = json!({ "model": "maker/film-1.5", "content": [text("x")], "duration": 4 });
     let full = create(&stage, &key, &full).await;
     ended(&stage, &key, &full).await;
-    let waiting = with(draft.clone(), json!({ "content": [text("[queue]")] }));
+    let waiting = with(draft.clone(), &json!({ "content": [text("[queue]")] }));
     let waiting = create(&stage, &key, &waiting).await;
     let calls = stage.sim.calls_of("sim-film-1").len();
     for (key, id) in [

@@ -74,6 +74,7 @@ async fn two_nodes_follow_many_tasks_and_one_of_them_dies() {
         while let Some(created) = creators.try_join_next() {
             created.unwrap();
         }
+        // Between two readings of the log, while tasks are created.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     stage.kill_last_node();

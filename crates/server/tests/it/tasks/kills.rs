@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 use super::copied_results::kept;
 use super::every_protocol::listed;
-use super::{content_tasks, predict, videos};
+use super::{content_task_lists, content_tasks, predict, videos};
 use crate::harness::{Connection, Key, Plot, Receiver, Reply, Request, Stage, eventually, within};
 
 /// What eight seconds of film cost, in micro-credits: by the upstream's word, and by the second.
@@ -233,7 +233,7 @@ async fn killed_in_a_deletion_a_task_is_cancelled_or_still_in_view() {
     assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
     let shown = content_tasks::ended(&stage, &key, &failed).await.json();
     assert_eq!(shown["status"], "failed", "{shown}");
-    content_tasks::delete(&stage, &key, &failed).await.ok();
+    content_task_lists::delete(&stage, &key, &failed).await.ok();
     let gone = stage.get(&key, &format!("/v1/tasks/{failed}")).await;
     assert_eq!(gone.failure(), (404, "task_not_found".to_owned()));
     stage.verify().await;

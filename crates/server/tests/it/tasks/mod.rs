@@ -1,6 +1,7 @@
 //! Video tasks of every protocol, their callbacks and their kept media.
 
 mod callbacks;
+mod content_task_lists;
 mod content_tasks;
 mod copied_results;
 mod every_protocol;
@@ -9,5 +10,5 @@ mod many;
 mod media;
 mod memory;
 mod omni;
-mod predict;
+pub(crate) mod predict;
 pub(crate) mod videos;

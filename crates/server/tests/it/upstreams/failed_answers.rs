@@ -213,7 +213,9 @@ async fn a_report_above_the_hold_is_booked_and_counted() {
     assert_eq!(stage.usage(&key).await, by_hand(&answer["usage"]));
     let metrics = stage.admin_get("/metrics").await.ok();
     assert!(
-        metrics.text().contains("tollgate_settled_above_hold 1"),
+        metrics
+            .text()
+            .contains("tollgate_settled_above_hold_total 1"),
         "{}",
         metrics.text()
     );

@@ -2,17 +2,10 @@
 
 use serde_json::json;
 
+use super::{TWO_CHANNELS, tried};
 use crate::harness::{Key, Plot, Stage, ask, by_hand, cost, with};
 
 const TWO: &str = r#"
-    [[channel]]
-    name = "first"
-    preset = "sim"
-    base_url = "http://SIM/v1"
-    [[channel]]
-    name = "second"
-    preset = "sim"
-    base_url = "http://SIM/v1"
     [[channel]]
     name = "closed"
     preset = "sim"
@@ -50,17 +43,10 @@ async fn two_routes() -> (Stage, Key) {
     Plot::default()
         .setting("timeouts", "upstream_first_byte_ms = 1000")
         .setting("timeouts", "upstream_idle_ms = 1000")
+        .entries(TWO_CHANNELS)
         .entries(TWO)
         .funded()
         .await
-}
-
-/// How many calls each route has had.
-fn tried(stage: &Stage) -> (usize, usize) {
-    (
-        stage.sim.calls_of("route-a").len(),
-        stage.sim.calls_of("route-b").len(),
-    )
 }
 
 /// One hold for all tries, and the caller sees one answer.

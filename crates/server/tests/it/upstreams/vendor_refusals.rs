@@ -2,17 +2,10 @@
 
 use serde_json::json;
 
+use super::{TWO_CHANNELS, tried};
 use crate::harness::{Dialect, Key, Plot, Stage, ask, by_hand, via, with};
 
 const TWO_ROUTES: &str = r#"
-    [[channel]]
-    name = "first"
-    preset = "sim"
-    base_url = "http://SIM/v1"
-    [[channel]]
-    name = "second"
-    preset = "sim"
-    base_url = "http://SIM/v1"
     [[model]]
     id = "maker/two"
     kind = "text"
@@ -25,15 +18,11 @@ const TWO_ROUTES: &str = r#"
 "#;
 
 async fn two_routes() -> (Stage, Key) {
-    Plot::default().entries(TWO_ROUTES).funded().await
-}
-
-/// How many calls each route has had.
-fn tried(stage: &Stage) -> (usize, usize) {
-    (
-        stage.sim.calls_of("route-a").len(),
-        stage.sim.calls_of("route-b").len(),
-    )
+    Plot::default()
+        .entries(TWO_CHANNELS)
+        .entries(TWO_ROUTES)
+        .funded()
+        .await
 }
 
 /// A route whose upstream does not have the model, whatever its status, is like one that fails.

@@ -1,18 +1,10 @@
 //! Unstreamed answers.
 
-use crate::client::{KEY, call, chat, get, post, start};
+use crate::client::{KEY, call, chat, get, post, start, with};
 use serde_json::{Value, json};
 
 fn asking(question: &str) -> Value {
     json!({"model": "sim-chat", "messages": [{"role": "user", "content": question}]})
-}
-
-fn with(mut request: Value, members: Value) -> Value {
-    let (Value::Object(request_map), Value::Object(members)) = (&mut request, members) else {
-        panic!("both are objects");
-    };
-    request_map.extend(members);
-    request
 }
 
 #[tokio::test]

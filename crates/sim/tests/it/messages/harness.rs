@@ -1,16 +1,13 @@
 //! Requests of this protocol, and clients that join its streams.
 
+use crate::client::with;
 use serde_json::{Value, json};
 
 /// A request with a question, with some members replaced.
 pub(crate) fn request(question: &str, changes: Value) -> Value {
-    let mut request = json!({"model": "sim-chat", "max_tokens": 3000,
+    let request = json!({"model": "sim-chat", "max_tokens": 3000,
         "messages": [{"role": "user", "content": question}]});
-    let (Value::Object(members), Value::Object(changes)) = (&mut request, changes) else {
-        panic!("both are objects");
-    };
-    members.extend(changes);
-    request
+    with(request, changes)
 }
 
 pub(crate) fn weather_tools() -> Value {

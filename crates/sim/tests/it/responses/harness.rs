@@ -1,15 +1,12 @@
 //! Requests of this protocol, and clients that join its streams.
 
+use crate::client::with;
 use serde_json::{Value, json};
 
 /// A request with some members replaced.
 pub(crate) fn request(input: impl Into<Value>, changes: Value) -> Value {
-    let mut request = json!({"model": "sim-chat", "input": input.into(), "store": false});
-    let (Value::Object(members), Value::Object(changes)) = (&mut request, changes) else {
-        panic!("both are objects");
-    };
-    members.extend(changes);
-    request
+    let request = json!({"model": "sim-chat", "input": input.into(), "store": false});
+    with(request, changes)
 }
 
 pub(crate) fn tools() -> Value {

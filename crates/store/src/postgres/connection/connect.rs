@@ -19,7 +19,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(2);
 const SESSION_MAX: Duration = Duration::from_secs(4);
 /// How long bytes may stay unacknowledged before the connection counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// How long a lookup or search may take.
+/// How long a lookup may take.
 pub(crate) const READ_MAX: Duration = Duration::from_secs(10);
 
 /// What a connection is used for.
@@ -28,8 +28,10 @@ pub(crate) enum Role {
     /// Decisions on money. Waits for a lock as long as a call waits for its decision. No statement, and no
     /// pause between two, takes longer than a step.
     Ledger { lock_wait: Duration, step: Duration },
-    /// Reads with a time limit.
+    /// Lookups with a time limit.
     Reads,
+    /// Lists, searches and reports.
+    Searches { time_max: Duration },
     /// Changes of tasks, one statement each.
     Tasks,
     /// Reads everything, without a time limit.
@@ -151,6 +153,15 @@ impl Target {
         Ok(client)
     }
 
+    /// Asks the server to end the statement that a session runs. The session must not be used for anything else,
+    /// because the request may arrive late.
+    pub(crate) async fn cancel(&self, session: &Client) -> Result<(), PgError> {
+        let cancel = session.cancel_token();
+        let cancelling = cancel.cancel_query(self.tls.clone());
+        let cancelled = tokio::time::timeout(CONNECT_MAX, cancelling).await;
+        Ok(cancelled.map_err(|_| PgError::NoAnswer)??)
+    }
+
     pub(crate) fn refused(&self, failed: PgError) -> OpenError {
         let place = self.place.clone();
         let is_temporary = failed.is_temporary();
@@ -177,10 +188,19 @@ async fn driven(driver: impl Future<Output = Result<(), tokio_postgres::Error>>)
 }
 
 impl Role {
+    /// How long a read of this role may take.
+    pub(crate) fn read_max(self) -> Duration {
+        match self {
+            Self::Searches { time_max } => time_max,
+            _ => READ_MAX,
+        }
+    }
+
     fn settings(self) -> String {
         let (statement, lock) = match self {
             Self::Ledger { lock_wait, step } => (step, lock_wait),
             Self::Reads | Self::Tasks => (READ_MAX, READ_MAX),
+            Self::Searches { time_max } => (time_max, time_max),
             Self::Verify => (Duration::ZERO, READ_MAX),
             Self::Journal => (READ_MAX, STEP_MAX),
             Self::Node => (Duration::from_secs(60), READ_MAX),
@@ -192,7 +212,7 @@ impl Role {
         let idle = match self {
             Self::Ledger { step, .. } => step,
             Self::Verify => Duration::ZERO,
-            Self::Reads | Self::Tasks | Self::Journal => STEP_MAX,
+            Self::Reads | Self::Searches { .. } | Self::Tasks | Self::Journal => STEP_MAX,
             // Its row locks last as long as the sweep.
             Self::Node => Duration::from_secs(60),
         };

@@ -25,7 +25,7 @@ pub(crate) enum PgError {
 pub(crate) enum FailureKind {
     /// A conflict with another transaction: a retry may succeed at once.
     Conflict,
-    /// A lock was held for too long.
+    /// A lock was held for too long, or a statement took too long.
     Locked,
     /// The connection is lost, or the server is shutting down.
     Disconnected,

@@ -96,9 +96,29 @@ async fn older_nodes_stop(
 }
 
 async fn has_live_node(on: &Client) -> Result<bool, tokio_postgres::Error> {
-    let live = "SELECT EXISTS (SELECT 1 FROM nodes WHERE closed_at IS NULL
-                AND lease_until > (extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
-    on.query_one(live, &[]).await?.try_get(0)
+    Ok(live_node(on).await?.is_some())
+}
+
+/// A node that is alive, or was until a moment ago.
+pub(crate) struct LiveNode {
+    pub(crate) name: String,
+    /// How long its lease lasts if it is not renewed.
+    pub(crate) lease_ms: i64,
+}
+
+/// The node with the longest lease.
+pub(crate) async fn live_node(on: &Client) -> Result<Option<LiveNode>, tokio_postgres::Error> {
+    let live = "WITH now AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms)
+                SELECT name, lease_until - now.ms FROM nodes, now WHERE closed_at IS NULL AND lease_until > now.ms
+                ORDER BY lease_until DESC LIMIT 1";
+    let found = on.query_opt(live, &[]).await?;
+    let node = |row: tokio_postgres::Row| {
+        Ok(LiveNode {
+            name: row.try_get(0)?,
+            lease_ms: row.try_get(1)?,
+        })
+    };
+    found.map(node).transpose()
 }
 
 /// The role of the ledger's connections. Their transactions end within half a lease.

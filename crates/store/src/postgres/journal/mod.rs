@@ -1,4 +1,4 @@
-//! The journal, in tables of its own, one for each day.
+//! The journal, in tables of its own, one for each day. `partitions` drops those that are too old.
 
 mod partitions;
 mod query;
@@ -8,6 +8,7 @@ mod search;
 mod usage;
 mod writer;
 
+pub(super) use partitions::make_days;
 pub(super) use queue::Journal;
 pub(super) use search::{find, page};
 pub(super) use usage::usage;

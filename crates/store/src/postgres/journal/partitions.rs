@@ -1,9 +1,11 @@
 //! The tables of the journal, one for each day: created ahead, dropped when they are too old.
 
+use std::collections::BTreeSet;
+
 use ledger::UnixMs;
 use tokio_postgres::Client;
 
-use crate::records::journal::number_of;
+use crate::records::journal::{TIME_SHIFT, number_of};
 
 const DAY_MS: i64 = 86_400_000;
 /// How many days ahead tables are created.
@@ -44,6 +46,20 @@ async fn keep_locked(
     drop_before(on, oldest.get().max(0) / DAY_MS).await?;
     let delete = "DELETE FROM calls_of_other_days WHERE n < $1";
     on.execute(delete, &[&number_of(oldest)]).await?;
+    Ok(())
+}
+
+/// Creates the tables of the days of rows with these numbers.
+pub(crate) async fn make_days(
+    on: &Client,
+    numbers: impl IntoIterator<Item = i64>,
+) -> Result<(), tokio_postgres::Error> {
+    let days = numbers
+        .into_iter()
+        .map(|number| (number >> TIME_SHIFT).div_euclid(DAY_MS));
+    for day in days.collect::<BTreeSet<i64>>() {
+        make(on, day).await?;
+    }
     Ok(())
 }
 

@@ -5,7 +5,6 @@
 //! search skips the others.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use ledger::UnixMs;
 use tokio_postgres::Client;
@@ -14,12 +13,11 @@ use super::query::{Conditions, Read};
 use crate::records::journal::{
     JournalEntry, JournalPage, JournalPlace, JournalQuery, SET_BACK_MS_MAX, number_of, time_of,
 };
+use crate::records::page_time::PageTime;
 use crate::usage::{Grain, Totals};
 
 /// Rows that are read before the search looks at the clock.
 const WINDOW_ROWS: usize = 4_096;
-/// How long a search looks for a page. Then the page is answered as it is.
-const PAGE_TIME: Duration = Duration::from_millis(50);
 const HOUR_MS: i64 = 3_600_000;
 /// How far back hours are looked up at once.
 const HOURS_AT_ONCE_MS: i64 = 30 * 24 * HOUR_MS;
@@ -31,13 +29,13 @@ pub(crate) async fn find(on: Arc<Client>, query: JournalQuery) -> Read<Vec<Journ
 
 /// A page of rows, found within a short time.
 pub(crate) async fn page(on: Arc<Client>, query: JournalQuery) -> Read<JournalPage> {
-    search(&on, &query, Some(Instant::now() + PAGE_TIME)).await
+    search(&on, &query, Some(PageTime::start())).await
 }
 
 pub(super) async fn search(
     on: &Client,
     query: &JournalQuery,
-    until: Option<Instant>,
+    time: Option<PageTime>,
 ) -> Read<JournalPage> {
     let conditions = Conditions::of(query);
     let (first, mut before) = query.numbers();
@@ -61,7 +59,7 @@ pub(super) async fn search(
                 next: last,
             });
         }
-        if until.is_some_and(|until| Instant::now() >= until) && first < before {
+        if time.is_some_and(|time| time.is_over(entries.len())) && first < before {
             let next = Some(JournalPlace(before));
             return Ok(JournalPage { entries, next });
         }

@@ -11,10 +11,10 @@ use crate::postgres::connection::errors::PgError;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::JournalRow;
 use crate::usage::{
-    Grain, Report, RollUp, Series, Totals, UsageQuery, UsageRow, minutes_kept_since, roll_up,
+    Added, BatchCounts, Grain, KnownSeries, PackedTotals, Report, Series, SeriesNumbers, Totals,
+    UsageQuery, UsageRow, minutes_kept_since, parts_of,
 };
 
-const CACHED_SERIES_MAX: usize = 65_536;
 /// One node at a time adds to the roll-ups: it reads totals, adds to them and writes them back.
 const LOCK: &str =
     "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' tollgate usage', 0))";
@@ -35,14 +35,13 @@ const PUT: &str = "INSERT INTO usage_totals (grain, at, series, totals)
 /// Adds rows to the roll-ups.
 #[derive(Default)]
 pub(super) struct UsageWriter {
-    /// Series that have a number.
-    series: HashMap<Series, i64>,
+    known: KnownSeries,
 }
 
 impl UsageWriter {
     /// The series of a transaction that was rolled back are not in the table.
     pub(super) fn forget(&mut self) {
-        self.series.clear();
+        self.known.forget();
     }
 
     /// Counts rows, within the transaction that writes them.
@@ -52,25 +51,19 @@ impl UsageWriter {
         rows: &[JournalRow],
         now: UnixMs,
     ) -> Result<(), PgError> {
-        let slots = roll_up(rows, now);
-        on.batch_execute(LOCK).await?;
-        self.number(on, &slots).await?;
-        // Texts that differ only in what the database does not store have one number.
-        let mut merged: HashMap<(i16, i64, i64), Totals> = HashMap::new();
-        for (slot, sums) in slots {
-            if let Some(number) = self.series.get(&slot.series) {
-                let place = (slot.grain.number(), slot.at.get(), *number);
-                merged.entry(place).or_default().merge(&sums);
-            }
-        }
-        let mut totals = Vec::with_capacity(merged.len());
+        let counts = BatchCounts::of(rows);
+        // Before the lock, so that other nodes do not wait for it.
+        self.number(on, &counts).await?;
+        let counts = counts.numbered(|series| self.known.get(series));
+        let slots = counts.roll_up(&Grain::ALL, now);
         let (mut grains, mut times, mut series) = (Vec::new(), Vec::new(), Vec::new());
-        for ((grain, at, number), sums) in merged {
-            grains.push(grain);
-            times.push(at);
-            series.push(number);
-            totals.push(sums);
+        for (slot, _) in &slots {
+            grains.push(slot.grain.number());
+            times.push(slot.at.get());
+            series.push(slot.series);
         }
+        on.batch_execute(LOCK).await?;
+        let mut totals: Vec<Totals> = slots.into_iter().map(|(_, totals)| totals).collect();
         for row in on.query(TOTALS, &[&grains, &times, &series]).await? {
             let place: i64 = row.try_get(0)?;
             let place = usize::try_from(place - 1).ok();
@@ -81,56 +74,64 @@ impl UsageWriter {
         let totals: Vec<Vec<u8>> = totals.iter().map(Totals::encode).collect();
         on.execute(PUT, &[&grains, &times, &series, &totals])
             .await?;
+        self.known.age();
         Ok(())
     }
 
-    /// Gives every series a number.
-    async fn number(&mut self, on: &Client, slots: &RollUp) -> Result<(), PgError> {
-        if self.series.len() >= CACHED_SERIES_MAX {
-            self.series.clear();
-        }
-        let mut unknown: Vec<&Series> = slots
-            .keys()
-            .map(|slot| &slot.series)
-            .filter(|series| !self.series.contains_key(*series))
+    /// Gives every series its numbers.
+    async fn number(&mut self, on: &Client, counts: &BatchCounts) -> Result<(), PgError> {
+        let unknown: Vec<&Series> = counts
+            .series()
+            .filter(|series| self.known.get(series).is_none())
             .collect();
-        unknown.sort_unstable();
-        unknown.dedup();
         if unknown.is_empty() {
             return Ok(());
         }
-        self.look_up(on, &unknown).await
-    }
-
-    async fn look_up(&mut self, on: &Client, unknown: &[&Series]) -> Result<(), PgError> {
-        let texts = |text: fn(&Series) -> String| -> Vec<String> {
-            unknown
-                .iter()
-                .map(|series| plain(&text(series)).into_owned())
-                .collect()
-        };
-        let wallets = texts(|series| series.wallet.map_or_else(String::new, |id| id.to_string()));
-        let keys = texts(|series| series.key.map_or_else(String::new, |id| id.to_string()));
-        let models = texts(|series| series.model.to_string());
-        let channels = texts(|series| series.channel.to_string());
-        let endpoints = texts(|series| series.endpoint.to_string());
-        for statement in [NEW_SERIES, SERIES] {
-            let found = on
-                .query(
-                    statement,
-                    &[&wallets, &keys, &models, &channels, &endpoints],
-                )
-                .await?;
-            for row in found {
-                let place: i64 = row.try_get(0)?;
-                let place = usize::try_from(place - 1).ok();
-                if let Some(series) = place.and_then(|place| unknown.get(place)) {
-                    self.series.insert((*series).clone(), row.try_get(1)?);
-                }
+        let mut parts: Vec<Series> = unknown.iter().flat_map(|series| parts_of(series)).collect();
+        // In one order on all nodes, so that none of them waits for another in a circle.
+        parts.sort_unstable();
+        parts.dedup();
+        let found = look_up(on, &parts).await?;
+        for series in unknown {
+            let numbers = SeriesNumbers::find(series, |part| found.get(&part).copied().ok_or(()));
+            if let Ok(numbers) = numbers {
+                self.known.insert(series.clone(), numbers);
             }
         }
         Ok(())
     }
+}
+
+/// The numbers of series. New ones get a number.
+async fn look_up(on: &Client, series: &[Series]) -> Result<HashMap<Series, i64>, PgError> {
+    let texts = |text: fn(&Series) -> String| -> Vec<String> {
+        series
+            .iter()
+            .map(|series| plain(&text(series)).into_owned())
+            .collect()
+    };
+    let wallets = texts(|series| series.wallet.map_or_else(String::new, |id| id.to_string()));
+    let keys = texts(|series| series.key.map_or_else(String::new, |id| id.to_string()));
+    let models = texts(|series| series.model.to_string());
+    let channels = texts(|series| series.channel.to_string());
+    let endpoints = texts(|series| series.endpoint.to_string());
+    let mut numbers = HashMap::new();
+    for statement in [NEW_SERIES, SERIES] {
+        let found = on
+            .query(
+                statement,
+                &[&wallets, &keys, &models, &channels, &endpoints],
+            )
+            .await?;
+        for row in found {
+            let place: i64 = row.try_get(0)?;
+            let place = usize::try_from(place - 1).ok();
+            if let Some(series) = place.and_then(|place| series.get(place)) {
+                numbers.insert(series.clone(), row.try_get(1)?);
+            }
+        }
+    }
+    Ok(numbers)
 }
 
 /// Deletes the roll-ups of minutes that are too old.
@@ -143,39 +144,94 @@ pub(super) async fn prune(on: &Client, now: UnixMs) -> Result<(), tokio_postgres
     Ok(())
 }
 
-/// Answers a question about usage.
+/// Since when all grains are complete. `None` if they always were.
+async fn long_steps_since(on: &Client) -> Result<Option<UnixMs>, tokio_postgres::Error> {
+    let since = on.query_opt("SELECT since FROM usage_long_steps", &[]);
+    let since = since.await?.map(|row| row.try_get(0)).transpose()?;
+    Ok(since.map(UnixMs::new))
+}
+
+/// Answers a question about usage. `None` if the answer is made of too many totals.
 pub(crate) async fn usage(
     on: Arc<Client>,
     query: UsageQuery,
-) -> Result<Vec<UsageRow>, tokio_postgres::Error> {
-    // Totals can follow each other, so the database only has to put those of a series together.
-    let select = "SELECT step, series, string_agg(totals, ''::bytea) FROM (
-            SELECT CASE WHEN $4 THEN at ELSE $2 END AS step, series, totals
-            FROM usage_totals WHERE grain = $1 AND at >= $2 AND at < $3) parts
-        GROUP BY step, series";
-    let segments = query.segments();
-    let has_steps = query.step.is_some();
+) -> Result<Option<Vec<UsageRow>>, tokio_postgres::Error> {
+    // All totals of a step come as one value. To group them by series, the database would sort them, which takes
+    // longer than everything else.
+    let select = |of_series: &str| {
+        format!(
+            "SELECT at, string_agg(int8send(series) || int4send(length(totals)) || totals, ''::bytea) FROM (
+                SELECT at, series, totals FROM usage_totals
+                WHERE grain = $1 AND at >= $2 AND at < $3 {of_series} LIMIT $4) parts
+            GROUP BY at"
+        )
+    };
+    let series = series_of_account(&on, &query).await?;
+    let select = match &series {
+        Some(_) => select("AND series = ANY($5)"),
+        None => select("AND $5::bigint[] IS NULL"),
+    };
+    let segments = query.segments(long_steps_since(&on).await?);
     let mut report = Report::new(query);
     for part in segments {
-        let (from, to) = (part.from.get(), part.to.get());
+        let (grain, from, to) = (part.grain.number(), part.from.get(), part.to.get());
+        let room = i64::try_from(report.room()).unwrap_or(i64::MAX);
         let rows = on
-            .query(select, &[&part.grain.number(), &from, &to, &has_steps])
+            .query(&select, &[&grain, &from, &to, &room, &series])
             .await?;
+        name_series(&on, &mut report, &rows).await?;
         for row in &rows {
             let at = UnixMs::new(row.try_get(0)?);
-            report.add(at, row.try_get(1)?, row.try_get(2)?);
+            for (series, totals) in PackedTotals::new(row.try_get(1)?) {
+                if report.add(at, series, totals) == Added::TooMany {
+                    return Ok(None);
+                }
+            }
         }
     }
-    let numbers = report.series();
+    Ok(Some(report.finish()))
+}
+
+/// The series of the wallet or key that was asked for.
+async fn series_of_account(
+    on: &Client,
+    query: &UsageQuery,
+) -> Result<Option<Vec<i64>>, tokio_postgres::Error> {
+    if query.wallet.is_none() && query.key.is_none() {
+        return Ok(None);
+    }
+    let select = "SELECT n FROM usage_series WHERE ($1::text IS NULL OR wallet = $1)
+        AND ($2::text IS NULL OR key = $2)";
+    let wallet = query.wallet.map(|wallet| wallet.to_string());
+    let key = query.key.map(|key| key.to_string());
+    let found = on.query(select, &[&wallet, &key]).await?;
+    let numbers: Result<Vec<i64>, _> = found.iter().map(|row| row.try_get(0)).collect();
+    Ok(Some(numbers?))
+}
+
+/// Looks up the series that the report does not know.
+async fn name_series(
+    on: &Client,
+    report: &mut Report,
+    rows: &[Row],
+) -> Result<(), tokio_postgres::Error> {
+    let mut unknown = Vec::new();
+    for row in rows {
+        let series = PackedTotals::new(row.try_get(1)?).map(|(series, _)| series);
+        unknown.extend(series.filter(|number| !report.knows(*number)));
+    }
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    unknown.sort_unstable();
+    unknown.dedup();
     let select =
         "SELECT n, wallet, key, model, channel, endpoint FROM usage_series WHERE n = ANY($1)";
-    let found = if numbers.is_empty() {
-        Vec::new()
-    } else {
-        on.query(select, &[&numbers]).await?
-    };
-    let series: Result<HashMap<i64, Series>, _> = found.iter().map(read_series).collect();
-    Ok(report.finish(&series?))
+    for row in &on.query(select, &[&unknown]).await? {
+        let (number, series) = read_series(row)?;
+        report.name(number, &series);
+    }
+    Ok(())
 }
 
 fn read_series(row: &Row) -> Result<(i64, Series), tokio_postgres::Error> {

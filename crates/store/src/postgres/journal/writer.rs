@@ -27,6 +27,8 @@ const DAYS_AGAIN: Duration = Duration::from_secs(60);
 const COPY_MAX: Duration = Duration::from_secs(15);
 /// How many rows that are older than the roll-ups are counted in one transaction.
 const COUNT_ROWS: u32 = 1_000;
+/// The pause between two of these, so that new rows, other nodes and the database's other work come first.
+const COUNT_PAUSE: Duration = Duration::from_millis(50);
 /// The first pause after a failure. It doubles up to the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
@@ -104,7 +106,7 @@ impl Writer {
         match tokio::time::timeout(COPY_MAX, seen).await {
             Ok(Ok(())) => DAYS_EVERY,
             Ok(Err(failed)) => {
-                tracing::warn!(error = %failed, "the journal's days could not be seen to");
+                tracing::warn!(error = %failed, "the daily tables of the journal could not be created or dropped");
                 self.client = None;
                 DAYS_AGAIN
             }
@@ -119,7 +121,7 @@ impl Writer {
     async fn count_older(&mut self) -> Option<Instant> {
         let counted = tokio::time::timeout(COPY_MAX, self.try_count_older()).await;
         match counted.unwrap_or(Err(PgError::NoAnswer)) {
-            Ok(true) => Some(Instant::now()),
+            Ok(true) => Some(Instant::now() + COUNT_PAUSE),
             Ok(false) => None,
             Err(failed) => {
                 tracing::warn!(error = %failed, "older journal rows could not be counted");

@@ -71,7 +71,7 @@ impl Sweeper {
                 ),
                 Ok(_) => {}
                 Err(failed) => {
-                    tracing::warn!(error = %failed, "holds of other nodes could not be looked at");
+                    tracing::warn!(error = %failed, "holds of other nodes could not be read");
                     claims = None;
                 }
             }
@@ -207,7 +207,7 @@ async fn close_silent(on: &Client) -> Result<(), PgError> {
         tracing::warn!(
             epoch,
             node = name,
-            "a node has fallen silent; its epoch is closed"
+            "the lease of a node has expired; its epoch is closed"
         );
     }
     let forget = format!("DELETE FROM nodes WHERE swept_at < {NOW} - $1");

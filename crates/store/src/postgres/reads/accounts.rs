@@ -6,7 +6,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use crate::postgres::rows::{KEY, WALLET, key_row, model_list, small, time_or_null, wallet_row};
-use crate::records::accounts::{KeyHead, KeyRow, WalletRow, earlier};
+use crate::records::accounts::{KeyHead, KeyRow, WalletRow, WalletsBeyondCredit, earlier};
 use crate::records::ids::{Digest, KeyId, WalletId};
 
 type Read<T> = Result<T, tokio_postgres::Error>;
@@ -42,6 +42,23 @@ pub(crate) async fn wallets(on: Arc<Client>) -> Read<Vec<WalletRow>> {
         .iter()
         .map(wallet_row)
         .collect()
+}
+
+/// Wallets that owe more than their credit line, the deepest first, and how many there are.
+pub(crate) async fn wallets_beyond_credit(
+    on: Arc<Client>,
+    limit: u32,
+) -> Read<WalletsBeyondCredit> {
+    let select = format!(
+        "SELECT {WALLET}, count(*) OVER () AS total FROM wallets w WHERE w.credit_used > w.credit_limit
+         ORDER BY w.credit_used - w.credit_limit DESC, w.n LIMIT $1"
+    );
+    let mut found = WalletsBeyondCredit::default();
+    for row in &on.query(&select, &[&i64::from(limit)]).await? {
+        found.total = u64::try_from(row.try_get::<_, i64>("total")?).unwrap_or(0);
+        found.deepest.push(wallet_row(row)?);
+    }
+    Ok(found)
 }
 
 /// By id, otherwise by name. No name looks like an id.

@@ -65,15 +65,24 @@ pub(crate) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<Entr
 /// All price cards, oldest first.
 pub(crate) async fn prices(on: Arc<Client>) -> Read<Vec<PriceRow>> {
     let select = "SELECT id, model, card, created_at FROM price_versions ORDER BY id";
-    let read = |row: &Row| {
-        Ok(PriceRow {
-            version: PriceNumber(row.try_get(0)?),
-            model: row.try_get(1)?,
-            card: row.try_get(2)?,
-            created_at: time(row, 3)?,
-        })
-    };
-    on.query(select, &[]).await?.iter().map(read).collect()
+    let found = on.query(select, &[]).await?;
+    found.iter().map(price_row).collect()
+}
+
+/// One price card.
+pub(crate) async fn price(on: Arc<Client>, version: PriceNumber) -> Read<Option<PriceRow>> {
+    let select = "SELECT id, model, card, created_at FROM price_versions WHERE id = $1";
+    let found = on.query_opt(select, &[&version.0]).await?;
+    found.as_ref().map(price_row).transpose()
+}
+
+fn price_row(row: &Row) -> Read<PriceRow> {
+    Ok(PriceRow {
+        version: PriceNumber(row.try_get(0)?),
+        model: row.try_get(1)?,
+        card: row.try_get(2)?,
+        created_at: time(row, 3)?,
+    })
 }
 
 /// All cost cards, oldest first.

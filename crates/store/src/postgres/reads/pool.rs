@@ -1,4 +1,4 @@
-//! Reads outside the ledger, on a few connections.
+//! Lookups outside the ledger, on a few connections. Calls wait for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,22 +8,20 @@ use tokio::sync::Mutex;
 use tokio_postgres::Client;
 
 use crate::error::StoreError;
-use crate::postgres::connection::connect::{READ_MAX, Role, Target};
+use crate::postgres::connection::connect::{Role, Target};
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::node::health::{Component, Health, PROBE_EVERY, PROBE_MAX};
 
 /// Connections for lookups, which are short. Many lookups share a connection.
 const LOOKUPS: usize = 2;
-/// The database ends a read at its own limit. This limit is for a database that does not answer at all.
-const ANSWER_MAX: Duration = Duration::from_secs(READ_MAX.as_secs() + 1);
+/// The database ends a read at its own limit. After so much longer it does not answer at all.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
 
-/// The connections for reads.
+/// The connections for lookups.
 pub(crate) struct Reads {
     runtime: tokio::runtime::Handle,
     lookups: [Arc<SharedConnection>; LOOKUPS],
     next: AtomicUsize,
-    /// For searches, which may take long.
-    searches: Arc<SharedConnection>,
 }
 
 /// A connection that many requests share. It is opened when needed, and again when it is lost.
@@ -35,12 +33,11 @@ pub(crate) struct SharedConnection {
 
 impl Reads {
     pub(crate) fn new(target: &Arc<Target>, runtime: tokio::runtime::Handle) -> Self {
-        let connection = || Arc::new(SharedConnection::new(target, Role::Reads));
+        let connection = |_| Arc::new(SharedConnection::new(target, Role::Reads));
         Self {
             runtime,
-            lookups: std::array::from_fn(|_| connection()),
+            lookups: std::array::from_fn(connection),
             next: AtomicUsize::new(0),
-            searches: connection(),
         }
     }
 
@@ -77,31 +74,8 @@ impl Reads {
         F: Future<Output = Result<T, tokio_postgres::Error>> + Send,
     {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % LOOKUPS;
-        let connection = self.lookups.get(turn).unwrap_or(&self.searches);
-        self.run(Arc::clone(connection), read).await
-    }
-
-    /// Runs a search, without delaying lookups.
-    pub(crate) async fn search<T, F>(
-        &self,
-        read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,
-    ) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, tokio_postgres::Error>> + Send,
-    {
-        self.run(Arc::clone(&self.searches), read).await
-    }
-
-    async fn run<T, F>(
-        &self,
-        connection: Arc<SharedConnection>,
-        read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,
-    ) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, tokio_postgres::Error>> + Send,
-    {
+        let connection = self.lookups.get(turn).map(Arc::clone);
+        let connection = connection.ok_or(StoreError::Unavailable)?;
         // On our own runtime, which has the connections and timers, whatever runtime the caller is on.
         let asked = self
             .runtime
@@ -132,9 +106,31 @@ impl SharedConnection {
                 answer => answer,
             }
         };
-        match tokio::time::timeout(ANSWER_MAX, once).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(PgError::NoAnswer.into()),
+        let answer = tokio::time::timeout(self.role.read_max() + SILENCE_MAX, once).await;
+        match (answer, self.role) {
+            (Ok(Err(failed)), Role::Searches { time_max })
+                if failed.kind() == FailureKind::Locked =>
+            {
+                Err(StoreError::TooSlow { limit: time_max })
+            }
+            (Ok(answer), _) => Ok(answer?),
+            (Err(_), Role::Searches { time_max }) => {
+                // The next search does not wait for what is left of this one.
+                *self.client.lock().await = None;
+                Err(StoreError::TooSlow { limit: time_max })
+            }
+            (Err(_), _) => Err(PgError::NoAnswer.into()),
+        }
+    }
+
+    /// Ends what is running, for nobody waits for its answer. The next request opens a connection of its own.
+    pub(crate) async fn end(&self) {
+        let Some(client) = self.client.lock().await.take() else {
+            return;
+        };
+        if let Err(error) = self.target.cancel(&client).await {
+            // The server ends it at its time limit.
+            tracing::debug!(%error, "a search that nobody waits for could not be ended");
         }
     }
 

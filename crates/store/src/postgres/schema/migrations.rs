@@ -6,6 +6,7 @@ use super::chain_heads;
 use crate::error::OpenError;
 use crate::postgres::connection::connect::Target;
 use crate::postgres::connection::errors::PgError;
+use crate::postgres::transfer::marker;
 
 mod embedded {
     refinery::embed_migrations!("migrations/postgres");
@@ -32,8 +33,19 @@ pub(crate) enum Age {
     },
 }
 
-/// Compares the versions. Refuses a newer schema.
+/// Compares the versions. Refuses a newer schema, and the destination of an unfinished transfer.
 pub(crate) async fn age(on: &Client, target: &Target) -> Result<Age, OpenError> {
+    let marked = marker::exists(on).await;
+    if marked.map_err(|error| target.refused(error.into()))? {
+        return Err(OpenError::UnfinishedMove {
+            place: target.place().to_owned(),
+        });
+    }
+    compare(on, target).await
+}
+
+/// Compares the versions. Refuses a newer schema.
+pub(crate) async fn compare(on: &Client, target: &Target) -> Result<Age, OpenError> {
     let known = known();
     let refused = |error: tokio_postgres::Error| target.refused(error.into());
     let mut found = version(on).await.map_err(refused)?;
@@ -80,7 +92,8 @@ async fn migrate_locked(on: &mut Client, target: &Target) -> Result<(), OpenErro
     filled.map_err(|error| target.refused(error.into()))
 }
 
-fn known() -> i32 {
+/// The version of the schema that this program uses.
+pub(crate) fn known() -> i32 {
     embedded::migrations::runner()
         .get_migrations()
         .iter()

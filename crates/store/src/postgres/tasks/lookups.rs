@@ -50,7 +50,7 @@ pub(crate) async fn channels(on: Arc<Client>) -> Read<Vec<(Box<str>, u64)>> {
 
 /// A page of tasks, the latest first, and their total number.
 pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
-    const WHERE: &str = "($1::text IS NULL OR w.id = $1) AND ($2::text IS NULL OR t.protocol = $2)
+    const WHERE: &str = "($2::text IS NULL OR t.protocol = $2)
         AND ($3::text[] IS NULL OR t.status = ANY($3)) AND ($4::text IS NULL OR t.model = $4)
         AND ($5::text[] IS NULL OR t.id = ANY($5)) AND (NOT $6 OR t.ended_at IS NULL) AND ($7 OR t.hidden_at IS NULL)
         AND ($8::text IS NULL OR t.id < $8) AND ($9::text IS NULL OR (t.id >= $9 AND t.id < $9 || 'g'))";
@@ -69,6 +69,12 @@ pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
         Some(_) => "k.id = $10::text",
         None => "$10::text IS NULL",
     };
+    // By the index of the wallet. Otherwise a caller with few tasks would read those of all callers.
+    let of_wallet = match wallet {
+        Some(_) => "t.wallet = (SELECT n FROM wallets WHERE id = $1::text)",
+        None => "$1::text IS NULL",
+    };
+    let condition = format!("{of_wallet} AND {WHERE} AND {of_key}");
     let before = query.before.map(|task| task.to_string());
     let prefix = query.id_prefix.as_deref();
     let filters: [&(dyn ToSql + Sync); 10] = [
@@ -90,14 +96,14 @@ pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
             Some(_) => FROM,
             None => "tasks t JOIN wallets w ON w.n = t.wallet",
         };
-        let count = format!("SELECT count(*) FROM {from} WHERE {WHERE} AND {of_key}");
+        let count = format!("SELECT count(*) FROM {from} WHERE {condition}");
         on.query_one(&count, &filters).await?.try_get(0)?
     };
     let select = format!(
         "SELECT t.id, w.id, t.protocol, t.model, t.status, t.progress, t.channel, t.polls, t.created_at, t.next_at,
          t.ended_at, c.attempts, c.outcome, t.snapshot, k.id, e.charge FROM {FROM}
          LEFT JOIN callbacks c ON c.wallet = t.wallet AND c.task = t.id
-         WHERE {WHERE} AND {of_key} ORDER BY t.id DESC LIMIT $11 OFFSET $12"
+         WHERE {condition} ORDER BY t.id DESC LIMIT $11 OFFSET $12"
     );
     let (limit, offset) = (i64::from(query.limit), i64::from(query.offset));
     let mut values = filters.to_vec();

@@ -9,5 +9,5 @@ mod transactions;
 mod updates;
 
 pub(super) use lookups::{channels, find, list};
-pub(super) use runner::{TASK_CONNECTIONS, Tasks};
-pub(super) use updates::void_claims;
+pub(super) use runner::{TASK_CONNECTIONS, Tasks, answer};
+pub(super) use updates::{execute, ms, query, void_claims};

@@ -1,5 +1,4 @@
-//! Runs the commands of tasks on their own connections.
-//!
+//! Runs the commands of tasks and alerts on their own connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,10 +9,11 @@ use tokio::sync::{Mutex, Semaphore};
 use super::transactions::TaskTransactions;
 use super::updates;
 use crate::error::StoreError;
+use crate::postgres::alerts;
 use crate::postgres::connection::connect::{Role, Target};
 use crate::postgres::node::lease::Node;
 use crate::postgres::reads::pool::SharedConnection;
-use crate::queue::command::{Reply, TaskCommand};
+use crate::queue::command::{AlertCommand, Reply, TaskCommand};
 use crate::queue::command_queue::PushError;
 use crate::queue::durable::Batch;
 use crate::records::ids::HoldId;
@@ -58,6 +58,19 @@ impl Tasks {
             node: Arc::clone(node),
             places: Arc::new(Semaphore::new(TASK_COMMANDS_MAX)),
         }
+    }
+
+    /// Runs a step of alerts, and answers it when its effect is durable.
+    pub(crate) fn take_alert(&self, command: AlertCommand) -> Result<(), PushError> {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return Err(PushError::Full);
+        };
+        let (connection, epoch) = (Arc::clone(&self.connection), self.node.epoch().get());
+        self.runtime.spawn(async move {
+            alerts::run(command, &connection, epoch).await;
+            drop(place);
+        });
+        Ok(())
     }
 
     /// Runs a command, and answers it when its effect is durable.
@@ -131,7 +144,7 @@ async fn run(
     }
 }
 
-fn answer<T>(reply: Reply<T>, made: Result<T, StoreError>) {
+pub(crate) fn answer<T>(reply: Reply<T>, made: Result<T, StoreError>) {
     drop(reply.send(made.map(|made| (made, durable()))));
 }
 

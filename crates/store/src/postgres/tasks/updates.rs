@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Row};
 
 use crate::error::StoreError;
 use crate::postgres::reads::pool::SharedConnection;
-use crate::queue::command::{DueWork, OldTasks, OneTask};
+use crate::queue::command::{DueWork, EndedWork, OneTask};
 use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 use crate::records::task::{
     CallbackNote, CallbackOutcome, CallbackRow, Claim, TaskAccepted, TaskKept, TaskNote, TaskRow,
@@ -146,7 +146,7 @@ pub(super) async fn hide(
 /// Deletes tasks that ended long ago, with their callbacks. Keeps those whose callback is still pending.
 pub(super) async fn forget(
     connection: &SharedConnection,
-    old: OldTasks,
+    old: EndedWork,
 ) -> Result<u64, StoreError> {
     let delete = format!(
         "WITH old AS (SELECT t.wallet, t.id FROM tasks t WHERE t.ended_at <= {NOW} - $1 AND NOT EXISTS (
@@ -219,13 +219,15 @@ pub(crate) async fn void_claims(
     name: &str,
     epoch: Epoch,
 ) -> Result<(), tokio_postgres::Error> {
-    for table in ["tasks", "callbacks"] {
+    for table in ["tasks", "callbacks", "alert_deliveries"] {
         let void = format!(
             "UPDATE {table} SET next_at = least(next_at, {NOW}), claimed_by = NULL WHERE next_at IS NOT NULL
              AND claimed_by IN (SELECT epoch FROM nodes WHERE name = $1 AND epoch <> $2)"
         );
         on.execute(&void, &[&name, &epoch.get()]).await?;
     }
+    let void = "DELETE FROM alert_watcher WHERE epoch IN (SELECT epoch FROM nodes WHERE name = $1 AND epoch <> $2)";
+    on.execute(void, &[&name, &epoch.get()]).await?;
     Ok(())
 }
 
@@ -237,7 +239,7 @@ async fn changed(
     Ok(execute(connection, statement, values).await? > 0)
 }
 
-async fn execute(
+pub(crate) async fn execute(
     connection: &SharedConnection,
     statement: &str,
     values: &[&(dyn ToSql + Sync)],
@@ -247,7 +249,7 @@ async fn execute(
         .await
 }
 
-async fn query(
+pub(crate) async fn query(
     connection: &SharedConnection,
     statement: &str,
     values: &[&(dyn ToSql + Sync)],
@@ -302,6 +304,6 @@ pub(super) fn upstream(
     })
 }
 
-fn ms(duration: Duration) -> i64 {
+pub(crate) fn ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

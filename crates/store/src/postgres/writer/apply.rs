@@ -92,7 +92,7 @@ impl Worker {
                 }
             }
             // Tasks have their own connections.
-            Command::Task(_) => command.refuse(AdmitError::Unavailable),
+            Command::Task(_) | Command::Alert(_) => command.refuse(AdmitError::Unavailable),
             Command::Change(_) => unreachable!("a change has a transaction of its own"),
         }
     }

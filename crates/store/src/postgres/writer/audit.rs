@@ -1,10 +1,15 @@
 //! Writes rows of the audit, in the transaction of the change that they tell of.
 
 use ledger::UnixMs;
+use tokio_postgres::ToStatement;
 
 use crate::books::Audited;
 use crate::postgres::connection::ledger_connection::Session;
 use crate::records::audit::Actor;
+
+pub(super) const INSERT: &str =
+    "INSERT INTO audit (at, actor, actor_name, role, action, target, before, after, request_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
 pub(super) async fn audit(
     session: &Session,
@@ -12,13 +17,21 @@ pub(super) async fn audit(
     now: UnixMs,
     actor: &Actor,
 ) -> Result<(), tokio_postgres::Error> {
-    let insert =
-        "INSERT INTO audit (at, actor, actor_name, role, action, target, before, after, request_id)
-                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    insert(session, INSERT, audited, now, actor).await
+}
+
+/// Writes a row with a statement that may have been prepared before.
+pub(super) async fn insert<S: ?Sized + ToStatement>(
+    session: &Session,
+    statement: &S,
+    audited: &Audited,
+    now: UnixMs,
+    actor: &Actor,
+) -> Result<(), tokio_postgres::Error> {
     session
         .client
         .execute(
-            insert,
+            statement,
             &[
                 &now.get(),
                 &actor.id,

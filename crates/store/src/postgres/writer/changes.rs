@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use ledger::UnixMs;
 
 use super::access::change_access;
+use super::alert_rules::change_rule;
 use super::audit::audit;
 use super::catalog::store_catalog;
 use super::change_lock::ChangeError;
+use super::import::import;
 use super::key_changes::{change_key, create_key};
 use super::transaction::{LockedWallets, OpenTransaction};
 use super::wallet_changes::{change_wallet, create_wallet};
@@ -20,6 +22,7 @@ use crate::postgres::rows::time;
 use crate::queue::command::{AccessChanged, Change, Command, CostedRoute};
 use crate::queue::command_queue::Queued;
 use crate::records::accounts::{KeyRow, WalletRow};
+use crate::records::alerts::RuleRow;
 use crate::records::cost::CostVersion;
 use crate::records::ids::{Epoch, PriceVersion, WalletId};
 use crate::records::manual::ChangedWallet;
@@ -37,6 +40,7 @@ enum Changed {
     Cost(CostVersion),
     Nothing,
     Catalog(Option<i64>),
+    Rule(Box<RuleRow>),
 }
 
 impl Worker {
@@ -159,13 +163,19 @@ fn answer(
         }
         (Change::CreateWallet { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
         (Change::Wallet { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
-        (Change::Deed { reply, .. }, Ok(Changed::Nothing)) => {
+        (Change::Deed { reply, .. } | Change::Import { reply, .. }, Ok(Changed::Nothing)) => {
             drop(reply.send(Ok(((), durable))));
         }
         (Change::Catalog { reply, .. }, Ok(Changed::Catalog(version))) => {
             drop(reply.send(Ok((version, durable))));
         }
-        (Change::Deed { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
+        (Change::Rule { reply, .. }, Ok(Changed::Rule(row))) => {
+            drop(reply.send(Ok((*row, durable))));
+        }
+        (Change::Rule { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
+        (Change::Deed { reply, .. } | Change::Import { reply, .. }, Err(error)) => {
+            drop(reply.send(Err(error)));
+        }
         (Change::Catalog { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
         (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Err(error)) => {
             drop(reply.send(Err(error)));
@@ -217,11 +227,16 @@ async fn execute(
             key, edit, actor, ..
         } => {
             let (row, audited) = change_key(session, *key, edit, locked_wallets).await?;
-            audit(session, &audited, now, actor).await?;
+            if let Some(audited) = audited {
+                audit(session, &audited, now, actor).await?;
+            }
             Changed::Key(Box::new(row))
         }
         Change::Access { change, actor, .. } => {
             Changed::Access(change_access(session, change, now, actor).await?)
+        }
+        Change::Rule { change, actor, .. } => {
+            Changed::Rule(Box::new(change_rule(session, change, now, actor).await?))
         }
         Change::PriceVersion { model, card, .. } => {
             Changed::Price(price_version(session, model, card, now).await?)
@@ -232,6 +247,10 @@ async fn execute(
         }
         Change::Catalog { catalog, actor, .. } => {
             Changed::Catalog(store_catalog(session, catalog, now, actor).await?)
+        }
+        Change::Import { batch, actor, .. } => {
+            import(session, books, batch, now, actor).await?;
+            Changed::Nothing
         }
         Change::CostVersion { route, .. } => {
             Changed::Cost(cost_version(session, route, now).await?)

@@ -228,8 +228,10 @@ pub(super) fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
             | Change::PriceVersion { .. }
             | Change::CostVersion { .. }
             | Change::Deed { .. }
-            | Change::Catalog { .. } => None,
+            | Change::Catalog { .. }
+            | Change::Import { .. }
+            | Change::Rule { .. } => None,
         },
-        Command::Task(_) | Command::Flush(_) => None,
+        Command::Task(_) | Command::Alert(_) | Command::Flush(_) => None,
     }
 }

@@ -59,7 +59,7 @@ impl LedgerConnection {
                 Ok(CommitOutcome::Unknown) => {}
                 Ok(fate) => return fate,
                 Err(failed) => {
-                    tracing::debug!(error = %failed, "a commit is in doubt");
+                    tracing::debug!(error = %failed, "the outcome of a commit is unknown");
                     self.disconnect();
                 }
             }

@@ -1,6 +1,7 @@
 //! The ledger writer.
 
 mod access;
+mod alert_rules;
 mod apply;
 mod audit;
 mod batch_columns;
@@ -9,6 +10,7 @@ mod change_lock;
 pub(super) mod changes;
 mod commit;
 pub(super) mod commit_proof;
+mod import;
 mod key_changes;
 pub(super) mod key_numbers;
 pub(super) mod key_wallets;

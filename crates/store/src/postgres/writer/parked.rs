@@ -113,7 +113,9 @@ impl Lane {
             Command::Admit(..) | Command::Extend(..) | Command::Step(..) | Command::Balance(..) => {
                 waited > self.settings.call_wait_max
             }
-            Command::Change(..) | Command::Task(..) => waited > self.settings.change_wait_max,
+            Command::Change(..) | Command::Task(..) | Command::Alert(..) => {
+                waited > self.settings.change_wait_max
+            }
             Command::Close(..) | Command::Uncount(..) | Command::Flush(..) => false,
         }
     }

@@ -1,6 +1,6 @@
 //! Administrative changes of wallets, inside the transaction that `changes` commits.
 
-use ledger::UnixMs;
+use ledger::{Micro, UnixMs};
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
@@ -48,6 +48,7 @@ pub(super) async fn create_wallet(
         id,
         name: new.name.clone(),
         wallet,
+        alert_below: None,
         created_at: now,
     };
     audit(session, &Audited::wallet_created(&row), now, actor).await?;
@@ -84,11 +85,22 @@ pub(super) async fn change_wallet(
         wallet: prepared.wallet,
         ..before.clone()
     };
-    if let WalletChange::Settings(settings) = change
-        && let Some(name) = &settings.name
-    {
-        rename(session, n, name).await?;
-        after.name.clone_from(name);
+    if let WalletChange::Settings(settings) = change {
+        if let Some(name) = &settings.name {
+            after.name.clone_from(name);
+        }
+        after.alert_below = settings.alert_below.unwrap_or(after.alert_below);
+        if after == before {
+            return Ok(ChangedWallet::unchanged(before));
+        }
+        if after.name != before.name {
+            rename(session, n, &after.name).await?;
+        }
+        if after.alert_below != before.alert_below {
+            let update = "UPDATE wallets SET alert_below = $2 WHERE n = $1";
+            let below = after.alert_below.map(Micro::get);
+            session.client.execute(update, &[&n, &below]).await?;
+        }
     }
     books.wallets.insert(n, book_wallet(&found)?);
     let made = books.make_change(n, prepared, now, &actor.name);

@@ -11,7 +11,7 @@ use super::rig::*;
 use crate::{Admitted, Basis, Close, End, IfLost, MeterText};
 use crate::{Extend, SessionStep};
 
-/// How far the hold reaches after its growth, in micro-credits.
+/// The hold after it has grown, in micro-credits.
 const REACH: u32 = 2_000_000;
 /// What the call costs in the end, by our own count.
 const COUNTED: u32 = 1_900_000;

@@ -104,9 +104,7 @@ async fn assert_charged(rig: &Rig, ended: Ended, added: i64) {
 async fn what_a_command_writes_costs_no_call() {
     let rig = Rig::new().await;
     let beside = Sqlite::attach(&rig.path(), &settings(rig.folder.path())).unwrap();
-    let beside = Store {
-        backend: Backend::Sqlite(Arc::new(beside)),
-    };
+    let beside = Store::from(Backend::Sqlite(Arc::new(beside)));
     let top_ups = async {
         for _ in 0..60 {
             let amount = Micro::new(1_000);

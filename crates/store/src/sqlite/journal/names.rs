@@ -13,7 +13,7 @@ const CACHED_NAMES_MAX: usize = 16_384;
 type Words = std::collections::HashMap<Box<str>, i64>;
 
 /// Values that already have a number.
-pub(super) struct Names<'c> {
+pub(crate) struct Names<'c> {
     connection: &'c Connection,
     /// The number of the last row, and its day.
     last: i64,
@@ -24,7 +24,7 @@ pub(super) struct Names<'c> {
 }
 
 impl<'c> Names<'c> {
-    pub(super) fn new(connection: &'c Connection) -> Self {
+    pub(crate) fn new(connection: &'c Connection) -> Self {
         let last = connection.query_row("SELECT coalesce(max(n), 0) FROM calls", [], |row| {
             row.get(0)
         });
@@ -52,12 +52,23 @@ impl<'c> Names<'c> {
     pub(super) fn number(&mut self, at: UnixMs, rows: usize) -> i64 {
         let first = number_of(at).max(self.last.saturating_add(1));
         self.last = first.saturating_add_unsigned(rows.saturating_sub(1) as u64);
+        self.begin_day();
+        first
+    }
+
+    /// The number of a row that had a number in another store: the same one, or the next that is free here.
+    pub(crate) fn count_on(&mut self, number: i64) -> i64 {
+        self.last = number.max(self.last.saturating_add(1));
+        self.begin_day();
+        self.last
+    }
+
+    fn begin_day(&mut self) {
         let day = day_of(self.last);
         if day != self.day {
             self.day = day;
             self.forget();
         }
-        first
     }
 
     pub(super) fn forget(&mut self) {
@@ -91,11 +102,16 @@ impl<'c> Names<'c> {
         Ok((Some(wallet), Some(n)))
     }
 
-    pub(super) fn word(&mut self, word: &str) -> rusqlite::Result<i64> {
+    pub(crate) fn word(&mut self, word: &str) -> rusqlite::Result<i64> {
+        self.key(word, None)
+    }
+
+    /// The number of a key's id, with the number of its wallet.
+    pub(crate) fn key(&mut self, word: &str, wallet: Option<i64>) -> rusqlite::Result<i64> {
         if let Some(n) = self.words.get(word) {
             return Ok(*n);
         }
-        let n = self.name(word, None)?;
+        let n = self.name(word, wallet)?;
         // Callers may choose these values, so the table of words is bounded like the others.
         if self.words.len() >= CACHED_NAMES_MAX {
             self.words.clear();

@@ -5,7 +5,6 @@
 //! search skips the others.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
 
 use ledger::UnixMs;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -15,12 +14,11 @@ use super::usage;
 use crate::records::journal::{
     JournalEntry, JournalPage, JournalPlace, JournalQuery, SET_BACK_MS_MAX, number_of, time_of,
 };
+use crate::records::page_time::PageTime;
 use crate::usage::{Grain, Totals};
 
 /// Rows that are read before the search looks at the clock.
 const WINDOW_ROWS: i64 = 4_096;
-/// How long a search looks for a page. Then the page is answered as it is.
-const PAGE_TIME: Duration = Duration::from_millis(50);
 const HOUR_MS: i64 = 3_600_000;
 /// How far back hours are looked up at once.
 const HOURS_AT_ONCE_MS: i64 = 30 * 24 * HOUR_MS;
@@ -45,13 +43,13 @@ pub(super) fn find_within(
 /// A page of rows, found within a short time.
 pub(crate) fn page(on: &Connection, query: &JournalQuery) -> rusqlite::Result<JournalPage> {
     let moment = on.unchecked_transaction()?;
-    search(&moment, query, Some(Instant::now() + PAGE_TIME))
+    search(&moment, query, Some(PageTime::start()))
 }
 
 fn search(
     on: &Connection,
     query: &JournalQuery,
-    until: Option<Instant>,
+    time: Option<PageTime>,
 ) -> rusqlite::Result<JournalPage> {
     let Some(conditions) = Conditions::of(on, query)? else {
         return Ok(JournalPage::default());
@@ -87,7 +85,7 @@ fn search(
                 next: last,
             });
         }
-        if until.is_some_and(|until| Instant::now() >= until) && first < before {
+        if time.is_some_and(|time| time.is_over(entries.len())) && first < before {
             let next = Some(JournalPlace(before));
             return Ok(JournalPage { entries, next });
         }

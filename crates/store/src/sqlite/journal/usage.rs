@@ -1,6 +1,11 @@
-//! The roll-ups of the journal: written with its rows, read for reports.
+//! The roll-ups of the journal: counted with its rows, read for reports.
+//!
+//! A batch adds to the roll-ups of traffic, which have few series. For those of wallets and keys, which may have as
+//! many series as the batch has calls, it leaves its counts in `usage_pending`. The counts of many batches are added
+//! to these roll-ups together, and reports read both.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
 
 use ledger::UnixMs;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -8,83 +13,154 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::JournalRow;
 use crate::usage::{
-    Grain, Report, Series, Totals, UsageQuery, UsageRow, minutes_kept_since, roll_up,
+    Added, BatchCounts, Grain, KnownSeries, NumberedCounts, Report, Segment, Series, SeriesNumbers,
+    Slot, Totals, UsageQuery, UsageRow, UsageStep, minutes_kept_since, pending,
 };
 
-const CACHED_SERIES_MAX: usize = 65_536;
+/// A report of one wallet or key looks up each of its totals, if they are not more than these.
+const LOOKUPS_MAX: usize = 200_000;
 
 const SERIES: &str = "SELECT n FROM usage_series
     WHERE wallet = ?1 AND key = ?2 AND model = ?3 AND channel = ?4 AND endpoint = ?5";
 const NEW_SERIES: &str = "INSERT INTO usage_series (wallet, key, model, channel, endpoint)
     VALUES (?1, ?2, ?3, ?4, ?5) RETURNING n";
 const TOTALS: &str = "SELECT totals FROM usage_totals WHERE grain = ?1 AND at = ?2 AND series = ?3";
+/// How long counts of batches wait for more of them.
+const PENDING_FOR: Duration = Duration::from_secs(5);
+/// With so many different series and minutes, they wait no longer: a report has to read them all.
+const PENDING_MAX: usize = 4_096;
+/// The pause after they could not be added.
+const PENDING_AGAIN: Duration = Duration::from_secs(60);
+
 const PUT: &str = "INSERT INTO usage_totals (grain, at, series, totals) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT DO UPDATE SET totals = excluded.totals";
 
 /// Adds rows to the roll-ups.
 pub(super) struct UsageWriter<'c> {
     connection: &'c Connection,
-    /// Series that have a number.
-    series: HashMap<Series, i64>,
+    known: KnownSeries,
+    /// What waits in `usage_pending`, as far as this writer knows.
+    pending: HashSet<(SeriesNumbers, UnixMs)>,
+    /// When to add what waits. `None` if nothing does.
+    pending_due: Option<Instant>,
 }
 
 impl<'c> UsageWriter<'c> {
     pub(super) fn new(connection: &'c Connection) -> Self {
         Self {
             connection,
-            series: HashMap::new(),
+            known: KnownSeries::default(),
+            pending: HashSet::new(),
+            // A process before this one may have left something.
+            pending_due: Some(Instant::now()),
         }
+    }
+
+    /// When [`Self::add_pending`] is to be called.
+    pub(super) fn pending_due(&self) -> Option<Instant> {
+        self.pending_due
     }
 
     /// The series of a transaction that was rolled back are not in the table.
     pub(super) fn forget(&mut self) {
-        self.series.clear();
+        self.known.forget();
     }
 
     /// Counts rows, within the transaction that writes them.
     pub(super) fn add(&mut self, rows: &[JournalRow], now: UnixMs) -> rusqlite::Result<()> {
-        let mut find = self.connection.prepare_cached(TOTALS)?;
-        let mut put = self.connection.prepare_cached(PUT)?;
-        for (slot, mut totals) in roll_up(rows, now) {
-            let (grain, at) = (slot.grain.number(), slot.at.get());
-            let series = self.number(slot.series)?;
-            let mut found = find.query(params![grain, at, series])?;
-            if let Some(row) = found.next()? {
-                totals.merge(&Totals::stored(row.get_ref(0)?.as_blob()?));
+        let counts = BatchCounts::of(rows);
+        for series in counts.series() {
+            if self.known.get(series).is_none() {
+                let numbers = SeriesNumbers::find(series, |part| self.number(&part))?;
+                self.known.insert(series.clone(), numbers);
             }
-            drop(found);
-            put.execute(params![grain, at, series, totals.encode()])?;
+        }
+        let counts = counts.numbered(|series| self.known.get(series));
+        self.known.age();
+        add_to_totals(self.connection, counts.roll_up(&Grain::OF_TRAFFIC, now))?;
+        let mut leave = self
+            .connection
+            .prepare_cached("INSERT INTO usage_pending (counts) VALUES (?1)")?;
+        leave.execute([pending::encode(&counts)])?;
+        let waiting = counts.iter().map(|(numbers, minute, _)| (numbers, minute));
+        self.pending.extend(waiting);
+        let due = self.pending_due.get_or_insert(Instant::now() + PENDING_FOR);
+        if self.pending.len() >= PENDING_MAX {
+            *due = Instant::now();
         }
         Ok(())
     }
 
-    fn number(&mut self, series: Series) -> rusqlite::Result<i64> {
-        if let Some(number) = self.series.get(&series) {
-            return Ok(*number);
-        }
+    /// Adds what waits to the roll-ups.
+    pub(super) fn add_pending(&mut self, now: UnixMs) {
+        self.pending.clear();
+        self.pending_due = match add_pending(self.connection, now) {
+            Ok(()) => None,
+            Err(error) => {
+                tracing::warn!(%error, "the usage of wallets and keys could not be added up");
+                Some(Instant::now() + PENDING_AGAIN)
+            }
+        };
+    }
+
+    fn number(&self, series: &Series) -> rusqlite::Result<i64> {
         let names = (
-            series
-                .wallet
-                .map_or_else(String::new, |wallet| wallet.to_string()),
-            series.key.map_or_else(String::new, |key| key.to_string()),
+            id_text(series.wallet),
+            id_text(series.key),
             &*series.model,
             &*series.channel,
             &*series.endpoint,
         );
         let mut find = self.connection.prepare_cached(SERIES)?;
-        let found = find.query_row(names.clone(), |row| row.get(0)).optional()?;
-        let number = if let Some(number) = found {
-            number
-        } else {
-            let mut new = self.connection.prepare_cached(NEW_SERIES)?;
-            new.query_row(names, |row| row.get(0))?
-        };
-        if self.series.len() >= CACHED_SERIES_MAX {
-            self.series.clear();
+        if let Some(number) = find.query_row(names.clone(), |row| row.get(0)).optional()? {
+            return Ok(number);
         }
-        self.series.insert(series, number);
-        Ok(number)
+        let mut new = self.connection.prepare_cached(NEW_SERIES)?;
+        new.query_row(names, |row| row.get(0))
     }
+}
+
+/// Adds the counts that wait to the roll-ups, in a transaction of its own.
+pub(crate) fn add_pending(on: &Connection, now: UnixMs) -> rusqlite::Result<()> {
+    let transaction = on.unchecked_transaction()?;
+    let counts = read_pending(&transaction)?;
+    add_to_totals(&transaction, counts.roll_up(&Grain::OF_ACCOUNTS, now))?;
+    transaction
+        .prepare_cached("DELETE FROM usage_pending")?
+        .execute([])?;
+    transaction.commit()
+}
+
+/// The counts that wait to be added to the roll-ups.
+fn read_pending(on: &Connection) -> rusqlite::Result<NumberedCounts> {
+    let mut counts = NumberedCounts::default();
+    let mut select = on.prepare_cached("SELECT counts FROM usage_pending")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        if pending::decode(row.get_ref(0)?.as_blob()?, &mut counts).is_none() {
+            tracing::error!("counts of usage are damaged and left out");
+        }
+    }
+    Ok(counts)
+}
+
+fn add_to_totals(on: &Connection, slots: Vec<(Slot, Totals)>) -> rusqlite::Result<()> {
+    let mut find = on.prepare_cached(TOTALS)?;
+    let mut put = on.prepare_cached(PUT)?;
+    for (slot, mut totals) in slots {
+        let (grain, at) = (slot.grain.number(), slot.at.get());
+        let mut found = find.query(params![grain, at, slot.series])?;
+        if let Some(row) = found.next()? {
+            totals.merge(&Totals::stored(row.get_ref(0)?.as_blob()?));
+        }
+        drop(found);
+        put.execute(params![grain, at, slot.series, totals.encode()])?;
+    }
+    Ok(())
+}
+
+fn id_text(id: Option<impl ToString>) -> String {
+    id.map_or_else(String::new, |id| id.to_string())
 }
 
 /// Deletes the roll-ups of minutes that are too old.
@@ -112,31 +188,224 @@ pub(super) fn set_uncounted(on: &Connection, before: Option<i64>) -> rusqlite::R
     Ok(())
 }
 
-/// Answers a question about usage.
-pub(crate) fn usage(on: &Connection, query: UsageQuery) -> rusqlite::Result<Vec<UsageRow>> {
+/// Since when all grains are complete. `None` if they always were.
+fn long_steps_since(on: &Connection) -> rusqlite::Result<Option<UnixMs>> {
+    on.prepare_cached("SELECT since FROM usage_long_steps")?
+        .query_row([], |row| row.get(0).map(UnixMs::new))
+        .optional()
+}
+
+/// Answers a question about usage. `None` if the answer is made of too many totals.
+pub(crate) fn usage(on: &Connection, query: UsageQuery) -> rusqlite::Result<Option<Vec<UsageRow>>> {
     // The roll-ups of one moment.
     let on = on.unchecked_transaction()?;
-    let segments = query.segments();
-    let mut report = Report::new(query);
-    let mut select = on.prepare_cached(
-        "SELECT at, series, totals FROM usage_totals WHERE grain = ?1 AND at >= ?2 AND at < ?3",
-    )?;
+    let segments = query.segments(long_steps_since(&on)?);
+    let series = series_of_account(&on, &query)?;
+    let needs_pending = segments
+        .iter()
+        .any(|part| Grain::OF_ACCOUNTS.contains(&part.grain));
+    let pending = if needs_pending {
+        read_pending(&on)?
+    } else {
+        NumberedCounts::default()
+    };
+    let mut reader = ReportReader {
+        on: &on,
+        report: Report::new(query),
+    };
     for part in segments {
+        if reader.add_pending(part, series.as_deref(), &pending)? == Added::TooMany {
+            return Ok(None);
+        }
+        let added = match lookups(part, series.as_deref()) {
+            Some((steps, series)) if part.grain == Grain::CallHour => {
+                reader.look_up_by_day(&steps, &series)?
+            }
+            Some((steps, series)) => {
+                let numbers: Vec<i64> = series.iter().map(|it| it.number).collect();
+                reader.look_up(part.grain, &steps, &numbers)?
+            }
+            None => reader.read(part)?,
+        };
+        if added == Added::TooMany {
+            return Ok(None);
+        }
+    }
+    Ok(Some(reader.report.finish()))
+}
+
+/// The series of the wallet or key that was asked for.
+fn series_of_account(
+    on: &Connection,
+    query: &UsageQuery,
+) -> rusqlite::Result<Option<Vec<AccountSeries>>> {
+    // The index begins with the wallet. A key's wallet is known as long as the journal has rows of the key.
+    let wallet = match (query.wallet, query.key) {
+        (None, None) => return Ok(None),
+        (Some(wallet), _) => Some(wallet.to_string()),
+        (None, Some(key)) => {
+            let wallet =
+                "SELECT w.name FROM names k JOIN names w ON w.n = k.wallet WHERE k.name = ?1";
+            let mut find = on.prepare_cached(wallet)?;
+            find.query_row([key.to_string()], |row| row.get(0))
+                .optional()?
+        }
+    };
+    let select = match wallet {
+        Some(_) => {
+            "SELECT n, key, endpoint = '' FROM usage_series WHERE wallet = ?1 AND (?2 IS NULL OR key = ?2)"
+        }
+        None => "SELECT n, key, endpoint = '' FROM usage_series WHERE ?1 IS NULL AND key = ?2",
+    };
+    let mut select = on.prepare_cached(select)?;
+    let key = query.key.map(|key| key.to_string());
+    let found = select.query_map(params![wallet, key], |row| {
+        Ok(AccountSeries {
+            number: row.get(0)?,
+            key: row.get(1)?,
+            is_of_all_calls: row.get(2)?,
+        })
+    })?;
+    Ok(Some(found.collect::<rusqlite::Result<_>>()?))
+}
+
+/// The steps and series to look up one by one. `None` if it is less work to read all totals of the time.
+fn lookups(
+    part: Segment,
+    series: Option<&[AccountSeries]>,
+) -> Option<(Vec<UnixMs>, Vec<&AccountSeries>)> {
+    let counted = |series: &&AccountSeries| part.grain.counts_keys() || series.key.is_empty();
+    let counted: Vec<&AccountSeries> = series?.iter().filter(counted).collect();
+    let steps = part.steps(LOOKUPS_MAX / counted.len().max(1))?;
+    Some((steps, counted))
+}
+
+/// A series of one wallet.
+struct AccountSeries {
+    number: i64,
+    /// Empty if it is not of a key.
+    key: Box<str>,
+    /// Whether it counts all calls of the key, of whatever model and endpoint.
+    is_of_all_calls: bool,
+}
+
+/// Reads the totals of a report.
+struct ReportReader<'c> {
+    on: &'c Connection,
+    report: Report,
+}
+
+impl ReportReader<'_> {
+    /// Looks up hours of all dimensions. Most keys have calls on few days, so the totals of days are asked first: the
+    /// hours of a day are looked up only for the keys that have any.
+    fn look_up_by_day(
+        &mut self,
+        hours: &[UnixMs],
+        series: &[&AccountSeries],
+    ) -> rusqlite::Result<Added> {
+        let of_all_calls = series.iter().filter(|it| it.is_of_all_calls);
+        let by_key: HashMap<&str, i64> = of_all_calls.map(|it| (&*it.key, it.number)).collect();
+        let day_of = |hour: &UnixMs| UsageStep::Day.start_of(*hour);
+        for hours in hours.chunk_by(|one, other| day_of(one) == day_of(other)) {
+            let Some(day) = hours.first().map(day_of) else {
+                continue;
+            };
+            let mut idle = HashSet::new();
+            for (key, number) in &by_key {
+                if !self.has_totals(Grain::KeyDay, day, *number)? {
+                    idle.insert(*key);
+                }
+            }
+            let active = series.iter().filter(|it| !idle.contains(&*it.key));
+            let active: Vec<i64> = active.map(|it| it.number).collect();
+            if self.look_up(Grain::CallHour, hours, &active)? == Added::TooMany {
+                return Ok(Added::TooMany);
+            }
+        }
+        Ok(Added::Yes)
+    }
+
+    fn has_totals(&self, grain: Grain, at: UnixMs, series: i64) -> rusqlite::Result<bool> {
+        let mut find = self.on.prepare_cached(TOTALS)?;
+        find.exists(params![grain.number(), at.get(), series])
+    }
+
+    fn look_up(
+        &mut self,
+        grain: Grain,
+        steps: &[UnixMs],
+        series: &[i64],
+    ) -> rusqlite::Result<Added> {
+        for number in series {
+            self.name(*number)?;
+        }
+        let mut find = self.on.prepare_cached(TOTALS)?;
+        for at in steps {
+            for number in series {
+                let mut rows = find.query(params![grain.number(), at.get(), number])?;
+                if let Some(row) = rows.next()? {
+                    let totals = row.get_ref(0)?.as_blob()?;
+                    if self.report.add(*at, *number, totals) == Added::TooMany {
+                        return Ok(Added::TooMany);
+                    }
+                }
+            }
+        }
+        Ok(Added::Yes)
+    }
+
+    /// Adds what the roll-ups of wallets and keys do not contain yet.
+    fn add_pending(
+        &mut self,
+        part: Segment,
+        series: Option<&[AccountSeries]>,
+        pending: &NumberedCounts,
+    ) -> rusqlite::Result<Added> {
+        if !Grain::OF_ACCOUNTS.contains(&part.grain) {
+            return Ok(Added::Yes);
+        }
+        let of_account =
+            series.map(|series| series.iter().map(|it| it.number).collect::<HashSet<i64>>());
+        for (at, number, totals) in pending.of_grain(part.grain) {
+            let is_asked_for = (part.from..part.to).contains(&at)
+                && of_account.as_ref().is_none_or(|it| it.contains(&number));
+            if is_asked_for {
+                self.name(number)?;
+                if self.report.add_totals(at, number, totals) == Added::TooMany {
+                    return Ok(Added::TooMany);
+                }
+            }
+        }
+        Ok(Added::Yes)
+    }
+
+    fn read(&mut self, part: Segment) -> rusqlite::Result<Added> {
+        let mut select = self.on.prepare_cached(
+            "SELECT at, series, totals FROM usage_totals WHERE grain = ?1 AND at >= ?2 AND at < ?3",
+        )?;
         let range = params![part.grain.number(), part.from.get(), part.to.get()];
         let mut rows = select.query(range)?;
         while let Some(row) = rows.next()? {
+            let (at, number) = (UnixMs::new(row.get(0)?), row.get(1)?);
+            self.name(number)?;
             let totals = row.get_ref(2)?.as_blob()?;
-            report.add(UnixMs::new(row.get(0)?), row.get(1)?, totals);
+            if self.report.add(at, number, totals) == Added::TooMany {
+                return Ok(Added::TooMany);
+            }
         }
+        Ok(Added::Yes)
     }
-    let mut find = on.prepare_cached(
-        "SELECT wallet, key, model, channel, endpoint FROM usage_series WHERE n = ?1",
-    )?;
-    let mut series = HashMap::new();
-    for number in report.series() {
-        series.insert(number, find.query_row([number], read_series)?);
+
+    fn name(&mut self, number: i64) -> rusqlite::Result<()> {
+        if !self.report.knows(number) {
+            let mut find = self.on.prepare_cached(
+                "SELECT wallet, key, model, channel, endpoint FROM usage_series WHERE n = ?1",
+            )?;
+            let series = find.query_row([number], read_series)?;
+            self.report.name(number, &series);
+        }
+        Ok(())
     }
-    Ok(report.finish(&series))
 }
 
 fn read_series(row: &Row<'_>) -> rusqlite::Result<Series> {
@@ -148,4 +417,121 @@ fn read_series(row: &Row<'_>) -> rusqlite::Result<Series> {
         channel: text(3)?.into(),
         endpoint: text(4)?.to_owned().into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::connection::open::prepared;
+    use crate::sqlite::schema::migrations::Schema;
+    use crate::usage::Dimension;
+
+    const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
+
+    fn row(wallet: WalletId, key: KeyId, ago_ms: i64) -> JournalRow {
+        JournalRow {
+            at: NOW.minus_ms(ago_ms),
+            wallet: Some(wallet),
+            key: Some(key),
+            endpoint: "/v1/x".into(),
+            ..JournalRow::default()
+        }
+    }
+
+    fn stored(on: &Connection, table: &str) -> i64 {
+        let count = format!("SELECT count(*) FROM {table}");
+        on.query_row(&count, [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn reports_tell_the_same_before_and_after_counts_are_added_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let on = prepared(&path, Schema::Journal, Duration::ZERO).unwrap();
+        let (wallet, other_wallet) = (WalletId::random(), WalletId::random());
+        let (key, other_key) = (KeyId::random(), KeyId::random());
+        let day = 24 * 3_600_000;
+        let batches = [
+            vec![row(wallet, key, 0), row(wallet, other_key, 90_000)],
+            vec![
+                row(wallet, key, 10),
+                row(other_wallet, KeyId::random(), 40 * day),
+            ],
+            vec![row(wallet, key, 2 * day)],
+        ];
+        let query = UsageQuery {
+            by: vec![Dimension::Wallet, Dimension::Key],
+            ..UsageQuery::between(NOW.minus_ms(60 * day), NOW.plus_ms(60_000), NOW)
+        };
+        let queries = [
+            query.clone(),
+            UsageQuery {
+                wallet: Some(wallet),
+                step: Some(UsageStep::Hour),
+                ..query.clone()
+            },
+            UsageQuery {
+                key: Some(key),
+                step: Some(UsageStep::Minute),
+                from: NOW.minus_ms(3_600_000),
+                ..query
+            },
+        ];
+        let reports = || {
+            queries
+                .clone()
+                .map(|query| usage(&on, query).unwrap().unwrap())
+        };
+        let requests = |rows: &[UsageRow]| rows.iter().map(|row| row.totals.requests).sum::<u64>();
+
+        let mut writer = UsageWriter::new(&on);
+        for batch in &batches {
+            writer.add(batch, NOW).unwrap();
+        }
+        assert_eq!(stored(&on, "usage_pending"), 3);
+        let before = reports();
+        assert_eq!(before.each_ref().map(|rows| requests(rows)), [5, 4, 2]);
+
+        // A process that was killed leaves them to the next one, which adds them at once.
+        let mut next = UsageWriter::new(&on);
+        assert!(next.pending_due().is_some_and(|due| due <= Instant::now()));
+        next.add_pending(NOW);
+        assert_eq!(
+            (stored(&on, "usage_pending"), next.pending_due()),
+            (0, None)
+        );
+        assert_eq!(reports(), before);
+        next.add_pending(NOW);
+        assert_eq!(reports(), before);
+
+        // Later batches are added to what is there.
+        next.add(&batches[0], NOW).unwrap();
+        assert!(next.pending_due().is_some());
+        let [all, ..] = reports();
+        assert_eq!(requests(&all), 7);
+        next.add_pending(NOW);
+        assert_eq!(reports()[0], all);
+    }
+
+    #[test]
+    fn many_series_do_not_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let on = prepared(&path, Schema::Journal, Duration::ZERO).unwrap();
+        let mut writer = UsageWriter::new(&on);
+        writer.add_pending(NOW);
+        let wallet = WalletId::random();
+        let rows = |count: usize| -> Vec<JournalRow> {
+            let keys = std::iter::repeat_with(KeyId::random);
+            keys.take(count).map(|key| row(wallet, key, 0)).collect()
+        };
+        writer.add(&rows(PENDING_MAX - 1), NOW).unwrap();
+        assert!(writer.pending_due().is_some_and(|due| due > Instant::now()));
+        writer.add(&rows(1), NOW).unwrap();
+        assert!(
+            writer
+                .pending_due()
+                .is_some_and(|due| due <= Instant::now())
+        );
+    }
 }

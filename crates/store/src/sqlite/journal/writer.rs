@@ -27,6 +27,8 @@ const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 /// How many rows that are older than the roll-ups are counted in one transaction.
 const COUNT_ROWS: u32 = 1_000;
+/// The pause between two of these, so that new rows and the disk's other work come first.
+const COUNT_PAUSE: Duration = Duration::from_millis(50);
 const COUNT_AGAIN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy)]
@@ -186,8 +188,14 @@ impl<'c> Writer<'c> {
             if count_at.is_some_and(|at| Instant::now() >= at) {
                 count_at = self.count_older(clock::now());
             }
-            let until = count_at.map_or(prune_at, |at| at.min(prune_at));
+            let pending_due = self.usage.pending_due();
+            if pending_due.is_some_and(|due| Instant::now() >= due) {
+                self.usage.add_pending(clock::now());
+            }
+            let others = [count_at, self.usage.pending_due()];
+            let until = others.into_iter().flatten().fold(prune_at, Instant::min);
             let Some(flushes) = pending.next(&mut rows, until) else {
+                self.usage.add_pending(clock::now());
                 return;
             };
             let count = rows.len() as u64;
@@ -229,7 +237,7 @@ impl<'c> Writer<'c> {
     /// Counts some rows that an earlier version wrote, the newest first. Returns when to count more.
     fn count_older(&mut self, now: UnixMs) -> Option<Instant> {
         match self.try_count_older(now) {
-            Ok(true) => Some(Instant::now()),
+            Ok(true) => Some(Instant::now() + COUNT_PAUSE),
             Ok(false) => None,
             Err(error) => {
                 tracing::warn!(%error, "older journal rows could not be counted");

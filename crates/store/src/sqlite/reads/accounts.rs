@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::records::accounts::{KeyHead, KeyRow, WalletRow, earlier};
+use crate::records::accounts::{KeyHead, KeyRow, WalletRow, WalletsBeyondCredit, earlier};
 use crate::records::ids::{Digest, KeyId, WalletId};
 use crate::sqlite::rows::{FROM_KEYS, KEY, WALLET, key_row, model_list, time_or_null, wallet_row};
 
@@ -32,6 +32,25 @@ pub(crate) fn key_by_digest(on: &Connection, digest: &Digest) -> rusqlite::Resul
 pub(crate) fn wallets(on: &Connection) -> rusqlite::Result<Vec<WalletRow>> {
     let mut select = on.prepare_cached(&format!("SELECT {WALLET} FROM wallets w ORDER BY w.n"))?;
     select.query_map([], wallet_row)?.collect()
+}
+
+/// Wallets that owe more than their credit line, the deepest first, and how many there are.
+pub(crate) fn wallets_beyond_credit(
+    on: &Connection,
+    limit: u32,
+) -> rusqlite::Result<WalletsBeyondCredit> {
+    let select = format!(
+        "SELECT {WALLET}, count(*) OVER () AS total FROM wallets w WHERE w.credit_used > w.credit_limit
+         ORDER BY w.credit_used - w.credit_limit DESC, w.n LIMIT ?1"
+    );
+    let mut select = on.prepare_cached(&select)?;
+    let mut rows = select.query([limit])?;
+    let mut found = WalletsBeyondCredit::default();
+    while let Some(row) = rows.next()? {
+        found.total = u64::try_from(row.get::<_, i64>("total")?).unwrap_or(0);
+        found.deepest.push(wallet_row(row)?);
+    }
+    Ok(found)
 }
 
 /// By id, otherwise by name. No name looks like an id.

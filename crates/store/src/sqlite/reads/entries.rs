@@ -2,7 +2,7 @@
 
 use ledger::{Delta, Micro, UnixMs};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
 use crate::records::call::Basis;
 use crate::records::cost::{CostNumber, CostRow, EntryCost};
@@ -61,15 +61,23 @@ pub(crate) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<V
 pub(crate) fn prices(on: &Connection) -> rusqlite::Result<Vec<PriceRow>> {
     let mut select =
         on.prepare_cached("SELECT id, model, card, created_at FROM price_versions ORDER BY id")?;
-    let rows = select.query_map([], |row| {
-        Ok(PriceRow {
-            version: PriceNumber(row.get(0)?),
-            model: row.get(1)?,
-            card: row.get(2)?,
-            created_at: UnixMs::new(row.get(3)?),
-        })
-    })?;
-    rows.collect()
+    select.query_map([], price_row)?.collect()
+}
+
+/// One price card.
+pub(crate) fn price(on: &Connection, version: PriceNumber) -> rusqlite::Result<Option<PriceRow>> {
+    let select = "SELECT id, model, card, created_at FROM price_versions WHERE id = ?1";
+    let mut select = on.prepare_cached(select)?;
+    select.query_row([version.0], price_row).optional()
+}
+
+fn price_row(row: &Row<'_>) -> rusqlite::Result<PriceRow> {
+    Ok(PriceRow {
+        version: PriceNumber(row.get(0)?),
+        model: row.get(1)?,
+        card: row.get(2)?,
+        created_at: UnixMs::new(row.get(3)?),
+    })
 }
 
 /// All cost cards, oldest first.

@@ -5,6 +5,7 @@ pub(super) mod accounts;
 pub(super) mod audit;
 pub(crate) mod catalog;
 pub(super) mod entries;
+pub(super) mod import;
 pub(super) mod key_search;
 pub(super) mod names;
 pub(super) mod pool;

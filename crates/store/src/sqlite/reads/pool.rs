@@ -1,31 +1,85 @@
 //! Reads outside the writer: a few threads, each with its own connection.
+//!
+//! Calls wait for lookups, so lookups have connections of their own. A search may take its time, but not delay them.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 
 use crate::error::StoreError;
+use crate::settings::SEARCHES_WAITING_MAX;
 
-/// How many reads may wait.
-const WAITING_MAX: usize = 4_096;
-/// How long a read may take. A longer search is interrupted.
-const READ_MAX: Duration = Duration::from_secs(10);
+/// The limits of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadLimits {
+    /// How long a read may take. A longer one is interrupted.
+    pub(crate) time: Duration,
+    /// How many reads may wait.
+    pub(crate) waiting: usize,
+}
+
+impl ReadLimits {
+    /// For lookups, which find rows by an index.
+    pub(crate) const LOOKUPS: Self = Self {
+        time: Duration::from_secs(10),
+        waiting: 4_096,
+    };
+
+    /// For lists, searches and reports.
+    pub(crate) fn searches(time: Duration) -> Self {
+        Self {
+            time,
+            waiting: SEARCHES_WAITING_MAX,
+        }
+    }
+}
+
 /// How many steps the database takes between two checks of the time.
 const STEPS: i32 = 10_000;
 
-type Job = Box<dyn FnOnce(&Connection) + Send>;
+/// A read that waits for its turn.
+struct Job {
+    run: Box<dyn FnOnce(&Connection) + Send>,
+    caller: Caller,
+}
+
+/// Whether the caller of a read still waits for its answer.
+#[derive(Clone, Default)]
+struct Caller(Arc<AtomicBool>);
+
+impl Caller {
+    fn has_left(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the caller has left, when this is dropped.
+    fn watch(&self) -> CallerGuard {
+        CallerGuard(self.clone())
+    }
+}
+
+/// Lives as long as the caller waits.
+struct CallerGuard(Caller);
+
+impl Drop for CallerGuard {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// A pool of readers. Jobs that still wait when it is closed are dropped, and their callers are told.
 pub(crate) struct Reads {
     queue: Arc<ReadQueue>,
     threads: Vec<JoinHandle<()>>,
+    limits: ReadLimits,
 }
 
 #[derive(Default)]
@@ -40,22 +94,22 @@ struct State {
     closed: bool,
 }
 
-/// When the current read of a connection began.
+/// The current read of a connection: when it is to end, and for whom it runs.
 #[derive(Clone, Default)]
-struct ReadClock(Arc<Mutex<Option<Instant>>>);
+struct CurrentRead(Arc<Mutex<Option<(Instant, Caller)>>>);
 
-impl ReadClock {
-    fn start(&self) {
-        *self.0.lock() = Some(Instant::now());
+impl CurrentRead {
+    fn begin(&self, within: Duration, caller: Caller) {
+        *self.0.lock() = Some((Instant::now() + within, caller));
     }
 
+    /// Interrupts a read that takes too long, or that nobody waits for any more.
     fn watch(&self, connection: &mut Connection) {
-        let clock = self.clone();
+        let current = self.clone();
         let over = move || {
-            clock
-                .0
-                .lock()
-                .is_some_and(|begun| begun.elapsed() > READ_MAX)
+            let current = current.0.lock();
+            let current = current.as_ref();
+            current.is_some_and(|(at, caller)| caller.has_left() || Instant::now() > *at)
         };
         if let Err(error) = connection.progress_handler(STEPS, Some(over)) {
             tracing::warn!(%error, "reads have no time limit");
@@ -64,49 +118,69 @@ impl ReadClock {
 }
 
 impl Reads {
-    pub(crate) fn new(name: &str, connections: Vec<Connection>) -> std::io::Result<Self> {
+    pub(crate) fn new(
+        name: &str,
+        connections: Vec<Connection>,
+        limits: ReadLimits,
+    ) -> std::io::Result<Self> {
         let queue = Arc::new(ReadQueue::default());
         let mut reads = Self {
             queue,
             threads: Vec::new(),
+            limits,
         };
         for mut connection in connections {
             let queue = Arc::clone(&reads.queue);
-            let clock = ReadClock::default();
-            clock.watch(&mut connection);
+            let current = CurrentRead::default();
+            current.watch(&mut connection);
             let thread = std::thread::Builder::new()
                 .name(name.to_owned())
-                .spawn(move || queue.work(&connection, &clock))?;
+                .spawn(move || queue.work(&connection, &current, limits.time))?;
             reads.threads.push(thread);
         }
         Ok(reads)
     }
 
-    /// Runs a read on one of the connections.
+    /// Runs a read on one of the connections. If the caller leaves, it is not begun, or it is interrupted.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |connection| drop(reply.send(read(connection))));
+        let caller = Caller::default();
+        let _waits = caller.watch();
+        let job = Job {
+            run: Box::new(move |connection| {
+                if !reply.is_closed() {
+                    drop(reply.send(read(connection)));
+                }
+            }),
+            caller,
+        };
         {
             let mut state = self.queue.state.lock();
-            if state.closed || state.jobs.len() >= WAITING_MAX {
+            if state.closed || state.jobs.len() >= self.limits.waiting {
                 return Err(StoreError::Unavailable);
             }
             state.jobs.push_back(job);
         }
         self.queue.wake.notify_one();
-        Ok(answer.await.map_err(|_| StoreError::Unavailable)??)
+        let found = answer.await.map_err(|_| StoreError::Unavailable)?;
+        found.map_err(|error| match error.sqlite_error_code() {
+            Some(ErrorCode::OperationInterrupted) => StoreError::TooSlow {
+                limit: self.limits.time,
+            },
+            _ => error.into(),
+        })
     }
 }
 
 impl ReadQueue {
-    fn work(&self, connection: &Connection, clock: &ReadClock) {
+    fn work(&self, connection: &Connection, current: &CurrentRead, time_max: Duration) {
         while let Some(job) = self.next() {
-            clock.start();
+            current.begin(time_max, job.caller);
             // The caller learns of a panic from the dropped answer. The reader continues.
-            if catch_unwind(AssertUnwindSafe(|| job(connection))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| (job.run)(connection))).is_err() {
                 tracing::error!("a read of the store panicked");
             }
         }
@@ -157,7 +231,7 @@ mod tests {
     #[tokio::test]
     async fn a_read_that_panics_takes_nobody_with_it() {
         let connection = Connection::open_in_memory().unwrap();
-        let reads = Reads::new("test-read", vec![connection]).unwrap();
+        let reads = Reads::new("test-read", vec![connection], ReadLimits::LOOKUPS).unwrap();
         let panicked = reads.run(|_| -> rusqlite::Result<()> { panic!("planted") });
         assert!(matches!(panicked.await, Err(StoreError::Unavailable)));
         let one: i64 = reads
@@ -165,5 +239,100 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(one, 1);
+    }
+
+    const ENDLESS: &str =
+        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT count(*) FROM n";
+
+    #[tokio::test]
+    async fn a_slow_read_is_ended_and_the_next_one_is_not() {
+        let limits = ReadLimits {
+            time: Duration::from_millis(20),
+            waiting: 1,
+        };
+        let connection = Connection::open_in_memory().unwrap();
+        let reads = Reads::new("test-read", vec![connection], limits).unwrap();
+        for _ in 0..2 {
+            let slow = reads.run(|on| on.query_row(ENDLESS, [], |row| row.get::<_, i64>(0)));
+            let ended = slow.await.unwrap_err();
+            assert!(matches!(ended, StoreError::TooSlow { .. }), "{ended}");
+            let one = reads.run(|on| on.query_row("SELECT 1", [], |row| row.get::<_, i64>(0)));
+            assert_eq!(one.await.unwrap(), 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_read_whose_caller_has_left_is_not_run() {
+        let connection = Connection::open_in_memory().unwrap();
+        let reads = Reads::new("test-read", vec![connection], ReadLimits::LOOKUPS).unwrap();
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let mut slow = Box::pin(reads.run(move |_| {
+            // Fails when the test has left the other read.
+            held.recv().unwrap_err();
+            Ok(())
+        }));
+        assert!(futures_util::poll!(&mut slow).is_pending());
+        let (ran, runs) = std::sync::mpsc::channel();
+        let mut left = Box::pin(reads.run(move |_| {
+            ran.send(()).unwrap();
+            Ok(())
+        }));
+        assert!(futures_util::poll!(&mut left).is_pending());
+        drop(left);
+        drop(release);
+        slow.await.unwrap();
+        reads.run(|_| Ok(())).await.unwrap();
+        assert!(runs.recv().is_err());
+    }
+
+    #[tokio::test]
+    async fn a_read_whose_caller_has_left_is_ended() {
+        let limits = ReadLimits {
+            time: Duration::from_secs(600),
+            waiting: 1,
+        };
+        let connection = Connection::open_in_memory().unwrap();
+        let reads = Reads::new("test-read", vec![connection], limits).unwrap();
+        let (started, starts) = oneshot::channel();
+        let mut endless = Box::pin(reads.run(move |on| {
+            started.send(()).unwrap();
+            on.query_row(ENDLESS, [], |row| row.get::<_, i64>(0))
+        }));
+        assert!(futures_util::poll!(&mut endless).is_pending());
+        starts.await.unwrap();
+        drop(endless);
+        // The only connection is free again.
+        let next = reads.run(|on| on.query_row("SELECT 1", [], |row| row.get::<_, i64>(0)));
+        assert_eq!(next.await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn no_more_reads_wait_than_allowed() {
+        let limits = ReadLimits {
+            time: Duration::from_secs(60),
+            waiting: 1,
+        };
+        let connection = Connection::open_in_memory().unwrap();
+        let reads = Reads::new("test-read", vec![connection], limits).unwrap();
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let (started, starts) = oneshot::channel();
+        let slow = reads.run(move |_| {
+            started.send(()).unwrap();
+            // Fails when the test has seen the refusal.
+            held.recv().unwrap_err();
+            Ok(())
+        });
+        let others = async {
+            starts.await.unwrap();
+            let mut waiting = Box::pin(reads.run(|_| Ok(())));
+            // Polled once, so that it waits in the queue.
+            assert!(futures_util::poll!(&mut waiting).is_pending());
+            let refused = reads.run(|_| Ok(())).await;
+            assert!(matches!(refused, Err(StoreError::Unavailable)));
+            drop(release);
+            waiting.await.unwrap();
+        };
+        let (slow, ()) = tokio::join!(slow, others);
+        slow.unwrap();
     }
 }

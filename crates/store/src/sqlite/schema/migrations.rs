@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::chain_heads;
 use crate::error::OpenError;
 use crate::sqlite::connection::connect::open_error;
+use crate::sqlite::transfer::marker;
 
 mod ledger {
     refinery::embed_migrations!("migrations/ledger");
@@ -43,15 +44,29 @@ impl Schema {
         }
     }
 
-    /// Compares the versions. Refuses a newer schema.
-    pub(crate) fn age(self, on: &Connection, path: &Path) -> Result<Age, OpenError> {
-        let known = self
-            .runner()
-            .get_migrations()
-            .iter()
+    /// The version of the schema that this program uses.
+    pub(crate) fn known(self) -> i32 {
+        let runner = self.runner();
+        let versions = runner.get_migrations().iter();
+        versions
             .map(refinery::Migration::version)
             .max()
-            .unwrap_or(0);
+            .unwrap_or(0)
+    }
+
+    /// Compares the versions. Refuses a newer schema, and the destination of an unfinished transfer.
+    pub(crate) fn age(self, on: &Connection, path: &Path) -> Result<Age, OpenError> {
+        if marker::exists(on).map_err(|error| open_error(path, error))? {
+            return Err(OpenError::UnfinishedMove {
+                place: path.display().to_string(),
+            });
+        }
+        self.compare(on, path)
+    }
+
+    /// Compares the versions. Refuses a newer schema.
+    pub(crate) fn compare(self, on: &Connection, path: &Path) -> Result<Age, OpenError> {
+        let known = self.known();
         let mut found = version(on).map_err(|error| open_error(path, error))?;
         if found == known
             && self

@@ -53,7 +53,7 @@ pub(crate) fn channels(on: &Connection) -> rusqlite::Result<Vec<(Box<str>, u64)>
 
 /// A page of tasks, the latest first, and their total number.
 pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskPage> {
-    const WHERE: &str = "(?1 IS NULL OR w.id = ?1) AND (?2 IS NULL OR t.protocol = ?2)
+    const WHERE: &str = "(?2 IS NULL OR t.protocol = ?2)
         AND (?3 IS NULL OR t.status IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR t.model = ?4)
         AND (?5 IS NULL OR t.id IN (SELECT value FROM json_each(?5))) AND (NOT ?6 OR t.ended_at IS NULL)
         AND (?7 OR t.hidden_at IS NULL) AND (?8 IS NULL OR t.id < ?8)
@@ -65,6 +65,12 @@ pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskP
         Some(_) => "k.id = ?10",
         None => "?10 IS NULL",
     };
+    // By the index of the wallet. Otherwise a caller with few tasks would read those of all callers.
+    let of_wallet = match query.wallet {
+        Some(_) => "t.wallet = (SELECT n FROM wallets WHERE id = ?1)",
+        None => "?1 IS NULL",
+    };
+    let condition = format!("{of_wallet} AND {WHERE} AND {of_key}");
     // Lists of texts always have a JSON form.
     let json = |list: &[String]| serde_json::to_string(list).unwrap_or_default();
     let ids: Vec<String> = query.ids.iter().map(TaskId::to_string).collect();
@@ -89,14 +95,14 @@ pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskP
             Some(_) => FROM,
             None => "tasks t JOIN wallets w ON w.n = t.wallet",
         };
-        let count = format!("SELECT count(*) FROM {from} WHERE {WHERE} AND {of_key}");
+        let count = format!("SELECT count(*) FROM {from} WHERE {condition}");
         on.prepare_cached(&count)?
             .query_row(&filters[..], |row| row.get(0))?
     };
     let select = format!(
         "SELECT t.id, w.id, t.protocol, t.model, t.status, t.progress, t.channel, t.polls, t.created_at, t.next_at,
          t.ended_at, c.attempts, c.outcome, t.snapshot, k.id, e.charge FROM {FROM}
-         LEFT JOIN callbacks c ON c.task = t.id WHERE {WHERE} AND {of_key} ORDER BY t.id DESC LIMIT ?11 OFFSET ?12"
+         LEFT JOIN callbacks c ON c.task = t.id WHERE {condition} ORDER BY t.id DESC LIMIT ?11 OFFSET ?12"
     );
     let mut values = filters.to_vec();
     values.extend([&query.limit as &dyn ToSql, &query.offset]);

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::books::Closed;
 use crate::error::{AdmitError, StoreError};
-use crate::queue::command::{DueWork, OldTasks, OneTask};
+use crate::queue::command::{DueWork, EndedWork, OneTask};
 use crate::records::call::{Close, End, IfLost};
 use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 use crate::records::task::{
@@ -234,7 +234,7 @@ impl Ledger<'_> {
     }
 
     /// Keeps those whose callback is still pending.
-    pub(crate) fn forget_tasks(&mut self, old: OldTasks) -> Result<u64, StoreError> {
+    pub(crate) fn forget_tasks(&mut self, old: EndedWork) -> Result<u64, StoreError> {
         let select = "SELECT id FROM tasks t WHERE ended_at <= ?1 AND NOT EXISTS (
                       SELECT 1 FROM callbacks c WHERE c.task = t.id AND c.next_at IS NOT NULL)
                       ORDER BY ended_at LIMIT ?2";
@@ -298,7 +298,7 @@ impl Ledger<'_> {
 
 /// When a server starts, its own earlier claims are void, so that the work continues at once.
 pub(crate) fn void_claims(on: &Connection, epoch: Epoch, now: UnixMs) -> rusqlite::Result<()> {
-    for table in ["tasks", "callbacks"] {
+    for table in ["tasks", "callbacks", "alert_deliveries"] {
         let void = format!(
             "UPDATE {table} SET next_at = min(next_at, ?2), claimed_by = NULL WHERE next_at IS NOT NULL
              AND claimed_by IS NOT NULL AND claimed_by < ?1"

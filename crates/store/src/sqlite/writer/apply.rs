@@ -77,7 +77,8 @@ impl Ledger<'_> {
                 self.change(change, batch);
             }
             Command::Task(task) if self.is_in_transaction() => self.task(task, batch),
-            Command::Change(_) | Command::Task(_) => {}
+            Command::Alert(alert) if self.is_in_transaction() => self.alert(alert, batch),
+            Command::Change(_) | Command::Task(_) | Command::Alert(_) => {}
             Command::Flush(reply) => drop(reply.send(batch.durable())),
         }
     }
@@ -151,6 +152,15 @@ impl Ledger<'_> {
                 let made = self.atomically(|ledger| ledger.change_access(*change, now, &actor));
                 answer(reply, made, batch);
             }
+            Change::Rule {
+                change,
+                now,
+                actor,
+                reply,
+            } => {
+                let made = self.atomically(|ledger| ledger.change_rule(&change, now, &actor));
+                answer(reply, made, batch);
+            }
             Change::PriceVersion {
                 model,
                 card,
@@ -173,6 +183,15 @@ impl Ledger<'_> {
             } => {
                 let stored = self.atomically(|it| it.store_catalog(*catalog, now, &actor));
                 answer(reply, stored, batch);
+            }
+            Change::Import {
+                batch: accounts,
+                now,
+                actor,
+                reply,
+            } => {
+                let made = self.atomically(|ledger| ledger.import(&accounts, now, &actor));
+                answer(reply, made, batch);
             }
             Change::CostVersion { route, now, reply } => {
                 answer(reply, self.cost_version(&route, now), batch);
@@ -218,7 +237,7 @@ impl Ledger<'_> {
     }
 }
 
-fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>, batch: &Arc<Batch>) {
+pub(crate) fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>, batch: &Arc<Batch>) {
     drop(reply.send(result.map(|value| (value, batch.durable()))));
 }
 

@@ -182,7 +182,10 @@ impl Writer<'_> {
             self.begin_failed(error);
         }
         let commands = current.counts.commands;
-        tracing::warn!(commands, "another program wrote out of turn");
+        tracing::warn!(
+            commands,
+            "another program has written without the writer lock"
+        );
         self.policy.opens_ahead = false;
         self.retry.extend(self.ledger.roll_back());
         self.ledger.books.counters.commits_failed.add(1);

@@ -93,7 +93,7 @@ impl Checkpointer {
                     tracing::warn!(%error, "the ballast file could not be written");
                 }
             }
-            Err(error) => tracing::warn!(%error, "free room on the disk is unknown"),
+            Err(error) => tracing::warn!(%error, "the free disk space is unknown"),
         }
     }
 
@@ -123,7 +123,9 @@ impl Checkpointer {
         };
         match done {
             Ok(()) => self.counters.checkpoints.add(1),
-            Err(error) => tracing::warn!(%error, "the log could not be folded into the database"),
+            Err(error) => {
+                tracing::warn!(%error, "the write-ahead log could not be copied into the database");
+            }
         }
         self.progress.copied_batches = batches;
         self.progress.copied_frames = self.counters.wal_frames.get();

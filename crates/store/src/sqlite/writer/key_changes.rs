@@ -7,7 +7,7 @@ use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::ledger::Ledger;
-use crate::books::{Audited, edited, new_key};
+use crate::books::{Audited, Edited, edited, new_key};
 use crate::error::StoreError;
 use crate::queue::command::KeyEdit;
 use crate::records::accounts::{KeyRotation, KeyRow, NewKey};
@@ -82,7 +82,10 @@ impl Ledger<'_> {
         self.load_key(id)?;
         let rows = self.books.rows_of(id).ok_or_else(missing)?;
         let (n, key) = (rows.key.n, rows.key.key);
-        let row = edited(&before, key, edit.clone())?;
+        let row = match edited(&before, key, edit.clone())? {
+            Edited::Changed(row) => row,
+            Edited::Same(row) => return Ok(row),
+        };
         match edit {
             KeyEdit::Rotate(rotation) => self.rotate(n, rotation)?,
             KeyEdit::Limits(_) | KeyEdit::Enabled(_) => self.update_key(n, &row)?,
@@ -133,7 +136,11 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    fn refuse_known_secret(&self, digest: &Digest, shown_prefix: &str) -> Result<(), StoreError> {
+    pub(super) fn refuse_known_secret(
+        &self,
+        digest: &Digest,
+        shown_prefix: &str,
+    ) -> Result<(), StoreError> {
         let known = "SELECT 1 FROM keys WHERE digest = ?1 OR old_digest = ?1";
         let mut known = self.connection.prepare_cached(known)?;
         if known.exists([digest.as_bytes()])? {
@@ -146,7 +153,7 @@ impl Ledger<'_> {
     }
 
     /// The number and the name of the wallet of a new key.
-    fn wallet_of_key(&self, wallet: WalletId) -> Result<(i64, String), StoreError> {
+    pub(super) fn wallet_of_key(&self, wallet: WalletId) -> Result<(i64, String), StoreError> {
         let select = "SELECT n, name FROM wallets WHERE id = ?1";
         let found = self
             .connection

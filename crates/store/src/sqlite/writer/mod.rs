@@ -26,6 +26,7 @@
 //! never while another lock is taken.
 
 mod access;
+mod alert_rules;
 pub(super) mod apply;
 mod audit;
 mod batch;
@@ -36,6 +37,7 @@ mod catalog;
 pub(super) mod changes;
 pub(super) mod checkpointer;
 pub(super) mod disk_reserve;
+mod import;
 pub(super) mod insert;
 mod key_changes;
 pub(super) mod ledger;

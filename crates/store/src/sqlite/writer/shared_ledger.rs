@@ -133,7 +133,7 @@ impl SharedLedger {
     }
 
     /// Whether callers decide at the moment.
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "schedules")))]
     pub(crate) fn is_shared(&self) -> bool {
         self.shared.lock().is_some()
     }

@@ -3,7 +3,7 @@
 //! Each change checks first, then writes its rows and the row of the audit, and changes the books last. So a change
 //! that fails leaves the books as they were, and `atomically` takes back what it wrote.
 
-use ledger::UnixMs;
+use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::ledger::Ledger;
@@ -46,6 +46,7 @@ impl Ledger<'_> {
             id,
             name,
             wallet,
+            alert_below: None,
             created_at: now,
         };
         self.audit(&Audited::wallet_created(&row), now, actor)?;
@@ -100,14 +101,18 @@ impl Ledger<'_> {
                 self.check_name_is_free(name, Some(n))?;
                 after.name.clone_from(name);
             }
+            after.alert_below = settings.alert_below.unwrap_or(after.alert_below);
+            if after == before {
+                return Ok(ChangedWallet::unchanged(before));
+            }
             // The batch writes the amounts of a wallet. Values that people set are written here.
-            let update =
-                "UPDATE wallets SET name = ?2, status = ?3, credit_limit = ?4 WHERE n = ?1";
+            let update = "UPDATE wallets SET name = ?2, status = ?3, credit_limit = ?4, alert_below = ?5 WHERE n = ?1";
             self.connection.prepare_cached(update)?.execute(params![
                 n,
                 after.name,
                 after.wallet.status.as_str(),
                 after.wallet.credit_limit.get(),
+                after.alert_below.map(Micro::get),
             ])?;
         }
         self.audit(
@@ -123,7 +128,11 @@ impl Ledger<'_> {
         })
     }
 
-    fn check_name_is_free(&self, name: &str, except: Option<i64>) -> Result<(), StoreError> {
+    pub(super) fn check_name_is_free(
+        &self,
+        name: &str,
+        except: Option<i64>,
+    ) -> Result<(), StoreError> {
         let taken = "SELECT 1 FROM wallets WHERE name = ?1 AND n IS NOT ?2";
         let mut taken = self.connection.prepare_cached(taken)?;
         if taken.exists(params![name, except])? {

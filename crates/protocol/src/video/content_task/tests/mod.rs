@@ -1,4 +1,4 @@
-//! Content tasks from the request to the end: the rules, and what goes over the wire.
+//! Content tasks from the request to the end: the rules, and the bytes on the wire.
 
 mod rules;
 mod wire;
@@ -32,13 +32,13 @@ fn profile(base: Base) -> Profile {
     profile.over_base()
 }
 
-/// A body of content items and further members.
+/// A body with content items and other members.
 fn body(items: &[&str], rest: &str) -> Bytes {
     let items = items.join(",");
     Bytes::from(format!(r#"{{"model":"a/b","content":[{items}]{rest}}}"#))
 }
 
-/// The code and the member that a request is refused for.
+/// The code and the member of the refusal.
 fn refusal(base: Base, body: &Bytes) -> Option<(String, String)> {
     let checked = read_request(body).and_then(|request| request.check(&profile(base)));
     let mut failure = checked.err()?;
@@ -47,15 +47,15 @@ fn refusal(base: Base, body: &Bytes) -> Option<(String, String)> {
     Some((failure.code.as_str().to_owned(), param))
 }
 
-/// The request as an upstream gets it.
+/// The request for an upstream.
 fn written(request: &Request, draft: Option<&str>) -> String {
     let model = "up-1";
     let pieces = request.write(&Addressee { model, draft }).unwrap();
     String::from_utf8(pieces.concat()).unwrap()
 }
 
-/// Looks at rows of base, items, further members and the refusal, which has the code `invalid_request` when
-/// it names a member alone.
+/// Checks rows of base, items, other members and the refusal. A refusal that names only a member
+/// has the code `invalid_request`.
 fn holds(rows: &[(Base, &[&str], &str, &str)]) {
     for (base, items, rest, refused) in rows {
         let body = body(items, rest);

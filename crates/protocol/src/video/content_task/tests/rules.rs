@@ -1,4 +1,4 @@
-//! Every rule of the contract's tables and mode lists.
+//! Every rule in the contract's tables and lists of modes.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn a_request_has_a_model_and_content() {
 }
 
 #[test]
-fn what_is_not_the_callers_to_choose_is_refused() {
+fn members_that_clients_may_not_set_are_refused() {
     holds(&[
         (
             V20,
@@ -294,7 +294,7 @@ fn edits_and_extensions_follow_their_source() {
     for (base, items, rest, refused) in rows {
         holds(&[(base, &items, &rest, refused)]);
     }
-    // The vendor takes nothing but the frame's own ratio on 2.5.
+    // In series 2.5 the vendor accepts only the ratio of the frame itself.
     holds(&[
         (V25, &[TEXT, FIRST], wide, "ratio"),
         (V25, &[TEXT, FIRST, LAST], adaptive, ""),

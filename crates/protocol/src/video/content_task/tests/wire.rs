@@ -1,4 +1,4 @@
-//! What goes out to upstreams and callers.
+//! The bytes for upstreams and clients.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn an_upstream_gets_its_own_names_and_nothing_of_ours() {
 
 #[test]
 fn the_bound_covers_what_upstreams_count() {
-    // Width, height and frames as real answers have them.
+    // Width, height and frames of real answers.
     let counted = |width: u64, height: u64, frames: u64| width * height * frames / 1024;
     for (base, items, rest, least) in [
         (
@@ -257,7 +257,7 @@ fn only_ones_own_succeeded_draft_of_the_same_model_is_promoted() {
 }
 
 #[test]
-fn what_was_made_from_a_draft_names_it_by_our_id() {
+fn a_finished_draft_is_named_by_our_id() {
     let request = read_request(&body(&[DRAFT], r#","output_format":"mov""#)).unwrap();
     let memo = request.memo();
     assert!(
@@ -291,7 +291,7 @@ fn the_platform_waits_an_hour_longer_than_the_upstream() {
 }
 
 #[test]
-fn what_waits_is_called_off_and_what_has_ended_is_removed() {
+fn queued_tasks_are_cancelled_and_ended_tasks_are_removed() {
     for (status, deletion) in [
         ("queued", Deletion::CallOff),
         ("running", Deletion::Running),

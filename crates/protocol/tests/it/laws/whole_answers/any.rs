@@ -1,4 +1,4 @@
-//! Any whole answer of a dialect, with all members that it may have.
+//! Random whole answers of a dialect, with all members that they may have.
 
 use proptest::prelude::*;
 use protocol::Dialect;
@@ -18,7 +18,7 @@ pub(super) fn answer() -> impl Strategy<Value = (Dialect, Value)> {
     })
 }
 
-/// Puts a value of another type into a place that the seed decides.
+/// Puts a value of another type at a place that the seed decides.
 pub(super) fn spoil(value: &mut Value, seed: u64) {
     let pick = |count: usize| usize::try_from(seed % 97).unwrap() % count.max(1);
     match value {
@@ -67,7 +67,7 @@ fn number() -> Any {
     (1_u64..500).prop_map(Value::from).boxed()
 }
 
-/// What a vendor may add.
+/// Members that a vendor may add.
 fn extra() -> Any {
     prop_oneof![
         word(),

@@ -1,4 +1,4 @@
-//! Puts streams together as the vendors' clients do.
+//! Assembles streams as the vendors' clients do.
 
 use protocol::Dialect;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ pub(super) fn frames(stream: &str) -> Vec<Value> {
     frames.filter(|data| data != "[DONE]").collect()
 }
 
-/// The answer that a stream says.
+/// The answer that a stream contains.
 pub(super) fn assemble(dialect: Dialect, stream: &str) -> Value {
     let frames = frames(stream);
     match dialect {
@@ -28,7 +28,7 @@ pub(super) fn assemble(dialect: Dialect, stream: &str) -> Value {
     }
 }
 
-/// A whole answer as far as a stream can say it.
+/// The part of a whole answer that a stream can contain.
 pub(super) fn expected(dialect: Dialect, mut answer: Value) -> Value {
     match dialect {
         Dialect::Chat => {
@@ -44,7 +44,7 @@ pub(super) fn expected(dialect: Dialect, mut answer: Value) -> Value {
             drop_nulls(&mut answer);
         }
         Dialect::Messages => drop_nulls(&mut answer),
-        // Texts that follow one another are told in steps of their own.
+        // Adjacent texts become steps of their own.
         Dialect::Interactions => {
             let steps = answer["steps"].take();
             let steps = steps.as_array().unwrap().iter().flat_map(split_step);
@@ -197,7 +197,7 @@ fn messages(frames: Vec<Value>) -> Value {
     message
 }
 
-/// The last event has the whole answer. The events before it say the same output.
+/// The last event contains the whole answer. The events before it contain the same output.
 fn responses(frames: Vec<Value>) -> Value {
     let mut output: Vec<Value> = Vec::new();
     let mut last = Value::Null;

@@ -1,0 +1,123 @@
+// Adding a vendor: its key, its models, a call before anything is saved, and the model that callers then reach.
+
+import { ask, assert, clean } from './stage.mjs';
+import { accessibility, settled } from './window.mjs';
+
+const KEY = 'sk-of-the-vendor-4711';
+
+export async function vendor(stage, check) {
+  if (!stage.serves('/channels/discover')) return;
+  const window = await stage.open();
+  const { page } = window;
+  const dialog = page.getByRole('dialog', { name: 'Add a channel' });
+  const openForm = async (preset = 'sim') => {
+    await page.goto('about:blank');
+    await page.goto(`${stage.origin}/#/channels?add=1`);
+    await dialog.getByLabel('Vendor').selectOption(preset);
+  };
+  await check('vendor: an address that does not answer is told plainly', async () => {
+    await openForm();
+    await dialog.getByLabel('Address').fill('http://127.0.0.1:9/v1');
+    await dialog.getByRole('button', { name: 'See its models' }).click();
+    const told = await dialog.locator('.problem-box').textContent();
+    assert(told.includes('The address is not public'), told);
+    clean(window);
+  });
+  await check('vendor: a member that is wrong is told at its field', async () => {
+    await openForm();
+    await dialog.getByLabel('Name').fill('two words');
+    window.allow('400');
+    await dialog.getByRole('button', { name: 'See its models' }).click();
+    await dialog.locator('.field .problem', { hasText: 'letters, digits' }).waitFor();
+    window.allow();
+    clean(window);
+  });
+  await check('vendor: its models are found, a call is tried, and the channel is saved', async () => {
+    await openForm();
+    await dialog.getByLabel('Name').fill('second');
+    await dialog.getByRole('textbox', { name: /^Key/ }).fill(KEY);
+    await dialog.getByRole('button', { name: 'See its models' }).click();
+    await dialog.getByText('configured; gets another route').first().waitFor();
+    await dialog.getByLabel('Search the models').fill('sim-o');
+    await dialog.getByRole('checkbox', { name: 'sim-open' }).check();
+    await dialog.getByText('not callable yet').waitFor();
+    await dialog.getByLabel('Callers name it').fill('sim/open');
+    await dialog.getByLabel('Price, input').fill('1');
+    await dialog.getByLabel('Price, output').fill('4');
+    await dialog.getByLabel('Output tokens at most').fill('8192');
+    await dialog.getByText('complete', { exact: true }).waitFor();
+    const found = await accessibility(page);
+    assert(!found.length, found.join('; '));
+    await dialog.getByRole('button', { name: 'Try a call' }).click();
+    await dialog.getByText('Nobody was charged').waitFor();
+    await page.screenshot({ path: `${stage.pictures}/add-channel.png` });
+    await dialog.getByRole('button', { name: 'Save channel' }).click();
+    await page.getByText('Channel second serves 1 model.').waitFor();
+    await page.getByRole('link', { name: 'second', exact: true }).waitFor();
+    clean(window);
+  });
+  await check('vendor: callers reach the new model, and the key is shown nowhere', async () => {
+    const answer = await fetch(`${stage.public}/v1/chat/completions`, {
+      method: 'POST', headers: { authorization: `Bearer ${stage.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sim/open', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    assert(answer.status === 200, `the call answered ${answer.status}: ${await answer.text()}`);
+    const shown = [await ask(page, 'GET', '/config'), await ask(page, 'GET', '/audit?limit=50'), await ask(page, 'GET', '/channels')];
+    assert(!JSON.stringify(shown).includes(KEY), 'the key is shown');
+    await page.goto(`${stage.origin}/#/models/sim/open`);
+    await settled(page);
+    await page.getByText('callable', { exact: true }).waitFor();
+    clean(window);
+  });
+  await check('vendor: a model of the catalog is saved without a list, and a second account leaves its routes', async () => {
+    const before = await ask(page, 'GET', '/config');
+    let id;
+    for (const name of ['first-account', 'second-account']) {
+      await openForm('openai');
+      await dialog.getByLabel('Name').fill(name);
+      await dialog.getByRole('textbox', { name: /^Key/ }).fill(KEY);
+      await dialog.getByLabel('Address').fill('http://127.0.0.1:9/v1');
+      await dialog.getByRole('button', { name: 'See its models' }).click();
+      await dialog.getByText('You can go on with the models below').waitFor();
+      await dialog.locator('.found').getByRole('checkbox').first().check();
+      if (!id) {
+        id = await dialog.getByLabel('Callers name it').inputValue();
+        // The catalog has no price for another id.
+        await dialog.getByText('complete', { exact: true }).waitFor();
+        await dialog.getByLabel('Callers name it').fill('shop/renamed');
+        await dialog.getByText('not callable yet').waitFor();
+        await dialog.getByLabel('Callers name it').fill(id);
+      } else {
+        await dialog.getByText('configured; gets another route').first().waitFor();
+      }
+      await dialog.getByRole('button', { name: 'Save channel' }).click();
+      await page.getByText(`Channel ${name} serves 1 model.`).waitFor();
+    }
+    const models = await ask(page, 'GET', '/models');
+    const { routes } = models.data.find((model) => model.id === id);
+    const channels = routes.map(({ channel }) => channel).join();
+    assert(channels === 'first-account,second-account', `${id} has the routes ${channels}`);
+    const after = await ask(page, 'GET', '/config');
+    assert(JSON.stringify(after.models) === JSON.stringify(before.models), 'entries of models were changed');
+    clean(window);
+  });
+  await check('vendor: a model that is typed in is saved', async () => {
+    await openForm('openai-compatible');
+    await dialog.getByLabel('Name').fill('own');
+    await dialog.getByLabel('Address').fill('http://127.0.0.1:9/v1');
+    await dialog.getByRole('button', { name: 'See its models' }).click();
+    await dialog.getByLabel('Search the models').fill('large-model');
+    await dialog.getByRole('button', { name: 'Add large-model' }).click();
+    await dialog.getByLabel('Price, input').fill('1');
+    await dialog.getByLabel('Price, output').fill('4');
+    await dialog.getByLabel('Output tokens at most').fill('8192');
+    await dialog.getByText('complete', { exact: true }).waitFor();
+    await dialog.getByRole('button', { name: 'Save channel' }).click();
+    await page.getByText('Channel own serves 1 model.').waitFor();
+    const { models } = await ask(page, 'GET', '/config');
+    const { routes } = models.find(({ id }) => id === 'own/large-model');
+    assert(routes.length === 1 && routes[0].model === 'large-model', JSON.stringify(routes));
+    clean(window);
+  });
+  await window.close();
+}

@@ -1,0 +1,150 @@
+"""A collector of telemetry on free ports: Rotel, which sends on what it gets to OpenTelemetry's own decoder.
+
+    with Collector(workspace) as collector:
+        ...  # a gateway with `[telemetry] otlp_url = collector.url`
+        spans = collector.wait_for(lambda told: [it for it in told if "span" in it])
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+
+import install
+
+START_SECONDS_MAX = 20
+WAIT_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 10
+# A free port may be taken before the collector listens on it.
+STARTS_MAX = 3
+
+
+class Unavailable(Exception):
+    """There is no collector for this machine."""
+
+
+class Collector:
+    """A context manager. Telemetry goes to `url`. Metrics may go to `decoder_url` instead: Rotel loses the values of those that
+    come as JSON."""
+
+    def __init__(self, workspace: Path):
+        try:
+            self.interpreter, *self.arguments = install.python(workspace, "telemetry.txt", "telemetry.py")
+        except subprocess.CalledProcessError as error:
+            raise Unavailable("the packages of the collector cannot be installed here") from error
+        self.running: list[subprocess.Popen] = []
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="tollgate-collector-")
+        self.path = Path(self.folder.name)
+        try:
+            self.program = self.find_program()
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.running):
+            process.terminate()
+        for process in self.running:
+            try:
+                process.wait(timeout=STOP_SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.folder.cleanup()
+
+    def find_program(self) -> Path:
+        """The program of the collector, if it runs here."""
+        home = Path(self.interpreter).parent.parent
+        found = sorted(home.glob("lib/python*/site-packages/rotel/rotel-agent"))
+        if not found:
+            raise Unavailable("there is no package of Rotel for this version of Python")
+        tried = subprocess.run(
+            [found[0], "--version"], env=self.environment(), stderr=subprocess.PIPE, text=True
+        )
+        if tried.returncode != 0:
+            raise Unavailable(f"Rotel does not start here: {tried.stderr.strip()}")
+        return found[0]
+
+    @staticmethod
+    def environment() -> dict:
+        """The collector is linked with the shared library of Python, which lies where Python was installed."""
+        folders = [sysconfig.get_config_var("LIBDIR"), os.environ.get("LD_LIBRARY_PATH")]
+        return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, folders))}
+
+    def start(self):
+        receiver = self.spawn(self.interpreter, *self.arguments, output="received")
+        address = self.first_line(receiver)["address"]
+        self.decoder_url = f"http://{address}"
+        for _ in range(STARTS_MAX):
+            http, grpc = free_port(), free_port()
+            collector = self.spawn(
+                self.program, "start",
+                "--otlp-http-endpoint", f"127.0.0.1:{http}",
+                "--otlp-grpc-endpoint", f"127.0.0.1:{grpc}",
+                "--exporter", "otlp",
+                "--otlp-exporter-protocol", "http",
+                "--otlp-exporter-endpoint", f"http://{address}",
+                "--pid-file", self.path / "pid",
+                "--log-file", self.path / "log",
+                output="collector",
+            )  # fmt: skip
+            if listens(collector, http):
+                self.url = f"http://127.0.0.1:{http}"
+                return
+        raise RuntimeError("Rotel did not start:\n" + (self.path / "collector").read_text())
+
+    def spawn(self, *command, output: str) -> subprocess.Popen:
+        with (self.path / output).open("w") as file:
+            process = subprocess.Popen(
+                command, cwd=self.path, env=self.environment(), stdout=file, stderr=file
+            )
+        self.running.append(process)
+        return process
+
+    def first_line(self, process: subprocess.Popen) -> dict:
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while time.monotonic() < deadline and process.poll() is None:
+            if told := self.told():
+                return told[0]
+            time.sleep(0.01)
+        raise RuntimeError("the decoder did not start:\n" + (self.path / "received").read_text())
+
+    def told(self) -> list[dict]:
+        """Everything that has come out of the collector so far."""
+        lines = (self.path / "received").read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+
+    def wait_for(self, wanted):
+        """What `wanted` finds in everything that was told, as soon as it finds something."""
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        while time.monotonic() < deadline:
+            if found := wanted(self.told()):
+                return found
+            time.sleep(0.05)
+        return wanted(self.told())
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def listens(process: subprocess.Popen, port: int) -> bool:
+    """Whether a process listens on a port soon."""
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=1):
+                return True
+        except OSError:
+            time.sleep(0.02)
+    return False

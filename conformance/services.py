@@ -1,0 +1,268 @@
+"""The services of `deploy/compose/compose.yaml` as processes of this machine, without containers.
+
+Every service has a loopback address and a folder of its own. The folder has the files that compose.yaml mounts, at the
+same paths. In these files, addresses, ports and paths are replaced by those of this machine, and the intervals of Prometheus by
+shorter ones. Nothing else is changed.
+"""
+
+import json
+import os
+import random
+import re
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from stage import Stage
+
+HERE = Path(__file__).resolve().parent
+COMPOSE = HERE.parent / "deploy/compose"
+WAIT_SECONDS_MAX = 90
+COMMAND_SECONDS_MAX = 60
+# Below the range from which the kernel takes the ports of outgoing connections.
+PORTS = range(20000, 32000)
+# What the file with the values of an installation says, for the test. The vendors' keys stay empty.
+SECRETS = {
+    "POSTGRES_PASSWORD": "p@ss:w/rd #1 %41",
+    "TOLLGATE_ADMIN_TOKEN": "tg-admin-0123456789abcdef0123456789abcdef",
+    "GRAFANA_PASSWORD": "grafana-password",
+}
+STARTED = {"postgres", "s3", "bucket", "gateway-1", "gateway-2", "proxy", "prometheus"}
+# No registry of programs has it. The checks send the queries of its dashboard to Prometheus.
+NOT_STARTED = {"grafana"}
+YAML_TO_JSON = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)"
+
+
+class Services(Stage):
+    """A context manager: PostgreSQL and the bucket, then both gateways, the proxy and Prometheus. Simulated upstreams
+    take the place of the vendors."""
+
+    def __init__(self, program: Path, python: Path, prometheus: Path):
+        super().__init__(program, "")
+        self.python, self.prometheus = python, prometheus
+        self.set = json.loads(said([python, "-c", YAML_TO_JSON], input=(COMPOSE / "compose.yaml").read_text()))
+        services = set(self.set["services"])
+        assert services == STARTED | NOT_STARTED, f"other services than are started here: {sorted(services)}"
+        self.net = f"127.{random.randrange(1, 255)}.{random.randrange(256)}"
+        names = [*sorted(services), "upstream"]
+        self.addresses = {name: f"{self.net}.{number}" for number, name in enumerate(names, 1)}
+        self.ports: dict[str, str] = {}
+
+    def start(self):
+        self.values = {**empty_values(), **SECRETS}
+        self.postgres = PostgreSql(self.values["POSTGRES_PASSWORD"], self.set["services"]["postgres"]["environment"])
+        self.start_bucket()
+        self.start_upstream()
+        for name in ("gateway-1", "gateway-2"):
+            self.start_gateway(name)
+        self.start_proxy()
+        self.start_prometheus()
+
+    def port(self, number: str) -> str:
+        """The port that stands for one of compose.yaml, the same one for all services."""
+        if number not in self.ports:
+            self.ports[number] = str(free_port(set(self.ports.values())))
+        return self.ports[number]
+
+    def at(self, service: str, port: str) -> str:
+        return f"{self.addresses[service]}:{self.port(port)}"
+
+    def files(self, service: str) -> Path:
+        """The folder that is the root of the service's file system, with its volumes."""
+        root = self.path / service
+        for volume in self.set["services"][service].get("volumes", []):
+            source, inside, *_ = volume.split(":")
+            place = root / inside.lstrip("/")
+            if not source.startswith("."):
+                place.mkdir(parents=True, exist_ok=True)
+                continue
+            source = COMPOSE / source
+            for file in [source] if source.is_file() else sorted(source.iterdir()):
+                copy = place if source.is_file() else place / file.name
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_text(self.rewritten(file.read_text(), service))
+        return root
+
+    def rewritten(self, text: str, service: str) -> str:
+        """A file of the set with the addresses and paths of this machine."""
+        names = "|".join(map(re.escape, self.addresses))
+        text = re.sub(rf"\b({names}):(\d+)\b", lambda it: self.at(it[1], it[2]), text)
+        text = text.replace("@postgres/", f"@{self.postgres.address}/")
+        text = re.sub(r"\b0\.0\.0\.0:(\d+)", lambda it: self.at(service, it[1]), text)
+        text = re.sub(r"\blocalhost:(\d+)", lambda it: f"localhost:{self.port(it[1])}", text)
+        text = re.sub(r"\bhealth_port (\d+)", lambda it: f"health_port {self.port(it[1])}", text)
+        text = text.replace('"/data/', f'"{self.path / service}/data/')
+        if service == "prometheus":
+            text = re.sub(r"^(\s*)(scrape_interval|evaluation_interval): \w+$", r"\1\2: 1s", text, flags=re.MULTILINE)
+            text = re.sub(r"^(\s*)for: \w+$", r"\1for: 2s", text, flags=re.MULTILINE)
+        return text
+
+    def environment_of(self, service: str) -> dict:
+        """The variables that compose.yaml gives to a service. A required one that has no value ends the test."""
+        given = self.set["services"][service].get("environment", {})
+        return {name: interpolated(str(text), self.values) for name, text in given.items()}
+
+    def start_bucket(self):
+        self.s3 = f"http://{self.at('s3', '9000')}"
+        address, port = self.at("s3", "9000").split(":")
+        # It checks signatures after the requests that make an account.
+        variables = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": "3"}
+        server = self.spawn(self.python.with_name("moto_server"), "-H", address, "-p", port, output="s3.log", env=variables)
+        self.ready("s3", server, lambda: socket.create_connection((address, int(port)), timeout=1).close())
+        self.values |= self.bucket("create")
+
+    def bucket(self, command: str) -> dict:
+        """Runs a command of `python/bucket.py`, as the set's own client of the bucket would."""
+        client = [self.python, "-B", HERE / "python/bucket.py", command, self.s3, "tollgate"]
+        return json.loads(said(client, env={**os.environ, **self.values}))
+
+    def start_upstream(self):
+        self.upstream_url = f"http://{self.at('upstream', '8089')}"
+        command = [self.program, "sim", "--listen", self.at("upstream", "8089"), "--json"]
+        self.upstream = self.spawn(*command, output="upstream.log")
+        self.told("upstream.log", self.upstream, '"address"')
+
+    def gateway_command(self, name: str, *arguments) -> tuple:
+        """A command of the gateway's image, and its variables: the image's own and those of compose.yaml."""
+        root = self.path / name
+        variables = {"TOLLGATE_CONFIG": str(root / "etc/tollgate/tollgate.toml"), **self.environment_of(name)}
+        return [self.program, *arguments], {"env": variables, "cwd": root / "data"}
+
+    def start_gateway(self, name: str):
+        self.files(name)
+        command, options = self.gateway_command(name, "serve")
+        gateway = self.spawn(*command, output=f"{name}.log", **options)
+        self.told(f"{name}.log", gateway, '"serving"')
+        setattr(self, name.replace("-", "_"), gateway)
+        # The health check of the image.
+        self.ready(name, gateway, lambda: self.run(name, "health"))
+
+    def run(self, name: str, *arguments) -> str:
+        """Runs a command in a gateway's container, and returns what it prints."""
+        command, options = self.gateway_command(name, *arguments)
+        return said(command, **options)
+
+    def start_proxy(self):
+        root = self.files("proxy")
+        # As in its image.
+        variables = {"XDG_DATA_HOME": str(root / "data"), "XDG_CONFIG_HOME": str(root / "config"), "HOME": str(root)}
+        caddy = [self.python.with_name("caddy"), "run", "--adapter", "caddyfile", "--config", root / "etc/caddy/Caddyfile"]
+        self.proxy = self.spawn(*caddy, output="proxy.log", env=variables)
+        self.public_url = f"https://localhost:{self.port('8443')}"
+        authority = root / "data/caddy/pki/authorities/local/root.crt"
+
+        def answers():
+            self.tls = ssl.create_default_context(cafile=authority)
+            self.fetch(self.public_url + "/")
+
+        self.ready("proxy", self.proxy, answers)
+
+    def start_prometheus(self):
+        root = self.files("prometheus")
+        self.prometheus_url = f"http://{self.at('prometheus', '9090')}"
+        # The arguments of its image, and where to listen.
+        command = [
+            self.prometheus,
+            f"--config.file={root}/etc/prometheus/prometheus.yml",
+            f"--storage.tsdb.path={root}/prometheus",
+            f"--web.listen-address={self.at('prometheus', '9090')}",
+        ]
+        process = self.spawn(*command, output="prometheus.log")
+        self.ready("prometheus", process, lambda: self.fetch(self.prometheus_url + "/-/ready"))
+
+    def ready(self, name: str, process: subprocess.Popen, probe):
+        """Waits until the probe raises nothing."""
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        while True:
+            try:
+                return probe()
+            except (OSError, RuntimeError) as error:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    log = (self.path / f"{name}.log").read_text()[-2000:]
+                    raise RuntimeError(f"{name} did not start: {error}\n{log}") from error
+            time.sleep(0.1)
+
+    def fetch(self, url: str, body=None, secret: str = "", method=None) -> bytes:
+        """What a server answers. An error status is raised, with the answer."""
+        headers = {"content-type": "application/json"}
+        if secret:
+            headers["authorization"] = f"Bearer {secret}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data=data, headers=headers, method=method)
+        handlers = [urllib.request.ProxyHandler({})]
+        if url.startswith("https"):
+            handlers.append(urllib.request.HTTPSHandler(context=self.tls))
+        try:
+            with urllib.request.build_opener(*handlers).open(request, timeout=COMMAND_SECONDS_MAX) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(f"{error.code} of {url}: {error.read().decode(errors='replace')[:500]}") from error
+
+    def logs(self) -> str:
+        """The end of every service's log."""
+        return "\n".join(f"--- {log.name}\n{log.read_text()[-3000:]}" for log in sorted(self.path.glob("*.log")))
+
+
+class PostgreSql:
+    """The server of `scripts/with-postgres`, with the role, the password and the database of compose.yaml."""
+
+    def __init__(self, password: str, wanted: dict):
+        url = os.environ.get("TOLLGATE_TEST_POSTGRES")
+        if not url:
+            raise RuntimeError("there is no PostgreSQL: start this by scripts/with-postgres")
+        self.address = re.search(r"@([^/]+)/", url)[1]
+        programs = Path(os.environ["TOLLGATE_TEST_POSTGRES_PROGRAMS"])
+        data = Path(os.environ["TOLLGATE_TEST_POSTGRES_DATA"])
+        role, database = wanted["POSTGRES_USER"], wanted["POSTGRES_DB"]
+        quoted = password.replace("'", "''")
+        for statement in (f"ALTER ROLE {role} PASSWORD '{quoted}'", f"CREATE DATABASE {database} OWNER {role}"):
+            said([programs / "psql", url, "--quiet", "--set=ON_ERROR_STOP=1", "--command", statement])
+        # The image wants the password of everybody who comes over the network.
+        (data / "pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
+        reload = [*os.environ["TOLLGATE_TEST_POSTGRES_AS"].split(), programs / "pg_ctl", "-D", data, "reload"]
+        said(reload, cwd=data.parent)
+
+
+def empty_values() -> dict:
+    """The names in `environment.example`, whose user sets every value."""
+    lines = (COMPOSE / "environment.example").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def interpolated(text: str, values: dict) -> str:
+    """`${NAME:?}` and `${NAME:-}`, as docker compose replaces them."""
+
+    def value(match):
+        found = values.get(match[1], "")
+        if match[2] == "?" and not found:
+            raise RuntimeError(f"compose.yaml requires {match[1]}, which environment.example does not have")
+        return found
+
+    return re.sub(r"\$\{(\w+):([?-])\}", value, text).replace("$$", "$")
+
+
+def free_port(taken: set[str]) -> int:
+    """A port on which nobody listens, on any address, and that is not one of those taken."""
+    while True:
+        port = random.choice(PORTS)
+        if str(port) in taken:
+            continue
+        with socket.socket() as probe:
+            try:
+                probe.bind(("0.0.0.0", port))
+                return port
+            except OSError:
+                continue
+
+
+def said(command, **options) -> str:
+    """What a command prints. Its failure is raised with its last lines."""
+    options.setdefault("timeout", COMMAND_SECONDS_MAX)
+    result = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    if result.returncode:
+        raise RuntimeError(f"{Path(command[0]).name} failed: {(result.stderr or result.stdout)[-1000:].strip()}")
+    return result.stdout

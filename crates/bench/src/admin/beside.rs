@@ -1,0 +1,116 @@
+//! What calls cost while the admin API is read, and without that, in turn.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::time::sleep;
+
+use super::gateway::AdminGateway;
+use super::requests::AdminRead;
+use super::timing::AdminClient;
+use crate::load::Measured;
+use crate::process::output_of;
+
+/// A person who clicks as fast as the pages come.
+const PAUSE: Duration = Duration::from_millis(50);
+const CONNECTIONS: &str = "16";
+
+/// The calls of both kinds, one measurement for each round.
+#[derive(Default)]
+struct Rounds {
+    without: Vec<Measured>,
+    with: Vec<Measured>,
+}
+
+pub(super) async fn measure(
+    gateway: &AdminGateway,
+    client: &AdminClient,
+    requests: &[AdminRead],
+    keys: &Path,
+    (rounds, seconds): (usize, u64),
+) -> io::Result<()> {
+    let mut measured = Rounds::default();
+    for _ in 0..rounds.max(1) {
+        measured.without.push(load(gateway, keys, seconds).await?);
+        let reading = read_on(client, requests);
+        tokio::select! {
+            read = reading => return read,
+            load = load(gateway, keys, seconds) => measured.with.push(load?),
+        }
+    }
+    let mut output = io::stdout();
+    writeln!(
+        output,
+        "\n| text calls, {CONNECTIONS} connections, best and median of {rounds} | calls a second | p50 µs | slice p99 µs |\n|---|--:|--:|--:|"
+    )?;
+    for (what, rounds) in [
+        ("without reads", &measured.without),
+        ("beside reads of the admin API", &measured.with),
+    ] {
+        let per_second = |it: &Measured| it.requests * 1_000_000 / it.elapsed_us.max(1);
+        writeln!(
+            output,
+            "| {what} | {} | {} | {} |",
+            most_and_median(rounds, per_second),
+            least_and_median(rounds, |it| it.p50_ns / 1_000),
+            least_and_median(rounds, |it| it.slice_p99_ns / 1_000),
+        )?;
+    }
+    Ok(())
+}
+
+/// Reads everything again and again.
+async fn read_on(client: &AdminClient, requests: &[AdminRead]) -> io::Result<()> {
+    loop {
+        for request in requests {
+            client.bytes(&request.path).await?;
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+async fn load(gateway: &AdminGateway, keys: &Path, seconds: u64) -> io::Result<Measured> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .args([
+            "load",
+            "--path",
+            "/v1/chat/completions",
+            "--model",
+            "bench/instant",
+        ])
+        .args(["--shape", "plain", "--connections", CONNECTIONS])
+        .args(["--address", &gateway.process.address.to_string()])
+        .args(["--measure-ms", &(seconds * 1_000).to_string()])
+        .arg("--keys")
+        .arg(keys);
+    let measured: Measured = serde_json::from_slice(&output_of(&mut command).await?)?;
+    match &measured.first_failure {
+        Some(failure) => Err(io::Error::other(failure.clone())),
+        None => Ok(measured),
+    }
+}
+
+fn sorted(rounds: &[Measured], figure: impl Fn(&Measured) -> u64) -> Vec<u64> {
+    let mut figures: Vec<u64> = rounds.iter().map(figure).collect();
+    figures.sort_unstable();
+    figures
+}
+
+fn least_and_median(rounds: &[Measured], figure: impl Fn(&Measured) -> u64) -> String {
+    let figures = sorted(rounds, figure);
+    let at = |place: usize| figures.get(place).copied().unwrap_or(0);
+    format!("{}, {}", at(0), at(figures.len() / 2))
+}
+
+fn most_and_median(rounds: &[Measured], figure: impl Fn(&Measured) -> u64) -> String {
+    let figures = sorted(rounds, figure);
+    let at = |place: usize| figures.get(place).copied().unwrap_or(0);
+    format!(
+        "{}, {}",
+        at(figures.len().saturating_sub(1)),
+        at(figures.len() / 2)
+    )
+}

@@ -1,0 +1,114 @@
+//! The command `admin`.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::beside;
+use super::gateway::AdminGateway;
+use super::requests::Known;
+use super::timing::AdminClient;
+use crate::fill::{Place, Size, fill};
+use crate::process::ServerProcess;
+use crate::run::{Schema, find_gateway};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    size: Size,
+    /// How often each read is timed.
+    #[arg(long, default_value_t = 20)]
+    times: usize,
+    /// How often calls are measured with and without reads beside them.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Length of each measurement of calls.
+    #[arg(long, default_value_t = 2)]
+    seconds: u64,
+    /// The gateway's binary; by default it is built and taken from beside this one.
+    #[arg(long, value_name = "PATH")]
+    gateway: Option<PathBuf>,
+    /// Folder of the databases during the run; by default beside this binary.
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Measures on this `PostgreSQL` server too, in a schema of its own.
+    #[arg(long, value_name = "URL", env = "TOLLGATE_TEST_POSTGRES")]
+    postgres: Option<String>,
+}
+
+pub(crate) async fn run(args: Args) -> io::Result<()> {
+    let own = std::env::current_exe()?;
+    let beside = own.parent().unwrap_or(Path::new("."));
+    let binary = match &args.gateway {
+        Some(binary) => binary.clone(),
+        None => find_gateway(beside).await?,
+    };
+    let folder = tempfile::tempdir_in(args.data.as_deref().unwrap_or(beside))?;
+    let upstream = ServerProcess::start_own(["upstream"], None).await?;
+    let sqlite = folder.path().join("sqlite");
+    fs::create_dir_all(&sqlite)?;
+    let place = Place::Sqlite(sqlite.join("tollgate.db"));
+    measure(&args, &binary, &upstream, &sqlite, &place).await?;
+    if let Some(server) = &args.postgres {
+        let schema = Schema::create(server).await?;
+        let on_server = folder.path().join("postgres");
+        fs::create_dir_all(&on_server)?;
+        let place = Place::Postgres(schema.url.clone());
+        let measured = measure(&args, &binary, &upstream, &on_server, &place).await;
+        schema.drop().await?;
+        measured?;
+    }
+    upstream.end().await
+}
+
+async fn measure(
+    args: &Args,
+    binary: &Path,
+    upstream: &ServerProcess,
+    folder: &Path,
+    place: &Place,
+) -> io::Result<()> {
+    let mut output = io::stdout();
+    let name = match place {
+        Place::Sqlite(_) => "SQLite",
+        Place::Postgres(_) => "PostgreSQL",
+    };
+    writeln!(output, "\n# {name}")?;
+    let accounts = fill(place, args.size).await?;
+    let gateway = AdminGateway::start(binary, folder, upstream.address, place).await?;
+    let client = AdminClient::new(gateway.admin);
+    let known = Known::of(&client, &accounts, args.size).await?;
+    let (requests, forgotten) = known.described(&client).await?;
+    for path in forgotten {
+        writeln!(output, "not timed: {path}")?;
+    }
+    writeln!(
+        output,
+        "\n| read | rows or bytes | p50 ms | max of {} ms |\n|---|--:|--:|--:|",
+        args.times
+    )?;
+    let mut slowest = (String::new(), 0.0);
+    for request in &requests {
+        let timed = client.time(&request.path, args.times).await?;
+        if timed.max_ms > slowest.1 {
+            slowest = (request.what.clone(), timed.max_ms);
+        }
+        writeln!(
+            output,
+            "| {} | {} | {:.1} | {:.1} |",
+            request.what, timed.size, timed.median_ms, timed.max_ms
+        )?;
+    }
+    writeln!(output, "\nThe slowest: {}, {:.1} ms.", slowest.0, slowest.1)?;
+    let keys = folder.join("keys");
+    fs::write(&keys, accounts.secrets.join("\n"))?;
+    beside::measure(
+        &gateway,
+        &client,
+        &requests,
+        &keys,
+        (args.rounds, args.seconds),
+    )
+    .await?;
+    gateway.process.end().await
+}

@@ -1,0 +1,213 @@
+//! Wallets and keys with entries and tasks. Each wallet and key also makes a row of the audit.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ledger::{Meter, Micro, Reservation};
+use store::{
+    Actor, Admit, AdmitError, Basis, Close, Digest, End, IfLost, KeyLimits, KeyRow, MeterText,
+    NewKey, NewTask, NewWallet, PriceVersion, Store, TaskEnd, TaskId, TaskStanding, WalletRow,
+};
+use tokio::task::JoinSet;
+
+use super::calls::now;
+use super::command::Size;
+
+/// How many changes wait for the writer together.
+const TOGETHER: usize = 256;
+const CARD: &str = r#"{"input":"1.25","output":"10"}"#;
+const LIMIT: u32 = 1_000_000;
+
+/// Everything that calls can belong to.
+pub(crate) struct Accounts {
+    pub(crate) wallets: Vec<WalletRow>,
+    /// Spread over the wallets: the key with number n belongs to wallet n modulo their number.
+    pub(crate) keys: Vec<KeyRow>,
+    /// The secrets of the keys.
+    pub(crate) secrets: Vec<String>,
+}
+
+impl Accounts {
+    pub(super) async fn create(store: &Arc<Store>, size: Size) -> io::Result<Self> {
+        let wallets = together(size.wallets, |number| {
+            let store = Arc::clone(store);
+            async move {
+                let new = NewWallet {
+                    name: format!("customer-{number:04}"),
+                    balance: Micro::new(1_000_000_000_000),
+                    gift: Micro::ZERO,
+                    credit_limit: Micro::ZERO,
+                };
+                store.create_wallet(new, &Actor::cli("bench")).await
+            }
+        })
+        .await?;
+        let secrets: Vec<String> = (0..size.keys).map(|n| format!("sk-tg-{n:043}")).collect();
+        let keys = together(size.keys, |number| {
+            let store = Arc::clone(store);
+            let wallet = wallets.get(number % wallets.len().max(1)).map(|row| row.id);
+            let digest = Digest::of(format!("sk-tg-{number:043}").as_bytes());
+            async move {
+                let wallet = wallet.ok_or(store::StoreError::Unavailable)?;
+                let new = NewKey {
+                    wallet,
+                    name: Some(format!("service-{number:05}")),
+                    digest,
+                    shown_prefix: format!("sk-tg-{number:06}"),
+                    limits: KeyLimits {
+                        rpm: Some(LIMIT),
+                        ..KeyLimits::default()
+                    },
+                    tags: vec![["production", "staging", "research"][number % 3].to_owned()],
+                };
+                store.create_key(new, &Actor::cli("bench")).await
+            }
+        })
+        .await?;
+        Ok(Self {
+            wallets,
+            keys,
+            secrets,
+        })
+    }
+
+    /// Books calls, so that each wallet has entries.
+    pub(super) async fn book(&self, store: &Arc<Store>, entries: usize) -> io::Result<()> {
+        let version = price(store).await?;
+        let keys = Arc::new(self.keys.clone());
+        together(entries, |number| {
+            let (store, keys) = (Arc::clone(store), Arc::clone(&keys));
+            async move {
+                let Some(key) = keys.get(number % keys.len().max(1)) else {
+                    return Ok(());
+                };
+                let admitted = admitted(&store, key).await?;
+                store.close(Close {
+                    if_lost: IfLost::Charge,
+                    hold: admitted.hold,
+                    end: settled(version),
+                    now: now(),
+                });
+                Ok::<(), AdmitError>(())
+            }
+        })
+        .await?;
+        store.flush().await.map_err(io::Error::other)
+    }
+
+    /// Creates video tasks that have ended.
+    pub(super) async fn end_tasks(&self, store: &Arc<Store>, tasks: usize) -> io::Result<()> {
+        let version = price(store).await?;
+        let keys = Arc::new(self.keys.clone());
+        together(tasks, |number| {
+            let (store, keys) = (Arc::clone(store), Arc::clone(&keys));
+            async move {
+                if let Some(key) = keys.get(number * 7 % keys.len().max(1)) {
+                    let opened = store.open_task(task(key, version)).await;
+                    let opened = opened.map_err(|_| store::StoreError::Unavailable)?;
+                    let end = TaskEnd {
+                        claim: opened.claim,
+                        status: "succeeded".into(),
+                        end: settled(version),
+                        snapshot: (*br#"{"status":"succeeded"}"#).into(),
+                        now: now(),
+                    };
+                    store.end_task(end).await?;
+                }
+                Ok::<(), store::StoreError>(())
+            }
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+async fn price(store: &Store) -> io::Result<PriceVersion> {
+    let version = store.price_version("maker/filled", CARD).await;
+    version.map_err(io::Error::other)
+}
+
+async fn admitted(store: &Store, key: &KeyRow) -> Result<store::Admitted, AdmitError> {
+    store.admit(admission(key)).await
+}
+
+fn admission(key: &KeyRow) -> Admit {
+    Admit {
+        wallet: key.wallet,
+        key: key.id,
+        ask: Reservation {
+            hold: Micro::new(5_000),
+            exposure: Micro::ZERO,
+            tokens: 1,
+            counts: false,
+        },
+        request_id: "req_filled".into(),
+        now: now(),
+    }
+}
+
+fn settled(price_version: PriceVersion) -> End {
+    let meter = Meter {
+        input: 1_000,
+        output: 200,
+        ..Meter::default()
+    };
+    End::Settled {
+        charge: Micro::new(3_250),
+        meter: MeterText::from(&meter),
+        price_version,
+        basis: Basis::Reported,
+        tokens: Some(1_200),
+        cost: None,
+    }
+}
+
+fn task(key: &KeyRow, price_version: PriceVersion) -> NewTask {
+    NewTask {
+        id: TaskId::random(now()),
+        admit: admission(key),
+        protocol: "video-a".into(),
+        model: "maker/filled".into(),
+        price_version,
+        bound: Box::new(Meter {
+            video_seconds: 8,
+            ..Meter::default()
+        }),
+        memo: None,
+        callback_url: None,
+        standing: TaskStanding {
+            status: "running".into(),
+            progress: Some(50),
+            snapshot: (*br#"{"status":"running"}"#).into(),
+        },
+        lease: Duration::from_secs(3_600),
+        lifetime: Duration::from_secs(3_600),
+    }
+}
+
+/// Runs many changes, some of them at the same time, and returns their results in order.
+async fn together<T, E, F>(count: usize, change: impl Fn(usize) -> F) -> io::Result<Vec<T>>
+where
+    T: Send + 'static,
+    E: std::error::Error + Send + Sync + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
+{
+    let mut results = Vec::with_capacity(count);
+    let mut first = 0;
+    while first < count {
+        let last = count.min(first + TOGETHER);
+        let mut running = JoinSet::new();
+        for number in first..last {
+            let changing = change(number);
+            running.spawn(async move { (number, changing.await) });
+        }
+        let mut changed = running.join_all().await;
+        changed.sort_by_key(|(number, _)| *number);
+        for (_, result) in changed {
+            results.push(result.map_err(io::Error::other)?);
+        }
+        first = last;
+    }
+    Ok(results)
+}

@@ -1,0 +1,144 @@
+//! Times `tollgate move` of a filled store, which is killed in the middle once and run again.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::fill::{Place, Size, fill};
+use crate::process::output_of;
+use crate::run::{Schema, find_gateway};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    size: Size,
+    /// When the first move is killed.
+    #[arg(long, default_value_t = 3_000, value_name = "MS")]
+    kill_after_ms: u64,
+    /// The gateway's binary; by default it is built and taken from beside this one.
+    #[arg(long, value_name = "PATH")]
+    gateway: Option<PathBuf>,
+    /// Folder of the database during the run; by default beside this binary.
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// The `PostgreSQL` server to move to, in a schema of its own.
+    #[arg(long, value_name = "URL", env = "TOLLGATE_TEST_POSTGRES")]
+    postgres: String,
+}
+
+/// Fills a store, moves it, and compares both ends.
+pub(crate) async fn run(args: Args) -> io::Result<()> {
+    let own = std::env::current_exe()?;
+    let beside = own.parent().unwrap_or(Path::new("."));
+    let binary = match &args.gateway {
+        Some(binary) => binary.clone(),
+        None => find_gateway(beside).await?,
+    };
+    let folder = tempfile::tempdir_in(args.data.as_deref().unwrap_or(beside))?;
+    let file = folder.path().join("tollgate.db");
+    fill(&Place::Sqlite(file.clone()), args.size).await?;
+    let schema = Schema::create(&args.postgres).await?;
+    let from = End::new(
+        &binary,
+        folder.path(),
+        "from",
+        &format!("sqlite:{}", file.display()),
+    )?;
+    let to = End::new(&binary, folder.path(), "to", &schema.url)?;
+    let measured = measure(&args, &from, &to).await;
+    schema.drop().await?;
+    measured
+}
+
+async fn measure(args: &Args, from: &End, to: &End) -> io::Result<()> {
+    let mut output = io::stdout();
+    let before = verified(from, "the source").await?;
+    let killed = kill_move(from, to, Duration::from_millis(args.kill_after_ms)).await?;
+    writeln!(output, "{killed}")?;
+    let began = Instant::now();
+    let moved = from.json(&["move", "--to", &to.url]).await?;
+    writeln!(
+        output,
+        "moved in {:?}, resumed: {}, rows: {}",
+        began.elapsed(),
+        moved["resumed"],
+        moved["tables"]
+    )?;
+    let after = verified(to, "the destination").await?;
+    let again = verified(from, "the source after the move").await?;
+    if before != after || before != again || moved["heads"] != before {
+        return Err(io::Error::other("the heads of the chains differ"));
+    }
+    let count = before
+        .as_array()
+        .map(Vec::len)
+        .or(before.as_object().map(serde_json::Map::len));
+    writeln!(output, "{} chain heads are equal", count.unwrap_or(1))
+}
+
+/// The heads of all chains, once everything was verified.
+async fn verified(end: &End, what: &str) -> io::Result<Value> {
+    let began = Instant::now();
+    let mut report = end.json(&["ledger", "verify"]).await?;
+    let entries = &report["entries"];
+    writeln!(
+        io::stdout(),
+        "{what}: verified {entries} entries in {:?}",
+        began.elapsed()
+    )?;
+    Ok(report["heads"].take())
+}
+
+/// Starts a move and kills it.
+async fn kill_move(from: &End, to: &End, after: Duration) -> io::Result<String> {
+    let mut child = from
+        .command(&["move", "--to", &to.url])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    if let Ok(ended) = timeout(after, child.wait()).await {
+        let ended = ended?;
+        return Ok(format!("the first move was too fast to be killed: {ended}"));
+    }
+    child.kill().await?;
+    Ok(format!("killed (SIGKILL) after {after:?}"))
+}
+
+/// One end of a move: a configuration that names its database.
+struct End {
+    binary: PathBuf,
+    config: PathBuf,
+    url: String,
+}
+
+impl End {
+    fn new(binary: &Path, folder: &Path, name: &str, url: &str) -> io::Result<Self> {
+        let config = folder.join(format!("{name}.toml"));
+        fs::write(&config, format!("[store]\nurl = \"{url}\"\n"))?;
+        Ok(Self {
+            binary: binary.to_owned(),
+            config,
+            url: url.to_owned(),
+        })
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.arg("--config").arg(&self.config).args(words);
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        command
+    }
+
+    /// The report of a command, which must succeed.
+    async fn json(&self, words: &[&str]) -> io::Result<Value> {
+        let mut command = self.command(words);
+        let told = output_of(command.arg("--json")).await?;
+        serde_json::from_slice(&told).map_err(io::Error::other)
+    }
+}

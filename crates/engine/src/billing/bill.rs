@@ -1,0 +1,140 @@
+//! The bill of a call, a session or a task, however it ended.
+//!
+//! The usage that the upstream reports is billed if it is plausible (N6), otherwise our own count of it.
+
+use std::sync::Arc;
+
+use ledger::{Meter, Micro, PriceCard};
+use store::{Basis, End, MeterText, PriceVersion};
+
+use crate::billing::route_cost::RouteCost;
+use crate::billing::usage_limits::UsageLimits;
+use crate::metrics::registry::Metrics;
+
+/// What something costs its caller, and on what basis.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Bill {
+    pub(crate) meter: Meter,
+    pub(crate) basis: Basis,
+    pub(crate) charge: Micro,
+    /// The upstream should have reported this usage and has not, or not plausibly.
+    pub(crate) is_missing: bool,
+    /// The upstream's report cannot be read or is not plausible.
+    pub(crate) is_malformed: bool,
+}
+
+impl Bill {
+    /// A bill by the upstream's report. `None` if the report is not plausible, which the operator is told.
+    pub(crate) fn reported(
+        meter: Meter,
+        price: &PriceCard,
+        limits: &UsageLimits,
+        model: &str,
+    ) -> Option<Self> {
+        match price.price(&meter) {
+            Ok(charge) if limits.allow(&meter, charge) => Some(Self {
+                meter,
+                basis: Basis::Reported,
+                charge,
+                is_missing: false,
+                is_malformed: false,
+            }),
+            Ok(_) => {
+                tracing::error!(
+                    model,
+                    ?meter,
+                    "reported usage is beyond what the model can do"
+                );
+                None
+            }
+            // A price beyond the range of money counts as no report, so that pricing the entry again gives the
+            // same amount (V7).
+            Err(error) => {
+                tracing::error!(model, %error, "reported usage cannot be priced");
+                None
+            }
+        }
+    }
+
+    /// The end of the hold that this bill settles. `tokens` is what counts against the tokens per minute, if the
+    /// hold counted any.
+    pub(crate) fn end(
+        &self,
+        price_version: PriceVersion,
+        tokens: Option<u64>,
+        route_cost: Option<&RouteCost>,
+    ) -> End {
+        End::Settled {
+            charge: self.charge,
+            meter: MeterText::from(&self.meter),
+            price_version,
+            basis: self.basis,
+            tokens,
+            cost: route_cost.and_then(|cost| cost.of(&self.meter)),
+        }
+    }
+
+    /// Counts missing and malformed reports, and tools without a price. The store counts the charge.
+    pub(crate) fn count(&self, model: &Arc<str>, price: &PriceCard, metrics: &Metrics) {
+        if self.is_missing {
+            metrics.usage_missing.inc();
+        }
+        if self.is_malformed {
+            metrics.usage_malformed.inc();
+        }
+        for tool in price.unpriced_tools(&self.meter) {
+            let calls = self.meter.tools.get(tool).copied().unwrap_or(0);
+            metrics.unpriced_tool(model, tool, calls);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_that_were_not_billed_are_counted() {
+        let metrics = Metrics::new();
+        let price: PriceCard = serde_json::from_str(r#"{"input":"1"}"#).unwrap();
+        let bill = |is_missing, is_malformed| Bill {
+            meter: Meter::default(),
+            basis: Basis::Counted,
+            charge: Micro::ZERO,
+            is_missing,
+            is_malformed,
+        };
+        for (is_missing, is_malformed, counted) in [
+            (false, false, (0, 0)),
+            (true, false, (1, 0)),
+            (true, true, (2, 1)),
+            (false, true, (2, 2)),
+        ] {
+            bill(is_missing, is_malformed).count(&"a/model".into(), &price, &metrics);
+            let found = (metrics.usage_missing.get(), metrics.usage_malformed.get());
+            assert_eq!(found, counted);
+        }
+    }
+
+    #[test]
+    fn only_a_plausible_report_is_billed() {
+        let price: PriceCard = serde_json::from_str(r#"{"input":"1"}"#).unwrap();
+        let limits = UsageLimits::new(100, Micro::new(1));
+        let input = |input| Meter {
+            input,
+            ..Meter::default()
+        };
+        let bill = Bill::reported(input(400), &price, &limits, "a/model").unwrap();
+        assert_eq!(
+            (bill.charge, bill.basis),
+            (Micro::new(400), Basis::Reported)
+        );
+        assert!(Bill::reported(input(401), &price, &limits, "a/model").is_none());
+        // It has no price for output.
+        let unpriced = Meter {
+            output: 1,
+            ..Meter::default()
+        };
+        assert!(Bill::reported(unpriced, &price, &limits, "a/model").is_none());
+    }
+}

@@ -1,0 +1,95 @@
+//! Other models that may answer if the one that the caller named cannot (`docs/decisions/070`).
+
+use std::sync::Arc;
+
+use ledger::Reservation;
+use protocol::Failure;
+
+use super::Call;
+use crate::call::admission::{Admission, RefusedAdmission};
+use crate::call::kind::{CallKind, Prepared};
+use crate::call::open_record::OpenRecord;
+
+impl<K: CallKind> Call<K> {
+    /// Takes the share of the first attempt from the limits of its route. If all routes of the model are at their
+    /// limits, those of its fallbacks are asked, before anything is held.
+    pub(super) fn reserve_route(&mut self, record: &mut OpenRecord) -> Result<(), Failure> {
+        while let Err(failure) = self.plan.reserve(self.estimate.tokens(), record) {
+            self.substitute(failure, record)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the next model that may answer, before anything is held. If there is none, the caller is told why
+    /// the model that they named cannot answer.
+    pub(super) fn substitute(
+        &mut self,
+        failure: Failure,
+        record: &mut OpenRecord,
+    ) -> Result<(), Failure> {
+        let told = self.of_named_model.get_or_insert(failure);
+        let Some(fallback) = self.fallbacks.pop_front() else {
+            return Err(told.clone());
+        };
+        let before = Arc::clone(self.plan.model());
+        self.take_over(fallback);
+        let model = &self.plan.model().id;
+        record.note(|record| record.fall_back(&before.id, model));
+        Ok(())
+    }
+
+    /// Asks for a hold that covers the dearest model that may answer. A wallet that cannot pay for that is served by
+    /// the model that it can pay for, without fallbacks.
+    pub(super) async fn admit(
+        &mut self,
+        record: OpenRecord,
+    ) -> Result<Box<Admission>, RefusedAdmission> {
+        let (key, model) = (&self.arrival.key, self.plan.model());
+        let mut others: Option<Reservation> = None;
+        // A model that the call cannot be priced for may not answer.
+        self.fallbacks.retain(|fallback| {
+            let ask = fallback.estimate.ask(&fallback.plan.model().price);
+            if let Ok(ask) = &ask {
+                others = Some(others.map_or(*ask, |so_far| so_far.covering(ask)));
+            }
+            ask.is_ok()
+        });
+        if others.is_none() {
+            let estimate = std::mem::take(&mut self.estimate);
+            return Admission::request(key, model, estimate, record).await;
+        }
+        let estimate = self.estimate.clone();
+        let refused = match Admission::request_covering(key, model, estimate, others, record).await
+        {
+            Ok(admission) => return Ok(admission),
+            // A smaller hold does not help against a ledger that is busy or away.
+            Err(refused) if !refused.is_about_amounts() => return Err(refused),
+            Err(refused) => refused,
+        };
+        self.fallbacks.clear();
+        let estimate = std::mem::take(&mut self.estimate);
+        Admission::request(key, model, estimate, refused.record).await
+    }
+
+    /// Goes on with the next model that may answer, if the routes of this one have failed in a way that another may do
+    /// better.
+    pub(super) fn fall_back(&mut self, admission: &mut Admission) -> bool {
+        if !self.plan.is_exhausted() || self.progress.is_gone() {
+            return false;
+        }
+        let Some(fallback) = self.fallbacks.pop_front() else {
+            return false;
+        };
+        self.take_over(fallback);
+        admission.fall_back(self.plan.model(), std::mem::take(&mut self.estimate));
+        true
+    }
+
+    fn take_over(&mut self, fallback: Prepared<K>) {
+        let before = std::mem::replace(&mut self.plan, fallback.plan);
+        self.plan.follow(&before, fallback.estimate.tokens());
+        self.kind = fallback.kind;
+        self.estimate = fallback.estimate;
+        self.encoded = None;
+    }
+}

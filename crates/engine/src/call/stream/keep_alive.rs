@@ -1,0 +1,27 @@
+//! The timer of keep-alives, which a client gets while the upstream is silent.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::time::{Sleep, sleep};
+
+/// Runs while the upstream is silent.
+#[derive(Debug, Default)]
+pub(super) struct KeepAliveTimer(Option<Pin<Box<Sleep>>>);
+
+impl KeepAliveTimer {
+    /// Ready when the upstream has been silent for this long. The next poll then starts anew.
+    pub(super) fn poll(&mut self, silence: Duration, cx: &mut Context<'_>) -> Poll<()> {
+        let timer = self.0.get_or_insert_with(|| Box::pin(sleep(silence)));
+        ready!(timer.as_mut().poll(cx));
+        self.0 = None;
+        Poll::Ready(())
+    }
+
+    /// The client has got something.
+    pub(super) fn stop(&mut self) {
+        self.0 = None;
+    }
+}

@@ -1,0 +1,117 @@
+//! How the hold of a stream grows with its output, and how the stream is settled.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use protocol::native::AnswerSummary;
+use store::AdmitError;
+use tokio::time::Instant;
+
+use super::StreamRelay;
+use crate::call::failed_call::refusal;
+use crate::call::record::ClientOutcome;
+use crate::call::stream_end::Closing;
+use crate::call::stream_source::StreamSource;
+
+/// The pause between two requests to extend a hold while the ledger is busy.
+const GROWTH_PAUSE: Duration = Duration::from_secs(1);
+
+impl StreamRelay {
+    /// Closes the call before the last bytes leave, so that the client sees its own charge (W13).
+    pub(super) fn settle(&mut self, summary: &AnswerSummary) {
+        let Some(admission) = self.admission.as_ref() else {
+            return;
+        };
+        if admission.is_undercharged(summary) {
+            self.grow_if_needed(summary);
+            if self.growing.is_some() {
+                self.closing = Some(Box::new(Closing::Complete(summary.clone())));
+                return;
+            }
+        }
+        if let Some(admission) = self.admission.take() {
+            admission.settle(summary, &ClientOutcome::done());
+        }
+    }
+
+    /// Whether there has been more output than the hold covers while the ledger is being asked for more. Until it
+    /// answers, nothing is read.
+    pub(super) fn is_unpaid(&self) -> bool {
+        let is_uncovered = |source: &StreamSource| {
+            let admission = self.admission.as_ref();
+            admission.is_some_and(|it| it.is_uncovered(source.translator.summary()))
+        };
+        self.growing.is_some() && self.source.as_ref().is_some_and(is_uncovered)
+    }
+
+    /// Asks the ledger to extend the hold, if the output comes close to what it covers.
+    pub(super) fn grow_if_needed(&mut self, summary: &AnswerSummary) {
+        if self.growing.is_some() || self.grow_after.is_some_and(|then| Instant::now() < then) {
+            return;
+        }
+        let Some(admission) = self.admission.as_mut().filter(|it| it.wants_more(summary)) else {
+            return;
+        };
+        if let Some(step) = admission.next_step(summary) {
+            let store = admission.engine().store.clone();
+            self.growing = Some(Box::pin(async move {
+                store.extend(step).await?;
+                Ok(())
+            }));
+        }
+    }
+
+    /// Checks whether the hold has grown. A refusal ends the stream, because nobody pays for the rest.
+    pub(super) fn poll_growth(&mut self, cx: &mut Context<'_>) {
+        let Some(growth) = self.growing.as_mut() else {
+            return;
+        };
+        let Poll::Ready(grown) = growth.as_mut().poll(cx) else {
+            return;
+        };
+        self.growing = None;
+        if let Some(admission) = self.admission.as_mut() {
+            match grown {
+                Ok(()) => admission.growth_granted(),
+                Err(_) => admission.growth_refused(),
+            }
+        }
+        if let Some(closing) = self.closing.take() {
+            self.close(closing, grown.is_ok());
+            return self.poll_growth(cx);
+        }
+        match grown {
+            Ok(()) => {}
+            Err(error @ AdmitError::Refused { .. }) => {
+                // The ledger would refuse again.
+                self.grow_after = Some(Instant::now() + GROWTH_PAUSE);
+                if let Some(source) = self.source.take() {
+                    self.fail(source, &refusal(&error));
+                }
+            }
+            // Our own trouble is not the caller's fault: the settlement books what the answer costs (W6).
+            Err(error) => {
+                tracing::warn!(?error, "the hold of a stream could not be extended");
+                self.grow_after = Some(Instant::now() + GROWTH_PAUSE);
+            }
+        }
+    }
+
+    /// Settles a stream that has ended, if its hold covers what is charged. More output may have come since the hold
+    /// was extended; then it is extended once more.
+    fn close(&mut self, closing: Box<Closing>, may_grow: bool) {
+        let summary = closing.summary();
+        let admission = self.admission.as_ref();
+        if may_grow && admission.is_some_and(|it| it.is_undercharged(summary)) {
+            self.grow_if_needed(summary);
+            if self.growing.is_some() {
+                self.closing = Some(closing);
+                return;
+            }
+        }
+        if let Some(admission) = self.admission.take() {
+            let (summary, outcome) = closing.into_parts();
+            admission.settle(&summary, &outcome);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! How a stream ends: when its last bytes may leave, and what its body does behind them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use protocol::native::AnswerSummary;
+use tokio::time::{Sleep, sleep};
+
+use crate::call::record::ClientOutcome;
+use crate::failures::Aborted;
+
+/// The pause between the last bytes and an abort. An abort discards what the connection has not sent yet, and the
+/// error event must arrive.
+const ABORT_PAUSE: Duration = Duration::from_millis(20);
+
+/// A stream that has ended and is settled once it is known whether its hold has grown. Our own count is charged up
+/// to the hold, and the journal must tell what the ledger charges. The body never ends before that (W13).
+pub(super) enum Closing {
+    /// The answer is complete. Its last bytes wait for the settlement, because a client that has seen the end mark
+    /// may ask for its balance.
+    Complete(AnswerSummary),
+    /// The stream broke. The error event leaves at once: the settlement may take as long as the ledger does, and
+    /// the client can do nothing with the rest of the stream.
+    Broken(AnswerSummary, ClientOutcome),
+}
+
+impl Closing {
+    /// Whether bytes may leave before the settlement.
+    pub(super) fn lets_bytes_pass(&self) -> bool {
+        matches!(self, Self::Broken(..))
+    }
+
+    /// What was seen of the stream.
+    pub(super) fn summary(&self) -> &AnswerSummary {
+        match self {
+            Self::Complete(summary) | Self::Broken(summary, _) => summary,
+        }
+    }
+
+    /// The same, and how the stream ended for its client.
+    pub(super) fn into_parts(self) -> (AnswerSummary, ClientOutcome) {
+        match self {
+            Self::Complete(summary) => (summary, ClientOutcome::done()),
+            Self::Broken(summary, outcome) => (summary, outcome),
+        }
+    }
+
+    /// Both if the client has left. One that has taken the error event has seen the end of its call.
+    pub(super) fn into_parts_of_gone(self, is_all_taken: bool) -> (AnswerSummary, ClientOutcome) {
+        match self {
+            Self::Broken(summary, outcome) if is_all_taken => (summary, outcome),
+            Self::Complete(summary) | Self::Broken(summary, _) => {
+                (summary, ClientOutcome::client_gone())
+            }
+        }
+    }
+}
+
+/// How the stream ends when all bytes are handed over.
+pub(super) enum StreamEnd {
+    Clean,
+    /// With an abort, after a pause that starts when the last bytes are handed over.
+    Abort(Option<Pin<Box<Sleep>>>),
+}
+
+impl StreamEnd {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
+        if let Self::Abort(pause) = self {
+            let pause = pause.get_or_insert_with(|| Box::pin(sleep(ABORT_PAUSE)));
+            ready!(pause.as_mut().poll(cx));
+            *self = Self::Clean;
+            return Poll::Ready(Some(Err(Aborted)));
+        }
+        Poll::Ready(None)
+    }
+}

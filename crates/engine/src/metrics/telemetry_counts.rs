@@ -1,0 +1,79 @@
+//! Counts of spans for the operator's collector.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByReason {
+    reason: &'static str,
+}
+
+/// Why spans did not reach the collector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DropReason {
+    /// More calls ended than were sent.
+    QueueFull,
+    /// The collector does not want them.
+    Refused,
+    /// The collector did not answer, or was busy, at every attempt.
+    Unreachable,
+    /// The node stopped before they were sent.
+    Shutdown,
+}
+
+impl DropReason {
+    const ALL: [Self; 4] = [
+        Self::QueueFull,
+        Self::Refused,
+        Self::Unreachable,
+        Self::Shutdown,
+    ];
+
+    fn label(self) -> ByReason {
+        let reason = match self {
+            Self::QueueFull => "queue_full",
+            Self::Refused => "refused",
+            Self::Unreachable => "unreachable",
+            Self::Shutdown => "shutdown",
+        };
+        ByReason { reason }
+    }
+}
+
+/// What became of spans. A clone counts together with the original.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TelemetryCounts {
+    sent: Counter,
+    dropped: Family<ByReason, Counter>,
+}
+
+impl TelemetryCounts {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let counts = Self::default();
+        registry.register(
+            "telemetry_spans_sent",
+            "Spans that the collector has taken",
+            counts.sent.clone(),
+        );
+        registry.register(
+            "telemetry_spans_dropped",
+            "Spans that the collector has not got",
+            counts.dropped.clone(),
+        );
+        // A series that begins at zero shows its first increase.
+        for reason in DropReason::ALL {
+            counts.dropped(reason, 0);
+        }
+        counts
+    }
+
+    pub(crate) fn sent(&self, spans: u64) {
+        self.sent.inc_by(spans);
+    }
+
+    pub(crate) fn dropped(&self, reason: DropReason, spans: u64) {
+        self.dropped.get_or_create(&reason.label()).inc_by(spans);
+    }
+}

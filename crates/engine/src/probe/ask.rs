@@ -1,0 +1,93 @@
+//! One question to an upstream and its answer, told in words for an operator.
+
+use std::error::Error as _;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use upstream::{CallError, CallOutcome, Channel, UpstreamRequest, UrlRefusal};
+
+use crate::call::attempt::Attempt;
+
+/// How long the upstream may take.
+pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
+/// As much of an error's text is shown.
+const TEXT_CHARS_MAX: usize = 500;
+
+/// How a question went.
+pub(super) struct Asked {
+    /// Status and body of a successful answer.
+    pub(super) outcome: Result<(u16, Bytes), AskError>,
+    pub(super) total: Duration,
+}
+
+/// Why there is no successful answer.
+pub(super) struct AskError {
+    /// The status of the upstream's answer, if there was one.
+    pub(super) status: Option<u16>,
+    /// A sentence for the operator, which may repeat the upstream's words.
+    pub(super) message: String,
+}
+
+/// Sends a request and reads the whole answer. The breaker of the channel learns of it as of any call.
+pub(super) async fn ask(channel: &Channel, call: &UpstreamRequest, bytes_max: usize) -> Asked {
+    let start = Instant::now();
+    let mut attempt = Attempt::on(channel);
+    let exchange = async {
+        let incoming = channel.send(call).await?;
+        let (status, retry_after) = (incoming.status, incoming.retry_after);
+        let body = incoming.body.collect(bytes_max).await?;
+        Ok::<_, CallError>((status, retry_after, body))
+    };
+    let answered = tokio::time::timeout(ANSWERED_WITHIN, exchange).await;
+    let total = start.elapsed();
+    let outcome = match answered {
+        Ok(Ok((status, retry_after, body))) => {
+            attempt.report(CallOutcome::of_status(status, retry_after));
+            if (200..300).contains(&status) {
+                Ok((status, body))
+            } else {
+                let text = channel.without_credential(&String::from_utf8_lossy(&body));
+                let text = shown(&text);
+                Err(AskError {
+                    status: Some(status),
+                    message: format!("The upstream answered with status {status}: {text}"),
+                })
+            }
+        }
+        Ok(Err(error)) => {
+            attempt.report(CallOutcome::Failed);
+            Err(AskError {
+                status: None,
+                message: told(&error),
+            })
+        }
+        Err(_) => {
+            attempt.report(CallOutcome::Failed);
+            let seconds = ANSWERED_WITHIN.as_secs();
+            Err(AskError {
+                status: None,
+                message: format!("No answer within {seconds} seconds."),
+            })
+        }
+    };
+    Asked { outcome, total }
+}
+
+/// What went wrong, with its cause: an operator must know whether a name, a certificate or a port is at fault.
+fn told(error: &CallError) -> String {
+    if UrlRefusal::behind(error) == Some(UrlRefusal::Loop) {
+        return "The address is that of this gateway, so it was not called: the channel would call itself.".to_owned();
+    }
+    if UrlRefusal::behind(error).is_some() {
+        return "The address is not public, so it was not called. If it is an upstream of yours, allow its network with `outbound.allow`, or write the channel into the configuration file.".to_owned();
+    }
+    match error.source() {
+        Some(source) => shown(&format!("The call failed: {error} ({source}).")),
+        None => format!("The call failed: {error}."),
+    }
+}
+
+fn shown(text: &str) -> String {
+    let text = text.chars().filter(|c| !c.is_control());
+    text.take(TEXT_CHARS_MAX).collect()
+}

@@ -1,0 +1,110 @@
+//! Takes a route out of use while its upstream limits it. The other routes of its channel stay in use.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use upstream::{Breaker, BreakerState, CallOutcome};
+
+/// The breaker of one route. Only rate limits of the upstream open it; other failures count for the breaker of the
+/// channel.
+///
+/// As long as there was no rate limit, it loads one flag, takes no lock and does not read the clock.
+#[derive(Debug, Default)]
+pub(crate) struct RouteRest {
+    is_noticed: AtomicBool,
+    breaker: Mutex<Breaker>,
+}
+
+impl RouteRest {
+    /// The state of the route.
+    pub(crate) fn state(&self, now: impl FnOnce() -> Instant) -> BreakerState {
+        if !self.is_noticed.load(Ordering::Relaxed) {
+            return BreakerState::Closed;
+        }
+        self.breaker.lock().state(now())
+    }
+
+    /// A call starts.
+    pub(crate) fn attempt(&self, now: impl FnOnce() -> Instant) {
+        if self.is_noticed.load(Ordering::Relaxed) {
+            self.breaker.lock().attempt(now());
+        }
+    }
+
+    /// A call ended.
+    pub(crate) fn report(&self, outcome: CallOutcome, now: impl FnOnce() -> Instant) {
+        let learnt = match outcome {
+            CallOutcome::RateLimited { retry_after } => CallOutcome::Overloaded { retry_after },
+            _ if !self.is_noticed.load(Ordering::Relaxed) => return,
+            CallOutcome::Served => CallOutcome::Served,
+            // These say nothing about a rate limit. After a probe with such an outcome, another probe may start.
+            CallOutcome::Failed
+            | CallOutcome::Overloaded { .. }
+            | CallOutcome::CredentialRefused
+            | CallOutcome::Unknown => CallOutcome::Unknown,
+        };
+        let mut breaker = self.breaker.lock();
+        breaker.report(learnt, now());
+        self.is_noticed.store(!breaker.is_calm(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_limited_route_rests_as_long_as_its_upstream_asks() {
+        let rest = RouteRest::default();
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let limited = CallOutcome::RateLimited {
+            retry_after: Some(Duration::from_secs(20)),
+        };
+        rest.report(limited, || start);
+        let resting = BreakerState::Open { since: start };
+        assert_eq!(rest.state(|| at(19)), resting);
+        assert_eq!(rest.state(|| at(20)), BreakerState::Probe);
+        // One call tries; that it fails otherwise says nothing about the limit.
+        rest.attempt(|| at(20));
+        assert_eq!(rest.state(|| at(20)), resting);
+        rest.report(CallOutcome::Failed, || at(21));
+        assert_eq!(rest.state(|| at(21)), BreakerState::Probe);
+        rest.attempt(|| at(22));
+        rest.report(CallOutcome::Served, || at(23));
+        assert_eq!(rest.state(|| at(23)), BreakerState::Closed);
+        assert!(!rest.is_noticed.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn nothing_but_limits_rests_a_route() {
+        let rest = RouteRest::default();
+        let start = Instant::now();
+        let overloaded = CallOutcome::Overloaded { retry_after: None };
+        for outcome in [
+            CallOutcome::Failed,
+            CallOutcome::CredentialRefused,
+            overloaded,
+        ] {
+            for _ in 0..30 {
+                rest.report(outcome, || panic!("the clock is not read"));
+            }
+            assert_eq!(rest.state(|| start), BreakerState::Closed);
+        }
+        // Limits without a time count as failures do.
+        let limited = CallOutcome::RateLimited { retry_after: None };
+        for _ in 0..4 {
+            rest.report(limited, || start);
+        }
+        rest.report(CallOutcome::Served, || start);
+        for _ in 0..4 {
+            rest.report(limited, || start);
+            assert_eq!(rest.state(|| start), BreakerState::Closed);
+        }
+        rest.report(limited, || start);
+        assert_eq!(rest.state(|| start), BreakerState::Open { since: start });
+    }
+}

@@ -1,0 +1,44 @@
+//! How the routes of a model are chosen.
+
+/// What decides between routes of the same priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RouteOrder {
+    /// Their weights: they share the calls in this proportion.
+    #[default]
+    Priority,
+    /// The shortest time until an answer begins, as measured on this node.
+    Latency,
+    /// The lowest cost of the call as estimated.
+    Cost,
+}
+
+impl RouteOrder {
+    /// All orders.
+    pub const ALL: [Self; 3] = [Self::Priority, Self::Latency, Self::Cost];
+
+    /// The word in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Priority => "priority",
+            Self::Latency => "latency",
+            Self::Cost => "cost",
+        }
+    }
+}
+
+/// How the routes of a model are chosen, beyond their priorities and weights.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Routing {
+    pub order: RouteOrder,
+    /// Calls of one wallet whose prompts begin alike prefer the same route, because its prompt cache knows them.
+    pub sticky: bool,
+    /// Public ids of models that may answer if no route of this one can. Operators name them, callers never do.
+    pub fallbacks: Vec<String>,
+}
+
+impl Routing {
+    /// Whether weights alone decide between routes of the same priority.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.order == RouteOrder::Priority && !self.sticky
+    }
+}

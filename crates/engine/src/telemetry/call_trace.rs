@@ -1,0 +1,120 @@
+//! Collects what the trace of a call tells beyond its journal row: when each route was tried.
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+
+use super::trace_context::{SpanId, TraceContext};
+use crate::catalog::Route;
+
+/// Attempts and passed-over routes of one call that are kept. Further ones are counted.
+const NOTES_MAX: usize = 64;
+
+/// The trace of a call that is running.
+#[derive(Debug)]
+pub(crate) struct CallTrace {
+    pub(super) context: TraceContext,
+    pub(super) attempts: Vec<AttemptTrace>,
+    pub(super) passed_over: Vec<PassedOver>,
+    /// Attempts that were made after the last one that is kept.
+    pub(super) attempts_left_out: u64,
+    /// The model that the caller named, if another one answered.
+    pub(super) named_model: Option<Arc<str>>,
+}
+
+/// One attempt on a route. Times count from the arrival of the call.
+#[derive(Debug)]
+pub(crate) struct AttemptTrace {
+    pub(super) span: SpanId,
+    pub(super) channel: Arc<str>,
+    /// The vendor, as the conventions of OpenTelemetry call it.
+    pub(super) provider: &'static str,
+    /// The upstream's name of the model.
+    pub(super) model: Arc<str>,
+    pub(super) began_us: u64,
+    /// `None` for the attempt that has answered: it lasts as long as the call.
+    pub(super) failed: Option<FailedAttempt>,
+}
+
+/// When an attempt failed, and our code for it. What the upstream said is not kept: it may repeat the request.
+#[derive(Debug)]
+pub(crate) struct FailedAttempt {
+    pub(super) at_us: u64,
+    pub(super) code: &'static str,
+}
+
+/// A route that was not tried.
+#[derive(Debug)]
+pub(crate) struct PassedOver {
+    pub(super) channel: Arc<str>,
+    pub(super) reason: Box<str>,
+    pub(super) at_us: u64,
+}
+
+impl CallTrace {
+    pub(crate) fn new(context: TraceContext) -> Self {
+        Self {
+            context,
+            attempts: Vec::new(),
+            passed_over: Vec::new(),
+            attempts_left_out: 0,
+            named_model: None,
+        }
+    }
+
+    /// How many spans the call has so far.
+    pub(super) fn spans(&self) -> u64 {
+        u64::try_from(self.attempts.len() + 1).unwrap_or(u64::MAX)
+    }
+
+    /// A route is being tried.
+    pub(crate) fn start_attempt(&mut self, route: &Route, now_us: u64) {
+        if self.attempts.len() >= NOTES_MAX {
+            self.attempts_left_out += 1;
+            return;
+        }
+        self.attempts.push(AttemptTrace {
+            span: SpanId::fresh(),
+            channel: Arc::clone(&route.channel_name),
+            provider: route.channel.spec().preset.provider_name(),
+            model: Arc::clone(&route.model),
+            began_us: now_us,
+            failed: None,
+        });
+    }
+
+    /// The last attempt failed.
+    pub(crate) fn attempt_failed(&mut self, code: &'static str, now_us: u64) {
+        if self.attempts_left_out == 0
+            && let Some(attempt) = self.attempts.last_mut()
+        {
+            let at_us = now_us;
+            attempt.failed = Some(FailedAttempt { at_us, code });
+        }
+    }
+
+    /// A route is not tried.
+    pub(crate) fn passed_over(&mut self, route: &Route, reason: &str, now_us: u64) {
+        if self.passed_over.len() < NOTES_MAX {
+            self.passed_over.push(PassedOver {
+                channel: Arc::clone(&route.channel_name),
+                reason: reason.into(),
+                at_us: now_us,
+            });
+        }
+    }
+
+    /// Another model has answered than the one that the caller named.
+    pub(crate) fn answered_by_another(&mut self, named: Arc<str>) {
+        self.named_model = Some(named);
+    }
+
+    /// The header that tells the upstream of the running attempt which span it works for.
+    pub(crate) fn traceparent(&self) -> Option<HeaderValue> {
+        let attempt = self
+            .attempts
+            .last()
+            .filter(|_| self.attempts_left_out == 0)?;
+        self.context.header(attempt.span)
+    }
+}

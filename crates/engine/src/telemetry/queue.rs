@@ -1,0 +1,104 @@
+//! The queue between calls and the export. A call never waits for it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::HeaderMap;
+use parking_lot::Mutex;
+use tokio::sync::mpsc::{self, error::TrySendError};
+use upstream::{ChannelError, OperatorEndpoint};
+
+use super::finished_call::FinishedCall;
+use super::settings::TelemetrySettings;
+use super::trace_context::{SampleRatio, TraceContext, Traceparent};
+use crate::ids;
+use crate::metrics::telemetry_counts::{DropReason, TelemetryCounts};
+
+/// Calls that wait to be sent, about a kilobyte each. What exceeds this is dropped and counted.
+const QUEUE_CALLS_MAX: usize = 8_192;
+
+/// The telemetry of a node that has a collector.
+#[derive(Debug)]
+pub(crate) struct Telemetry {
+    sample_ratio: SampleRatio,
+    calls: mpsc::Sender<FinishedCall>,
+    /// The other end of `calls`, until the export takes it.
+    waiting: Mutex<Option<mpsc::Receiver<FinishedCall>>>,
+    /// Spans that were taken and neither sent nor dropped yet.
+    pending: AtomicU64,
+    counts: TelemetryCounts,
+    /// How often the metrics are sent, if they are.
+    pub(super) metrics_every: Option<Duration>,
+    pub(super) endpoint: OperatorEndpoint,
+    pub(super) headers: HeaderMap,
+    pub(super) service_name: String,
+    /// Tells this node from others of the same service.
+    pub(super) node: String,
+}
+
+impl Telemetry {
+    /// The telemetry that these settings ask for, if they name a collector.
+    pub(crate) fn new(
+        settings: &TelemetrySettings,
+        counts: TelemetryCounts,
+    ) -> Result<Option<Self>, ChannelError> {
+        let Some(url) = &settings.otlp_url else {
+            return Ok(None);
+        };
+        let (calls, waiting) = mpsc::channel(QUEUE_CALLS_MAX);
+        let node = settings.node.clone();
+        Ok(Some(Self {
+            sample_ratio: settings.sample_ratio,
+            calls,
+            waiting: Mutex::new(Some(waiting)),
+            pending: AtomicU64::new(0),
+            counts,
+            metrics_every: settings.metrics_every,
+            endpoint: OperatorEndpoint::new(url)?,
+            headers: settings.headers.clone(),
+            service_name: settings.service_name.clone(),
+            node: node.unwrap_or_else(|| ids::fresh("node_")),
+        }))
+    }
+
+    /// The names of a call that begins, if it is traced.
+    pub(crate) fn begin(&self, parent: Option<&Traceparent>) -> Option<TraceContext> {
+        TraceContext::begin(parent, self.sample_ratio)
+    }
+
+    /// Takes a call that is over, if there is room for it.
+    pub(crate) fn push(&self, call: FinishedCall) {
+        let spans = call.trace.spans();
+        // Counted before: the export may be faster than the next line.
+        self.pending.fetch_add(spans, Ordering::Relaxed);
+        match self.calls.try_send(call) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => self.dropped(DropReason::QueueFull, spans),
+            Err(TrySendError::Closed(_)) => self.dropped(DropReason::Shutdown, spans),
+        }
+    }
+
+    /// The calls that wait. Only the first export gets them.
+    pub(super) fn take_calls(&self) -> Option<mpsc::Receiver<FinishedCall>> {
+        self.waiting.lock().take()
+    }
+
+    /// The collector has taken spans.
+    pub(super) fn sent(&self, spans: u64) {
+        self.pending.fetch_sub(spans, Ordering::Relaxed);
+        self.counts.sent(spans);
+    }
+
+    /// Spans are given up.
+    pub(super) fn dropped(&self, reason: DropReason, spans: u64) {
+        self.pending.fetch_sub(spans, Ordering::Relaxed);
+        self.counts.dropped(reason, spans);
+    }
+
+    /// Everything that has not been sent is given up.
+    pub(super) fn drop_pending(&self) -> u64 {
+        let spans = self.pending.swap(0, Ordering::Relaxed);
+        self.counts.dropped(DropReason::Shutdown, spans);
+        spans
+    }
+}

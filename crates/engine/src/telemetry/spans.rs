@@ -1,0 +1,266 @@
+//! The spans of a call: one for the call itself and one below it for each attempt on a route.
+//!
+//! Names follow the conventions of OpenTelemetry for generative AI, HTTP and errors. What they have no name for begins
+//! with `tollgate.`. Tokens are told by the call alone, so that sums over all spans do not count them twice.
+
+use std::time::Duration;
+
+use ledger::Meter;
+
+use super::call_trace::AttemptTrace;
+use super::finished_call::FinishedCall;
+use super::otlp::{
+    Attribute, Event, Long, Resource, ResourceSpans, Scope, ScopeSpans, Span, SpanKind, Status,
+    TraceRequest,
+};
+
+/// The body of one delivery.
+pub(super) fn request<'a>(
+    resource: Vec<Attribute<'a>>,
+    calls: &'a [FinishedCall],
+) -> TraceRequest<'a> {
+    let spans = calls.iter().flat_map(spans_of).collect();
+    TraceRequest {
+        resource_spans: [ResourceSpans {
+            resource: Resource {
+                attributes: resource,
+            },
+            scope_spans: [ScopeSpans {
+                scope: Scope::OURS,
+                spans,
+            }],
+        }],
+    }
+}
+
+fn spans_of(call: &FinishedCall) -> Vec<Span<'_>> {
+    let times = Times::of(call);
+    let attempts = &call.trace.attempts;
+    let mut spans = Vec::with_capacity(attempts.len() + 1);
+    spans.push(call_span(call, times));
+    spans.extend(attempts.iter().map(|it| attempt_span(call, it, times)));
+    spans
+}
+
+/// When a call ran, in nanoseconds of the wall clock.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    began: u64,
+    ended: u64,
+}
+
+impl Times {
+    /// The row has the end. The beginning is counted back on the clock that nobody sets.
+    fn of(call: &FinishedCall) -> Self {
+        let ended = u64::try_from(call.ended_at.get()).unwrap_or(0);
+        let ended = ended.saturating_mul(1_000_000);
+        let lasted = call.timings.total_us.saturating_mul(1_000);
+        Self {
+            began: ended.saturating_sub(lasted),
+            ended,
+        }
+    }
+
+    /// So long after the arrival, but not after the end.
+    fn at(self, after_us: u64) -> Long<u64> {
+        let after = after_us.saturating_mul(1_000);
+        Long(self.began.saturating_add(after).min(self.ended))
+    }
+}
+
+fn call_span(call: &FinishedCall, times: Times) -> Span<'_> {
+    let context = &call.trace.context;
+    let operation = operation(&call.endpoint);
+    let named = call.trace.named_model.as_ref().unwrap_or(&call.model);
+    Span {
+        trace_id: context.trace,
+        id: context.span,
+        parent_span_id: context.parent,
+        name: span_name(operation, named),
+        kind: SpanKind::Server,
+        start_time_unix_nano: Long(times.began),
+        end_time_unix_nano: Long(times.ended),
+        attributes: call_attributes(call, operation, named),
+        events: call_events(call, times),
+        // A refusal is the caller's failure, not ours.
+        status: if call.status >= 500 {
+            Status::ERROR
+        } else {
+            Status::UNSET
+        },
+    }
+}
+
+/// `chat maker/model`, or the operation alone if the request named no model.
+fn span_name(operation: &str, model: &str) -> String {
+    if model.is_empty() {
+        return operation.to_owned();
+    }
+    format!("{operation} {model}")
+}
+
+fn call_attributes<'a>(
+    call: &'a FinishedCall,
+    operation: &'static str,
+    named: &'a str,
+) -> Vec<Attribute<'a>> {
+    let mut told = vec![
+        Attribute::text("gen_ai.operation.name", operation),
+        Attribute::text("http.route", &*call.endpoint),
+        Attribute::int("http.response.status_code", call.status.into()),
+        Attribute::text("tollgate.request_id", call.request_id.as_str()),
+    ];
+    if !named.is_empty() {
+        told.push(Attribute::text("gen_ai.request.model", named));
+        told.push(Attribute::flag("gen_ai.request.stream", call.is_streamed));
+    }
+    if call.trace.named_model.is_some() {
+        told.push(Attribute::text("tollgate.fallback_model", &*call.model));
+    }
+    // The last attempt is the one that answered, or that failed the call.
+    if let Some(last) = call.trace.attempts.last() {
+        told.push(Attribute::text("gen_ai.provider.name", last.provider));
+    }
+    if let Some(channel) = &call.channel {
+        told.push(Attribute::text("tollgate.channel", &**channel));
+    }
+    if let Some(code) = &call.code {
+        told.push(Attribute::text("error.type", &**code));
+    } else if let Some(model) = &call.upstream_model {
+        told.push(Attribute::text("gen_ai.response.model", &**model));
+    }
+    if let Some(first) = call.timings.first_byte_us.filter(|_| call.is_streamed) {
+        let seconds = Duration::from_micros(first).as_secs_f64();
+        let key = "gen_ai.response.time_to_first_chunk";
+        told.push(Attribute::double(key, seconds));
+    }
+    // Stored texts may come from other versions, but this one was measured here.
+    if let Some(meter) = call.meter.as_ref().and_then(|meter| meter.read().ok()) {
+        add_usage(&meter, &mut told);
+    }
+    if let Some(end) = &call.hold_end {
+        told.push(Attribute::text("tollgate.hold_end", &**end));
+        let key = "tollgate.charge_micro_credits";
+        told.push(Attribute::int(key, call.charge.get()));
+    }
+    if let Some(cost) = call.cost {
+        told.push(Attribute::int("tollgate.cost_micro_credits", cost.get()));
+    }
+    if let Some(wallet) = call.wallet {
+        told.push(Attribute::text("tollgate.wallet", wallet.to_string()));
+    }
+    if let Some(key) = call.key {
+        told.push(Attribute::text("tollgate.key", key.to_string()));
+    }
+    if call.trace.attempts_left_out > 0 {
+        let count = call.trace.attempts_left_out;
+        told.push(Attribute::count("tollgate.attempts_left_out", count));
+    }
+    told
+}
+
+/// The tokens, if the call is billed by tokens. Those of the cache are a part of the input.
+fn add_usage(meter: &Meter, told: &mut Vec<Attribute<'_>>) {
+    let (input, output) = (meter.input_total(), meter.output_total());
+    if input == 0 && output == 0 {
+        return;
+    }
+    told.push(Attribute::count("gen_ai.usage.input_tokens", input));
+    told.push(Attribute::count("gen_ai.usage.output_tokens", output));
+    let written = meter.cache_write.saturating_add(meter.cache_write_1h);
+    for (key, count) in [
+        ("gen_ai.usage.cache_read.input_tokens", meter.cached_input),
+        ("gen_ai.usage.cache_creation.input_tokens", written),
+    ] {
+        if count > 0 {
+            told.push(Attribute::count(key, count));
+        }
+    }
+}
+
+/// The stages of the call, and the routes that were not tried.
+fn call_events(call: &FinishedCall, times: Times) -> Vec<Event<'_>> {
+    let stages = [
+        ("tollgate.admitted", call.timings.admitted_us),
+        ("tollgate.upstream_answered", call.timings.upstream_us),
+        ("tollgate.first_byte", call.timings.first_byte_us),
+    ];
+    let stages = stages.into_iter().filter_map(|(name, at)| {
+        Some(Event {
+            time_unix_nano: times.at(at?),
+            name,
+            attributes: Vec::new(),
+        })
+    });
+    let passed_over = call.trace.passed_over.iter().map(|it| Event {
+        time_unix_nano: times.at(it.at_us),
+        name: "tollgate.route_passed_over",
+        attributes: vec![
+            Attribute::text("tollgate.channel", &*it.channel),
+            Attribute::text("tollgate.reason", &*it.reason),
+        ],
+    });
+    stages.chain(passed_over).collect()
+}
+
+fn attempt_span<'a>(call: &'a FinishedCall, attempt: &'a AttemptTrace, times: Times) -> Span<'a> {
+    let context = &call.trace.context;
+    let operation = operation(&call.endpoint);
+    let mut attributes = vec![
+        Attribute::text("gen_ai.operation.name", operation),
+        Attribute::text("gen_ai.provider.name", attempt.provider),
+        Attribute::text("gen_ai.request.model", &*attempt.model),
+        Attribute::text("tollgate.channel", &*attempt.channel),
+    ];
+    if let Some(failed) = &attempt.failed {
+        attributes.push(Attribute::text("error.type", failed.code));
+    }
+    let ended = match &attempt.failed {
+        Some(failed) => times.at(failed.at_us),
+        None => Long(times.ended),
+    };
+    Span {
+        trace_id: context.trace,
+        id: attempt.span,
+        parent_span_id: Some(context.span),
+        name: span_name(operation, &attempt.model),
+        kind: SpanKind::Client,
+        start_time_unix_nano: times.at(attempt.began_us),
+        end_time_unix_nano: ended,
+        attributes,
+        events: Vec::new(),
+        status: if attempt.failed.is_some() {
+            Status::ERROR
+        } else {
+            Status::UNSET
+        },
+    }
+}
+
+/// What a call does, by its endpoint. `generate_content` is the conventions' word for media of every kind.
+fn operation(endpoint: &str) -> &'static str {
+    let ends_with = |ends: &[&str]| ends.iter().any(|end| endpoint.ends_with(end));
+    if ends_with(&[
+        "/chat/completions",
+        "/responses",
+        "/messages",
+        "/interactions",
+    ]) {
+        "chat"
+    } else if endpoint.contains("mbed") {
+        "embeddings"
+    } else if ends_with(&["/count_tokens", "/input_tokens", ":countTokens"]) {
+        "count_tokens"
+    } else if endpoint.contains("/stt") || endpoint.ends_with("/transcriptions") {
+        "transcribe"
+    } else if endpoint.contains("/voices") {
+        "list_voices"
+    } else if endpoint.ends_with("/realtime") {
+        "realtime"
+    } else {
+        "generate_content"
+    }
+}
+
+#[cfg(test)]
+mod tests;

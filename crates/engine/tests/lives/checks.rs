@@ -1,0 +1,412 @@
+//! What must be true of every life, whatever happened in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use protocol::count::tokens;
+use store::{Basis, EntryKind, EntryQuery, EntryRow, JournalQuery, JournalRow};
+
+use crate::client::{Saw, View, input_tokens, request_id};
+use crate::plan::{Act, Payer, Plan, Reply, ReplyEnd, Spoken};
+use crate::scripted_upstream::WORD;
+use crate::world::{Wave, World};
+
+/// How often lives ended in each way: what the caller saw, how the hold was closed, and on what basis.
+pub(crate) type Endings = BTreeMap<(String, String), u64>;
+
+/// Rows and entries by request id.
+struct Books {
+    rows: BTreeMap<String, Vec<JournalRow>>,
+    closes: BTreeMap<String, Vec<EntryRow>>,
+}
+
+impl Books {
+    async fn read(world: &World, wave: &BTreeSet<String>) -> Self {
+        let mut books = Self {
+            rows: BTreeMap::new(),
+            closes: BTreeMap::new(),
+        };
+        let mut before = None;
+        loop {
+            let page = world.store.journal(JournalQuery {
+                before,
+                limit: 1_000,
+                ..JournalQuery::default()
+            });
+            let page = page.await.unwrap();
+            before = page.last().map(|entry| entry.place);
+            let count = page.len();
+            let of_wave = page
+                .into_iter()
+                .filter(|entry| wave.contains(&*entry.row.request_id));
+            let mut found = 0;
+            for entry in of_wave {
+                found += 1;
+                let rows = books.rows.entry(entry.row.request_id.to_string());
+                rows.or_default().push(entry.row);
+            }
+            // The rows of earlier waves are older.
+            if found < count || count == 0 {
+                break;
+            }
+        }
+        let mut after = None;
+        loop {
+            let page = world.store.entries(EntryQuery {
+                after,
+                ..EntryQuery::default()
+            });
+            let page = page.await.unwrap();
+            let Some(last) = page.last() else {
+                return books;
+            };
+            after = Some(last.place);
+            for entry in page {
+                let id = entry.call.as_ref().map(|call| call.request_id.to_string());
+                if let Some(id) = id.filter(|id| wave.contains(id)) {
+                    books.closes.entry(id).or_default().push(entry);
+                }
+            }
+        }
+    }
+}
+
+/// Checks the lives of a wave.
+pub(crate) async fn check(
+    world: &World,
+    plans: &[Arc<Plan>],
+    wave: &Wave,
+    seed: u64,
+    endings: &mut Endings,
+) {
+    let ids = plans.iter().map(|plan| request_id(plan.life)).collect();
+    let books = Books::read(world, &ids).await;
+    for plan in plans {
+        let id = request_id(plan.life);
+        let rows = books.rows.get(&id).map_or(&[][..], Vec::as_slice);
+        let closes = books.closes.get(&id).map_or(&[][..], Vec::as_slice);
+        let View { saw, words } = wave.seen[&plan.life];
+        let attempts = wave.script.attempts(plan.life);
+        let words_sent = wave.script.words_sent(plan.life);
+        let ending = Life {
+            plan,
+            saw,
+            words_seen: words,
+            words_sent,
+            attempts: attempts.len(),
+            is_dear: attempts.last() == Some(&true),
+            rows,
+            closes,
+        }
+        .check()
+        .unwrap_or_else(|why| {
+            panic!(
+                "seed {seed}: {why}\n{plan:#?}\nthe caller saw {saw:?} and {words} of {words_sent} words after {attempts:?}\n{rows:#?}\n{closes:#?}"
+            )
+        });
+        *endings.entry(ending).or_default() += 1;
+    }
+}
+
+/// One life, from all sides.
+struct Life<'a> {
+    plan: &'a Plan,
+    saw: Saw,
+    /// Words of the answer that the caller has read.
+    words_seen: u64,
+    /// Words that the upstream has sent in its last answer.
+    words_sent: u64,
+    /// Requests that have reached an upstream.
+    attempts: usize,
+    /// Whether the last of them was for the model that others fall back to.
+    is_dear: bool,
+    rows: &'a [JournalRow],
+    closes: &'a [EntryRow],
+}
+
+/// Fails with a reason.
+macro_rules! must {
+    ($truth:expr, $why:literal) => {
+        if !$truth {
+            return Err($why);
+        }
+    };
+}
+
+impl Life<'_> {
+    fn check(&self) -> Result<(String, String), &'static str> {
+        let [row] = self.rows else {
+            return Err("a call has one row in the journal");
+        };
+        self.check_close(row)?;
+        self.check_view(row)?;
+        self.check_charge(row)?;
+        self.check_attempts()?;
+        self.check_model(row)?;
+        let basis = self.basis().map_or("", |basis| match basis {
+            Basis::Reported => " as reported",
+            Basis::Counted => " as counted",
+        });
+        let outcome = row.outcome.as_deref().unwrap_or("refused");
+        let by = if self.is_dear { " by the fallback" } else { "" };
+        let notes = row.route_notes.as_deref().unwrap_or_default();
+        let limit = if row.hold.is_none() && notes.contains("passed over") {
+            " at a limit"
+        } else {
+            ""
+        };
+        let ending = format!("{outcome}{basis}{by}{limit}");
+        Ok((format!("{:?}", self.saw), ending))
+    }
+
+    /// The hold is closed once, and the journal says how.
+    fn check_close(&self, row: &JournalRow) -> Result<(), &'static str> {
+        must!(
+            row.hold.is_some() == row.outcome.is_some(),
+            "no hold, no close"
+        );
+        match (row.hold, self.closes) {
+            (None, []) => {
+                must!(row.charge.get() == 0, "without a hold nothing is charged");
+            }
+            // The ledger granted the hold after the caller had left.
+            (None, [close]) if self.saw == Saw::Left => {
+                must!(
+                    close.kind == EntryKind::Released,
+                    "a late grant is released"
+                );
+                must!(row.charge.get() == 0, "a late grant is free");
+            }
+            (Some(hold), [close]) => {
+                let call = close.call.as_ref().ok_or("a close belongs to a call")?;
+                must!(call.hold == hold, "the close is that of the hold");
+                must!(
+                    close.charge == row.charge,
+                    "ledger and journal agree on the charge"
+                );
+                let outcome = match close.kind {
+                    EntryKind::Settled => "settled",
+                    EntryKind::Released => "released",
+                    _ => return Err("a hold is settled or released"),
+                };
+                must!(
+                    row.outcome.as_deref() == Some(outcome),
+                    "ledger and journal agree on the end"
+                );
+            }
+            _ => return Err("a hold is closed once"),
+        }
+        Ok(())
+    }
+
+    /// The journal tells what the caller saw.
+    fn check_view(&self, row: &JournalRow) -> Result<(), &'static str> {
+        let is_settled = row.outcome.as_deref() == Some("settled");
+        match self.saw {
+            Saw::Failed(status) => {
+                must!(
+                    row.status == status,
+                    "the journal has the status of the error"
+                );
+                must!(!is_settled, "an error instead of an answer is free");
+            }
+            Saw::Whole | Saw::Stream => {
+                must!(
+                    row.status == 200 && row.code.is_none(),
+                    "the journal says success"
+                );
+                must!(is_settled, "an answer is charged");
+            }
+            Saw::BrokenStream => {
+                must!(
+                    row.status >= 400 && row.status != 499,
+                    "the journal has the error"
+                );
+            }
+            // It may have left just after the end.
+            Saw::Left => must!(row.status >= 200, "the journal has a status"),
+        }
+        Ok(())
+    }
+
+    fn basis(&self) -> Option<Basis> {
+        let usage = self.closes.first()?.call.as_ref()?.usage.as_ref();
+        usage.map(|usage| usage.basis)
+    }
+
+    /// The answer that the last attempt got.
+    fn last_act(&self) -> Option<&Act> {
+        Some(self.plan.act(self.attempts.checked_sub(1)?))
+    }
+
+    /// The price of an answer of so many words that nobody reported: a micro-credit for each input token, two for
+    /// each output token. Only a wallet that cannot pay for a larger hold pays less.
+    fn counted_price(&self, words: u64) -> i64 {
+        let price = self.price_of(input_tokens(self.plan), output_tokens(words));
+        self.payable(price)
+    }
+
+    /// The price of these tokens: that of the model that the row names.
+    fn price_of(&self, input: u64, output: u64) -> i64 {
+        let is_dear = self.rows.first().is_some_and(|row| *row.model == *"m/dear");
+        let (of_input, of_output) = if is_dear { (3, 7) } else { (1, 2) };
+        i64::try_from(of_input * input + of_output * output).unwrap()
+    }
+
+    fn payable(&self, price: i64) -> i64 {
+        match (self.plan.payer, &self.closes[0].call) {
+            (Payer::Poor, Some(call)) => price.min(call.held.get()),
+            _ => price,
+        }
+    }
+
+    /// The price of a converted stream that breaks behind a report. The report may be one of several, so its input
+    /// counts, and its output if that is more than came.
+    fn interim_price(&self, reply: Option<&Reply>, words: u64) -> Option<i64> {
+        let is_converted = self.plan.is_streamed && self.plan.spoken == Spoken::Messages;
+        let (input, output) = reply.filter(|_| is_converted)?.usage?;
+        let price = self.price_of(input, output.max(output_tokens(words)));
+        Some(self.payable(price))
+    }
+
+    /// The charge is what the upstream reported, or exactly our count of what came: at least what the caller saw
+    /// of it, and at most what was sent.
+    fn check_charge(&self, row: &JournalRow) -> Result<(), &'static str> {
+        let Some(basis) = self.basis() else {
+            must!(row.charge.get() == 0, "only usage is charged");
+            must!(self.words_seen == 0, "what was delivered is charged");
+            return Ok(());
+        };
+        let reply = match self.last_act() {
+            Some(Act::Answer(reply)) => Some(reply),
+            Some(_) => None,
+            None => return Err("what never reached an upstream is free"),
+        };
+        let usage = reply.and_then(|reply| reply.usage);
+        let price = usage.map(|(input, output)| self.price_of(input, output));
+        let held = self.closes[0].call.as_ref().map(|call| call.held);
+        match basis {
+            Basis::Reported => must!(
+                price == Some(row.charge.get()),
+                "a report is charged as it is"
+            ),
+            Basis::Counted => {
+                must!(
+                    held >= Some(row.charge),
+                    "a count is charged within the hold"
+                );
+                let is_whole = matches!(self.saw, Saw::Whole | Saw::Stream);
+                must!(!is_whole || price.is_none(), "a report is not ignored");
+                must!(
+                    !is_whole || self.words_seen == self.words_sent,
+                    "a whole answer is delivered"
+                );
+                let charge = row.charge.get();
+                let prices = |words| {
+                    let counted = self.counted_price(words);
+                    let interim = self.interim_price(reply, words).unwrap_or(counted);
+                    (counted.min(interim), counted.max(interim))
+                };
+                must!(
+                    charge >= prices(self.words_seen).0,
+                    "all that was delivered is charged"
+                );
+                must!(
+                    charge <= prices(self.words_sent).1,
+                    "nothing is charged that did not come"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// A charge is that of the model that was tried last, and the row names it.
+    fn check_model(&self, row: &JournalRow) -> Result<(), &'static str> {
+        let is_backed = self.plan.model.ends_with("backed");
+        must!(is_backed || !self.is_dear, "only some models fall back");
+        if self.basis().is_none() {
+            // A caller may leave before its request was read.
+            let is_unread = self.saw == Saw::Left && row.model.is_empty();
+            let is_named = self.plan.is_misspelt || *row.model == *self.plan.model;
+            must!(
+                is_named || is_unread,
+                "without a charge the row names what was asked for"
+            );
+            return Ok(());
+        }
+        let charged_dear = *row.model == *"m/dear";
+        // The caller may have left after the fallback was chosen and before it was asked.
+        let is_certain = self.saw != Saw::Left;
+        must!(
+            !is_certain || charged_dear == self.is_dear,
+            "the row names the model that was charged"
+        );
+        Ok(())
+    }
+
+    /// After content no other route is tried.
+    fn check_attempts(&self) -> Result<(), &'static str> {
+        for attempt in 1..self.attempts {
+            let shows = match self.plan.act(attempt - 1) {
+                Act::Answer(reply) => {
+                    !self.plan.is_streamed
+                        || !matches!(reply.end, ReplyEnd::CutAfter(0) | ReplyEnd::StallAfter(0))
+                }
+                // The request is to blame, or its time is over.
+                Act::Status(400) | Act::Silence => true,
+                _ => false,
+            };
+            must!(
+                !shows,
+                "no route is tried behind content, a refusal or a timeout"
+            );
+        }
+        must!(
+            self.attempts <= self.plan.attempts_max,
+            "each route is tried once"
+        );
+        Ok(())
+    }
+}
+
+/// Our count of so many words.
+fn output_tokens(words: u64) -> u64 {
+    tokens(WORD.repeat(usize::try_from(words).unwrap()).as_bytes())
+}
+
+/// The plans reach every ending, so that none of the checks above is idle.
+pub(crate) fn every_ending_has_occurred(endings: &Endings, lives: u64) {
+    if lives < 5_000 {
+        return;
+    }
+    for (saw, outcome) in [
+        ("Failed(400)", "released"),
+        ("Failed(402)", "refused"),
+        ("Failed(404)", "refused"),
+        ("Failed(429)", "refused"),
+        ("Failed(502)", "released"),
+        ("Failed(503)", "released"),
+        ("Failed(504)", "released"),
+        ("Whole", "settled as reported"),
+        ("Whole", "settled as counted"),
+        ("Stream", "settled as reported"),
+        ("Stream", "settled as counted"),
+        ("BrokenStream", "settled as reported"),
+        ("BrokenStream", "settled as counted"),
+        ("Left", "released"),
+        ("Failed(429)", "refused at a limit"),
+        ("Failed(502)", "released by the fallback"),
+        ("Whole", "settled as reported by the fallback"),
+        ("Whole", "settled as counted by the fallback"),
+        ("Stream", "settled as reported by the fallback"),
+        ("Stream", "settled as counted by the fallback"),
+        ("Left", "settled as reported"),
+        ("Left", "settled as counted"),
+    ] {
+        let ending = (saw.to_owned(), outcome.to_owned());
+        assert!(
+            endings.contains_key(&ending),
+            "no {ending:?} in {endings:#?}"
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Ten thousand random lives of calls, without a socket and in virtual time.
+//!
+//! The engine is the real one, and so are its client for upstreams and its store. Only three things differ from
+//! production: connections to upstreams are pairs of buffers (`Channel::in_memory`), the upstream behind them
+//! follows a plan, and time advances when nothing is left to do. `plan` draws what the upstreams and the caller of
+//! each call do, `scripted_upstream` does it, `client` calls, `world` keeps engine, store and time, and `checks`
+//! compares what the caller saw, the upstream served, the ledger booked and the journal tells.
+//!
+//! `TOLLGATE_LIVES_SEED=7` draws other lives, and `TOLLGATE_LIVES=100` fewer or more of them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+mod checks;
+mod client;
+mod plan;
+mod scripted_upstream;
+mod world;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plan::Plan;
+use world::World;
+
+/// Lives that run at the same time, on an engine of their own.
+const WAVE: u64 = 2_500;
+
+fn setting(name: &str, default: u64) -> u64 {
+    let set = std::env::var(name).ok();
+    set.map_or(default, |text| text.parse().unwrap())
+}
+
+/// Every hold is closed once, by the rule that fits what happened, and every call has one row in the journal.
+#[test]
+fn every_life_is_settled_or_released_once_and_journaled_once() {
+    let seed = setting("TOLLGATE_LIVES_SEED", 1);
+    let lives = setting("TOLLGATE_LIVES", 10_000);
+
+    world::in_virtual_time(async move {
+        let world = World::new().await;
+        let mut endings = BTreeMap::new();
+        for first in (0..lives).step_by(usize::try_from(WAVE).unwrap()) {
+            let wave = first..lives.min(first + WAVE);
+            let plans: Vec<_> = wave.map(|life| Arc::new(Plan::draw(seed, life))).collect();
+            let outcome = world.run(&plans).await;
+            checks::check(&world, &plans, &outcome, seed, &mut endings).await;
+        }
+        world.check_sums().await;
+        checks::every_ending_has_occurred(&endings, lives);
+    });
+}

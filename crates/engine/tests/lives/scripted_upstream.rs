@@ -1,0 +1,243 @@
+//! An upstream that does with each request what the plan of its life says.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::time::sleep;
+use upstream::MemoryListener;
+
+use crate::plan::{Act, Plan, Reply, ReplyEnd};
+
+/// The word before the number of a life in its prompt.
+pub(crate) const LIFE: &str = "life ";
+
+/// A word of an answer. Nothing else in an answer contains it.
+pub(crate) const WORD: &str = "word ";
+
+/// The upstream's name of the model that others fall back to.
+pub(crate) const DEAR: &str = "up-dear";
+
+/// The plans of a wave, which attempts each life has made (whether they were for the dear model), and how many words
+/// the last of them was sent.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    plans: BTreeMap<u64, Arc<Plan>>,
+    attempts: Mutex<BTreeMap<u64, Vec<bool>>>,
+    sent: Mutex<BTreeMap<u64, u64>>,
+}
+
+/// One request, and what the upstream does with it.
+struct Turn<'a> {
+    script: &'a Script,
+    life: u64,
+    act: Act,
+}
+
+impl Turn<'_> {
+    /// The words are about to be sent.
+    fn sends(&self, words: u64) {
+        let mut sent = self.script.sent.lock().unwrap();
+        *sent.entry(self.life).or_default() += words;
+    }
+}
+
+impl Script {
+    pub(crate) fn new(plans: &[Arc<Plan>]) -> Self {
+        Self {
+            plans: plans
+                .iter()
+                .map(|plan| (plan.life, Arc::clone(plan)))
+                .collect(),
+            attempts: Mutex::default(),
+            sent: Mutex::default(),
+        }
+    }
+
+    /// The requests of a life that have arrived: whether they were for the dear model.
+    pub(crate) fn attempts(&self, life: u64) -> Vec<bool> {
+        let attempts = self.attempts.lock().unwrap();
+        attempts.get(&life).cloned().unwrap_or_default()
+    }
+
+    /// How many words the last attempt of a life was sent.
+    pub(crate) fn words_sent(&self, life: u64) -> u64 {
+        let sent = self.sent.lock().unwrap();
+        sent.get(&life).copied().unwrap_or(0)
+    }
+
+    /// What to do with this request.
+    fn next_turn(&self, request: &Value) -> Turn<'_> {
+        let messages = request["messages"].as_array().unwrap();
+        let content = &messages.last().unwrap()["content"];
+        let prompt = content.as_str().or_else(|| content[0]["text"].as_str());
+        let life = prompt.and_then(|text| text.strip_prefix(LIFE)).unwrap();
+        let life: u64 = life.parse().unwrap();
+        let mut attempts = self.attempts.lock().unwrap();
+        let made = attempts.entry(life).or_default();
+        made.push(request["model"] == DEAR);
+        self.sent.lock().unwrap().remove(&life);
+        Turn {
+            script: self,
+            life,
+            act: self.plans[&life].act(made.len() - 1).clone(),
+        }
+    }
+}
+
+/// Serves connections until the channel is gone.
+pub(crate) async fn serve(mut listener: MemoryListener, script: Arc<Script>) {
+    while let Some(connection) = listener.accept().await {
+        let script = Arc::clone(&script);
+        // A connection that breaks is a part of the plan.
+        tokio::spawn(async move {
+            let _ = answer_all(connection, &script).await;
+        });
+    }
+}
+
+/// Answers one request after the other. An error or a regular return closes the connection.
+async fn answer_all(mut connection: DuplexStream, script: &Script) -> io::Result<()> {
+    let mut read = Vec::new();
+    while let Some(request) = next_request(&mut connection, &mut read).await? {
+        let is_streamed = request["stream"] == true;
+        let connection = &mut connection;
+        let turn = script.next_turn(&request);
+        match &turn.act {
+            Act::HangUp => return Ok(()),
+            Act::Silence => return silence(connection).await,
+            Act::Status(status) => {
+                let body = json!({"error": {"message": "no", "type": "server_error"}});
+                whole(connection, *status, body.to_string().as_bytes()).await?;
+            }
+            Act::Nonsense => whole(connection, 200, b"<html>hello</html>").await?,
+            Act::Answer(reply) if is_streamed => stream(connection, reply, &turn).await?,
+            Act::Answer(reply) => answer(connection, reply, &turn).await?,
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the other side closes the connection.
+async fn silence(connection: &mut DuplexStream) -> io::Result<()> {
+    let mut rest = [0; 64];
+    while connection.read(&mut rest).await? > 0 {}
+    Ok(())
+}
+
+/// Reads a request and returns its body. `None` when the other side has closed.
+async fn next_request(
+    connection: &mut DuplexStream,
+    read: &mut Vec<u8>,
+) -> io::Result<Option<Value>> {
+    loop {
+        if let Some(head) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+            let text = str::from_utf8(&read[..head]).unwrap().to_ascii_lowercase();
+            let (_, length) = text.split_once("content-length: ").unwrap();
+            let length: usize = length.lines().next().unwrap().parse().unwrap();
+            let end = head + 4 + length;
+            if read.len() >= end {
+                let body = serde_json::from_slice(&read[head + 4..end]).unwrap();
+                read.drain(..end);
+                return Ok(Some(body));
+            }
+        }
+        if connection.read_buf(read).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+async fn whole(connection: &mut DuplexStream, status: u16, body: &[u8]) -> io::Result<()> {
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    connection.write_all(head.as_bytes()).await?;
+    connection.write_all(body).await
+}
+
+/// A whole answer. One that is cut or stalls has a part of its body only.
+async fn answer(connection: &mut DuplexStream, reply: &Reply, turn: &Turn<'_>) -> io::Result<()> {
+    sleep(Duration::from_millis(reply.head_after_ms)).await;
+    let words = usize::try_from(reply.words).unwrap();
+    let mut body = json!({
+        "id": "up", "object": "chat.completion", "created": 1, "model": "up",
+        "choices": [{
+            "index": 0, "finish_reason": "stop",
+            "message": {"role": "assistant", "content": WORD.repeat(words)},
+        }],
+    });
+    if let Some((input, output)) = reply.usage {
+        body["usage"] = usage(input, output);
+    }
+    let body = body.to_string();
+    let (head, rest) = body.split_at(body.len() / 2);
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{head}"
+    );
+    connection.write_all(head.as_bytes()).await?;
+    match reply.end {
+        ReplyEnd::CutAfter(_) => return Err(io::ErrorKind::ConnectionAborted.into()),
+        ReplyEnd::StallAfter(_) => return silence(connection).await,
+        ReplyEnd::Regular | ReplyEnd::CutBeforeMark => {}
+    }
+    sleep(Duration::from_millis(reply.gap_ms)).await;
+    turn.sends(reply.words);
+    connection.write_all(rest.as_bytes()).await
+}
+
+fn usage(input: u64, output: u64) -> Value {
+    json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
+}
+
+async fn stream(connection: &mut DuplexStream, reply: &Reply, turn: &Turn<'_>) -> io::Result<()> {
+    sleep(Duration::from_millis(reply.head_after_ms)).await;
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    connection.write_all(head.as_bytes()).await?;
+    let delta = |delta: Value, reason: Value| {
+        json!({
+            "id": "up", "object": "chat.completion.chunk", "created": 1, "model": "up",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": reason}],
+        })
+    };
+    for word in 0..=reply.words {
+        match reply.end {
+            ReplyEnd::CutAfter(words) if words == word => {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+            ReplyEnd::StallAfter(words) if words == word => return silence(connection).await,
+            _ => {}
+        }
+        if word < reply.words {
+            sleep(Duration::from_millis(reply.gap_ms)).await;
+            let event = delta(json!({"content": WORD}), Value::Null);
+            turn.sends(1);
+            event_of(connection, &event.to_string()).await?;
+        }
+    }
+    event_of(connection, &delta(json!({}), json!("stop")).to_string()).await?;
+    if let Some((input, output)) = reply.usage {
+        let mut last = delta(json!({}), Value::Null);
+        last["choices"] = json!([]);
+        last["usage"] = usage(input, output);
+        event_of(connection, &last.to_string()).await?;
+    }
+    if reply.end == ReplyEnd::CutBeforeMark {
+        return Err(io::ErrorKind::ConnectionAborted.into());
+    }
+    event_of(connection, "[DONE]").await?;
+    connection.write_all(b"0\r\n\r\n").await
+}
+
+/// One event in a chunk of its own.
+async fn event_of(connection: &mut DuplexStream, data: &str) -> io::Result<()> {
+    let event = format!("data: {data}\n\n");
+    let chunk = format!("{:x}\r\n{event}\r\n", event.len());
+    connection.write_all(chunk.as_bytes()).await
+}

@@ -1,0 +1,42 @@
+//! Counts the text that a model wrote inside a JSON value, by the names of the members that hold
+//! it.
+
+use crate::count::Counter;
+use crate::json::{Cursor, Raw, Shape, SyntaxError};
+
+/// Counts the members with these names at any depth. Returns whether they contain any text.
+pub(crate) fn count_written(
+    value: Raw<'_>,
+    names: &[&str],
+    counter: &mut Counter,
+) -> Result<bool, SyntaxError> {
+    let mut any = false;
+    walk(&mut Cursor::new(value.text()), false, names, &mut |text| {
+        any = true;
+        counter.add_string(text.as_bytes());
+    })?;
+    Ok(any)
+}
+
+fn walk(
+    cursor: &mut Cursor<'_>,
+    written: bool,
+    names: &[&str],
+    note: &mut impl FnMut(&str),
+) -> Result<(), SyntaxError> {
+    match cursor.shape()? {
+        Shape::Object => cursor.object(|cursor, name| {
+            let written = names.iter().any(|known| name.is(known));
+            walk(cursor, written, names, note)
+        }),
+        Shape::Array => cursor.array(|cursor| walk(cursor, written, names, note)),
+        Shape::String if written => {
+            let text = cursor.string()?;
+            if !text.is_empty() {
+                note(text.raw());
+            }
+            Ok(())
+        }
+        _ => cursor.value().map(drop),
+    }
+}

@@ -1,0 +1,101 @@
+//! Where each dialect has the members that the native path must find or change in an answer.
+
+use super::identity::{FixedMember, IdentityMember, IdentitySet};
+use super::incomplete_event::FillIn;
+use super::output::Output;
+use crate::json::{Cursor, Raw, SyntaxError, Text};
+use crate::needle::Needle;
+use crate::usage::Usage;
+
+/// The members of one dialect, in an answer or an event.
+#[derive(Debug)]
+pub(crate) struct AnswerLayout {
+    /// The member of an event that contains the members of the answer, if there is one.
+    pub(crate) envelope: Option<&'static str>,
+    /// Members whose content may also say who served the answer: the envelope, or the lists and
+    /// objects of the output.
+    pub(crate) nested: &'static [&'static str],
+    /// The response id.
+    pub(crate) id: &'static str,
+    /// Another member that repeats the response id, if there is one.
+    pub(crate) id_again: Option<&'static str>,
+    /// The model.
+    pub(crate) model: &'static str,
+    /// The time at which the answer was created, in Unix seconds, if the dialect has it.
+    pub(crate) created: Option<&'static str>,
+    /// A member that has the same value in every answer, whatever the upstream put there.
+    pub(crate) fixed: Option<FixedMember>,
+    /// The usage report.
+    pub(crate) usage: &'static str,
+    /// Reads a usage report. The second argument is the report before it, which a later report may
+    /// only increase. Returns `None` if the report cannot be used for billing.
+    pub(crate) read_usage: fn(Raw<'_>, Option<Usage>) -> Option<Usage>,
+    /// Reads a member that contains output. Returns `false`, without reading it, if it is another
+    /// member.
+    pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,
+    /// Strings of which one occurs in every answer or event that mentions a built-in tool, apart
+    /// from its usage.
+    pub(crate) tool_needles: &'static [Needle],
+    /// Whether a whole answer must have items (choices, candidates).
+    pub(crate) needs_items: bool,
+    /// The event that only ends the stream, if the dialect has one.
+    pub(crate) end_mark: Option<EndMark>,
+    /// Whether clients of the dialect accept only lines that start with `data: `. For them, a
+    /// comment or the name of an event ends the stream.
+    pub(crate) data_only: bool,
+    /// Whether usage comes in an event of its own, which a client gets only on request.
+    pub(crate) usage_event: bool,
+    /// The member that repeats the name of an event, if events have names.
+    pub(crate) event_name: Option<&'static str>,
+    /// Fills in required members that an event lacks, if the dialect has any.
+    pub(crate) fill_in: Option<FillIn>,
+}
+
+impl AnswerLayout {
+    /// The identity members of an answer, with their names in the dialect.
+    pub(crate) fn identity_members(&self) -> [(IdentityMember, Option<&'static str>); 4] {
+        [
+            (IdentityMember::Id, Some(self.id)),
+            (IdentityMember::Created, self.created),
+            (IdentityMember::Model, Some(self.model)),
+            (IdentityMember::Fixed, self.fixed.map(|(name, _)| name)),
+        ]
+    }
+
+    /// The identity members that every answer must have.
+    pub(crate) fn required_identity(&self) -> IdentitySet {
+        let members = self.identity_members().into_iter();
+        let required = members.filter(|(_, member)| member.is_some());
+        required.fold(IdentitySet::default(), |all, (name, _)| all.with(name))
+    }
+
+    /// Whether this data is the end mark of a stream.
+    pub(crate) fn is_end_mark(&self, data: &[u8]) -> bool {
+        let end_mark = self.end_mark.map(|mark| mark.data.as_bytes());
+        end_mark.is_some_and(|end_mark| data.trim_ascii() == end_mark)
+    }
+
+    /// The identity member that has this name.
+    pub(crate) fn identity(&self, name: Text<'_>) -> Option<IdentityMember> {
+        if name.is(self.id) || self.id_again.is_some_and(|again| name.is(again)) {
+            Some(IdentityMember::Id)
+        } else if name.is(self.model) {
+            Some(IdentityMember::Model)
+        } else if self.created.is_some_and(|created| name.is(created)) {
+            Some(IdentityMember::Created)
+        } else if self.fixed.is_some_and(|(fixed, _)| name.is(fixed)) {
+            Some(IdentityMember::Fixed)
+        } else {
+            None
+        }
+    }
+}
+
+/// The event that ends a stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndMark {
+    /// Its data, which identifies it.
+    pub(crate) data: &'static str,
+    /// The event as it is sent.
+    pub(crate) frame: &'static str,
+}

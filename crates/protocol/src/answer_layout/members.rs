@@ -1,0 +1,39 @@
+//! The members of an event that say where in its stream the event belongs.
+
+/// A set of such members. An event that lacks one that is required is completed before it is relayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct MemberSet(u8);
+
+impl MemberSet {
+    pub(crate) const NONE: Self = Self(0);
+    /// The sequence number of the event.
+    pub(crate) const SEQUENCE: Self = Self(1);
+    /// The index of the item, block or step.
+    pub(crate) const INDEX: Self = Self(1 << 1);
+    /// The id of the item.
+    pub(crate) const ITEM_ID: Self = Self(1 << 2);
+    /// The index of the part within its item.
+    pub(crate) const PART: Self = Self(1 << 3);
+    /// The list of items.
+    pub(crate) const ITEMS: Self = Self(1 << 4);
+    /// The object that contains the members of the answer.
+    pub(crate) const ENVELOPE: Self = Self(1 << 5);
+    /// The type of the event.
+    pub(crate) const TYPE: Self = Self(1 << 6);
+    /// The start of the part that the event adds to.
+    pub(crate) const PART_BEGUN: Self = Self(1 << 7);
+
+    #[must_use]
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    #[must_use]
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}

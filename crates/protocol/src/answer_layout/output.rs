@@ -1,0 +1,147 @@
+//! What the native path learns about the output of an answer or a stream.
+
+use super::members::MemberSet;
+use crate::count::Counter;
+use crate::json::Raw;
+use crate::json::patch::Edit;
+use crate::scrub::{Names, Words};
+use crate::tool::ToolCalls;
+use crate::usage::Usage;
+
+/// Whether a stream may end here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum StreamEnd {
+    /// More events must follow. A close would be a break.
+    #[default]
+    Open,
+    /// More events may follow. A close is an end.
+    Closable,
+    /// The last event was relayed.
+    Reached,
+}
+
+/// The most items that are recorded. A longer stream is not repaired any further.
+pub(crate) const ITEMS_MAX: usize = 1024;
+
+/// What the native path learns about the output while it relays it.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "things that are seen or not, each by itself"
+)]
+pub(crate) struct Output {
+    /// Counts the tokens of all output.
+    pub(crate) counter: Counter,
+    /// Whether there was any output.
+    pub(crate) content: bool,
+    /// The number of items in the current event or answer.
+    pub(crate) items: usize,
+    /// Whether the current event or answer has a list of items.
+    pub(crate) has_items: bool,
+    /// Whether the items of the current event have any content.
+    pub(crate) event_has_content: bool,
+    /// Whether an item of the current event has the members that clients read in every item.
+    pub(crate) is_item: bool,
+    /// Whether the current event has results of a content filter.
+    pub(crate) has_filter: bool,
+    /// The members that the current event has, and those that it should have.
+    pub(crate) present: MemberSet,
+    pub(crate) required: MemberSet,
+    /// The number of items, blocks or steps that have started.
+    pub(crate) items_started: u64,
+    /// The index of the item that the current event belongs to.
+    pub(crate) index: Option<u64>,
+    /// Whether the current event starts a part of its item, or adds reasoning to one.
+    pub(crate) begins_part: bool,
+    pub(crate) adds_reasoning: bool,
+    /// The items that have started a part of their content.
+    pub(crate) items_with_part: Vec<u64>,
+    /// The id of the last item that an event named. Its buffer is reused.
+    pub(crate) last_item: String,
+    /// Whether usage is hidden from the client, because it did not ask for it.
+    pub(crate) hides_usage: bool,
+    /// Whether a member of the current event or answer says who served the answer.
+    pub(crate) names_vendor: bool,
+    /// Whether the current event is an error.
+    pub(crate) failed: bool,
+    /// Whether the stream may end, according to its own events. It never moves back.
+    pub(crate) end: StreamEnd,
+    /// Whether usage reports are interim for now. Our own count may then be higher.
+    pub(crate) usage_is_interim: bool,
+    /// The usage so far.
+    pub(crate) usage: Option<Usage>,
+    /// Calls of built-in tools in the output. A usage report may have a better count.
+    pub(crate) tools: ToolCalls,
+    /// Pictures in the output, except those in thoughts.
+    pub(crate) pictures: u64,
+    /// The number of deltas since the last whole item. The next whole item repeats them.
+    pub(crate) deltas: usize,
+    /// Data that the event that ends a failed stream repeats, if the dialect has such data.
+    pub(crate) opening: Opening,
+    /// Text in which the upstream speaks about itself, if there is any.
+    pub(crate) words: Option<Box<Words>>,
+}
+
+/// Data from the events that open a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Opening {
+    /// Whether the event that opens the answer was relayed.
+    pub(crate) opened: bool,
+    /// When the answer was created, in Unix seconds.
+    pub(crate) created: Option<u64>,
+    /// The number of the last event.
+    pub(crate) sequence: Option<u64>,
+}
+
+impl Output {
+    /// Resets everything that belongs to a single event.
+    pub(crate) fn next_event(&mut self) {
+        if std::mem::take(&mut self.begins_part)
+            && let Some(index) = self.index
+        {
+            self.note_part(index);
+        }
+        self.index = None;
+        self.adds_reasoning = false;
+        self.items = 0;
+        self.has_items = false;
+        self.event_has_content = false;
+        self.is_item = false;
+        self.has_filter = false;
+        self.failed = false;
+        self.names_vendor = false;
+        self.present = MemberSet::NONE;
+        self.required = MemberSet::NONE;
+        if let Some(words) = &mut self.words {
+            words.edits.clear();
+        }
+    }
+
+    /// Records that a part of an item's content has started.
+    pub(crate) fn note_part(&mut self, index: u64) {
+        let is_new = !self.items_with_part.contains(&index);
+        if is_new && self.items_with_part.len() < ITEMS_MAX {
+            self.items_with_part.push(index);
+        }
+    }
+
+    /// Records a value with free text of the upstream, not of the model.
+    // Few answers have one.
+    #[cold]
+    pub(crate) fn clean(&mut self, value: Raw<'_>) {
+        if !value.is_null() && !value.is_empty() {
+            let words = self.words.get_or_insert_default();
+            words.clean("", value, Names::default());
+        }
+    }
+
+    /// The edits that remove such text from the current event or answer.
+    pub(crate) fn word_edits(&self) -> &[Edit] {
+        self.words.as_ref().map_or(&[], |words| &words.edits)
+    }
+
+    /// The text that was withheld so far.
+    pub(crate) fn withheld(&self) -> Option<&str> {
+        self.words.as_ref()?.withheld()
+    }
+}

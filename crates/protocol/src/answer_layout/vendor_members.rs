@@ -1,0 +1,22 @@
+//! Members in which a router or a vendor says who served an answer.
+
+use crate::json::Text;
+
+/// Members that are not part of any dialect. Routers use them to name the vendor, vendors to name
+/// their request.
+const NAMES: [&str; 9] = [
+    "gateway",
+    "native_finish_reason",
+    "provider",
+    "provider_id",
+    "provider_metadata",
+    "provider_name",
+    "providerMetadata",
+    "request_id",
+    "x_groq",
+];
+
+/// Whether a member with this name says who served the answer.
+pub(crate) fn is_vendor_member(name: Text<'_>) -> bool {
+    NAMES.iter().any(|known| name.is(known))
+}

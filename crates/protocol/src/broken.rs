@@ -1,0 +1,55 @@
+//! Why an upstream's answer cannot be used.
+
+use crate::failure::Failure;
+use crate::json::SyntaxError;
+use crate::json::walk::Misread;
+use crate::sse::TooLarge;
+
+/// An upstream's answer that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// An error instead of an answer.
+    #[error("the upstream sent an error: {0}")]
+    Failure(Failure),
+    /// Not JSON, or not of this protocol.
+    #[error("the upstream's answer does not parse: {0}")]
+    Malformed(String),
+    /// An event that exceeds the size limit. The size is in bytes.
+    #[error("an event is larger than {0} bytes")]
+    TooLarge(usize),
+    /// The stream ended without its end mark.
+    #[error("the stream ended without its end mark")]
+    Unfinished,
+}
+
+impl Broken {
+    pub(crate) fn malformed(why: impl Into<String>) -> Self {
+        Self::Malformed(why.into())
+    }
+
+    /// The failure that the client sees.
+    pub fn into_failure(self) -> Failure {
+        match self {
+            Self::Failure(failure) => failure,
+            broken => Failure::upstream_error().because(broken.to_string()),
+        }
+    }
+}
+
+impl From<SyntaxError> for Broken {
+    fn from(error: SyntaxError) -> Self {
+        Self::Malformed(error.to_string())
+    }
+}
+
+impl From<Misread> for Broken {
+    fn from(misread: Misread) -> Self {
+        Self::Malformed(misread.to_string())
+    }
+}
+
+impl From<TooLarge> for Broken {
+    fn from(TooLarge(bytes_max): TooLarge) -> Self {
+        Self::TooLarge(bytes_max)
+    }
+}

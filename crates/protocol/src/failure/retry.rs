@@ -1,0 +1,36 @@
+//! How long a client is told to wait: the one way from a wait to the seconds of `retry-after`.
+
+use std::time::Duration;
+
+/// The pause that a client is told to make when our own trouble should pass soon.
+pub const RETRY_SOON: Duration = Duration::from_secs(1);
+
+/// The seconds of a `retry-after` header: rounded up, so that a client that waits is not refused for coming too early,
+/// and at least one, because 0 would ask it to try again at once.
+pub fn retry_after_seconds(wait: Duration) -> u32 {
+    let started = u64::from(wait.subsec_nanos() > 0);
+    let seconds = wait.as_secs().saturating_add(started).max(1);
+    u32::try_from(seconds).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_rounded_up_and_at_least_a_second() {
+        for (wait, seconds) in [
+            (Duration::ZERO, 1),
+            (Duration::from_nanos(1), 1),
+            (Duration::from_secs(1), 1),
+            (Duration::new(1, 1), 2),
+            (Duration::from_millis(1_900), 2),
+            (Duration::from_secs(60), 60),
+            (Duration::from_millis(60_001), 61),
+            (Duration::from_millis(u64::MAX), u32::MAX),
+            (Duration::MAX, u32::MAX),
+        ] {
+            assert_eq!(retry_after_seconds(wait), seconds, "{wait:?}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Converse, a notation in which a cloud offers the models of many vendors: it says what Messages says, with other
+//! names.
+//!
+//! No client uses it. A request is written as Messages first and then in this notation (`request.rs`); an answer
+//! (`answer.rs`) and the events of a stream (`stream.rs`) become those of Messages. So whatever the gateway can do with a
+//! Messages upstream, it can do with these models.
+
+mod answer;
+mod content;
+mod request;
+mod stream;
+mod tools;
+mod usage;
+
+pub use answer::read_answer;
+pub use request::{rewrite_request, write_request};
+pub(crate) use stream::Events;

@@ -1,0 +1,13 @@
+//! The head of a request: what the gateway must know before it sends the request on.
+//!
+//! Each dialect fills in a [`Head`] (`read_head`). The rules that all dialects share are here: how
+//! the input is counted, and that no request may name objects that the upstream stores.
+
+mod head;
+mod stored;
+mod strings;
+mod urls;
+
+pub use head::Head;
+pub(crate) use strings::{ReadByModel, read_members};
+pub use urls::fetchable_urls;

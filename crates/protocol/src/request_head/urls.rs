@@ -1,0 +1,133 @@
+//! Finds the URLs in a request that an upstream may fetch.
+
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::json::{Cursor, Shape};
+
+/// Members with the input, the output or the definition of a tool. A URL in them is text for the
+/// model.
+const TOOL_DATA: [&str; 18] = [
+    "$defs",
+    "args",
+    "arguments",
+    "definitions",
+    "input_examples",
+    "input_schema",
+    "labels",
+    "metadata",
+    "parameters",
+    "parametersJsonSchema",
+    "parameters_json_schema",
+    "properties",
+    "response",
+    "responseJsonSchema",
+    "responseSchema",
+    "response_json_schema",
+    "response_schema",
+    "schema",
+];
+
+/// All web URLs in places that an upstream may fetch from: images, files, tool servers.
+pub fn fetchable_urls(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, Failure> {
+    let text = std::str::from_utf8(body).map_err(|_| Failure::invalid("The body is not UTF-8."))?;
+    let mut found = Vec::new();
+    collect(dialect, &mut Cursor::new(text), "", &mut found)?;
+    Ok(found)
+}
+
+fn collect(
+    dialect: Dialect,
+    cursor: &mut Cursor<'_>,
+    member: &str,
+    found: &mut Vec<String>,
+) -> Result<(), Failure> {
+    match cursor.shape()? {
+        Shape::Object => cursor.object(|cursor, name| {
+            let name = name.decode_lossy();
+            if is_tool_data(dialect, &name) {
+                return cursor.value().map(drop).map_err(Failure::from);
+            }
+            collect(dialect, cursor, &name, found)
+        }),
+        Shape::Array => cursor.array(|cursor| collect(dialect, cursor, member, found)),
+        Shape::String if holds_url(member) => {
+            let url = cursor.string()?.decode_lossy();
+            if is_web_url(&url) {
+                found.push(url.into_owned());
+            }
+            Ok(())
+        }
+        _ => cursor.value().map(drop).map_err(Failure::from),
+    }
+}
+
+pub(super) fn is_tool_data(dialect: Dialect, member: &str) -> bool {
+    // In Messages, `input` is the input of a tool. In other dialects it is the conversation.
+    let is_tool_input = dialect == Dialect::Messages && member == "input";
+    is_tool_input || TOOL_DATA.contains(&member)
+}
+
+/// `url`, `image_url`, `fileUri`, `server_url` …
+pub(super) fn holds_url(member: &str) -> bool {
+    let ending = member.len().checked_sub(3).and_then(|at| member.get(at..));
+    ending.is_some_and(|it| it.eq_ignore_ascii_case("url") || it.eq_ignore_ascii_case("uri"))
+}
+
+fn is_web_url(url: &str) -> bool {
+    let url = url.trim_start();
+    let has = |scheme: &str| {
+        let start = url.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    has("http:") || has("https:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_found_where_upstreams_look_for_them() {
+        use Dialect::{Chat, Generate, Interactions, Messages, Responses};
+        for (dialect, body, expected) in [
+            (
+                Chat,
+                r#"{"messages":[{"content":[{"type":"text","text":"see http://a.b"},
+                {"type":"image_url","image_url":{"url":"http://a.b/1"}}]}]}"#,
+                &["http://a.b/1"][..],
+            ),
+            (
+                Responses,
+                r#"{"input":[{"content":[{"image_url":"HTTPS://a.b/1"},{"file_url":"http:a.b"}]}],
+                "tools":[{"type":"mcp","server_url":"https://a.b/2"},
+                {"type":"function","parameters":{"url":"https://no"}}]}"#,
+                &["HTTPS://a.b/1", "http:a.b", "https://a.b/2"],
+            ),
+            (
+                Messages,
+                r#"{"messages":[{"content":[{"source":{"type":"url","\u0075rl":"https://a.b/1"}},
+                {"type":"tool_use","input":{"url":"http://localhost"}}]}]}"#,
+                &["https://a.b/1"],
+            ),
+            (
+                Generate,
+                r#"{"contents":[{"parts":[{"fileData":{"fileUri":"https://a.b/1"}},
+                {"file_data":{"file_uri":"gs://a/b"}},{"functionCall":{"args":{"url":"http://no"}}},
+                {"functionResponse":{"response":{"uri":"http://no"}}}]}]}"#,
+                &["https://a.b/1"],
+            ),
+            (
+                Interactions,
+                r#"{"input":[{"type":"image","uri":"https://a.b/1"},
+                {"type":"image","uri":"data:image/png;base64,AA"}]}"#,
+                &["https://a.b/1"],
+            ),
+        ] {
+            assert_eq!(
+                fetchable_urls(dialect, body.as_bytes()).unwrap(),
+                expected,
+                "{dialect}"
+            );
+        }
+    }
+}

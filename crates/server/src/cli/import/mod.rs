@@ -1,0 +1,6 @@
+//! `tollgate import`: accounts, channels and models of other gateways.
+
+mod command;
+mod report;
+
+pub(super) use command::{Import, run};

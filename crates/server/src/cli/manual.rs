@@ -1,0 +1,200 @@
+//! `tollgate completions` and `tollgate manual`: what packages install beside the program.
+//!
+//! Both are made from the declared arguments, as is `docs/commands.md`, so none of them can be out
+//! of date.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use super::args::Cli;
+use super::context::Context;
+use super::terminal::CommandError;
+
+#[derive(Debug, Args)]
+pub(super) struct Completions {
+    /// The shell that completes.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Manual {
+    /// The folder of the pages; created if it does not exist.
+    folder: PathBuf,
+}
+
+pub(super) fn run_completions(
+    command: &Completions,
+    context: &mut Context,
+) -> Result<(), CommandError> {
+    let mut text = Vec::new();
+    clap_complete::generate(command.shell, &mut Cli::command(), "tollgate", &mut text);
+    context.out.text(&String::from_utf8_lossy(&text))
+}
+
+pub(super) fn run_manual(command: &Manual, context: &mut Context) -> Result<(), CommandError> {
+    fs::create_dir_all(&command.folder)?;
+    clap_mangen::generate_to(Cli::command(), &command.folder)?;
+    let pages = fs::read_dir(&command.folder)?.count();
+    if context.json {
+        return context.out.json(&serde_json::json!({ "pages": pages }));
+    }
+    let folder = command.folder.display();
+    context
+        .out
+        .line(format!("{pages} manual pages are in {folder}"))
+}
+
+/// The reference of all commands in Markdown.
+#[cfg(test)]
+mod reference {
+    use std::fmt::Write as _;
+    use std::path::Path;
+
+    use clap::builder::StyledStr;
+    use clap::{Arg, Command};
+
+    use super::*;
+
+    const HEAD: &str = "# Commands\n\n\
+        Every command of `tollgate` with its arguments. A test writes this page from the program:\n\
+        `TOLLGATE_WRITE_COMMANDS=1 cargo test -p tollgate-server --lib reference`.\n\n\
+        All commands take `--config FILE` (or `TOLLGATE_CONFIG`; `./tollgate.toml` if neither is set) and `--json`, \
+        which prints JSON instead of tables.\nA wrong command line ends with exit code 2, a command that fails with 1.\n";
+
+    /// One line of a table; a bar would end its cell.
+    fn cell(text: &str) -> String {
+        text.replace('|', "\\|").replace('\n', " ")
+    }
+
+    /// The program prints help without its last full stop.
+    fn sentence(help: Option<&StyledStr>) -> String {
+        let text = help.map(StyledStr::to_string).unwrap_or_default();
+        let complete = text.is_empty() || text.ends_with('.');
+        text + if complete { "" } else { "." }
+    }
+
+    fn form(argument: &Arg) -> String {
+        let value = || {
+            let mut text = String::new();
+            for name in argument.get_value_names().unwrap_or_default() {
+                text.push(' ');
+                text.push_str(name);
+            }
+            text
+        };
+        match argument.get_long() {
+            Some(long) if argument.get_action().takes_values() => format!("--{long}{}", value()),
+            Some(long) => format!("--{long}"),
+            None => value().trim().to_owned(),
+        }
+    }
+
+    fn remark(argument: &Arg) -> String {
+        let mut text = sentence(argument.get_help());
+        let values = argument.get_possible_values();
+        if argument.get_action().takes_values() && !values.is_empty() {
+            let names: Vec<_> = values
+                .iter()
+                .map(|it| format!("`{}`", it.get_name()))
+                .collect();
+            let _ = write!(text, " One of {}.", names.join(", "));
+        }
+        let defaults = argument.get_default_values();
+        if argument.get_action().takes_values() && !defaults.is_empty() {
+            let defaults: Vec<_> = defaults.iter().map(|it| it.to_string_lossy()).collect();
+            let _ = write!(text, " Default: `{}`.", defaults.join(" "));
+        }
+        if let Some(variable) = argument.get_env() {
+            let _ = write!(text, " Also `{}`.", variable.to_string_lossy());
+        }
+        if argument.is_required_set() {
+            text.push_str(" Required.");
+        }
+        text
+    }
+
+    fn write_command(page: &mut String, path: &str, command: &Command) {
+        let _ = write!(page, "\n## `{path}`\n\n");
+        if let Some(about) = command.get_about() {
+            let _ = writeln!(page, "{}", sentence(Some(about)));
+        }
+        let arguments: Vec<_> = command
+            .get_arguments()
+            .filter(|it| !it.is_hide_set() && !it.is_global_set() && it.get_id() != "help")
+            .filter(|it| it.get_id() != "version")
+            .collect();
+        if !arguments.is_empty() {
+            page.push_str("\n| argument | meaning |\n|---|---|\n");
+            for argument in arguments {
+                let (form, remark) = (cell(&form(argument)), cell(&remark(argument)));
+                let _ = writeln!(page, "| `{form}` | {remark} |");
+            }
+        }
+        for below in command.get_subcommands().filter(|it| !it.is_hide_set()) {
+            if below.get_name() != "help" {
+                write_command(page, &format!("{path} {}", below.get_name()), below);
+            }
+        }
+    }
+
+    fn page() -> String {
+        let mut root = Cli::command();
+        root.build();
+        let mut page = HEAD.to_owned();
+        for command in root.get_subcommands().filter(|it| !it.is_hide_set()) {
+            if command.get_name() != "help" {
+                write_command(
+                    &mut page,
+                    &format!("tollgate {}", command.get_name()),
+                    command,
+                );
+            }
+        }
+        page
+    }
+
+    #[test]
+    #[cfg(feature = "sim")]
+    fn the_reference_of_commands_is_current() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
+        let page = page();
+        if std::env::var_os("TOLLGATE_WRITE_COMMANDS").is_some() {
+            fs::write(&file, &page).unwrap();
+        }
+        let found = fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            found == page,
+            "docs/commands.md is out of date; TOLLGATE_WRITE_COMMANDS=1 writes it"
+        );
+    }
+
+    #[test]
+    fn every_command_has_a_manual_page_and_is_completed() {
+        let folder = tempfile::tempdir().unwrap();
+        clap_mangen::generate_to(Cli::command(), folder.path()).unwrap();
+        for command in Cli::command()
+            .get_subcommands()
+            .filter(|it| !it.is_hide_set())
+        {
+            let name = command.get_name();
+            let page = folder.path().join(format!("tollgate-{name}.1"));
+            assert!(page.exists(), "{}", page.display());
+        }
+        for shell in [
+            Shell::Bash,
+            Shell::Zsh,
+            Shell::Fish,
+            Shell::PowerShell,
+            Shell::Elvish,
+        ] {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tollgate", &mut text);
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.contains("reprice"), "{shell}");
+        }
+    }
+}

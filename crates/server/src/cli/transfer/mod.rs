@@ -1,0 +1,12 @@
+//! `tollgate move`, `backup` and `restore`: the whole store at once.
+
+mod backup;
+mod place;
+mod progress;
+mod relocate;
+mod report;
+mod restore;
+
+pub(super) use backup::{Backup, run as run_backup};
+pub(super) use relocate::{Move, run as run_move};
+pub(super) use restore::{Restore, run as run_restore};

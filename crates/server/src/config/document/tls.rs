@@ -1,0 +1,48 @@
+//! The setting `tls` of a listener: its certificate and key.
+
+use super::problem::Place;
+use super::section::Section;
+use super::setting::{Example, Setting};
+use super::value;
+use crate::tls::TlsFiles;
+
+/// The files of a listener and where they are named, for problems that show when they are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    pub(crate) files: TlsFiles,
+    pub(crate) place: Place,
+}
+
+/// The certificate and key of a listener. `client_ca_file` asks clients for certificates, where `with_clients`.
+pub(crate) fn tls(with_clients: bool, example: &'static str) -> Setting<Option<Tls>> {
+    Setting {
+        key: "tls",
+        default: None,
+        example: Example::Optional(example),
+        reader: Box::new(move |section, key, _| read(section, key, with_clients)),
+    }
+}
+
+fn read(section: &mut Section<'_, '_, '_>, key: &'static str, with_clients: bool) -> Option<Tls> {
+    let raw = section.raw(key)?;
+    let place = section.log.place(&raw.span());
+    let path = section.path_of(key);
+    let mut table = Section::of(raw, path, section.log);
+    let folder = table.folder();
+    let cert_file = table.require("cert_file", value::text);
+    let key_file = table.require("key_file", value::text);
+    let client_ca_file = if with_clients {
+        table.value("client_ca_file", value::text)
+    } else {
+        None
+    };
+    table.end();
+    Some(Tls {
+        files: TlsFiles {
+            certificate: folder.join(cert_file?.value),
+            key: folder.join(key_file?.value),
+            client_authorities: client_ca_file.map(|file| folder.join(file)),
+        },
+        place,
+    })
+}

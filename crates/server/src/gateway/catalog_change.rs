@@ -1,0 +1,70 @@
+//! A change of the channels and models: which entries it makes, and what the audit says of it.
+
+use store::Deed;
+
+use super::catalog_keeper::ReplaceError;
+use crate::config::Entries;
+
+/// A change of the entries.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// The entries of this version are replaced.
+    Replace { version: u64, entries: Entries },
+    /// A channel is switched on or off.
+    Switch { channel: String, enabled: bool },
+}
+
+impl Change {
+    /// The entries after the change, given those before and their version.
+    pub(super) fn apply(&self, before: &Entries, version: u64) -> Result<Entries, ReplaceError> {
+        match self {
+            Self::Replace {
+                version: expected,
+                entries,
+            } => {
+                if version != *expected {
+                    return Err(ReplaceError::Version);
+                }
+                let mut after = entries.clone();
+                after.keep_credentials_of(before);
+                Ok(after)
+            }
+            Self::Switch { channel, enabled } => {
+                let mut after = before.clone();
+                if !after.switch_channel(channel, *enabled) {
+                    return Err(ReplaceError::NoChannel(channel.clone()));
+                }
+                Ok(after)
+            }
+        }
+    }
+
+    /// What the audit says of the change.
+    pub(super) fn deed(&self, before: &Entries, after: &Entries) -> Deed {
+        match self {
+            Self::Replace { .. } => deed("config.replace", "config", before, after),
+            Self::Switch { channel, enabled } => switch_deed(channel, *enabled, before, after),
+        }
+    }
+}
+
+/// What the audit says of a channel that is switched on or off.
+pub(crate) fn switch_deed(channel: &str, enabled: bool, before: &Entries, after: &Entries) -> Deed {
+    let action = if enabled {
+        "channel.enable"
+    } else {
+        "channel.disable"
+    };
+    deed(action, channel, before, after)
+}
+
+/// The entries that differ. They name credentials and do not contain them.
+fn deed(action: &'static str, target: &str, before: &Entries, after: &Entries) -> Deed {
+    let told = |entries: Entries| serde_json::to_string(&entries).ok();
+    Deed {
+        action,
+        target: target.to_owned(),
+        before: told(before.without_those_of(after)),
+        after: told(after.without_those_of(before)),
+    }
+}

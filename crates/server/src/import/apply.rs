@@ -1,0 +1,441 @@
+//! Compares a plan with the store and creates what is missing.
+//!
+//! Ids of wallets and keys follow from where they come from, so a second run, or one after a kill, finds what is there
+//! and creates the rest.
+
+use std::collections::{HashMap, HashSet};
+
+use ledger::{Micro, UnixMs, WalletStatus};
+use serde_json::json;
+use store::{
+    Actor, Deed, Digest, ImportBatch, ImportKnown, ImportQuery, ImportedKey, ImportedWallet, KeyId,
+    NewKey, Store, StoreError, WalletId,
+};
+
+use super::exact::Amount;
+use super::hex::hex;
+use super::outcome::Outcome;
+use super::plan::{ImportPlan, Leftover, PlannedKey, PlannedSecret, PlannedWallet, Sum};
+use super::secrets_file::SecretsFile;
+use crate::operations::secret;
+
+/// How many accounts are compared, and how many are created, at once.
+const COMPARED_AT_ONCE: usize = 1_000;
+const CREATED_AT_ONCE: usize = 400;
+/// The longest name of a wallet or key, and the longest reference of an entry.
+const TEXT_CHARS_MAX: usize = 200;
+/// Why a second account of the same origin is not created.
+const LISTED_TWICE: &str = "listed twice; the first one counts";
+
+/// Why an import stopped. What was created before stays, and the next run continues.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ImportError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the list of secrets: {0}")]
+    Secrets(std::io::Error),
+    #[error("{0} keys need new secrets; name a file for the list of them with --secrets FILE")]
+    NoSecretsFile(usize),
+}
+
+/// What is created, compared with the store.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    wallets: Vec<ImportedWallet>,
+    keys: Vec<NewImportedKey>,
+    pub(crate) outcome: Outcome,
+}
+
+/// A key to create.
+#[derive(Debug)]
+struct NewImportedKey {
+    key: ImportedKey,
+    origin: String,
+    wallet_name: String,
+    needs_secret: bool,
+}
+
+impl Comparison {
+    /// Whether there is nothing left to create.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wallets.is_empty() && self.keys.is_empty()
+    }
+
+    /// How many keys get a new secret.
+    pub(crate) fn fresh_secrets(&self) -> usize {
+        self.keys.iter().filter(|key| key.needs_secret).count()
+    }
+}
+
+/// The reference of something that is imported from `source`. One that is too long becomes its digest.
+fn reference(source: &str, origin: &str) -> String {
+    let text = format!("import:{source}:{origin}");
+    let is_short = text.chars().count() <= TEXT_CHARS_MAX;
+    if is_short && !text.chars().any(char::is_control) {
+        return text;
+    }
+    let digest = Digest::of(text.as_bytes());
+    format!("import:{}", hex(digest.as_bytes()))
+}
+
+/// Compares a plan with a store, or with none if there is no store yet.
+pub(crate) async fn compare(
+    store: Option<&Store>,
+    plan: &ImportPlan,
+    source: &str,
+) -> Result<Comparison, ImportError> {
+    let known = match store {
+        Some(store) => known(store, plan, source).await?,
+        None => ImportKnown::default(),
+    };
+    let mut comparison = Comparison {
+        wallets: Vec::new(),
+        keys: Vec::new(),
+        outcome: Outcome::of(plan),
+    };
+    let mut names: HashSet<String> = known.names.keys().cloned().collect();
+    let mut wallets = HashMap::new();
+    for planned in &plan.wallets {
+        let reference = reference(source, &planned.origin);
+        let id = WalletId::derived(&reference);
+        if wallets.contains_key(planned.origin.as_str()) {
+            comparison.leave_wallet(planned, LISTED_TWICE.to_owned());
+            continue;
+        }
+        let name = free_name(planned, source, &names);
+        wallets.insert(planned.origin.as_str(), (id, name.clone()));
+        if let Some(booked) = known.wallets.get(&id) {
+            comparison.found_wallet(planned, booked.unwrap_or(Micro::ZERO));
+        } else {
+            names.insert(name.clone());
+            comparison.new_wallet(planned, id, name, reference);
+        }
+    }
+    let mut digests = HashSet::new();
+    let mut keys = HashSet::new();
+    for planned in &plan.keys {
+        let id = KeyId::derived(&reference(source, &planned.origin));
+        if !keys.insert(id) {
+            comparison.leave_key(planned, LISTED_TWICE.to_owned());
+            continue;
+        }
+        if known.keys.contains(&id) {
+            comparison.outcome.found_key(planned);
+            continue;
+        }
+        let Some((wallet, wallet_name)) = wallets.get(planned.wallet.as_str()) else {
+            comparison.leave_key(planned, "its wallet is not imported".to_owned());
+            continue;
+        };
+        if let Some(reason) = secret_is_taken(planned, &known, &mut digests) {
+            comparison.leave_key(planned, reason);
+            continue;
+        }
+        comparison.outcome.new_key(planned);
+        comparison.keys.push(NewImportedKey {
+            key: imported_key(planned, id, *wallet),
+            origin: planned.origin.clone(),
+            wallet_name: wallet_name.clone(),
+            needs_secret: matches!(planned.secret, PlannedSecret::Fresh),
+        });
+    }
+    Ok(comparison)
+}
+
+/// Creates what a comparison found to be missing, a few hundred at once.
+pub(crate) async fn create(
+    store: &Store,
+    comparison: Comparison,
+    source: &str,
+    mut secrets: Option<&mut SecretsFile>,
+    actor: &Actor,
+) -> Result<Outcome, ImportError> {
+    let fresh = comparison.fresh_secrets();
+    if fresh > 0 && secrets.is_none() {
+        return Err(ImportError::NoSecretsFile(fresh));
+    }
+    let is_empty = comparison.is_empty();
+    for wallets in comparison.wallets.chunks(CREATED_AT_ONCE) {
+        let batch = ImportBatch {
+            wallets: wallets.to_vec(),
+            keys: Vec::new(),
+        };
+        store.import(batch, actor).await?;
+    }
+    let mut keys = comparison.keys;
+    for keys in keys.chunks_mut(CREATED_AT_ONCE) {
+        // The secrets are on the disk before the keys exist: a kill in between costs a line, not a secret.
+        let mut lines = Vec::new();
+        for new in keys.iter_mut().filter(|key| key.needs_secret) {
+            let (secret, shown) = secret::fresh();
+            new.key.new.digest = Digest::of(secret.as_bytes());
+            new.key.new.shown_prefix = shown;
+            lines.push([
+                new.key.id.to_string(),
+                new.wallet_name.clone(),
+                new.key.new.name.clone().unwrap_or_default(),
+                new.origin.clone(),
+                secret,
+            ]);
+        }
+        if let Some(secrets) = secrets.as_deref_mut().filter(|_| !lines.is_empty()) {
+            secrets.append(&lines).map_err(ImportError::Secrets)?;
+        }
+        let batch = ImportBatch {
+            wallets: Vec::new(),
+            keys: keys.iter().map(|new| new.key.clone()).collect(),
+        };
+        store.import(batch, actor).await?;
+    }
+    if !is_empty {
+        let outcome = &comparison.outcome;
+        let told = json!({
+            "wallets": outcome.wallets.created,
+            "keys": outcome.keys.created,
+            "balance": outcome.money.carried,
+        });
+        let deed = Deed {
+            action: "import",
+            target: source.to_owned(),
+            before: None,
+            after: Some(told.to_string()),
+        };
+        store.note_deed(deed, actor).await?;
+    }
+    Ok(comparison.outcome)
+}
+
+/// What the store has of a plan.
+async fn known(store: &Store, plan: &ImportPlan, source: &str) -> Result<ImportKnown, ImportError> {
+    let mut known = ImportKnown::default();
+    for planned in plan.wallets.chunks(COMPARED_AT_ONCE) {
+        let wallets = planned.iter().map(|wallet| {
+            let reference = reference(source, &wallet.origin);
+            (WalletId::derived(&reference), reference)
+        });
+        let names = planned
+            .iter()
+            .flat_map(|wallet| [shown_name(&wallet.name), long_name(wallet, source)]);
+        let query = ImportQuery {
+            wallets: wallets.collect(),
+            names: names.collect(),
+            ..ImportQuery::default()
+        };
+        let found = store.import_known(query).await?;
+        known.wallets.extend(found.wallets);
+        known.names.extend(found.names);
+    }
+    for planned in plan.keys.chunks(COMPARED_AT_ONCE) {
+        let keys = planned.iter();
+        let query = ImportQuery {
+            keys: keys
+                .map(|key| KeyId::derived(&reference(source, &key.origin)))
+                .collect(),
+            digests: planned.iter().flat_map(digests).collect(),
+            ..ImportQuery::default()
+        };
+        let found = store.import_known(query).await?;
+        known.keys.extend(found.keys);
+        known.digests.extend(found.digests);
+    }
+    Ok(known)
+}
+
+impl Comparison {
+    fn found_wallet(&mut self, planned: &PlannedWallet, booked: Micro) {
+        let outcome = &mut self.outcome;
+        outcome.wallets.existing += 1;
+        let difference = Amount::from(planned.balance) - Amount::from(booked);
+        outcome.money.add(planned.money, planned.balance);
+        if difference != Amount::ZERO {
+            outcome.money.carried = outcome.money.carried - difference;
+            outcome.money.left = outcome.money.left + difference;
+            outcome.leftovers.push(Leftover {
+                origin: planned.origin.clone(),
+                sum: Sum::Money,
+                amount: difference,
+                reason: format!("imported before with {booked} credits, and changed there since"),
+                is_whole: false,
+            });
+        }
+    }
+
+    fn new_wallet(
+        &mut self,
+        planned: &PlannedWallet,
+        id: WalletId,
+        name: String,
+        reference: String,
+    ) {
+        self.outcome.wallets.created += 1;
+        self.outcome.money.add(planned.money, planned.balance);
+        let status = if planned.is_enabled {
+            WalletStatus::Active
+        } else {
+            WalletStatus::Disabled
+        };
+        self.wallets.push(ImportedWallet {
+            id,
+            name,
+            status,
+            balance: planned.balance,
+            credit_limit: planned.credit_limit,
+            note: format!("imported from {}", planned.origin),
+            reference,
+        });
+    }
+
+    fn leave_wallet(&mut self, planned: &PlannedWallet, reason: String) {
+        let outcome = &mut self.outcome;
+        outcome.wallets.left_out += 1;
+        outcome.money.left = outcome.money.left + planned.money;
+        outcome.leftovers.push(Leftover {
+            origin: planned.origin.clone(),
+            sum: Sum::Money,
+            amount: planned.money,
+            reason,
+            is_whole: true,
+        });
+    }
+
+    fn leave_key(&mut self, planned: &PlannedKey, reason: String) {
+        let outcome = &mut self.outcome;
+        outcome.keys.left_out += 1;
+        let amount = planned.limit_read;
+        outcome.limits.left = outcome.limits.left + amount;
+        outcome.leftovers.push(Leftover {
+            origin: planned.origin.clone(),
+            sum: Sum::Limits,
+            amount,
+            reason,
+            is_whole: true,
+        });
+    }
+}
+
+fn imported_key(planned: &PlannedKey, id: KeyId, wallet: WalletId) -> ImportedKey {
+    let (digest, shown, second) = match &planned.secret {
+        PlannedSecret::Adopted {
+            digest,
+            second,
+            shown,
+        } => (*digest, shown.clone(), *second),
+        // Replaced when the key is created.
+        PlannedSecret::Fresh => (Digest::new([0; 32]), String::new(), None),
+    };
+    let name = planned.name.as_deref().map(shown_name);
+    ImportedKey {
+        id,
+        new: NewKey {
+            wallet,
+            name: name.filter(|name| !name.trim().is_empty()),
+            digest,
+            shown_prefix: shown_name(&shown),
+            limits: planned.limits.clone(),
+            tags: Vec::new(),
+        },
+        is_enabled: planned.is_enabled,
+        second_secret: second.map(|(digest, until)| (digest, UnixMs::new(until))),
+    }
+}
+
+fn digests(planned: &PlannedKey) -> impl Iterator<Item = Digest> {
+    let found = match &planned.secret {
+        PlannedSecret::Adopted { digest, second, .. } => {
+            [Some(*digest), second.map(|(digest, _)| digest)]
+        }
+        PlannedSecret::Fresh => [None, None],
+    };
+    found.into_iter().flatten()
+}
+
+/// Why the secret of a key cannot be adopted.
+fn secret_is_taken(
+    planned: &PlannedKey,
+    known: &ImportKnown,
+    seen: &mut HashSet<Digest>,
+) -> Option<String> {
+    for digest in digests(planned) {
+        if let Some(key) = known.digests.get(&digest) {
+            return Some(format!("its secret belongs to {key} already"));
+        }
+        if !seen.insert(digest) {
+            return Some("another key has the same secret".to_owned());
+        }
+    }
+    None
+}
+
+/// A name without control characters, and not too long.
+fn shown_name(name: &str) -> String {
+    let printable = name.trim().chars().filter(|it| !it.is_control());
+    printable.take(TEXT_CHARS_MAX).collect()
+}
+
+/// A name that nobody else has.
+fn free_name(planned: &PlannedWallet, source: &str, taken: &HashSet<String>) -> String {
+    let name = shown_name(&planned.name);
+    let is_usable = !name.is_empty() && !name.starts_with(WalletId::PREFIX);
+    if is_usable && !taken.contains(&name) {
+        return name;
+    }
+    long_name(planned, source)
+}
+
+/// The name with its origin, which is unique.
+fn long_name(planned: &PlannedWallet, source: &str) -> String {
+    let name = shown_name(&planned.name);
+    let origin = shown_name(&format!("{source} {}", planned.origin));
+    let kept = TEXT_CHARS_MAX.saturating_sub(origin.chars().count() + 3);
+    let name: String = name.chars().take(kept).collect();
+    if name.is_empty() || name.starts_with(WalletId::PREFIX) {
+        origin
+    } else {
+        format!("{name} ({origin})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_listed_twice_is_created_once() {
+        let money = Amount::from(Micro::new(5));
+        let wallet = PlannedWallet {
+            origin: "users:1".to_owned(),
+            name: "ann".to_owned(),
+            is_enabled: true,
+            money,
+            balance: Micro::new(5),
+            credit_limit: Micro::ZERO,
+        };
+        let key = PlannedKey {
+            origin: "tokens:1".to_owned(),
+            wallet: wallet.origin.clone(),
+            name: None,
+            secret: PlannedSecret::Fresh,
+            is_enabled: true,
+            limit_read: money,
+            limits: store::KeyLimits {
+                limit: Some(Micro::new(5)),
+                ..store::KeyLimits::default()
+            },
+        };
+        let plan = ImportPlan {
+            wallets: vec![wallet.clone(), wallet],
+            keys: vec![key.clone(), key],
+            wallets_read: 2,
+            keys_read: 2,
+            money_read: money + money,
+            limits_read: money + money,
+            ..ImportPlan::of("new-api")
+        };
+        let comparison = compare(None, &plan, "new-api").await.unwrap();
+        assert_eq!((comparison.wallets.len(), comparison.keys.len()), (1, 1));
+        let outcome = &comparison.outcome;
+        assert!(outcome.adds_up(), "{outcome:?}");
+        assert_eq!((outcome.wallets.left_out, outcome.keys.left_out), (1, 1));
+        assert!(outcome.leftovers.iter().all(|it| it.reason == LISTED_TWICE));
+    }
+}

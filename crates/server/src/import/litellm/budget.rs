@@ -1,0 +1,110 @@
+//! Budgets: an amount, what is used of it, and when it begins again.
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use store::{ForeignRow, Per};
+
+use crate::import::exact::{Amount, Decimal};
+
+/// A budget of a key, user or team.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Budget {
+    pub(super) max: Option<Amount>,
+    pub(super) spend: Amount,
+    /// How often it begins again, as it is written there.
+    pub(super) duration: Option<String>,
+    /// When it begins again, in Unix milliseconds.
+    pub(super) reset_at: Option<i64>,
+    /// Whether there is one whose amount, or what was spent of it, is no number or is below zero.
+    pub(super) is_unreadable: bool,
+}
+
+impl Budget {
+    /// The budget of a row. What the row leaves out is that of `shared`, the row of the table of budgets.
+    pub(super) fn of(row: ForeignRow<'_>, shared: Option<ForeignRow<'_>>) -> Self {
+        let has_own = row.text("max_budget").is_some();
+        let source = if has_own { Some(row) } else { shared };
+        let max = source.and_then(|row| amount(row, "max_budget"));
+        let spend = amount(row, "spend");
+        let is_given = source.is_some_and(|row| row.text("max_budget").is_some());
+        let is_unreadable = is_given
+            && (max.is_none_or(|max| max < Amount::ZERO)
+                || (spend.is_none() && row.text("spend").is_some()));
+        Self {
+            max: max.filter(|_| !is_unreadable),
+            spend: spend.unwrap_or_default(),
+            is_unreadable,
+            duration: source
+                .and_then(|row| row.text("budget_duration"))
+                .map(str::to_owned),
+            reset_at: row
+                .text("budget_reset_at")
+                .or_else(|| source?.text("budget_reset_at"))
+                .and_then(time),
+        }
+    }
+
+    /// What is left of it, below zero if more was spent.
+    pub(super) fn rest(&self) -> Option<Amount> {
+        self.max.map(|max| max - self.spend)
+    }
+}
+
+/// A column of US dollars.
+fn amount(row: ForeignRow<'_>, column: &str) -> Option<Amount> {
+    Decimal::parse(row.text(column)?)?.amount()
+}
+
+/// The calendar period of a duration. Others, such as 12 hours, have no counterpart.
+pub(super) fn period(duration: &str) -> Option<Per> {
+    match duration.trim() {
+        "1d" | "24h" | "daily" => Some(Per::Day),
+        "7d" | "1w" | "weekly" => Some(Per::Week),
+        "30d" | "1mo" | "monthly" => Some(Per::Month),
+        _ => None,
+    }
+}
+
+/// A time of the database, which is UTC and has no zone.
+pub(super) fn time(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Some(time.as_millisecond());
+    }
+    let time: DateTime = text.parse().ok()?;
+    let time = time.to_zoned(TimeZone::UTC).ok()?;
+    Some(time.timestamp().as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_calendar_periods_or_none() {
+        for (text, per) in [
+            ("1d", Some(Per::Day)),
+            ("24h", Some(Per::Day)),
+            ("weekly", Some(Per::Week)),
+            ("30d", Some(Per::Month)),
+            ("1mo", Some(Per::Month)),
+            ("12h", None),
+            ("90d", None),
+            ("soon", None),
+        ] {
+            assert_eq!(period(text), per, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_utc() {
+        for text in [
+            "1970-01-02 00:00:00",
+            "1970-01-02T00:00:00Z",
+            "1970-01-02 00:00:00.000",
+        ] {
+            assert_eq!(time(text), Some(86_400_000), "{text}");
+        }
+        assert_eq!(time("never"), None);
+    }
+}

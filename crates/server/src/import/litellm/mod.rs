@@ -1,0 +1,17 @@
+//! Reads the `LiteLLM` proxy: its configuration file, its database, or both.
+
+mod accounts;
+mod allowed_models;
+mod budget;
+mod config;
+mod database;
+mod models;
+mod read;
+mod sealed;
+mod yaml;
+
+pub(crate) use accounts::{BudgetsAs, Choices};
+pub(crate) use read::read;
+
+/// The system's name in references and reports.
+pub(crate) const SYSTEM: &str = "litellm";

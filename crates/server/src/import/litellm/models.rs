@@ -1,0 +1,297 @@
+//! Entries of `model_list` become channels and models.
+
+use std::collections::HashMap;
+
+use protocol::Kind;
+use serde_json::Value;
+use upstream::Preset;
+
+use super::SYSTEM;
+use super::sealed::SealKey;
+use crate::import::draft::{
+    ADDRESS_NOT_COPIED, DraftChannel, DraftRoute, may_hold_secret, needs_account,
+};
+use crate::import::exact::Decimal;
+use crate::import::plan::ImportPlan;
+
+/// Members that are prices per token, and the keys of our price.
+const TOKEN_PRICES: [(&str, &str); 7] = [
+    ("input_cost_per_token", "input"),
+    ("output_cost_per_token", "output"),
+    ("cache_read_input_token_cost", "cached_input"),
+    ("cache_creation_input_token_cost", "cache_write"),
+    ("input_cost_per_audio_token", "audio_input"),
+    ("output_cost_per_audio_token", "audio_output"),
+    ("output_cost_per_image_token", "image_output"),
+];
+
+/// Where an entry is, and how its values are opened.
+pub(super) struct Source<'s> {
+    pub(super) origin: String,
+    pub(super) key: Option<&'s SealKey>,
+    pub(super) is_sealed: bool,
+}
+
+/// The channels that were made, by preset, address and credential.
+#[derive(Default)]
+pub(super) struct Channels(HashMap<ChannelPlace, String>);
+
+/// The preset, the address and the variable of the credential.
+type ChannelPlace = (&'static str, Option<String>, Option<String>);
+
+/// Reads one entry.
+pub(super) fn read(
+    entry: &Value,
+    source: &Source<'_>,
+    channels: &mut Channels,
+    plan: &mut ImportPlan,
+) {
+    let origin = &source.origin;
+    let params = &entry["litellm_params"];
+    let Some(public) = text(&entry["model_name"]) else {
+        plan.tell(origin, "it has no model_name");
+        return;
+    };
+    let route = match source.route(params) {
+        Ok(route) => route,
+        Err(reason) => {
+            plan.tell(origin, format!("model {public}: {reason}"));
+            return;
+        }
+    };
+    let credential = source.credential(params, route.preset, plan);
+    let is_wildcard = public.contains('*') || route.model.contains('*');
+    let channel = channels.find_or_add(&route, credential, is_wildcard, plan);
+    if is_wildcard {
+        plan.tell(
+            origin,
+            format!("model {public} is a pattern: the channel {channel} offers all models that the catalog knows of it"),
+        );
+        return;
+    }
+    let id = plan
+        .catalog
+        .id_for(SYSTEM, &public, Some((route.preset, &route.model)));
+    let model = plan.catalog.models.entry(id.clone()).or_default();
+    if id != public && model.routes.is_empty() {
+        model
+            .comments
+            .push(format!("Callers named it {public} there."));
+    }
+    model.routes.push(DraftRoute {
+        channel,
+        model: route.model,
+        priority: number(&params["order"]).map_or(0, |order| order.saturating_sub(1)),
+        weight: number(&params["weight"]).unwrap_or(1).max(1),
+    });
+    let info = &entry["model_info"];
+    model.kind = model.kind.or_else(|| kind(info));
+    let tokens = |name: &str| text(&info[name]).and_then(|it| it.parse().ok());
+    model.context_tokens = model.context_tokens.or_else(|| tokens("max_input_tokens"));
+    let output = tokens("max_output_tokens").or_else(|| tokens("max_tokens"));
+    model.max_output_tokens = model.max_output_tokens.or(output);
+    for (member, key) in TOKEN_PRICES {
+        let Some(price) = text(&params[member]).or_else(|| text(&info[member])) else {
+            continue;
+        };
+        let million = Decimal::whole(1_000_000);
+        let price = Decimal::parse(&price).and_then(|price| price.times(million));
+        match price
+            .filter(|price| !price.is_zero())
+            .and_then(Decimal::price)
+        {
+            Some((price, _)) => {
+                model.price.insert(key, price);
+            }
+            None => model
+                .comments
+                .push(format!("{member} is no price; check it.")),
+        }
+    }
+}
+
+/// Where an entry sends its calls.
+struct Route {
+    preset: Preset,
+    base_url: Option<String>,
+    model: String,
+}
+
+impl Source<'_> {
+    /// A text of the entry, opened if it is sealed.
+    fn opened(&self, value: &Value) -> Result<Option<String>, String> {
+        let Some(value) = text(value) else {
+            return Ok(None);
+        };
+        if !self.is_sealed {
+            return Ok(Some(value));
+        }
+        match self.key.and_then(|key| key.open(&value)) {
+            Some(opened) => Ok(Some(opened)),
+            // Rows of old versions are not sealed.
+            None if value.contains("://") || is_model(&value) => Ok(Some(value)),
+            None => {
+                Err("it is sealed; set LITELLM_SALT_KEY (or the master key) to open it".to_owned())
+            }
+        }
+    }
+
+    fn route(&self, params: &Value) -> Result<Route, String> {
+        let named = self.opened(&params["model"])?;
+        let named = named.ok_or("it has no litellm_params.model")?;
+        let address = self.opened(&params["api_base"])?;
+        let address = address.or(self.opened(&params["base_url"])?);
+        let provider = self.opened(&params["custom_llm_provider"])?;
+        let (provider, model) = match provider {
+            Some(provider) => {
+                let prefix = format!("{provider}/");
+                let model = named.strip_prefix(&prefix).unwrap_or(&named).to_owned();
+                (provider, model)
+            }
+            None => match named.split_once('/') {
+                Some((provider, model)) => (provider.to_owned(), model.to_owned()),
+                None => ("openai".to_owned(), named),
+            },
+        };
+        // A variable cannot be resolved here.
+        let address = address.filter(|url| !url.starts_with("os.environ/"));
+        let preset = preset(&provider, address.as_deref())?;
+        if address.as_deref().is_some_and(may_hold_secret) {
+            return Err(ADDRESS_NOT_COPIED.to_owned());
+        }
+        if address.is_none() && preset.base_url().is_none() {
+            return Err(format!(
+                "provider {provider} needs an address, and the entry has none"
+            ));
+        }
+        Ok(Route {
+            preset,
+            base_url: address,
+            model,
+        })
+    }
+
+    /// The variable of the entry's credential, if it has one. A literal key gets a variable of its own.
+    fn credential(&self, params: &Value, preset: Preset, plan: &mut ImportPlan) -> Option<String> {
+        let key = text(&params["api_key"]).filter(|_| !self.is_sealed);
+        if let Some(name) = key
+            .as_deref()
+            .and_then(|key| key.strip_prefix("os.environ/"))
+        {
+            let place = "the variable of the same name".to_owned();
+            plan.catalog.variables.insert(name.to_owned(), place);
+            return Some(name.to_owned());
+        }
+        let upper = |c: char| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        };
+        let (name, place) = if let Some(named) = text(&params["litellm_credential_name"]) {
+            let place = format!("the credential {named} of LiteLLM");
+            (format!("LITELLM_{named}_KEY"), place)
+        } else if params["api_key"].is_string() {
+            let place = format!("litellm_params.api_key of {}", self.origin);
+            (format!("LITELLM_{}_KEY", self.origin), place)
+        } else if !preset.needs_credential() {
+            return None;
+        } else {
+            let variable = preset.key_variables().first();
+            let variable = variable
+                .cloned()
+                .unwrap_or_else(|| format!("{preset}_API_KEY"));
+            let place = "the key that LiteLLM found in its environment".to_owned();
+            (variable, place)
+        };
+        let name: String = name.chars().map(upper).collect();
+        plan.catalog.variables.insert(name.clone(), place);
+        Some(name)
+    }
+}
+
+impl Channels {
+    fn find_or_add(
+        &mut self,
+        route: &Route,
+        variable: Option<String>,
+        has_all_models: bool,
+        plan: &mut ImportPlan,
+    ) -> String {
+        let (preset, base_url) = (route.preset, route.base_url.clone());
+        let place = (preset.as_str(), base_url.clone(), variable.clone());
+        let catalog = &mut plan.catalog;
+        if let Some(name) = self.0.get(&place) {
+            let known = catalog.channels.iter_mut().find(|it| it.name == *name);
+            if let Some(channel) = known {
+                channel.has_all_models |= has_all_models;
+            }
+            return name.clone();
+        }
+        let name = catalog.channel_name(preset.as_str());
+        catalog.channels.push(DraftChannel {
+            name: name.clone(),
+            preset,
+            base_url,
+            variable,
+            has_all_models,
+            comments: Vec::new(),
+        });
+        self.0.insert(place, name.clone());
+        name
+    }
+}
+
+/// The preset of a provider.
+fn preset(provider: &str, address: Option<&str>) -> Result<Preset, String> {
+    if provider == "openai" || provider == "custom_openai" {
+        let is_other = address.is_some_and(|url| !url.contains("api.openai.com"));
+        let name = if is_other {
+            "openai-compatible"
+        } else {
+            "openai"
+        };
+        return name.parse().map_err(|_| format!("no preset {name}"));
+    }
+    let is_named = |preset: &Preset| {
+        preset.as_str() == provider || preset.litellm_names().iter().any(|it| it == provider)
+    };
+    match Preset::all().find(is_named) {
+        Some(preset) if needs_account(preset) => Err(format!(
+            "an account of {provider} has more settings than a key; write its channel by hand"
+        )),
+        Some(preset) => Ok(preset),
+        None => Err(format!("no preset for provider {provider}")),
+    }
+}
+
+fn kind(info: &Value) -> Option<Kind> {
+    match info["mode"].as_str()? {
+        "chat" | "completion" | "responses" => Some(Kind::Text),
+        "embedding" => Some(Kind::Embedding),
+        "image_generation" | "image_edit" => Some(Kind::Image),
+        "video_generation" => Some(Kind::Video),
+        "audio_speech" | "audio_transcription" | "realtime" => Some(Kind::Audio),
+        _ => None,
+    }
+}
+
+/// Whether a text looks like `provider/model`, rather than like something sealed.
+fn is_model(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@/*".contains(c);
+    text.len() <= 128 && text.contains('/') && !text.ends_with('=') && text.chars().all(plain)
+}
+
+/// A text or number as it is written.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn number(value: &Value) -> Option<u32> {
+    text(value)?.parse().ok()
+}

@@ -1,0 +1,21 @@
+//! Moves accounts here from other gateways: wallets, keys, balances and limits into the store, channels and models
+//! into a file for review (`docs/moving.md`).
+//!
+//! A reader (`new_api`, `litellm`, `openrouter`) turns what it finds into an [`ImportPlan`], which knows no database.
+//! `apply` compares the plan with the store and creates what is missing; `outcome` adds everything up.
+
+mod apply;
+mod draft;
+mod exact;
+mod hex;
+pub(crate) mod litellm;
+pub(crate) mod new_api;
+pub(crate) mod openrouter;
+mod outcome;
+mod plan;
+mod secrets_file;
+
+pub(crate) use apply::{compare, create};
+pub(crate) use outcome::{Counts, Outcome, Sums};
+pub(crate) use plan::{ImportPlan, Leftover, Sum};
+pub(crate) use secrets_file::SecretsFile;

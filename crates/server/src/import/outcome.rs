@@ -1,0 +1,119 @@
+//! What an import has done, added up.
+
+use ledger::Micro;
+
+use super::exact::Amount;
+use super::plan::{ImportPlan, Leftover, PlannedKey, PlannedSecret, Sum};
+
+/// Numbers of wallets or keys: read is created, existing and left out together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) read: usize,
+    pub(crate) created: usize,
+    /// There before.
+    pub(crate) existing: usize,
+    pub(crate) left_out: usize,
+}
+
+/// Amounts: read is carried, left and rounding together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) read: Amount,
+    pub(crate) carried: Amount,
+    /// What the list of leftovers adds up to.
+    pub(crate) left: Amount,
+    /// Parts of a micro-credit.
+    pub(crate) rounding: Amount,
+}
+
+impl Sums {
+    /// Adds an amount that is carried, and what rounding makes of it.
+    pub(super) fn add(&mut self, read: Amount, carried: Micro) {
+        let carried = Amount::from(carried);
+        self.carried = self.carried + carried;
+        self.rounding = self.rounding + (read - carried);
+    }
+
+    /// What does not add up. Zero, or the import is wrong.
+    pub(crate) fn difference(&self) -> Amount {
+        self.read - self.carried - self.left - self.rounding
+    }
+}
+
+/// What an import did, or would do.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) wallets: Counts,
+    pub(crate) keys: Counts,
+    /// Keys whose secret goes on working.
+    pub(crate) adopted: usize,
+    /// Keys that got a new secret.
+    pub(crate) reissued: usize,
+    /// Balances of wallets.
+    pub(crate) money: Sums,
+    /// Limits of keys, by what is left of them.
+    pub(crate) limits: Sums,
+    pub(crate) leftovers: Vec<Leftover>,
+}
+
+impl Outcome {
+    /// What is known before the comparison: what was read, and what cannot be carried whatever the store has.
+    pub(super) fn of(plan: &ImportPlan) -> Self {
+        let left = |sum: Sum| {
+            let leftovers = plan.leftovers.iter().filter(|it| it.sum == sum);
+            leftovers.map(|it| it.amount).sum()
+        };
+        let sums = |read: Amount, sum: Sum| Sums {
+            read,
+            left: left(sum),
+            ..Sums::default()
+        };
+        Self {
+            wallets: Counts {
+                read: plan.wallets_read,
+                left_out: plan.wallets_read.saturating_sub(plan.wallets.len()),
+                ..Counts::default()
+            },
+            keys: Counts {
+                read: plan.keys_read,
+                left_out: plan.keys_read.saturating_sub(plan.keys.len()),
+                ..Counts::default()
+            },
+            adopted: 0,
+            reissued: 0,
+            money: sums(plan.money_read, Sum::Money),
+            limits: sums(plan.limits_read, Sum::Limits),
+            leftovers: plan.leftovers.clone(),
+        }
+    }
+
+    pub(super) fn found_key(&mut self, planned: &PlannedKey) {
+        self.keys.existing += 1;
+        self.add_limit(planned);
+    }
+
+    pub(super) fn new_key(&mut self, planned: &PlannedKey) {
+        self.keys.created += 1;
+        match planned.secret {
+            PlannedSecret::Adopted { .. } => self.adopted += 1,
+            PlannedSecret::Fresh => self.reissued += 1,
+        }
+        self.add_limit(planned);
+    }
+
+    fn add_limit(&mut self, planned: &PlannedKey) {
+        if let Some(limit) = planned.limits.limit {
+            self.limits.add(planned.limit_read, limit);
+        }
+    }
+
+    /// Whether all sums and counts add up.
+    pub(crate) fn adds_up(&self) -> bool {
+        let is_whole =
+            |counts: &Counts| counts.read == counts.created + counts.existing + counts.left_out;
+        self.money.difference() == Amount::ZERO
+            && self.limits.difference() == Amount::ZERO
+            && is_whole(&self.wallets)
+            && is_whole(&self.keys)
+    }
+}

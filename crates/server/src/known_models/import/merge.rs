@@ -1,0 +1,230 @@
+//! Applies what a source proposes to the known models.
+
+use std::collections::BTreeMap;
+
+use ledger::{PriceCard, PriceKey, PriceValue};
+use protocol::Kind;
+use serde_json::json;
+use upstream::{Preset, Protocol};
+
+use super::diff::{Change, changes};
+use super::proposal::{Foreign, Proposals, card};
+use crate::known_models::{KnownModel, KnownModels, Offer};
+
+/// What an import would change.
+#[derive(Debug, Default)]
+pub(crate) struct Merged {
+    /// The entries that are new or differ.
+    pub(crate) entries: Vec<KnownModel>,
+    pub(crate) changes: Vec<Change>,
+    /// What could not be mapped, and why.
+    pub(crate) unmapped: Vec<(String, String)>,
+    /// Models of the source that are as they are known.
+    pub(crate) unchanged: usize,
+    /// Models of the source that are not known and were not asked for.
+    pub(crate) unknown: usize,
+}
+
+/// Compares proposals with the known models. Models that are not known are added only with `all`. `source` is noted in
+/// the entries that change.
+pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source: &str) -> Merged {
+    let mut merged = Merged {
+        unmapped: proposals.unmapped,
+        ..Merged::default()
+    };
+    let mut entries: BTreeMap<String, KnownModel> = BTreeMap::new();
+    for model in proposals.whole {
+        if known.find(&model.id).is_some() || all {
+            entries.insert(model.id.clone(), model);
+        } else {
+            merged.unknown += 1;
+        }
+    }
+    for foreign in proposals.foreign {
+        let name = format!("{}: {}", foreign.preset, foreign.model);
+        let entry = known_entry(known, &entries, &foreign);
+        let applied = match entry {
+            Some(entry) => applied(entry, &foreign),
+            None if all => new_entry(known, &entries, &foreign),
+            None => {
+                merged.unknown += 1;
+                continue;
+            }
+        };
+        match applied {
+            Ok(entry) => {
+                let entry = KnownModel {
+                    source: source.to_owned(),
+                    ..entry
+                };
+                entries.insert(entry.id.clone(), entry);
+            }
+            Err(reason) => merged.unmapped.push((name, reason)),
+        }
+    }
+    for (id, entry) in entries {
+        let before = known.find(&id).map(|(model, _)| model);
+        let changes = changes(before, &entry);
+        if changes.is_empty() {
+            merged.unchanged += 1;
+        } else {
+            merged.changes.extend(changes);
+            merged.entries.push(entry);
+        }
+    }
+    merged
+}
+
+/// The entry of a model that is known by the vendor's name of it.
+fn known_entry(
+    known: &KnownModels,
+    entries: &BTreeMap<String, KnownModel>,
+    foreign: &Foreign,
+) -> Option<KnownModel> {
+    let mut models = known.of_preset(foreign.preset).map(|(model, _)| model);
+    let serves = |model: &&KnownModel| {
+        let offer = model.offer(foreign.preset);
+        offer.is_some_and(|offer| offer.model == foreign.model)
+    };
+    let found = models.find(serves)?;
+    Some(entries.get(&found.id).unwrap_or(found).clone())
+}
+
+/// An entry with the prices and limits of a source. What the source does not say stays.
+fn applied(mut entry: KnownModel, foreign: &Foreign) -> Result<KnownModel, String> {
+    if entry.kind != foreign.kind {
+        return Err(format!(
+            "is known as a model of kind {}",
+            entry.kind.as_str()
+        ));
+    }
+    let place = entry
+        .vendors
+        .iter()
+        .position(|it| it.preset == foreign.preset);
+    let before = entry.cost(foreign.preset).clone();
+    let after = with_members(&before, &foreign.cost)?;
+    check_order(&after)?;
+    let own = place.and_then(|place| entry.vendors.get_mut(place));
+    match own {
+        // The price of the maker is the list price.
+        Some(offer) if offer.cost.is_some() => offer.cost = Some(after),
+        _ => entry.price = after,
+    }
+    if let Some(tokens) = foreign.context_tokens {
+        entry.profile.context_tokens = Some(tokens);
+    }
+    if let Some(tokens) = foreign.max_output_tokens {
+        entry.profile.max_output_tokens = Some(tokens);
+    }
+    entry.created = foreign.created.or(entry.created);
+    Ok(entry)
+}
+
+/// A model that is not known, or not known at this vendor.
+fn new_entry(
+    known: &KnownModels,
+    entries: &BTreeMap<String, KnownModel>,
+    foreign: &Foreign,
+) -> Result<KnownModel, String> {
+    let cost = card(&foreign.cost)?;
+    cost.billable_as(foreign.kind.as_str())
+        .map_err(|missing| missing.join("; "))?;
+    check_order(&cost)?;
+    let profile = &foreign.profile;
+    if foreign.kind == Kind::Text
+        && profile
+            .max_output_tokens
+            .or(profile.context_tokens)
+            .is_none()
+    {
+        return Err("no upper bound: neither an output limit nor a window is stated".to_owned());
+    }
+    let protocols = protocols(foreign.preset, foreign.kind);
+    if protocols.is_empty() {
+        return Err(format!(
+            "the preset speaks no protocol for {} models",
+            foreign.kind.as_str()
+        ));
+    }
+    let mut offer = Offer {
+        preset: foreign.preset,
+        model: foreign.model.clone(),
+        protocols,
+        cost: None,
+    };
+    let id = public_id(foreign)?;
+    let entry = entries
+        .get(&id)
+        .or_else(|| known.find(&id).map(|(model, _)| model));
+    if let Some(entry) = entry {
+        if entry.kind != foreign.kind || entry.offer(foreign.preset).is_some() {
+            return Err(format!("{id} is known as another model"));
+        }
+        let mut entry = entry.clone();
+        offer.cost = (entry.price != cost).then_some(cost);
+        entry.vendors.push(offer);
+        return Ok(entry);
+    }
+    Ok(KnownModel {
+        id,
+        kind: foreign.kind,
+        created: foreign.created,
+        price: cost,
+        profile: profile.clone(),
+        vendors: vec![offer],
+        next_price: None,
+        retires: None,
+        source: String::new(),
+        unsure: Some("imported; not checked against the vendor".to_owned()),
+    })
+}
+
+/// The first text protocol of a preset, or its embeddings.
+fn protocols(preset: Preset, kind: Kind) -> Vec<Protocol> {
+    let spoken = preset.protocols().iter().copied();
+    match kind {
+        Kind::Text => spoken.filter(|it| it.dialect().is_some()).take(1).collect(),
+        _ => spoken
+            .filter(|it| matches!(it, Protocol::Embeddings | Protocol::Generate))
+            .take(1)
+            .collect(),
+    }
+}
+
+fn public_id(foreign: &Foreign) -> Result<String, String> {
+    let id = match (foreign.model.contains('/'), foreign.preset.maker()) {
+        (true, _) => foreign.model.clone(),
+        (false, Some(maker)) => format!("{maker}/{}", foreign.model),
+        (false, None) => return Err("its maker is not known".to_owned()),
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@+~/".contains(c);
+    let is_sound = id.chars().all(plain) && !id.split('/').any(str::is_empty) && !id.contains("..");
+    if is_sound {
+        Ok(id)
+    } else {
+        Err(format!("{id:?} cannot be a model id"))
+    }
+}
+
+/// A card with some of its members replaced.
+fn with_members(
+    before: &PriceCard,
+    members: &BTreeMap<String, PriceValue>,
+) -> Result<PriceCard, String> {
+    let mut all: BTreeMap<String, PriceValue> =
+        serde_json::from_value(json!(before)).map_err(|fault| fault.to_string())?;
+    all.extend(members.clone());
+    card(&all)
+}
+
+/// A cached token that costs more than a fresh one is a sign of figures that do not belong together.
+fn check_order(card: &PriceCard) -> Result<(), String> {
+    let (cached, input) = (PriceKey::CachedInput, PriceKey::Input);
+    match (card.unit_price(cached), card.unit_price(input)) {
+        (Some(cached), Some(input)) if cached > input => Err(format!(
+            "cached input would cost {cached}, more than input with {input}"
+        )),
+        _ => Ok(()),
+    }
+}

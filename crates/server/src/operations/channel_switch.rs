@@ -1,0 +1,97 @@
+//! Switches a channel on or off beside a running gateway, or without one.
+//!
+//! The change is kept where changes of the admin API are kept: in the configuration file, or in the store. A gateway
+//! that runs takes it up as it takes up any change there.
+
+use store::{Actor, Store, StoreError};
+
+use crate::config::{Config, Entries, EntriesError, FileDraft, KeptIn, Problem};
+use crate::gateway::switch_deed;
+
+/// Why a channel was not switched.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SwitchError {
+    #[error("there is no channel {0}")]
+    NoChannel(String),
+    #[error("somebody else has changed the configuration at the same time; try again")]
+    Version,
+    #[error("the entries have problems")]
+    Problems(Vec<Problem>),
+    #[error("the catalog in the store is not readable: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    #[error("the configuration file cannot be written: {0}")]
+    File(#[from] std::io::Error),
+    #[error(transparent)]
+    Entries(#[from] EntriesError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The channels and models in force: those of the store if they are kept there, otherwise those of the file.
+pub(crate) struct EntriesInForce {
+    entries: Entries,
+    /// The version in the store, 0 if the entries are those of the file.
+    version: i64,
+    /// The configuration with these entries.
+    pub(crate) config: Config,
+}
+
+impl EntriesInForce {
+    /// Reads them.
+    pub(crate) async fn read(config: Config, store: &Store) -> Result<Self, SwitchError> {
+        let stored = match config.admin.config {
+            KeptIn::File => None,
+            KeptIn::Store => store.latest_catalog().await?,
+        };
+        let Some(stored) = stored else {
+            return Ok(Self {
+                entries: Entries::of(&config.text)?,
+                version: 0,
+                config,
+            });
+        };
+        let entries: Entries = serde_json::from_str(&stored.document)?;
+        Ok(Self {
+            config: with_entries(&config, &entries)?,
+            entries,
+            version: stored.version,
+        })
+    }
+
+    /// Switches a channel on or off, and returns the configuration with it. The same state again changes nothing.
+    pub(crate) async fn switch(
+        self,
+        channel: &str,
+        enabled: bool,
+        store: &Store,
+        actor: &Actor,
+    ) -> Result<Config, SwitchError> {
+        let mut after = self.entries.clone();
+        if !after.switch_channel(channel, enabled) {
+            return Err(SwitchError::NoChannel(channel.to_owned()));
+        }
+        if after == self.entries {
+            return Ok(self.config);
+        }
+        let config = with_entries(&self.config, &after)?;
+        let deed = switch_deed(channel, enabled, &self.entries, &after);
+        match config.admin.config {
+            KeptIn::Store => {
+                let document = serde_json::to_string(&after)?;
+                let stored = store.replace_catalog(self.version, document, deed, actor);
+                stored.await?.ok_or(SwitchError::Version)?;
+            }
+            KeptIn::File => {
+                let file = config.file.clone().unwrap_or_default();
+                let draft = FileDraft::write(&file, &config.text)?;
+                store.note_deed(deed, actor).await?;
+                draft.replace()?;
+            }
+        }
+        Ok(config)
+    }
+}
+
+fn with_entries(config: &Config, entries: &Entries) -> Result<Config, SwitchError> {
+    config.with_entries(entries)?.map_err(SwitchError::Problems)
+}

@@ -1,0 +1,84 @@
+//! Takes TLS connections with the certificate that is current.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use rustls::ServerConfig;
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+use super::certificate::{TlsFiles, load};
+use crate::file_stamp::{FileStamp, file_stamp};
+
+/// How often the files are checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The versions of HTTP that clients can choose in the handshake, the preferred one first.
+pub(crate) type HttpVersions = &'static [&'static [u8]];
+pub(crate) const HTTP_1_AND_2: HttpVersions = &[b"h2", b"http/1.1"];
+pub(crate) const HTTP_1: HttpVersions = &[b"http/1.1"];
+
+/// The TLS side of a listener.
+#[derive(Debug)]
+pub(crate) struct TlsAcceptor {
+    files: TlsFiles,
+    versions: HttpVersions,
+    config: ArcSwap<ServerConfig>,
+}
+
+impl TlsAcceptor {
+    pub(crate) fn new(files: TlsFiles, versions: HttpVersions) -> Result<Arc<Self>, String> {
+        let config = load_for(&files, versions)?;
+        Ok(Arc::new(Self {
+            files,
+            versions,
+            config: ArcSwap::new(config),
+        }))
+    }
+
+    /// Performs the handshake.
+    pub(crate) async fn accept(&self, socket: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        let config = self.config.load_full();
+        tokio_rustls::TlsAcceptor::from(config).accept(socket).await
+    }
+
+    /// Loads the files again whenever they change, for ever. Files that cannot be used change nothing.
+    pub(crate) async fn follow_files(self: Arc<Self>) {
+        let mut last = self.stamp();
+        loop {
+            tokio::time::sleep(CHECK_INTERVAL).await;
+            let now = self.stamp();
+            if now == last {
+                continue;
+            }
+            last = now;
+            let acceptor = Arc::clone(&self);
+            let load = move || load_for(&acceptor.files, acceptor.versions);
+            match tokio::task::spawn_blocking(load).await {
+                Ok(Ok(config)) => {
+                    self.config.store(config);
+                    let file = self.files.certificate.display();
+                    tracing::info!(%file, "the certificate is reloaded");
+                }
+                // The key of a new certificate may be written after it. That is another change of the files.
+                Ok(Err(why)) => {
+                    tracing::warn!(why, "the new certificate is not used; the old one stays");
+                }
+                Err(error) => tracing::error!(%error, "the certificate cannot be reloaded"),
+            }
+        }
+    }
+
+    /// Changes whenever one of the files changes.
+    fn stamp(&self) -> Vec<Option<FileStamp>> {
+        self.files.paths().map(file_stamp).collect()
+    }
+}
+
+fn load_for(files: &TlsFiles, versions: HttpVersions) -> Result<Arc<ServerConfig>, String> {
+    let mut config = load(files)?;
+    config.alpn_protocols = versions.iter().map(|version| version.to_vec()).collect();
+    Ok(Arc::new(config))
+}

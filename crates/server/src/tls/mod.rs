@@ -1,0 +1,7 @@
+//! TLS of the two listeners: loads certificates, takes connections, and follows changes of the files.
+
+mod acceptor;
+mod certificate;
+
+pub(crate) use acceptor::{HTTP_1, HTTP_1_AND_2, HttpVersions, TlsAcceptor};
+pub(crate) use certificate::{TlsFiles, load};

@@ -1,0 +1,496 @@
+//! W15: every change leaves exactly one row in the audit, and nothing else does. The operations are those of the API's
+//! own description and of the command line's own help, so that a new one must be listed here.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::client::TOKEN;
+use super::{Admin, with_token};
+use crate::harness::{Answer, Plot, Request, Stage, ask};
+
+/// What the audit tells of an operation that went well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// A row with this action. Something new and a message that was sent have no `before`, something that ends
+    /// has no `after`.
+    Created(&'static str),
+    Changed(&'static str),
+    Ended(&'static str),
+    /// A row about something that was done and has changed nothing.
+    Done(&'static str),
+    /// A row about a call to an upstream that is not configured, with what was called.
+    Called(&'static str),
+    /// No row, because nothing is changed that the audit tells of.
+    Nothing,
+}
+
+/// Every operation that is no GET: its method and path as described, a request that goes well, and what is told of it.
+struct Operation {
+    method: &'static str,
+    template: &'static str,
+    path: String,
+    body: Option<Value>,
+    told: Told,
+}
+
+fn operation(
+    method: &'static str,
+    template: &'static str,
+    path: &str,
+    body: Option<Value>,
+    told: Told,
+) -> Operation {
+    Operation {
+        method,
+        template,
+        path: format!("/admin/v1{path}"),
+        body,
+        told,
+    }
+}
+
+/// In an order in which each goes well.
+async fn operations(admin: &Admin<'_>) -> Vec<Operation> {
+    let mut operations = changes_of_accounts(admin).await;
+    operations.extend(changes_of_alerts(admin).await);
+    operations.extend(changes_of_the_gateway(admin).await);
+    operations
+}
+
+async fn changes_of_alerts(admin: &Admin<'_>) -> Vec<Operation> {
+    // Nobody listens there: a test that is not delivered is told as well.
+    let rule = json!({"kinds": ["low_balance"], "url": "http://127.0.0.1:9/hook"});
+    let made = admin.post("/alerts/rules", &rule).await;
+    let path = format!("/alerts/rules/{}", made["id"].as_str().unwrap());
+    vec![
+        operation(
+            "post",
+            "/admin/v1/alerts/rules",
+            "/alerts/rules",
+            Some(rule),
+            Told::Created("alert_rule.create"),
+        ),
+        operation(
+            "post",
+            "/admin/v1/alerts/rules/{id}/test",
+            &format!("{path}/test"),
+            None,
+            Told::Created("alert_rule.test"),
+        ),
+        operation(
+            "delete",
+            "/admin/v1/alerts/rules/{id}",
+            &path,
+            None,
+            Told::Ended("alert_rule.remove"),
+        ),
+    ]
+}
+
+async fn changes_of_accounts(admin: &Admin<'_>) -> Vec<Operation> {
+    let wallet = admin.post("/wallets", &json!({"name": "acme"})).await;
+    let wallet = wallet["id"].as_str().unwrap();
+    let key = admin.post("/keys", &json!({"wallet": "acme"})).await;
+    let key = key["id"].as_str().unwrap();
+    vec![
+        operation(
+            "post",
+            "/admin/v1/wallets",
+            "/wallets",
+            Some(json!({"name": "new", "balance": "5"})),
+            Told::Created("wallet.create"),
+        ),
+        operation(
+            "patch",
+            "/admin/v1/wallets/{id}",
+            &format!("/wallets/{wallet}"),
+            Some(json!({"credit_limit": "3"})),
+            Told::Changed("wallet.update"),
+        ),
+        operation(
+            "post",
+            "/admin/v1/wallets/{id}/entries",
+            &format!("/wallets/{wallet}/entries"),
+            Some(json!({"kind": "top_up", "amount": "4", "reference": "r"})),
+            Told::Changed("wallet.top_up"),
+        ),
+        operation(
+            "post",
+            "/admin/v1/keys",
+            "/keys",
+            Some(json!({"wallet": "acme", "name": "k"})),
+            Told::Created("key.create"),
+        ),
+        operation(
+            "patch",
+            "/admin/v1/keys/{id}",
+            &format!("/keys/{key}"),
+            Some(json!({"enabled": false})),
+            Told::Changed("key.update"),
+        ),
+        operation(
+            "post",
+            "/admin/v1/keys/{id}/rotate",
+            &format!("/keys/{key}/rotate"),
+            Some(json!({"overlap_seconds": 60})),
+            Told::Changed("key.rotate"),
+        ),
+    ]
+}
+
+async fn changes_of_the_gateway(admin: &Admin<'_>) -> Vec<Operation> {
+    let token = json!({"name": "old", "role": "viewer"});
+    let token = admin.post("/tokens", &token).await;
+    let token = token["id"].as_str().unwrap();
+    let config = admin.get("/config").await;
+    let address = &config["channels"][0]["base_url"];
+    let account = json!({"preset": "sim", "base_url": address});
+    let mut channels = config["channels"].clone();
+    channels[0]["private_network"] = json!(true);
+    let proposed = json!({"channels": channels, "models": config["models"]});
+    let mut replaced = proposed.clone();
+    replaced["version"] = config["version"].clone();
+    vec![
+        operation(
+            "post",
+            "/admin/v1/tokens",
+            "/tokens",
+            Some(json!({"name": "t", "role": "viewer"})),
+            Told::Created("token.create"),
+        ),
+        operation(
+            "delete",
+            "/admin/v1/tokens/{id}",
+            &format!("/tokens/{token}"),
+            None,
+            Told::Changed("token.revoke"),
+        ),
+        operation(
+            "post",
+            "/admin/v1/channels/{name}/probe",
+            "/channels/main/probe",
+            None,
+            Told::Done("channel.probe"),
+        ),
+        operation(
+            "post",
+            "/admin/v1/channels/discover",
+            "/channels/discover",
+            Some(account.clone()),
+            Told::Called("channel.discover"),
+        ),
+        operation(
+            "post",
+            "/admin/v1/channels/try",
+            "/channels/try",
+            Some(json!({"channel": account, "model": "sim-chat"})),
+            Told::Called("channel.try"),
+        ),
+        operation(
+            "post",
+            "/admin/v1/config/check",
+            "/config/check",
+            Some(proposed),
+            Told::Nothing,
+        ),
+        operation(
+            "put",
+            "/admin/v1/config",
+            "/config",
+            Some(replaced),
+            Told::Changed("config.replace"),
+        ),
+        operation(
+            "post",
+            "/admin/v1/session",
+            "/session",
+            Some(json!({"token": TOKEN})),
+            Told::Created("session.create"),
+        ),
+        // Without a cookie there is no session to end; with one, see below.
+        operation(
+            "delete",
+            "/admin/v1/session",
+            "/session",
+            None,
+            Told::Nothing,
+        ),
+        // A call is a row of the journal.
+        operation(
+            "post",
+            "/admin/v1/play/{path}",
+            "/play/v1/chat/completions",
+            Some(ask("hello")),
+            Told::Nothing,
+        ),
+        operation(
+            "delete",
+            "/admin/v1/play/{path}",
+            "/play/v1/contents/generations/tasks/none",
+            None,
+            Told::Nothing,
+        ),
+        // The last one, because calls need the channel.
+        operation(
+            "patch",
+            "/admin/v1/channels/{name}",
+            "/channels/main",
+            Some(json!({"enabled": false})),
+            Told::Changed("channel.disable"),
+        ),
+    ]
+}
+
+async fn rows(admin: &Admin<'_>) -> Vec<Value> {
+    let page = admin.get("/audit?limit=500").await;
+    assert_eq!(page["next_cursor"], Value::Null);
+    page["data"].as_array().unwrap().clone()
+}
+
+impl Operation {
+    fn request(&self, play_key: &str) -> Request {
+        let request = Request::new(&self.method.to_uppercase(), &self.path);
+        let request = request.header("x-play-key", play_key);
+        match &self.body {
+            Some(body) => request.json(body),
+            None => request,
+        }
+    }
+
+    /// Checks the newest row: who, what, before, after, and by which request.
+    fn assert_told(&self, row: &Value, answer: &Answer) {
+        let (action, before, after) = match self.told {
+            Told::Created(action) | Told::Called(action) => (action, false, true),
+            Told::Changed(action) => (action, true, true),
+            Told::Ended(action) => (action, true, false),
+            Told::Done(action) => (action, false, false),
+            Told::Nothing => unreachable!("there is no row"),
+        };
+        assert_eq!(row["action"], action, "{row}");
+        assert_eq!(
+            (&row["actor"], &row["actor_name"], &row["actor_role"]),
+            (&json!("config"), &json!("config"), &json!("owner")),
+            "{row}"
+        );
+        assert!(!row["target"].as_str().unwrap().is_empty(), "{row}");
+        for (name, is_told) in [("before", before), ("after", after)] {
+            let members = row[name].as_object();
+            assert_eq!(members.is_some(), is_told, "{name}: {row}");
+            assert!(members.is_none_or(|it| !it.is_empty()), "{name}: {row}");
+        }
+        assert_eq!(row["request_id"].as_str(), answer.header("x-request-id"));
+        assert!(row["at"].as_i64().unwrap() > 0);
+    }
+}
+
+async fn described(stage: &Stage) -> BTreeSet<(String, String)> {
+    let description = stage.admin_get("/openapi.json").await.ok().json();
+    let mut operations = BTreeSet::new();
+    for (template, item) in description["paths"].as_object().unwrap() {
+        for method in ["post", "put", "patch", "delete"] {
+            if item[method].is_object() {
+                operations.insert((method.to_owned(), template.clone()));
+            }
+        }
+    }
+    operations
+}
+
+#[tokio::test]
+async fn every_change_through_the_api_is_told_once_and_nothing_else_is() {
+    let plot = Plot::default().setting("outbound", "allow = [\"127.0.0.0/8\"]");
+    let (stage, key) = with_token(plot).funded().await;
+    let admin = Admin::of(&stage);
+    let viewer = json!({"name": "eyes", "role": "viewer"});
+    let viewer = admin.post("/tokens", &viewer).await;
+    let viewer = Admin::with(&stage, viewer["secret"].as_str().unwrap());
+    let operations = operations(&admin).await;
+    let known: BTreeSet<_> = operations
+        .iter()
+        .map(|it| (it.method.to_owned(), it.template.to_owned()))
+        .collect();
+    assert_eq!(known, described(&stage).await);
+
+    for operation in operations {
+        let what = format!("{} {}", operation.method, operation.path);
+        let before = rows(&admin).await;
+        // Refused, because of who asks or what is asked.
+        let is_open = operation.template == "/admin/v1/session";
+        if !is_open {
+            let refused = viewer.send_as_is(operation.request(&key.id)).await;
+            assert_eq!(refused.status(), 403, "{what}");
+        }
+        if operation.body.is_some() {
+            let request = Request::new(&operation.method.to_uppercase(), &operation.path);
+            let request = request.header("x-play-key", &key.id);
+            let refused = admin.send_as_is(request.json(&json!({"no": 1}))).await;
+            assert!((400..500).contains(&refused.status()), "{what}");
+        }
+        assert_eq!(rows(&admin).await, before, "{what} was refused");
+
+        let answer = admin.send_as_is(operation.request(&key.id)).await;
+        let is_fine = answer.status() < 300 || operation.path.ends_with("/none");
+        assert!(is_fine, "{what}: {}", answer.text());
+        let after = rows(&admin).await;
+        if operation.told == Told::Nothing {
+            assert_eq!(after, before, "{what}");
+            continue;
+        }
+        assert_eq!(after.len(), before.len() + 1, "{what}");
+        assert_eq!(after[1..], before[..], "{what}");
+        operation.assert_told(&after[0], &answer);
+    }
+}
+
+#[tokio::test]
+async fn each_kind_of_entry_and_the_end_of_a_session_have_an_action_of_their_own() {
+    let stage = with_token(Plot::default()).open().await;
+    let admin = Admin::of(&stage);
+    let wallet = admin
+        .post("/wallets", &json!({"name": "w", "balance": "50"}))
+        .await;
+    let path = format!("/wallets/{}/entries", wallet["id"].as_str().unwrap());
+    for kind in ["top_up", "gift", "debit", "refund", "adjustment"] {
+        let before = rows(&admin).await;
+        let body = json!({"kind": kind, "amount": "2", "reference": kind});
+        admin.post(&path, &body).await;
+        // The same again books nothing and tells nothing; another amount is refused and tells nothing.
+        admin.post(&path, &body).await;
+        let other = json!({"kind": kind, "amount": "3", "reference": kind});
+        let conflict = admin.send("POST", &path, Some(&other)).await;
+        assert_eq!(conflict.status(), 409);
+        let after = rows(&admin).await;
+        assert_eq!(after.len(), before.len() + 1, "{kind}");
+        assert_eq!(after[0]["action"], format!("wallet.{kind}"));
+        assert_eq!(after[0]["after"]["reference"], kind);
+    }
+    let sign_in = json!({"token": TOKEN});
+    let open = admin.send("POST", "/session", Some(&sign_in)).await;
+    let cookie = open.header("set-cookie").unwrap().split(';').next();
+    let session = open.json();
+    let before = rows(&admin).await;
+    let end = Request::new("DELETE", "/admin/v1/session")
+        .header("cookie", cookie.unwrap())
+        .header("x-csrf-token", session["csrf"].as_str().unwrap());
+    let answer = Admin::nobody(&stage).send_as_is(end.clone()).await;
+    assert_eq!(answer.status(), 204);
+    let after = rows(&admin).await;
+    assert_eq!(after.len(), before.len() + 1);
+    let ended = operation("delete", "", "", None, Told::Ended("session.end"));
+    ended.assert_told(&after[0], &answer);
+    // It has ended, so it cannot end again.
+    let again = Admin::nobody(&stage).send_as_is(end).await;
+    assert_eq!(again.status(), 401);
+    assert_eq!(rows(&admin).await, after);
+}
+
+/// A configuration that cannot be written is not told, and leaves no credential behind.
+#[tokio::test]
+async fn a_configuration_that_cannot_be_written_is_not_told() {
+    let stage = with_token(Plot::default()).open().await;
+    let admin = Admin::of(&stage);
+    let mut config = admin.get("/config").await;
+    config.as_object_mut().unwrap().remove("kept_in");
+    config["channels"][0]["credential"] = json!("sk-pasted");
+    let before = rows(&admin).await;
+    // The name of the new file is taken by a folder.
+    std::fs::create_dir(stage.folder().join(".tollgate.toml.new")).unwrap();
+    let failed = admin.send("PUT", "/config", Some(&config)).await;
+    assert_eq!(failed.status(), 500);
+    assert_eq!(rows(&admin).await, before);
+    let credentials = std::fs::read_dir(stage.folder().join("credentials")).unwrap();
+    assert_eq!(credentials.count(), 0);
+    std::fs::remove_dir(stage.folder().join(".tollgate.toml.new")).unwrap();
+    admin.send("PUT", "/config", Some(&config)).await.ok();
+    assert_eq!(rows(&admin).await.len(), before.len() + 1);
+}
+
+/// The names of the subcommands in the help of a command.
+async fn subcommands(stage: &Stage, group: &str) -> BTreeSet<String> {
+    let help = stage.cli(&[group, "--help"]).await.stdout;
+    let (_, list) = help.split_once("Commands:\n").unwrap();
+    let names = list.lines().take_while(|line| line.starts_with("  "));
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    let mut names: BTreeSet<String> = names.map(str::to_owned).collect();
+    names.remove("help");
+    names
+}
+
+#[tokio::test]
+async fn every_command_that_changes_accounts_is_told_once() {
+    const READS: [&str; 5] = ["list", "show", "statement", "follow", "verify"];
+    let stage = with_token(Plot::default()).open().await;
+    let admin = Admin::of(&stage);
+    stage.wallet("w", &["--balance", "50"]).await;
+    let key = stage.key("w", &[]).await.id;
+    let token = ["token", "create", "old", "--role", "viewer"];
+    let token = stage.cli_json(&token).await["id"].clone();
+    let token = token.as_str().unwrap();
+    let commands: [(&str, &[&str], &str); 21] = [
+        ("wallet", &["create", "new"], "wallet.create"),
+        ("wallet", &["topup", "w", "5"], "wallet.top_up"),
+        ("wallet", &["gift", "w", "5"], "wallet.gift"),
+        ("wallet", &["debit", "w", "1"], "wallet.debit"),
+        ("wallet", &["refund", "w", "1"], "wallet.refund"),
+        ("wallet", &["adjust", "w", "1"], "wallet.adjustment"),
+        ("wallet", &["rename", "new", "newer"], "wallet.update"),
+        ("wallet", &["credit-limit", "w", "2"], "wallet.update"),
+        ("wallet", &["alert-below", "w", "3"], "wallet.update"),
+        ("wallet", &["disable", "w"], "wallet.update"),
+        ("wallet", &["enable", "w"], "wallet.update"),
+        ("key", &["create", "--wallet", "w"], "key.create"),
+        ("key", &["update", &key, "--rpm", "5"], "key.update"),
+        ("key", &["rotate", &key], "key.rotate"),
+        ("key", &["disable", &key], "key.update"),
+        ("key", &["enable", &key], "key.update"),
+        (
+            "token",
+            &["create", "t", "--role", "viewer"],
+            "token.create",
+        ),
+        ("token", &["revoke", token], "token.revoke"),
+        ("token", &["sign-in-link"], "sign_in_link.create"),
+        ("channel", &["disable", "main"], "channel.disable"),
+        ("channel", &["enable", "main"], "channel.enable"),
+    ];
+    for group in ["wallet", "key", "token", "channel"] {
+        let mut names = subcommands(&stage, group).await;
+        names.retain(|name| !READS.contains(&name.as_str()));
+        let known = commands.iter().filter(|(of, ..)| *of == group);
+        let known: BTreeSet<String> = known.map(|(_, words, _)| words[0].to_owned()).collect();
+        assert_eq!(names, known, "{group}");
+    }
+    for (group, words, action) in commands {
+        let before = rows(&admin).await;
+        let command = [&[group], words].concat();
+        stage.cli_json(&command).await;
+        let after = rows(&admin).await;
+        assert_eq!(after.len(), before.len() + 1, "{command:?}");
+        let row = &after[0];
+        assert_eq!(row["action"], action, "{row}");
+        assert_eq!(
+            (&row["actor"], &row["request_id"]),
+            (&json!("cli"), &Value::Null)
+        );
+    }
+    // What fails or changes nothing is not told.
+    let before = rows(&admin).await;
+    for (command, is_fine) in [
+        (&["wallet", "create", "w"][..], false),
+        (&["wallet", "topup", "nobody", "5"], false),
+        (&["wallet", "refund", "w", "9999"], false),
+        (&["wallet", "rename", "newer", "w"], false),
+        (&["wallet", "enable", "w"], true),
+        (&["wallet", "credit-limit", "w", "2"], true),
+        (&["key", "create", "--wallet", "nobody"], false),
+        (&["key", "rotate", "key_0000000000000000"], false),
+        (&["key", "enable", &key], true),
+        (&["token", "revoke", "tok_0000000000000000"], false),
+        (&["token", "revoke", token], true),
+    ] {
+        let output = stage.cli(command).await;
+        assert_eq!(output.status.success(), is_fine, "{command:?}");
+    }
+    assert_eq!(rows(&admin).await, before);
+}

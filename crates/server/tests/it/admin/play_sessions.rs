@@ -1,0 +1,205 @@
+//! Sessions of the playground: sockets of the public API, opened on the admin listener in the name of a key.
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderName};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::{Admin, TOKEN, with_token};
+use crate::harness::{Key, Plot, Request, Stage, eventually, within};
+
+const VOICE: &str = r#"
+    [[model]]
+    id = "maker/voice"
+    kind = "audio"
+    routes = [{ channel = "main", model = "sim-voice" }]
+    price = { realtime_minute = "0.6", realtime_text_input = "0.004" }
+"#;
+const REALTIME: &str = "/v1/realtime?model=maker/voice&x=1";
+
+type Socket = WebSocketStream<TcpStream>;
+
+async fn stage() -> (Stage, Key) {
+    with_token(Plot::default()).entries(VOICE).funded().await
+}
+
+fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+    let header = |(name, value): &(&str, &str)| {
+        (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())
+    };
+    pairs.iter().map(header).collect()
+}
+
+/// A handshake with the admin listener. Gives the chosen subprotocol too.
+async fn open(
+    stage: &Stage,
+    target: &str,
+    given: &[(&str, &str)],
+) -> Result<(Socket, Option<String>), Error> {
+    let url = format!("ws://{}/admin/v1/play{target}", stage.admin());
+    let mut request = url.into_client_request()?;
+    request.headers_mut().extend(headers(given));
+    let tcp = TcpStream::connect(stage.admin()).await.unwrap();
+    let handshake = tokio_tungstenite::client_async(request, tcp);
+    let (socket, answer) = within("a handshake", handshake).await?;
+    let chosen = answer.headers().get("sec-websocket-protocol");
+    let chosen = chosen.map(|it| it.to_str().unwrap().to_owned());
+    Ok((socket, chosen))
+}
+
+/// The refusal of a handshake: its status and its code.
+async fn refusal(stage: &Stage, target: &str, given: &[(&str, &str)]) -> (u16, String) {
+    let handshake = [
+        ("connection", "upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA=="),
+    ];
+    let mut request = Request::get(&format!("/admin/v1/play{target}"));
+    for (name, value) in handshake.iter().chain(given) {
+        request = request.header(name, value);
+    }
+    let answer = Admin::nobody(stage).send_as_is(request).await;
+    let code = answer.json()["error"]["code"].clone();
+    (
+        answer.status(),
+        code.as_str().unwrap_or_default().to_owned(),
+    )
+}
+
+async fn until(socket: &mut Socket, kind: &str) -> Value {
+    loop {
+        let message = within(kind, socket.next()).await.unwrap().unwrap();
+        if let Message::Text(text) = message {
+            let event: Value = serde_json::from_str(&text).unwrap();
+            if event["type"] == kind {
+                return event;
+            }
+        }
+    }
+}
+
+/// The cookie and the CSRF token of a session of a browser.
+async fn signed_in(stage: &Stage) -> (String, String) {
+    let body = json!({ "token": TOKEN });
+    let request = Request::post("/admin/v1/session").json(&body);
+    let answer = Admin::nobody(stage).send_as_is(request).await;
+    let cookie = answer.header("set-cookie").unwrap();
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    let csrf = answer.json()["csrf"].as_str().unwrap().to_owned();
+    (cookie, csrf)
+}
+
+#[tokio::test]
+async fn a_browser_talks_in_the_name_of_a_key_which_pays() {
+    let (stage, key) = stage().await;
+    let (cookie, csrf) = signed_in(&stage).await;
+    let origin = format!("http://{}", stage.admin());
+    let offered = format!("realtime, csrf.{csrf}");
+    let target = format!("{REALTIME}&play_key={}", key.id);
+    let (mut socket, chosen) = open(
+        &stage,
+        &target,
+        &[
+            ("cookie", &cookie),
+            ("origin", &origin),
+            ("sec-websocket-protocol", &offered),
+        ],
+    )
+    .await
+    .unwrap();
+    assert_eq!(chosen.as_deref(), Some("realtime"));
+    let created = until(&mut socket, "session.created").await;
+    assert_eq!(created["session"]["model"], "maker/voice");
+    for event in [
+        json!({"type": "conversation.item.create", "item": {"type": "message", "role": "user",
+            "content": [{"type": "input_text", "text": "Hi"}]}}),
+        json!({"type": "response.create"}),
+    ] {
+        let event = Message::text(event.to_string());
+        socket.send(event).await.unwrap();
+    }
+    until(&mut socket, "response.done").await;
+    socket.close(None).await.unwrap();
+    while let Some(Ok(_)) = within("the end", socket.next()).await {}
+    eventually("the hold is closed", async || {
+        (stage.frozen(&key).await == 0).then_some(())
+    })
+    .await;
+    assert!(stage.usage(&key).await >= 4_000);
+    // Neither the key nor the operator's token went further.
+    let call = stage.sim.calls().remove(0);
+    assert_eq!(call.query.as_deref(), Some("model=sim-voice&x=1"));
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_program_opens_a_session_with_its_token() {
+    let (stage, key) = stage().await;
+    let bearer = format!("Bearer {TOKEN}");
+    let given = [("authorization", &*bearer), ("x-play-key", &*key.id)];
+    let (mut socket, chosen) = open(&stage, REALTIME, &given).await.unwrap();
+    assert_eq!(chosen, None);
+    until(&mut socket, "session.created").await;
+    // A client that vanishes ends the session.
+    drop(socket);
+    eventually("the session is settled", async || {
+        (stage.frozen(&key).await == 0).then_some(())
+    })
+    .await;
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_session_that_another_site_may_have_caused_is_refused() {
+    let (stage, key) = stage().await;
+    let (cookie, csrf) = signed_in(&stage).await;
+    let target = format!("{REALTIME}&play_key={}", key.id);
+    let own = "http://gateway".to_owned();
+    let right = format!("realtime, csrf.{csrf}");
+    for (origin, offered) in [
+        (&*own, "realtime"),
+        (&*own, "realtime, csrf.wrong"),
+        (&*own, "csrf."),
+        ("http://evil.example", &*right),
+        ("null", &*right),
+    ] {
+        let given = [
+            ("cookie", &*cookie),
+            ("origin", origin),
+            ("sec-websocket-protocol", offered),
+        ];
+        let refused = refusal(&stage, &target, &given).await;
+        assert_eq!(refused, (403, "cross_site_request".to_owned()), "{offered}");
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+}
+
+#[tokio::test]
+async fn refusals_come_before_the_upgrade_as_the_public_listener_sends_them() {
+    let (stage, key) = stage().await;
+    let bearer = format!("Bearer {TOKEN}");
+    let given = [("authorization", &*bearer), ("x-play-key", &*key.id)];
+    let unknown = refusal(&stage, "/v1/realtime?model=maker/none", &given).await;
+    assert_eq!(unknown, (404, "model_not_found".to_owned()));
+    let nowhere = refusal(&stage, "/v1/nothing", &given).await;
+    assert_eq!(nowhere, (404, "not_found".to_owned()));
+    let nobody = refusal(&stage, REALTIME, &[]).await;
+    assert_eq!(nobody, (401, "invalid_admin_token".to_owned()));
+    let keyless = refusal(&stage, REALTIME, &[("authorization", &bearer)]).await;
+    assert_eq!(keyless, (400, "invalid_request".to_owned()));
+    let admin = Admin::of(&stage);
+    let low = json!({ "name": "low", "role": "support" });
+    let low = admin.post("/tokens", &low).await;
+    let low = format!("Bearer {}", low["secret"].as_str().unwrap());
+    let given = [("authorization", &*low), ("x-play-key", &*key.id)];
+    let low = refusal(&stage, REALTIME, &given).await;
+    assert_eq!(low, (403, "role_not_sufficient".to_owned()));
+    // Without an upgrade it is what the public listener says of a plain request.
+    let plain = Request::get(&format!("/admin/v1/play{REALTIME}")).header("x-play-key", &key.id);
+    assert_eq!(admin.send_as_is(plain).await.status(), 426);
+    assert_eq!(stage.upstream_calls(), 0);
+}

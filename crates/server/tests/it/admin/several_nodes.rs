@@ -1,0 +1,63 @@
+//! The admin API of several nodes on one database.
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::client::TOKEN;
+use super::{Admin, with_token};
+use crate::harness::{Connection, Database, Plot, Request};
+
+/// A payment that is sent again and again, because answers were lost, books once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_retries_over_three_nodes_book_once() {
+    let Some(database) = Database::shared() else {
+        eprintln!("not played: run it by scripts/with-postgres");
+        return;
+    };
+    let mut stage = with_token(Plot::default().database(database)).open().await;
+    stage.another_node().await;
+    stage.another_node().await;
+    let nodes = stage.admins();
+    assert_eq!(nodes.len(), 3);
+    let admin = Admin::of(&stage);
+    let wallet = admin.post("/wallets", &json!({"name": "w"})).await;
+    let path = format!(
+        "/admin/v1/wallets/{}/entries",
+        wallet["id"].as_str().unwrap()
+    );
+    let payment = json!({"kind": "top_up", "amount": "5", "reference": "pay_1"});
+    let request = Request::post(&path).json(&payment).bearer(TOKEN);
+    let mut sent = JoinSet::new();
+    for number in 0..200 {
+        let (node, request) = (nodes[number % nodes.len()], request.clone());
+        sent.spawn(async move {
+            loop {
+                let mut connection = Connection::open(node).await;
+                connection.send(&request).await;
+                let answer = connection.answer().await;
+                // A node that is too busy says so, and the client sends the payment again.
+                if answer.status() != 503 {
+                    return answer;
+                }
+            }
+        });
+    }
+    let mut entries: Vec<Value> = Vec::new();
+    let mut created = 0;
+    while let Some(answer) = sent.join_next().await {
+        let answer = answer.unwrap();
+        assert!(matches!(answer.status(), 200 | 201), "{}", answer.text());
+        created += usize::from(answer.status() == 201);
+        entries.push(answer.json());
+    }
+    // None, if the answer to the first one was that the node is too busy.
+    assert!(created <= 1 && entries.len() == 200, "{created}");
+    assert!(entries.iter().all(|entry| *entry == entries[0]));
+    let wallet = admin
+        .get(&path.replace("/admin/v1", "").replace("/entries", ""))
+        .await;
+    assert_eq!(wallet["balance"], "5");
+    let told = admin.get("/audit?action=wallet.top_up").await;
+    assert_eq!(told["data"].as_array().unwrap().len(), 1);
+    stage.verify().await;
+}

@@ -1,0 +1,167 @@
+//! `tollgate init`: from keys in the environment to a call that is answered and billed.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use sim::Sim;
+
+use crate::harness::{Channel, Running, eventually, run_in};
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+const SECRETS: [(&str, &str); 2] = [
+    ("OPENAI_API_KEY", "sk-openai-secret"),
+    ("ANTHROPIC_API_KEY", "sk-anthropic-secret"),
+];
+
+#[tokio::test]
+async fn the_keys_of_two_vendors_make_a_gateway_whose_printed_call_is_answered_and_billed() {
+    let upstream = Sim::start((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let (openai, anthropic) = (
+        format!("http://{}/v1", upstream.address()),
+        format!("http://{}", upstream.address()),
+    );
+    let mut environment = SECRETS.to_vec();
+    environment.push(("OPENAI_BASE_URL", &openai));
+    environment.push(("ANTHROPIC_BASE_URL", &anthropic));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let (listen, admin) = (
+        format!("127.0.0.1:{}", free_port()),
+        format!("127.0.0.1:{}", free_port()),
+    );
+    let words = [
+        "init",
+        "--yes",
+        "--markup",
+        "1.5",
+        "--listen",
+        &listen,
+        "--admin-listen",
+        &admin,
+    ];
+
+    let told = run_in(&[&words[..], &["--dry-run"]].concat(), path, &environment).await;
+    assert!(told.status.success(), "{}", told.stderr);
+    assert!(told.stdout.contains("models = \"all\""), "{}", told.stdout);
+    assert_eq!(names(path), [""; 0]);
+
+    let told = run_in(&[&words[..], &["--json"]].concat(), path, &environment).await;
+    assert!(told.status.success(), "{}", told.stderr);
+    let created: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(names(path), ["tollgate-data", "tollgate.toml"]);
+    let text = std::fs::read_to_string(path.join("tollgate.toml")).unwrap();
+    for (name, secret) in SECRETS {
+        assert!(
+            text.contains(&format!("credential = {{ env = \"{name}\" }}")),
+            "{text}"
+        );
+        assert!(!text.contains(secret), "{text}");
+    }
+    assert!(created["models"].as_u64().unwrap() >= 36, "{created}");
+
+    // What exists is kept.
+    let again = run_in(&words, path, &environment).await;
+    assert!(!again.status.success());
+    assert!(
+        again.stderr.contains("tollgate.toml exists already"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(
+        std::fs::read_to_string(path.join("tollgate.toml")).unwrap(),
+        text
+    );
+
+    let checked = run_in(&["check", "--strict", "--json"], path, &environment).await;
+    assert!(
+        checked.status.success(),
+        "{}{}",
+        checked.stdout,
+        checked.stderr
+    );
+    let checked: Value = serde_json::from_str(&checked.stdout).unwrap();
+    assert_eq!(checked["unlisted"], serde_json::json!([]));
+    assert_eq!(
+        checked["models"].as_array().unwrap().len() as u64,
+        created["models"].as_u64().unwrap()
+    );
+    assert!(checked["models"].as_array().unwrap().iter().all(|model| {
+        model["source"]["price"] == "catalog" && model["source"]["markup"] == "1.5"
+    }));
+
+    let mut gateway = Running::start_in(&["serve"], path, Channel::Stderr, &environment);
+    gateway
+        .line("\"serving\"", |line| line.contains("\"serving\""))
+        .await;
+    let call = created["curl"].as_str().unwrap();
+    let body = call.split_once("-d '").unwrap().1.trim_end_matches('\'');
+    let body: Value = serde_json::from_str(body).unwrap();
+    let key = created["api_key"].as_str().unwrap();
+    assert_eq!(body["model"], created["model"]);
+    let answer = if Command::new("curl").arg("--version").output().is_ok() {
+        let line = call.replacen("curl", "curl -sS", 1);
+        let output = tokio::process::Command::new("sh")
+            .args(["-c", &line])
+            .output()
+            .await
+            .unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    } else {
+        return;
+    };
+    assert_eq!(answer["model"], created["model"], "{answer}");
+    assert!(
+        answer["choices"][0]["message"]["content"].is_string(),
+        "{answer}"
+    );
+    assert!(key.starts_with("sk-tg-"));
+
+    // The entry of the call is at the marked-up price.
+    eventually("the call is billed", async || {
+        let shown = run_in(&["wallet", "show", "main", "--json"], path, &environment).await;
+        let wallet: Value = serde_json::from_str(&shown.stdout).unwrap();
+        (wallet["balance"] != "10").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn without_a_key_or_a_terminal_nothing_is_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let told = run_in(&["init", "--yes"], path, &[]).await;
+    assert!(!told.status.success());
+    assert!(
+        told.stderr.contains("no vendor's key was found"),
+        "{}",
+        told.stderr
+    );
+    let told = run_in(&["init"], path, &SECRETS).await;
+    assert!(!told.status.success());
+    assert!(told.stderr.contains("Say --yes"), "{}", told.stderr);
+    std::fs::create_dir(path.join("tollgate-data")).unwrap();
+    let told = run_in(&["init", "--yes"], path, &SECRETS).await;
+    assert!(!told.status.success());
+    assert!(
+        told.stderr.contains("tollgate-data exists already"),
+        "{}",
+        told.stderr
+    );
+    assert_eq!(names(path), ["tollgate-data"]);
+}

@@ -1,0 +1,83 @@
+//! The log on standard error, in both of its formats.
+
+use serde_json::Value;
+
+use crate::harness::{Channel, Plot, Running, Stage, UPSTREAM_KEY, ask, eventually, signal};
+
+/// The lines of a gateway, from its start to its end, that serves with this configuration.
+async fn lines_of_a_life(stage: &mut Stage, until: &str) -> Vec<String> {
+    stage.kill();
+    let arguments = ["serve", "--config", "tollgate.toml"];
+    let mut gateway = Running::start(&arguments, stage.folder(), Channel::Stderr);
+    gateway.line(until, |line| line.contains(until)).await;
+    signal("TERM", gateway.pid());
+    assert!(gateway.ended().await.success());
+    gateway
+        .line("its last word", |line| line.contains("stopped"))
+        .await;
+    gateway.lines()
+}
+
+#[tokio::test]
+async fn a_log_in_json_has_one_object_on_each_line_and_no_secret() {
+    let (stage, key) = Plot::default()
+        .setting("log", "format = \"json\"")
+        .funded()
+        .await;
+    stage.sim.queue_faults("sim-chat", "reset=head", 3).unwrap();
+    let answer = stage.chat(&key, &ask("a private question")).await;
+    assert_eq!(answer.status(), 502, "{answer:?}");
+    let id = answer.header("x-request-id").unwrap().to_owned();
+    let line = stage.logged("the failed call", |line| {
+        line.contains("an upstream call failed")
+    });
+    let line: Value = serde_json::from_str(&line.await).unwrap();
+    assert_eq!(line["request_id"], id, "{line}");
+    assert_eq!(line["channel"], "main", "{line}");
+    for line in stage.log() {
+        let object: Value = serde_json::from_str(&line).unwrap();
+        for member in ["timestamp", "level", "message"] {
+            assert!(object[member].is_string(), "{line}");
+        }
+        for secret in [UPSTREAM_KEY, &key.secret, "a private question"] {
+            assert!(!line.contains(secret), "{line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_log_in_text_is_for_people_wherever_it_goes() {
+    let mut stage = Stage::open().await;
+    let text = std::fs::read_to_string(stage.config_file()).unwrap();
+    std::fs::write(
+        stage.config_file(),
+        format!("[log]\nformat = \"text\"\n{text}"),
+    )
+    .unwrap();
+    let lines = lines_of_a_life(&mut stage, " serving ").await;
+    for line in &lines {
+        assert!(serde_json::from_str::<Value>(line).is_err(), "{line}");
+        assert!(!line.contains('\u{1b}'), "{line}");
+    }
+    let serving = lines
+        .iter()
+        .find(|line| line.contains(" serving "))
+        .unwrap();
+    assert!(serving.contains("address=127.0.0.1:"), "{serving}");
+}
+
+#[tokio::test]
+async fn a_format_that_does_not_exist_is_refused() {
+    let stage = Stage::open().await;
+    let text = std::fs::read_to_string(stage.config_file()).unwrap();
+    std::fs::write(
+        stage.config_file(),
+        format!("[log]\nformat = \"xml\"\n{text}"),
+    )
+    .unwrap();
+    let checked = eventually("a check", async || Some(stage.cli(&["check"]).await)).await;
+    assert_eq!(checked.status.code(), Some(1));
+    let told = format!("{}{}", checked.stdout, checked.stderr);
+    assert!(told.contains("log.format"), "{told}");
+    assert!(told.contains("`text` or `json`"), "{told}");
+}

@@ -1,0 +1,431 @@
+//! Traces of calls at the operator's collector, and a collector that is no help.
+
+use serde_json::Value;
+
+use crate::harness::{
+    Answer, Key, Plot, Receiver, Reply, Request, Stage, Told, UPSTREAM_KEY, ask, eventually,
+    signal, with,
+};
+
+/// A model whose first upstream fails.
+const ENTRIES: &str = r#"
+[[channel]]
+name = "failing"
+preset = "openai-compatible"
+base_url = "FIRST/v1"
+credential = { file = "upstream-key" }
+protocols = ["chat"]
+sends_traceparent = true
+[[model]]
+id = "maker/twice"
+kind = "text"
+created = 1767225600
+routes = [
+  { channel = "failing", model = "hidden-name", priority = 0 },
+  { channel = "main", model = "sim-chat", priority = 1 },
+]
+price = { input = "1.25", output = "10" }
+profile = { context_tokens = 400000, max_output_tokens = 1000 }
+"#;
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const SPAN: &str = "00f067aa0ba902b7";
+
+/// The address of a receiver, without a path.
+fn base(receiver: &Receiver) -> &str {
+    let url = receiver.url.as_str();
+    url.strip_suffix("/told?token=t").unwrap()
+}
+
+/// A plot whose traces go to this collector.
+fn told_to(collector: &Receiver) -> Plot {
+    let url = format!("otlp_url = \"{}\"", base(collector));
+    Plot::default().setting("telemetry", &url)
+}
+
+/// The spans of a delivery.
+fn spans(told: &Told) -> Vec<Value> {
+    assert!(
+        told.head.starts_with("post /v1/traces http/1.1\r\n"),
+        "{}",
+        told.head
+    );
+    assert!(
+        told.head.contains("content-type: application/json\r\n"),
+        "{}",
+        told.head
+    );
+    let body: Value = serde_json::from_slice(&told.body).unwrap();
+    let scope = &body["resourceSpans"][0]["scopeSpans"][0];
+    scope["spans"].as_array().unwrap().clone()
+}
+
+/// The value of an attribute, whatever its type.
+fn value<'s>(span: &'s Value, key: &str) -> &'s str {
+    let attributes = span["attributes"].as_array().unwrap();
+    let found = attributes.iter().find(|it| it["key"] == key);
+    let value = found.and_then(|it| it["value"].as_object()?.values().next());
+    value.and_then(Value::as_str).unwrap_or_default()
+}
+
+async fn traced(stage: &Stage, key: &Key, traceparent: &str) -> Answer {
+    let request = Request::chat(&ask("hello")).bearer(&key.secret);
+    stage
+        .send(&request.header("traceparent", traceparent))
+        .await
+}
+
+/// The value of a metric.
+async fn metric(stage: &Stage, name: &str) -> u64 {
+    let answer = stage.admin_get("/metrics").await.ok();
+    let text = answer.text();
+    let mut lines = text.lines();
+    let value = lines.find_map(|line| {
+        line.strip_prefix(name)?
+            .strip_prefix(' ')
+            .map(str::to_owned)
+    });
+    value
+        .unwrap_or_else(|| panic!("no {name} in {text}"))
+        .parse()
+        .unwrap()
+}
+
+async fn dropped(stage: &Stage, reason: &str) -> u64 {
+    let name = format!("tollgate_telemetry_spans_dropped_total{{reason=\"{reason}\"}}");
+    metric(stage, &name).await
+}
+
+#[tokio::test]
+async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
+    let collector = Receiver::start(&[200]).await;
+    let failing = Receiver::start(&[500]).await;
+    let (stage, key) = told_to(&collector)
+        .setting("telemetry", "headers = { file = \"collector-headers\" }")
+        .setting("telemetry", "service_name = \"gate\"")
+        .setting("telemetry", "trusted_callers = [\"127.0.0.0/8\"]")
+        .setting("journal", "bodies = true")
+        .file("collector-headers", "x-api-key=for%20the%20collector")
+        .entries(&ENTRIES.replace("FIRST", base(&failing)))
+        .funded()
+        .await;
+    let body = with(
+        ask("a private question"),
+        &serde_json::json!({ "model": "maker/twice" }),
+    );
+    let request = Request::chat(&body).bearer(&key.secret);
+    let traceparent = format!("00-{TRACE}-{SPAN}-01");
+    let answer = stage
+        .send(&request.header("traceparent", &traceparent))
+        .await
+        .ok();
+    let content = answer.json()["choices"][0]["message"]["content"].clone();
+    let usage = answer.json()["usage"].clone();
+
+    let told = collector.heard(1).await.remove(0);
+    assert!(
+        told.head.contains("x-api-key: for the collector\r\n"),
+        "{}",
+        told.head
+    );
+    let text = String::from_utf8(told.body.clone()).unwrap();
+    for secret in [
+        "a private question",
+        content.as_str().unwrap(),
+        UPSTREAM_KEY,
+        &key.secret,
+    ] {
+        assert!(!text.contains(secret), "{secret} is told: {text}");
+    }
+    assert!(text.contains(r#"{"key":"service.name","value":{"stringValue":"gate"}}"#));
+    let spans = spans(&told);
+    let [call, first, second] = spans.as_slice() else {
+        panic!("{spans:#?}");
+    };
+    assert_eq!(call["name"], "chat maker/twice");
+    assert_eq!(call["traceId"], TRACE);
+    assert_eq!(call["parentSpanId"], SPAN);
+    for (key, wanted) in [
+        ("gen_ai.request.model", "maker/twice"),
+        ("gen_ai.response.model", "sim-chat"),
+        ("gen_ai.provider.name", "sim"),
+        (
+            "gen_ai.usage.input_tokens",
+            &usage["prompt_tokens"].to_string(),
+        ),
+        (
+            "gen_ai.usage.output_tokens",
+            &usage["completion_tokens"].to_string(),
+        ),
+        (
+            "tollgate.request_id",
+            answer.header("x-request-id").unwrap(),
+        ),
+        ("tollgate.key", &key.id),
+        ("tollgate.channel", "main"),
+        ("tollgate.hold_end", "settled"),
+    ] {
+        assert_eq!(value(call, key), wanted, "{key}");
+    }
+    for (span, channel, error) in [(first, "failing", "upstream_error"), (second, "main", "")] {
+        assert_eq!(span["traceId"], TRACE);
+        assert_eq!(span["parentSpanId"], call["spanId"]);
+        assert_eq!(value(span, "tollgate.channel"), channel);
+        assert_eq!(value(span, "error.type"), error);
+    }
+    // The first upstream was told which span it works for. The second channel does not send that.
+    let asked = failing.heard(1).await.remove(0);
+    let named = format!(
+        "traceparent: 00-{TRACE}-{}-01\r\n",
+        first["spanId"].as_str().unwrap()
+    );
+    assert!(asked.head.contains(&named), "{}", asked.head);
+    eventually("the count", async || {
+        let sent = metric(&stage, "tollgate_telemetry_spans_sent_total").await;
+        (sent == 3).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_traceparent_counts_only_if_it_is_valid_and_its_caller_trusted() {
+    let collector = Receiver::start(&[200]).await;
+    let good = format!("00-{TRACE}-{SPAN}-01");
+    let (stage, key) = told_to(&collector).funded().await;
+    traced(&stage, &key, &good).await.ok();
+    let untrusted = spans(&collector.heard(1).await[0]).remove(0);
+    assert_ne!(untrusted["traceId"], TRACE);
+    assert_eq!(untrusted.get("parentSpanId"), None);
+
+    let collector = Receiver::start(&[200]).await;
+    let (stage, key) = told_to(&collector)
+        .setting("telemetry", "trusted_callers = [\"127.0.0.1\"]")
+        .funded()
+        .await;
+    for bad in [
+        "",
+        "00",
+        &good.to_uppercase(),
+        &format!("{good}-x"),
+        "\u{e9}",
+    ] {
+        traced(&stage, &key, bad).await.ok();
+    }
+    // A caller that does not record its own span gets none of ours.
+    traced(&stage, &key, &format!("00-{TRACE}-{SPAN}-00"))
+        .await
+        .ok();
+    traced(&stage, &key, &good).await.ok();
+    let calls = eventually("all calls", async || {
+        let told = collector.told();
+        let spans = told.iter().flat_map(spans);
+        let calls: Vec<_> = spans.filter(|it| it["kind"] == 2).collect();
+        let is_there = calls.iter().any(|it| it["traceId"] == TRACE);
+        is_there.then_some(calls)
+    })
+    .await;
+    assert_eq!(calls.len(), 6, "{calls:#?}");
+    let ours = calls.iter().filter(|it| it.get("parentSpanId").is_none());
+    assert_eq!(ours.count(), 5, "{calls:#?}");
+}
+
+#[tokio::test]
+async fn a_busy_collector_gets_the_same_spans_again() {
+    let collector = Receiver::start(&[503, 200]).await;
+    let (stage, key) = told_to(&collector).funded().await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    let told = collector.heard(2).await;
+    assert_eq!(told[0].body, told[1].body);
+    eventually("the count", async || {
+        let sent = metric(&stage, "tollgate_telemetry_spans_sent_total").await;
+        (sent == 2).then_some(())
+    })
+    .await;
+    for reason in ["queue_full", "refused", "unreachable", "shutdown"] {
+        assert_eq!(dropped(&stage, reason).await, 0, "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn spans_that_the_collector_refuses_are_counted_and_not_sent_again() {
+    let collector = Receiver::start(&[400, 200]).await;
+    let (stage, key) = told_to(&collector).funded().await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    eventually("the count", async || {
+        (dropped(&stage, "refused").await == 2).then_some(())
+    })
+    .await;
+    stage
+        .logged("the refusal", |line| {
+            line.contains("does not take telemetry")
+        })
+        .await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    let told = collector.heard(2).await;
+    assert_ne!(told[0].body, told[1].body);
+    stage
+        .logged("the recovery", |line| {
+            line.contains("takes telemetry again")
+        })
+        .await;
+}
+
+/// Neither a call nor the end of the node waits for it, except for a few seconds at the end.
+#[tokio::test]
+async fn a_collector_that_never_answers_delays_nobody() {
+    let collector = Receiver::replying(vec![Reply::Never]).await;
+    let (mut stage, key) = told_to(&collector).funded().await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    collector.heard(1).await;
+    // The export waits for its answer. Calls do not.
+    for _ in 0..20 {
+        stage.chat(&key, &ask("hello")).await.ok();
+    }
+    signal("TERM", stage.pid());
+    assert!(stage.process().ended().await.success());
+    stage
+        .logged("the loss", |line| line.contains("the last spans are lost"))
+        .await;
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_node_that_stops_sends_what_is_left() {
+    let collector = Receiver::start(&[200]).await;
+    let (mut stage, key) = told_to(&collector).funded().await;
+    let answer = stage.chat(&key, &ask("hello")).await.ok();
+    let id = answer.header("x-request-id").unwrap().to_owned();
+    signal("TERM", stage.pid());
+    assert!(stage.process().ended().await.success());
+    let told = collector.told();
+    let spans: Vec<_> = told.iter().flat_map(spans).collect();
+    assert!(
+        spans
+            .iter()
+            .any(|it| value(it, "tollgate.request_id") == id),
+        "{spans:#?}"
+    );
+}
+
+#[tokio::test]
+async fn a_sample_ratio_of_zero_sends_nothing() {
+    let collector = Receiver::start(&[200]).await;
+    let (mut stage, key) = told_to(&collector)
+        .setting("telemetry", "sample_ratio = 0")
+        .funded()
+        .await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    signal("TERM", stage.pid());
+    assert!(stage.process().ended().await.success());
+    assert_eq!(collector.told(), []);
+}
+
+#[tokio::test]
+async fn headers_that_are_no_headers_are_refused_without_being_shown() {
+    let (stage, _) = Plot::default().file("headers", "s3cret").funded().await;
+    let text = std::fs::read_to_string(stage.config_file()).unwrap();
+    let telemetry = "[telemetry]\nheaders = { file = \"headers\" }\n";
+    std::fs::write(stage.config_file(), format!("{telemetry}{text}")).unwrap();
+    let checked = stage.cli(&["check"]).await;
+    assert_eq!(checked.status.code(), Some(1));
+    let told = format!("{}{}", checked.stdout, checked.stderr);
+    assert!(told.contains("telemetry.headers"), "{told}");
+    assert!(!told.contains("s3cret"), "{told}");
+}
+
+#[tokio::test]
+async fn calls_are_counted_by_what_they_asked_for_and_who_served_them() {
+    let (stage, key) = Plot::default()
+        .setting("telemetry", "wallet_series = 1")
+        .funded()
+        .await;
+    stage.wallet("second", &["--balance", "100"]).await;
+    let second = stage.key("second", &[]).await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    let unknown = with(
+        ask("hello"),
+        &serde_json::json!({ "model": "maker/invented" }),
+    );
+    assert_eq!(stage.chat(&second, &unknown).await.status(), 404);
+    let charged = stage.usage(&key).await;
+    let wallets = stage.cli_json(&["wallet", "list"]).await;
+    let wallets = wallets["data"]
+        .as_array()
+        .or(wallets.as_array())
+        .unwrap()
+        .clone();
+    let first = wallets.iter().find(|it| it["name"] == "w").unwrap()["id"]
+        .as_str()
+        .unwrap();
+    let endpoint = "endpoint=\"/v1/chat/completions\"";
+    for (name, wanted) in [
+        (
+            format!(
+                "tollgate_calls_total{{{endpoint},model=\"maker/chat\",channel=\"main\",outcome=\"served\"}}"
+            ),
+            1,
+        ),
+        (
+            format!(
+                "tollgate_calls_total{{{endpoint},model=\"\",channel=\"\",outcome=\"refused\"}}"
+            ),
+            1,
+        ),
+        (
+            format!("tollgate_wallet_calls_total{{wallet=\"{first}\"}}"),
+            1,
+        ),
+        (
+            format!("tollgate_wallet_charged_micro_credits_total{{wallet=\"{first}\"}}"),
+            charged,
+        ),
+        (
+            "tollgate_wallet_calls_total{wallet=\"other\"}".to_owned(),
+            1,
+        ),
+    ] {
+        eventually(&name, async || {
+            let answer = stage.admin_get("/metrics").await.ok();
+            let text = answer.text();
+            assert!(!text.contains("invented"), "{text}");
+            let line = format!("{name} {wanted}");
+            text.lines().any(|it| it == line).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn the_collector_gets_the_metrics_that_a_scraper_sees() {
+    let collector = Receiver::start(&[200]).await;
+    let (stage, key) = told_to(&collector)
+        .setting("telemetry", "metrics = true")
+        .setting("telemetry", "metrics_every_ms = 100")
+        .setting("telemetry", "sample_ratio = 0")
+        .funded()
+        .await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    let metrics = eventually("the call among the metrics", async || {
+        let told = collector.told().pop()?;
+        assert!(told.head.starts_with("post /v1/metrics "), "{}", told.head);
+        let body: Value = serde_json::from_slice(&told.body).unwrap();
+        let scope = &body["resourceMetrics"][0]["scopeMetrics"][0];
+        let metrics = scope["metrics"].as_array().unwrap().clone();
+        metrics
+            .iter()
+            .any(|it| it["name"] == "tollgate_requests")
+            .then_some(metrics)
+    })
+    .await;
+    let named = |name: &str| {
+        let found = metrics.iter().find(|it| it["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name} in {metrics:#?}"))
+    };
+    let point = &named("tollgate_requests")["sum"]["dataPoints"][0];
+    assert_eq!(point["asInt"], "1", "{point}");
+    assert_eq!(value(point, "endpoint"), "/v1/chat/completions");
+    assert_eq!(value(point, "status"), "200");
+    let histogram = &named("tollgate_first_byte_seconds")["histogram"]["dataPoints"][0];
+    assert_eq!(histogram["count"], "1", "{histogram}");
+    assert!(named("tollgate_uptime_seconds")["gauge"].is_object());
+}

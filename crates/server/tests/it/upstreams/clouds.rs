@@ -1,0 +1,498 @@
+//! Clouds that host the vendors' models: whatever dialect a caller speaks, each of them answers, and none shows itself.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Conversation, Dialect, Key, Plot, Request, Said, Stage, UPSTREAM_KEY, with};
+
+/// Names of the accounts, which no caller may see.
+const PROJECT: &str = "acme-project-7788";
+const RESOURCE: &str = "acme-resource-7788";
+const TENANT: &str = "acme-tenant-7788";
+const CLIENT: &str = "acme-client-7788";
+
+/// The channels by name: their settings, and what the upstream calls the model.
+const CLOUDS: [(&str, &str, &str); 9] = [
+    (
+        "azure",
+        r#"preset = "azure"
+base_url = "http://SIM/openai/v1"
+account = { resource = "acme-resource-7788" }
+credential = { file = "upstream-key" }
+protocols = ["chat"]"#,
+        "sim-reason deployment/1",
+    ),
+    (
+        "azure-responses",
+        r#"preset = "azure"
+base_url = "http://SIM/openai/v1"
+credential = { file = "upstream-key" }
+protocols = ["responses"]"#,
+        "sim-reason",
+    ),
+    (
+        "azure-token",
+        r#"preset = "azure"
+base_url = "http://SIM/openai/v1"
+account = { tenant = "acme-tenant-7788", client_id = "acme-client-7788", authority = "http://SIM" }
+credential = { file = "upstream-key" }
+protocols = ["chat"]"#,
+        "sim-reason",
+    ),
+    (
+        "azure-dated",
+        r#"preset = "azure-dated"
+base_url = "http://SIM/openai"
+account = { api_version = "2025-04-01-preview" }
+credential = { file = "upstream-key" }
+protocols = ["chat"]"#,
+        "sim-reason deployment/1",
+    ),
+    (
+        "azure-anthropic",
+        r#"preset = "azure-anthropic"
+base_url = "http://SIM/anthropic"
+credential = { file = "upstream-key" }"#,
+        "sim-reason",
+    ),
+    (
+        "azure-anthropic-token",
+        r#"preset = "azure-anthropic"
+base_url = "http://SIM/anthropic"
+account = { tenant = "acme-tenant-7788", client_id = "acme-client-7788", authority = "http://SIM" }
+credential = { file = "upstream-key" }"#,
+        "sim-reason",
+    ),
+    (
+        "vertex",
+        r#"preset = "vertex"
+base_url = "http://SIM"
+account = { project = "acme-project-7788", location = "us-east5" }
+credential = { file = "account.json" }"#,
+        "sim-reason",
+    ),
+    (
+        "vertex-express",
+        r#"preset = "vertex-express"
+base_url = "http://SIM"
+credential = { file = "upstream-key" }"#,
+        "sim-reason",
+    ),
+    (
+        "vertex-anthropic",
+        r#"preset = "vertex-anthropic"
+base_url = "http://SIM"
+account = { project = "acme-project-7788" }
+credential = { file = "account.json" }"#,
+        "sim-reason@20250929",
+    ),
+];
+
+/// The public id of the model behind a channel.
+fn model_of(channel: &str) -> String {
+    format!("maker/{channel}")
+}
+
+fn entry(name: &str, settings: &str, upstream_model: &str) -> String {
+    let mut entry = String::new();
+    let _ = write!(
+        entry,
+        "[[channel]]
+name = \"{name}\"
+{settings}
+[[model]]
+id = \"{}\"
+kind = \"text\"
+routes = [{{ channel = \"{name}\", model = \"{upstream_model}\" }}]
+price = {{ input = \"1.25\", output = \"10\" }}
+profile = {{ max_output_tokens = 128000, vision = true, tools = true }}
+",
+        model_of(name)
+    );
+    entry
+}
+
+/// A stage with these channels. The key file names a token endpoint of the simulated upstream.
+async fn stage_of(clouds: &[(&str, &str, &str)], token_path: &str) -> (Stage, Key) {
+    let add = |plot: Plot, (name, settings, model): &(&str, &str, &str)| {
+        plot.entries(&entry(name, settings, model))
+    };
+    let key_file = sim::service_account(&format!("http://SIM{token_path}"));
+    clouds
+        .iter()
+        .fold(Plot::default(), add)
+        .file("account.json", &key_file)
+        .funded()
+        .await
+}
+
+/// What no answer may contain.
+#[track_caller]
+fn assert_clean(what: &str, text: &str) {
+    for sign in [
+        UPSTREAM_KEY,
+        PROJECT,
+        RESOURCE,
+        TENANT,
+        CLIENT,
+        "sim-token",
+        "sim-reason",
+        "us-east5",
+        "deployment/1",
+        "sim-project",
+        "filter_results",
+        "filter_offsets",
+        "127.0.0.1",
+    ] {
+        assert!(!text.contains(sign), "{what}: {sign} in {text}");
+    }
+}
+
+/// Every caller, whole and streamed, through a tool call and its result.
+#[tokio::test]
+async fn every_cloud_serves_every_caller() {
+    let (stage, key) = stage_of(&CLOUDS, "/token").await;
+    for (cloud, _, _) in CLOUDS {
+        for caller in Dialect::ALL {
+            for stream in [false, true] {
+                let what = format!("{caller:?} by {cloud}, streamed: {stream}");
+                let mut talk = Conversation::begin(caller, "look_up the number", &["look_up"]);
+                for turn in 0..2 {
+                    let request = caller.call(&key.secret, &model_of(cloud), talk.body(), stream);
+                    let answer = stage.send(&request).await;
+                    assert_eq!(answer.status(), 200, "{what}: {}", answer.text());
+                    // On a route without conversion the members of the filter pass, as all members do.
+                    let is_native = cloud.starts_with("azure") && caller == Dialect::Chat;
+                    let text = answer.text();
+                    let text = if is_native {
+                        text.replace("filter_results", "")
+                            .replace("filter_offsets", "")
+                    } else {
+                        text.to_owned()
+                    };
+                    assert_clean(&what, &text);
+                    if caller != Dialect::Generate {
+                        assert!(text.contains(&model_of(cloud)), "{what}: {text}");
+                    }
+                    match talk.hear(&answer, stream) {
+                        Said::Calls(calls) => talk.answer(&calls, "42"),
+                        Said::Text(text) => {
+                            assert!(turn == 1 && text.contains("42"), "{what}: {text}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let asked = stage.sim.calls_of("token");
+    // Two channels at each of two token endpoints, each asked once.
+    assert_eq!(asked.len(), 4, "{asked:?}");
+    stage.verify().await;
+}
+
+/// Chat clients read `choices[0].delta` of every chunk that is not the usage.
+#[tokio::test]
+async fn no_chunk_of_a_content_filter_reaches_chat_clients() {
+    let (stage, key) = stage_of(&CLOUDS[..1], "/token").await;
+    for more in [
+        json!({}),
+        json!({ "stream_options": { "include_usage": true } }),
+    ] {
+        let body = with(Dialect::Chat.ask("say exactly: fine"), &more);
+        let call = Dialect::Chat.call(&key.secret, &model_of("azure"), body, true);
+        let answer = stage.send(&call).await.ok();
+        let chunks = answer.text().lines();
+        let chunks = chunks.filter_map(|line| line.strip_prefix("data: {"));
+        let chunks: Vec<Value> = chunks
+            .map(|rest| serde_json::from_str(&format!("{{{rest}")).unwrap())
+            .collect();
+        assert!(chunks.len() > 2, "{}", answer.text());
+        for chunk in chunks {
+            let has_delta = chunk["choices"][0]["delta"].is_object();
+            assert!(has_delta || chunk["usage"].is_object(), "{chunk}");
+            assert_eq!(chunk["object"], "chat.completion.chunk");
+        }
+    }
+}
+
+/// Tokens that live for two seconds are replaced under load, and no call notices.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_are_renewed_under_load_without_a_lost_call() {
+    let cloud = CLOUDS
+        .iter()
+        .find(|(name, _, _)| *name == "vertex")
+        .unwrap();
+    let (stage, key) = stage_of(&[*cloud], "/token/life-2").await;
+    let stage = Arc::new(stage);
+    let until = Instant::now() + Duration::from_secs(9);
+    let mut callers = Vec::new();
+    for _ in 0..8 {
+        let (stage, key) = (Arc::clone(&stage), key.clone());
+        callers.push(tokio::spawn(async move {
+            let mut served = 0_u32;
+            while Instant::now() < until {
+                let body = Dialect::Chat.ask("say exactly: fine");
+                let call = Dialect::Chat.call(
+                    &key.secret,
+                    &model_of("vertex"),
+                    body,
+                    served.is_multiple_of(2),
+                );
+                let answer = stage.send(&call).await;
+                assert_eq!(answer.status(), 200, "{}", answer.text());
+                served += 1;
+                // The log of the simulator is bounded, and must still have the first call for a token.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            served
+        }));
+    }
+    let mut served = 0;
+    for caller in callers {
+        served += caller.await.unwrap();
+    }
+    assert!(served >= 300, "{served}");
+    let refused = stage.sim.calls_of("sim-reason");
+    assert!(refused.iter().all(|call| call.status == Some(200)));
+    let asked = stage.sim.calls_of("token").len();
+    assert!(
+        (4..=14).contains(&asked),
+        "{asked} tokens for {served} calls"
+    );
+}
+
+/// A token endpoint that refuses our secret is an outage of the channel, and the log says so in clear words.
+#[tokio::test]
+async fn a_refused_client_secret_is_an_outage_with_a_clear_log_line() {
+    let (name, settings, model) = CLOUDS[2];
+    let settings = settings.replace("upstream-key", "bad-key");
+    let (stage, key) = Plot::default()
+        .entries(&entry(name, &settings, model))
+        .file("bad-key", "sim-bad-key")
+        .funded()
+        .await;
+    let call = || Dialect::Chat.call(&key.secret, &model_of(name), Dialect::Chat.ask("hi"), false);
+    let answer = stage.send(&call()).await;
+    assert_eq!(
+        Dialect::Chat.failure(&answer),
+        (502, "upstream_error".to_owned())
+    );
+    assert_clean("refused", answer.text());
+    let answer = stage.send(&call()).await;
+    assert_eq!(answer.status(), 503, "{}", answer.text());
+    let line = |line: &str| line.contains("no new token") && line.contains("AADSTS7000215");
+    let line = stage.logged("the alarm", line).await;
+    assert!(!line.contains("sim-bad-key"), "{line}");
+    assert_eq!(stage.usage(&key).await, 0);
+    assert!(stage.sim.calls_of(model).is_empty());
+    let asked = stage.sim.calls_of("token").len();
+    assert_eq!(asked, 1, "a final refusal is not asked again at once");
+}
+
+/// A token that has just been issued is not replaced, because the next one would be refused too.
+#[tokio::test]
+async fn a_fresh_token_that_is_refused_takes_the_channel_out() {
+    let (name, settings, model) = CLOUDS[2];
+    let (stage, key) = Plot::default()
+        .entries(&entry(name, settings, model))
+        .funded()
+        .await;
+    let call = || Dialect::Chat.call(&key.secret, &model_of(name), Dialect::Chat.ask("hi"), false);
+    stage.send(&call()).await.ok();
+    stage.sim.queue_faults(model, "status=401", 1).unwrap();
+    let answer = stage.send(&call()).await;
+    assert_eq!(
+        Dialect::Chat.failure(&answer),
+        (502, "upstream_error".to_owned())
+    );
+    assert_eq!(stage.send(&call()).await.status(), 503);
+    assert_eq!(stage.sim.calls_of("token").len(), 1);
+}
+
+/// What a cloud says about projects, resources and places stays here.
+#[tokio::test]
+async fn refusals_do_not_name_the_account() {
+    let clouds = CLOUDS.map(|(name, settings, _)| (name, settings, "sim-misplaced"));
+    let (stage, key) = stage_of(&clouds, "/token").await;
+    for (cloud, _, _) in clouds {
+        if !cloud.starts_with("vertex") || cloud == "vertex-express" {
+            continue;
+        }
+        for caller in Dialect::ALL {
+            for stream in [false, true] {
+                let what = format!("{caller:?} by {cloud}, streamed: {stream}");
+                let body = caller.ask("hello");
+                let request = caller.call(&key.secret, &model_of(cloud), body, stream);
+                let answer = stage.send(&request).await;
+                assert_eq!(answer.status(), 400, "{what}: {}", answer.text());
+                assert_clean(&what, answer.text());
+            }
+        }
+    }
+}
+
+/// Messages callers may name betas that the cloud does not know, and count tokens.
+#[tokio::test]
+async fn hosted_messages_have_the_clouds_form() {
+    let cloud = CLOUDS[8];
+    let (stage, key) = stage_of(&[cloud], "/token").await;
+    let body = with(
+        Dialect::Messages.ask("hello"),
+        &json!({ "temperature": 0.5 }),
+    );
+    let call = Dialect::Messages.call(&key.secret, &model_of(cloud.0), body, false);
+    let betas = "interleaved-thinking-2025-05-14,unknown-2030-01-01";
+    stage.send(&call.header("anthropic-beta", betas)).await;
+    let sent = stage.sim.calls_of("sim-reason@20250929");
+    let [sent] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    assert!(
+        sent.path
+            .ends_with("/publishers/anthropic/models/sim-reason@20250929:rawPredict")
+    );
+    let body: Value = serde_json::from_slice(&sent.body).unwrap();
+    assert_eq!(body["anthropic_version"], "vertex-2023-10-16");
+    assert!(body.get("model").is_none());
+
+    let mut body = Dialect::Messages.ask("hello there");
+    body.as_object_mut().unwrap().remove("max_tokens");
+    body["model"] = model_of(cloud.0).into();
+    let count = Request::post("/v1/messages/count_tokens")
+        .json(&body)
+        .header("x-api-key", &key.secret);
+    let counted = stage.send(&count).await.ok().json();
+    assert!(counted["input_tokens"].as_u64().unwrap() > 0, "{counted}");
+    let asked = stage.sim.calls();
+    let last = asked.last().unwrap();
+    assert!(
+        last.path.ends_with("/models/count-tokens:rawPredict"),
+        "{}",
+        last.path
+    );
+}
+
+/// Newer models of Vertex AI embed one content a call, in a form of their own.
+#[tokio::test]
+async fn newer_models_embed_one_content_a_call() {
+    let settings = CLOUDS[6].1;
+    let entry = entry("vertex", settings, "sim-gemini-embedding-2")
+        .replace("kind = \"text\"", "kind = \"embedding\"")
+        .replace(
+            "price = { input = \"1.25\", output = \"10\" }",
+            "price = { input = \"1\" }",
+        )
+        .replace(
+            "max_output_tokens = 128000, vision = true, tools = true",
+            "context_tokens = 8192",
+        );
+    let key_file = sim::service_account("http://SIM/token");
+    let plot = Plot::default()
+        .entries(&entry)
+        .file("account.json", &key_file);
+    let (stage, key) = plot.funded().await;
+    let model = model_of("vertex");
+    let list = |input: Value| {
+        let body = json!({ "model": model, "input": input, "dimensions": 8 });
+        Request::post("/v1/embeddings")
+            .json(&body)
+            .bearer(&key.secret)
+    };
+    let answer = stage.send(&list(json!("one two three"))).await.ok().json();
+    assert_eq!(answer["data"][0]["embedding"].as_array().unwrap().len(), 8);
+    let tokens = answer["usage"]["prompt_tokens"].as_u64().unwrap();
+    assert_eq!(stage.usage(&key).await, tokens);
+    let sent = stage.sim.calls_of("sim-gemini-embedding-2");
+    assert!(
+        sent[0]
+            .path
+            .ends_with("/models/sim-gemini-embedding-2:embedContent")
+    );
+    let body: Value = serde_json::from_slice(&sent[0].body).unwrap();
+    assert_eq!(
+        body["embedContentConfig"],
+        json!({ "outputDimensionality": 8 })
+    );
+
+    let refused = stage.send(&list(json!(["one", "two"]))).await;
+    assert_eq!(refused.status(), 400, "{}", refused.text());
+    assert!(refused.text().contains("one input"), "{}", refused.text());
+
+    let one =
+        json!({ "content": { "parts": [{ "text": "one two three" }] }, "outputDimensionality": 8 });
+    let mut of_batch = one.clone();
+    of_batch["model"] = format!("models/{model}").into();
+    let batch = json!({ "requests": [of_batch] });
+    for (verb, body, place) in [
+        ("embedContent", one, "/embedding/values"),
+        ("batchEmbedContents", batch, "/embeddings/0/values"),
+    ] {
+        let request = Request::post(&format!("/v1beta/models/{model}:{verb}"));
+        let request = request.json(&body).header("x-goog-api-key", &key.secret);
+        let answer = stage.send(&request).await.ok().json();
+        let vector = answer.pointer(place).and_then(Value::as_array);
+        assert_eq!(vector.map(Vec::len), Some(8), "{verb}: {answer}");
+    }
+    assert_eq!(stage.usage(&key).await, 3 * tokens);
+    stage.verify().await;
+}
+
+/// Embeddings in both forms of callers, through the clouds' own forms.
+#[tokio::test]
+async fn clouds_make_embeddings() {
+    let mut plot = Plot::default();
+    for (name, settings) in [
+        ("azure", CLOUDS[0].1),
+        ("azure-dated", CLOUDS[3].1),
+        ("vertex", CLOUDS[6].1),
+    ] {
+        let settings = settings.replace("protocols = [\"chat\"]", "protocols = [\"embeddings\"]");
+        let entry = entry(name, &settings, "sim-embed")
+            .replace("kind = \"text\"", "kind = \"embedding\"")
+            .replace(
+                "price = { input = \"1.25\", output = \"10\" }",
+                "price = { input = \"1\" }",
+            )
+            .replace(
+                "max_output_tokens = 128000, vision = true, tools = true",
+                "context_tokens = 8192",
+            );
+        plot = plot.entries(&entry);
+    }
+    let key_file = sim::service_account("http://SIM/token");
+    let (stage, key) = plot.file("account.json", &key_file).funded().await;
+    for cloud in ["azure", "azure-dated", "vertex"] {
+        let model = model_of(cloud);
+        let body = json!({ "model": model, "input": ["one two", "three"], "dimensions": 8 });
+        let request = Request::post("/v1/embeddings")
+            .json(&body)
+            .bearer(&key.secret);
+        let list = stage.send(&request).await.ok().json();
+        assert_eq!(list["model"], model);
+        assert_eq!(list["data"].as_array().unwrap().len(), 2, "{list}");
+        assert!(list["usage"]["prompt_tokens"].as_u64().unwrap() > 0);
+        let body =
+            json!({ "content": { "parts": [{ "text": "one two" }] }, "outputDimensionality": 8 });
+        let request = Request::post(&format!("/v1beta/models/{model}:embedContent"));
+        let request = request.json(&body).header("x-goog-api-key", &key.secret);
+        let content = stage.send(&request).await.ok().json();
+        assert_eq!(
+            content["embedding"]["values"].as_array().unwrap().len(),
+            8,
+            "{content}"
+        );
+        let floats = |values: &Value| -> Vec<f64> {
+            let values = values.as_array().unwrap().iter();
+            values.map(|it| it.as_f64().unwrap()).collect()
+        };
+        let (first, alone) = (
+            floats(&list["data"][0]["embedding"]),
+            floats(&content["embedding"]["values"]),
+        );
+        assert_eq!(first, alone, "the same text has the same vector");
+    }
+    stage.verify().await;
+}

@@ -1,0 +1,227 @@
+//! Limits of routes: ours, which pass a route over before a 429, and those that upstreams tell, which rest it.
+
+use serde_json::{Value, json};
+
+use super::{TWO_CHANNELS, hello};
+use crate::admin::{Admin, with_token};
+use crate::harness::{Answer, Key, Plot, Request, Stage, ask, eventually, with};
+
+const ENTRIES: &str = r#"
+    [[model]]
+    id = "maker/limited"
+    kind = "text"
+    routes = [
+        { channel = "first", model = "route-a", rpm = 2 },
+        { channel = "second", model = "route-b", rpm = 1, priority = 1 },
+    ]
+    price = { input = "1.25", output = "10" }
+    profile = { context_tokens = 400000, max_output_tokens = 128000 }
+    [[model]]
+    id = "maker/tokens"
+    kind = "text"
+    routes = [{ channel = "first", model = "route-t", tpm = 6000 }]
+    price = { input = "1.25", output = "10" }
+    profile = { context_tokens = 400000, max_output_tokens = 128000 }
+    [[model]]
+    id = "maker/once"
+    kind = "text"
+    routes = [{ channel = "first", model = "route-o", rpm = 1 }]
+    price = { input = "1.25", output = "10" }
+    profile = { context_tokens = 400000, max_output_tokens = 128000 }
+    [[model]]
+    id = "maker/vector"
+    kind = "embedding"
+    routes = [{ channel = "first", model = "sim-embed", rpm = 1 }]
+    price = { input = "0.1" }
+    profile = { context_tokens = 8192 }
+    [[model]]
+    id = "maker/two"
+    kind = "text"
+    routes = [
+        { channel = "first", model = "route-c" },
+        { channel = "second", model = "route-d", priority = 1 },
+    ]
+    price = { input = "1.25", output = "10" }
+    profile = { context_tokens = 400000, max_output_tokens = 128000 }
+    [[model]]
+    id = "maker/other"
+    kind = "text"
+    routes = [
+        { channel = "first", model = "route-e" },
+        { channel = "second", model = "route-f", priority = 1 },
+    ]
+    price = { input = "1.25", output = "10" }
+    profile = { context_tokens = 400000, max_output_tokens = 128000 }
+"#;
+
+async fn stage() -> (Stage, Key) {
+    // As many as the limits of tokens above are made for.
+    let plot = with_token(Plot::default()).setting("ledger", "output_reserve_tokens = 4096");
+    plot.entries(TWO_CHANNELS).entries(ENTRIES).funded().await
+}
+
+fn calls(stage: &Stage, route: &str) -> usize {
+    stage.sim.calls_of(route).len()
+}
+
+/// Checks a refusal of ours for a model at its limit, and gives the seconds to wait.
+fn refused_for(answer: &Answer) -> u64 {
+    assert_eq!(answer.failure(), (429, "rate_limit_exceeded".to_owned()));
+    answer.header("retry-after").unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_route_at_its_limit_is_passed_over_before_anybody_is_refused() {
+    let (stage, key) = stage().await;
+    let body = hello("maker/limited");
+    for (calls_a, calls_b) in [(1, 0), (2, 0), (2, 1)] {
+        stage.chat(&key, &body).await.ok();
+        assert_eq!(
+            (calls(&stage, "route-a"), calls(&stage, "route-b")),
+            (calls_a, calls_b)
+        );
+    }
+    let spent = stage.usage(&key).await;
+    // The first route has room again after half a minute.
+    let refused = stage.chat(&key, &body).await;
+    let wait = refused_for(&refused);
+    assert!((20..=30).contains(&wait), "{wait}");
+    let streamed = with(body.clone(), &json!({ "stream": true }));
+    refused_for(&stage.chat(&key, &streamed).await);
+    assert_eq!((calls(&stage, "route-a"), calls(&stage, "route-b")), (2, 1));
+    assert_eq!(stage.usage(&key).await, spent);
+    assert_eq!(stage.frozen(&key).await, 0);
+
+    // The journal tells which routes were passed over, for calls that were answered too.
+    let admin = Admin::of(&stage);
+    let rows = eventually("the rows", async || {
+        let rows = admin.get("/calls?model=maker/limited").await;
+        let rows = rows["data"].as_array().unwrap().clone();
+        (rows.len() == 5).then_some(rows)
+    });
+    let ids: Vec<String> = rows
+        .await
+        .iter()
+        .map(|row| row["request_id"].as_str().unwrap().to_owned())
+        .collect();
+    let passed = |channel: &str| json!({ "channel": channel, "model": null, "reason": "passed over (requests per minute)", "passed_over": true, "fallback": null });
+    let last = admin.get(&format!("/calls/{}", ids[0])).await;
+    assert_eq!(last["attempts"], json!([passed("first"), passed("second")]));
+    assert_eq!(
+        (&last["channel"], &last["outcome"]),
+        (&Value::Null, &Value::Null)
+    );
+    let third = admin.get(&format!("/calls/{}", ids[2])).await;
+    let used = json!({ "channel": "second", "model": "route-b", "reason": null, "passed_over": false, "fallback": null });
+    assert_eq!(third["attempts"], json!([passed("first"), used]));
+    let told = stage.cli(&["logs", "show", &ids[2]]).await.stdout;
+    assert!(
+        told.contains("first: passed over (requests per minute)"),
+        "{told}"
+    );
+    // A reload forgets nothing.
+    let off = json!({ "enabled": false });
+    admin
+        .send("PATCH", "/channels/second", Some(&off))
+        .await
+        .ok();
+    refused_for(&stage.chat(&key, &body).await);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn limits_hold_for_every_kind_of_call() {
+    let (stage, key) = stage().await;
+    let send = async |path: &str, body: Value| {
+        stage
+            .send(&Request::post(path).json(&body).bearer(&key.secret))
+            .await
+    };
+    let vectors = json!({ "model": "maker/vector", "input": "hello" });
+    send("/v1/embeddings", vectors.clone()).await.ok();
+    refused_for(&send("/v1/embeddings", vectors).await);
+    stage.chat(&key, &hello("maker/once")).await.ok();
+    let turns = json!([{ "role": "user", "content": "hello" }]);
+    let messages = json!({ "model": "maker/once", "max_tokens": 50, "messages": turns });
+    let refused = send("/v1/messages", messages).await;
+    assert_eq!(
+        (refused.status(), &refused.json()["error"]["code"]),
+        (429, &json!("rate_limit_exceeded"))
+    );
+    assert!(refused.header("retry-after").is_some());
+    let responses = json!({ "model": "maker/once", "input": "hello", "stream": true });
+    refused_for(&send("/v1/responses", responses).await);
+}
+
+/// The estimate of a call is replaced by what it has used.
+#[tokio::test]
+async fn tokens_are_counted_as_they_were_used() {
+    let (stage, key) = stage().await;
+    let body = with(hello("maker/tokens"), &json!({ "max_tokens": 4000 }));
+    for _ in 0..6 {
+        stage.chat(&key, &body).await.ok();
+    }
+    // A call that fails gives all of its tokens back.
+    for _ in 0..3 {
+        stage.sim.queue_faults("route-t", "status=500", 1).unwrap();
+        assert_eq!(stage.chat(&key, &body).await.status(), 502);
+    }
+    stage.chat(&key, &body).await.ok();
+    // Two at the same time have no room.
+    stage.sim.queue_faults("route-t", "delay=400ms", 1).unwrap();
+    let large = with(hello("maker/tokens"), &json!({ "max_tokens": 4090 }));
+    let (slow, refused) = tokio::join!(stage.chat(&key, &large), async {
+        let is_held = async || (stage.frozen(&key).await > 0).then_some(());
+        eventually("the hold of the first", is_held).await;
+        stage.chat(&key, &large).await
+    });
+    slow.ok();
+    refused_for(&refused);
+    // Waiting does not help a request that is larger than the whole limit.
+    let endless = with(
+        ask(&"many words ".repeat(5_000)),
+        &json!({ "model": "maker/tokens" }),
+    );
+    let refused = stage.chat(&key, &endless).await;
+    assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
+    assert_eq!(refused.header("x-should-retry"), Some("false"));
+    assert_eq!(refused.header("retry-after"), None);
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_admitted_takes_nothing_from_the_limit() {
+    let (stage, key) = stage().await;
+    stage.wallet("poor", &[]).await;
+    let poor = stage.key("poor", &[]).await;
+    for _ in 0..3 {
+        let refused = stage.chat(&poor, &hello("maker/once")).await;
+        assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
+    }
+    stage.chat(&key, &hello("maker/once")).await.ok();
+    refused_for(&stage.chat(&key, &hello("maker/once")).await);
+}
+
+/// An upstream limits one model of an account; its other models are served on.
+#[tokio::test]
+async fn a_429_of_an_upstream_rests_the_route_and_not_the_channel() {
+    let (stage, key) = stage().await;
+    stage
+        .sim
+        .queue_faults("route-c", "status=429:retry-after=30", 1)
+        .unwrap();
+    for _ in 0..3 {
+        stage.chat(&key, &hello("maker/two")).await.ok();
+        stage.chat(&key, &hello("maker/other")).await.ok();
+    }
+    assert_eq!((calls(&stage, "route-c"), calls(&stage, "route-d")), (1, 3));
+    assert_eq!((calls(&stage, "route-e"), calls(&stage, "route-f")), (3, 0));
+    let ready = stage.admin_get("/readyz").await.ok().json();
+    assert_eq!(ready["channels"]["first"], "closed");
+    // A resting route makes no outage.
+    stage.sim.queue_faults("route-d", "status=500", 1).unwrap();
+    stage.chat(&key, &hello("maker/two")).await.ok();
+    assert_eq!((calls(&stage, "route-c"), calls(&stage, "route-d")), (2, 4));
+    // It has answered, so it is the first again.
+    stage.chat(&key, &hello("maker/two")).await.ok();
+    assert_eq!((calls(&stage, "route-c"), calls(&stage, "route-d")), (3, 4));
+}

@@ -1,0 +1,175 @@
+//! The order of routes of the same priority: by cost, by latency, or so that conversations keep their route.
+
+use serde_json::{Value, json};
+
+use super::{TWO_CHANNELS, hello};
+use crate::harness::{Key, Plot, Request, Stage, ask, eventually, with};
+
+const ENTRIES: &str = r#"
+    [[model]]
+    id = "maker/cheap"
+    kind = "text"
+    order = "cost"
+    routes = [
+        { channel = "first", model = "route-a", cost = { input = "1", output = "9" } },
+        { channel = "second", model = "route-b", rpm = 6, cost = { input = "2", output = "3" } },
+        { channel = "second", model = "route-c", priority = 1, cost = { input = "0", output = "0" } },
+    ]
+    price = { input = "1.25", output = "10" }
+    profile = { context_tokens = 400000, max_output_tokens = 128000 }
+    [[model]]
+    id = "maker/fast"
+    kind = "text"
+    order = "latency"
+    routes = [{ channel = "first", model = "route-a" }, { channel = "second", model = "route-b" }]
+    price = { input = "1.25", output = "10" }
+    profile = { context_tokens = 400000, max_output_tokens = 128000 }
+    [[model]]
+    id = "maker/sticky"
+    kind = "text"
+    sticky = true
+    routes = [{ channel = "first", model = "route-a" }, { channel = "second", model = "route-b" }]
+    price = { input = "1.25", output = "10" }
+    profile = { context_tokens = 400000, max_output_tokens = 128000 }
+"#;
+
+async fn stage() -> (Stage, Key) {
+    Plot::default()
+        .entries(TWO_CHANNELS)
+        .entries(ENTRIES)
+        .funded()
+        .await
+}
+
+/// How many calls each route has had.
+fn tried(stage: &Stage) -> [usize; 3] {
+    ["route-a", "route-b", "route-c"].map(|route| stage.sim.calls_of(route).len())
+}
+
+#[tokio::test]
+async fn the_cheapest_route_for_the_call_is_tried_first() {
+    let (stage, key) = stage().await;
+    // With 4,000 tokens of output at most, the second route is cheaper.
+    for _ in 0..5 {
+        stage.chat(&key, &hello("maker/cheap")).await.ok();
+    }
+    assert_eq!(tried(&stage), [0, 5, 0]);
+    // A long prompt with a short answer is cheaper on the first.
+    let long = with(
+        ask(&"many words ".repeat(2_000)),
+        &json!({ "model": "maker/cheap", "max_tokens": 10 }),
+    );
+    stage.chat(&key, &long).await.ok();
+    assert_eq!(tried(&stage), [1, 5, 0]);
+    // Limits and failures go before cost, priority before both.
+    stage.chat(&key, &hello("maker/cheap")).await.ok();
+    stage.chat(&key, &hello("maker/cheap")).await.ok();
+    assert_eq!(tried(&stage), [2, 6, 0]);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn the_fastest_route_is_tried_first_once_both_are_measured() {
+    let (stage, key) = stage().await;
+    for stream in [false, true] {
+        stage.sim.forget_calls();
+        stage
+            .sim
+            .queue_faults("route-a", "delay=300ms", 50)
+            .unwrap();
+        let body = with(hello("maker/fast"), &json!({ "stream": stream }));
+        for _ in 0..12 {
+            stage.chat(&key, &body).await.ok();
+        }
+        let [slow, fast, _] = tried(&stage);
+        assert_eq!((slow, fast), (1, 11), "{stream}");
+        // A route that fails is left as everywhere.
+        stage.sim.queue_faults("route-b", "status=500", 1).unwrap();
+        stage.chat(&key, &body).await.ok();
+        let [slow, ..] = tried(&stage);
+        assert_eq!(slow, 2, "{stream}");
+    }
+}
+
+/// The conversation of this number, after some turns, in each dialect.
+fn conversation(dialect: usize, number: usize, turns: usize) -> (&'static str, Value) {
+    let topic = format!("Let us talk about number {number}.");
+    let mut said = vec![json!({ "role": "user", "content": topic })];
+    for turn in 0..turns {
+        said.push(json!({ "role": "assistant", "content": format!("answer {turn}") }));
+        said.push(json!({ "role": "user", "content": format!("question {turn}") }));
+    }
+    let model = "maker/sticky";
+    match dialect {
+        0 => (
+            "/v1/chat/completions",
+            json!({ "messages": said, "model": model, "stream": turns % 2 == 1 }),
+        ),
+        1 => (
+            "/v1/messages",
+            json!({ "model": model, "max_tokens": 64, "system": "Be kind.", "messages": said }),
+        ),
+        _ => (
+            "/v1/responses",
+            json!({ "model": model, "instructions": "Be kind.", "input": said, "store": false }),
+        ),
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_keeps_its_route_and_conversations_are_shared() {
+    let (stage, key) = stage().await;
+    for dialect in 0..3 {
+        let mut firsts = 0;
+        for number in 0..12 {
+            stage.sim.forget_calls();
+            for turns in 0..3 {
+                let (path, body) = conversation(dialect, number, turns);
+                let request = Request::post(path).json(&body).bearer(&key.secret);
+                stage.send(&request).await.ok();
+            }
+            let [first, second, _] = tried(&stage);
+            assert!(
+                matches!((first, second), (3, 0) | (0, 3)),
+                "{dialect} {number}: {first} {second}"
+            );
+            firsts += usize::from(first == 3);
+        }
+        assert!((1..12).contains(&firsts), "{dialect}: {firsts} of 12");
+    }
+}
+
+/// A route that fails moves its own conversations, and they come back.
+#[tokio::test]
+async fn a_lost_route_moves_its_own_conversations_only() {
+    let (stage, key) = stage().await;
+    let route_of = async |number: usize| {
+        stage.sim.forget_calls();
+        let (path, body) = conversation(0, number, 0);
+        let request = Request::post(path).json(&body).bearer(&key.secret);
+        stage.send(&request).await.ok();
+        let [_, second, _] = tried(&stage);
+        second
+    };
+    let mut before = Vec::new();
+    for number in 0..10 {
+        before.push(route_of(number).await);
+    }
+    // The first route rests, because its upstream says so.
+    let mover = before.iter().position(|second| *second == 0).unwrap();
+    stage
+        .sim
+        .queue_faults("route-a", "status=429:retry-after=1", 1)
+        .unwrap();
+    assert_eq!(route_of(mover).await, 1);
+    for number in 0..10 {
+        assert_eq!(route_of(number).await, 1);
+    }
+    eventually("the end of the rest", async || {
+        (route_of(mover).await == 0).then_some(())
+    })
+    .await;
+    for (number, second) in before.iter().enumerate() {
+        assert_eq!(route_of(number).await, *second, "{number}");
+    }
+}

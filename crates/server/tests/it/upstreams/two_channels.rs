@@ -1,0 +1,30 @@
+//! Two channels to the simulated upstream, for models with two routes.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Stage, ask, with};
+
+/// The channels `first` and `second`. Add models with routes to them.
+pub(super) const TWO_CHANNELS: &str = r#"
+    [[channel]]
+    name = "first"
+    preset = "sim"
+    base_url = "http://SIM/v1"
+    [[channel]]
+    name = "second"
+    preset = "sim"
+    base_url = "http://SIM/v1"
+"#;
+
+/// How many calls the routes `route-a` and `route-b` have had.
+pub(super) fn tried(stage: &Stage) -> (usize, usize) {
+    (
+        stage.sim.calls_of("route-a").len(),
+        stage.sim.calls_of("route-b").len(),
+    )
+}
+
+/// A small request for a model.
+pub(super) fn hello(model: &str) -> Value {
+    with(ask("hello"), &json!({ "model": model }))
+}

@@ -1,0 +1,124 @@
+//! Videos at Vertex AI: created, polled by a POST to the model, kept by us, and billed by the second.
+
+use serde_json::json;
+
+use crate::harness::{Key, Plot, Stage};
+use crate::tasks::predict::{create, done, film};
+
+const ENTRIES: &str = r#"
+[[channel]]
+name = "vertex"
+preset = "vertex"
+base_url = "http://SIM"
+account = { project = "acme-project-7788", location = "us-central1" }
+credential = { file = "account.json" }
+[[model]]
+id = "maker/film"
+kind = "video"
+routes = [{ channel = "vertex", model = "sim-film" }]
+price = { video_second = { default = "0.1", 1080p = "0.15", 4k = "0.3" } }
+profile = { base = "predict-3.1" }
+"#;
+
+/// The path of the model, which names the account.
+const PATH: &str =
+    "/v1/projects/acme-project-7788/locations/us-central1/publishers/google/models/sim-film";
+
+async fn stage() -> (Stage, Key) {
+    Plot::default()
+        .entries(ENTRIES)
+        .file("account.json", &sim::service_account("http://SIM/token"))
+        .setting("tasks", "poll_first_ms = 20")
+        .setting("tasks", "poll_max_ms = 40")
+        .funded()
+        .await
+}
+
+#[tokio::test]
+async fn a_video_is_polled_kept_and_billed() {
+    let (stage, key) = stage().await;
+    let mut body = film("a paper boat");
+    body["parameters"] = json!({ "durationSeconds": 6 });
+    let name = create(&stage, &key, &body).await;
+    let shown = done(&stage, &key, &name).await;
+    let text = shown.text();
+    for sign in [
+        "acme-project",
+        "us-central1",
+        "publishers",
+        "sim-film",
+        "bytesBase64",
+    ] {
+        assert!(!text.contains(sign), "{sign} in {text}");
+    }
+    let shown = shown.json();
+    let video = &shown["response"]["generateVideoResponse"]["generatedSamples"][0]["video"];
+    assert!(video["uri"].is_string(), "{shown}");
+    assert_eq!(
+        (stage.frozen(&key).await, stage.usage(&key).await),
+        (0, 600_000)
+    );
+
+    let calls = stage.sim.calls();
+    let created = calls
+        .iter()
+        .filter(|call| call.path == format!("{PATH}:predictLongRunning"));
+    assert_eq!(created.count(), 1);
+    let polled = format!("{PATH}:fetchPredictOperation");
+    let polls: Vec<_> = calls.iter().filter(|call| call.path == polled).collect();
+    assert!(!polls.is_empty());
+    for poll in polls {
+        let body: serde_json::Value = serde_json::from_slice(&poll.body).unwrap();
+        let operation = body["operationName"].as_str().unwrap();
+        assert!(
+            operation.starts_with(PATH.trim_start_matches("/v1/")),
+            "{operation}"
+        );
+    }
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_video_that_was_not_made_costs_nothing_and_says_why() {
+    let (stage, key) = stage().await;
+    for (prompt, end) in [
+        (
+            "[fail]",
+            json!({ "error": { "code": 3, "message": "Unsupported input image size for maker/film." } }),
+        ),
+        (
+            "[refuse]",
+            json!({ "response": { "generateVideoResponse": {
+                "raiMediaFilteredCount": 1,
+                "raiMediaFilteredReasons": ["The prompt could not be submitted. See [url]."],
+            } } }),
+        ),
+        (
+            "[empty]",
+            json!({ "error": { "code": 13, "message": "The upstream delivered no video." } }),
+        ),
+    ] {
+        let name = create(&stage, &key, &film(prompt)).await;
+        let mut expected = json!({ "name": name, "done": true });
+        let members = expected.as_object_mut().unwrap();
+        members.extend(end.as_object().unwrap().clone());
+        assert_eq!(done(&stage, &key, &name).await.json(), expected);
+        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    }
+    stage.verify().await;
+}
+
+/// A poll that fails says nothing about the video, which is polled again.
+#[tokio::test]
+async fn polls_that_fail_are_repeated() {
+    let (stage, key) = stage().await;
+    for faults in ["status=503", "status=429", "garbage", "cut=content"] {
+        stage.sim.queue_faults("poll/sim-film", faults, 1).unwrap();
+        let before = stage.usage(&key).await;
+        let name = create(&stage, &key, &film("a paper boat")).await;
+        let shown = done(&stage, &key, &name).await.json();
+        assert!(shown["response"].is_object(), "{faults}: {shown}");
+        assert_eq!(stage.usage(&key).await - before, 800_000, "{faults}");
+    }
+    stage.verify().await;
+}

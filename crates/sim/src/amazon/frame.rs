@@ -1,0 +1,99 @@
+//! The frames of a stream: lengths, headers, a payload and two checksums.
+
+use bytes::Bytes;
+
+/// The payloads have members of random length that hide how long the text is.
+const PADDING: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// An event of a stream.
+pub(super) fn event(kind: &str, payload: &[u8]) -> Bytes {
+    let headers = [
+        (":event-type", kind),
+        (":content-type", "application/json"),
+        (":message-type", "event"),
+    ];
+    frame(&headers, payload)
+}
+
+/// An error that ends a stream.
+pub(super) fn exception(kind: &str, payload: &[u8]) -> Bytes {
+    let headers = [
+        (":exception-type", kind),
+        (":content-type", "application/json"),
+        (":message-type", "exception"),
+    ];
+    frame(&headers, payload)
+}
+
+/// Padding whose length depends on the length of what is padded.
+pub(super) fn padding(length: usize) -> &'static str {
+    PADDING.get(..length % PADDING.len()).unwrap_or_default()
+}
+
+fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Bytes {
+    let mut written = Vec::new();
+    for (name, value) in headers {
+        written.extend(name.len().to_be_bytes().last());
+        written.extend_from_slice(name.as_bytes());
+        // The type of strings.
+        written.push(7);
+        written.extend(u16::try_from(value.len()).unwrap_or_default().to_be_bytes());
+        written.extend_from_slice(value.as_bytes());
+    }
+    let length = |bytes: usize| u32::try_from(bytes).unwrap_or_default().to_be_bytes();
+    let mut frame = Vec::with_capacity(written.len() + payload.len() + 16);
+    frame.extend(length(written.len() + payload.len() + 16));
+    frame.extend(length(written.len()));
+    frame.extend(checksum(&frame).to_be_bytes());
+    frame.extend_from_slice(&written);
+    frame.extend_from_slice(payload);
+    frame.extend(checksum(&frame).to_be_bytes());
+    frame.into()
+}
+
+/// CRC-32 as in zlib.
+fn checksum(bytes: &[u8]) -> u32 {
+    let sum = bytes.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
+            let carry = if sum & 1 == 1 { 0xedb8_8320 } else { 0 };
+            (sum >> 1) ^ carry
+        })
+    });
+    !sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+
+    /// The vendor's own reader accepts these frames.
+    #[test]
+    fn frames_are_those_of_the_vendor() {
+        let delta = br#"{"contentBlockIndex":0,"delta":{"text":"Hi"},"p":"ab"}"#;
+        assert_eq!(
+            hex(&event("contentBlockDelta", delta)),
+            "0000009d00000057b9bbf89f0b3a6576656e742d74797065070011636f6e74656e74426c6f636b44656c7461\
+             0d3a636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e0d3a6d6573736167652d74\
+             7970650700056576656e747b22636f6e74656e74426c6f636b496e646578223a302c2264656c7461223a7b22\
+             74657874223a224869227d2c2270223a226162227d8b38b268"
+        );
+        assert_eq!(
+            hex(&exception(
+                "throttlingException",
+                br#"{"message":"slow down"}"#
+            )),
+            "0000008800000061de0175f40f3a657863657074696f6e2d747970650700137468726f74746c696e67457863\
+             657074696f6e0d3a636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e0d3a6d6573\
+             736167652d74797065070009657863657074696f6e7b226d657373616765223a22736c6f7720646f776e227d\
+             832ee072"
+        );
+    }
+}

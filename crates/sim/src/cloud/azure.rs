@@ -1,0 +1,115 @@
+//! The front of Azure: its key header and its tokens, its paths, its own errors.
+
+use super::front::{Dress, Front, bearer, header, moved};
+use super::grants::{Grants, Issuer};
+use crate::percent::decoded;
+use crate::reply::Reply;
+use bytes::Bytes;
+use http::StatusCode;
+use http::request::Parts;
+use serde_json::{Value, json};
+
+const REFUSED_KEY: &str = "sim-bad-key";
+
+/// Checks the credential and turns the request into the vendor's form.
+pub(super) fn pass(parts: &Parts, body: &Bytes, grants: &Grants) -> Result<Front, Reply> {
+    let path = parts.uri.path();
+    if let Some(rest) = path.strip_prefix("/anthropic") {
+        authorise(parts, grants, "x-api-key")?;
+        return Ok(Front {
+            parts: moved(parts, rest, "x-api-key"),
+            body: body.clone(),
+            dress: Dress::None,
+        });
+    }
+    authorise(parts, grants, "api-key")?;
+    let (rest, deployment) = match path.strip_prefix("/openai/v1") {
+        Some(rest) if is_without_version(parts) => (rest, None),
+        Some(_) => return Err(not_found()),
+        None => {
+            let (deployment, rest) = dated(parts)?;
+            (rest, deployment)
+        }
+    };
+    let body = match deployment {
+        Some(deployment) => with_model(body, &deployment)?,
+        None => body.clone(),
+    };
+    let dress = match rest {
+        "/chat/completions" => Dress::AzureChat,
+        _ => Dress::None,
+    };
+    Ok(Front {
+        parts: moved(parts, &format!("/v1{rest}"), "authorization"),
+        body,
+        dress,
+    })
+}
+
+/// One of the key's header and a token, never both.
+fn authorise(parts: &Parts, grants: &Grants, key_header: &str) -> Result<(), Reply> {
+    match (header(parts, key_header), bearer(parts)) {
+        (Some(key), None) if !key.is_empty() && key != REFUSED_KEY => Ok(()),
+        (None, Some(token)) if grants.accept(token, Issuer::Azure) => Ok(()),
+        (Some(_), _) => Err(failure(
+            StatusCode::UNAUTHORIZED,
+            &json!({ "error": {
+                "code": "401",
+                "message": "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource.",
+            } }),
+        )),
+        _ => Err(failure(
+            StatusCode::UNAUTHORIZED,
+            &json!({
+                "statusCode": 401,
+                "message": "Unauthorized. Access token is missing, invalid, audience is incorrect, or have expired.",
+            }),
+        )),
+    }
+}
+
+fn is_without_version(parts: &Parts) -> bool {
+    !parts
+        .uri
+        .query()
+        .unwrap_or_default()
+        .contains("api-version")
+}
+
+/// The deployment in a dated path, if it has one, and the rest of the path.
+fn dated(parts: &Parts) -> Result<(Option<String>, &str), Reply> {
+    let query = parts.uri.query().unwrap_or_default();
+    let version = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("api-version="));
+    let is_date = |version: &str| {
+        let date = version.get(..10).unwrap_or_default();
+        date.split('-').map(str::len).eq([4, 2, 2])
+    };
+    if !version.is_some_and(is_date) {
+        return Err(not_found());
+    }
+    let rest = parts.uri.path().strip_prefix("/openai").unwrap_or_default();
+    let Some(named) = rest.strip_prefix("/deployments/") else {
+        return Ok((None, rest));
+    };
+    let (deployment, _) = named.split_once('/').ok_or_else(not_found)?;
+    let rest = named.get(deployment.len()..).unwrap_or_default();
+    Ok((Some(decoded(deployment)), rest))
+}
+
+/// The path decides about the model, whatever the body names.
+fn with_model(body: &Bytes, deployment: &str) -> Result<Bytes, Reply> {
+    let mut request: Value = serde_json::from_slice(body).map_err(|_| not_found())?;
+    request["model"] = deployment.into();
+    Ok(request.to_string().into())
+}
+
+fn not_found() -> Reply {
+    let error = json!({ "error": { "code": "404", "message": "Resource not found" } });
+    failure(StatusCode::NOT_FOUND, &error)
+}
+
+fn failure(status: StatusCode, body: &Value) -> Reply {
+    Reply::json(status, body.to_string())
+}

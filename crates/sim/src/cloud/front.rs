@@ -1,0 +1,119 @@
+//! What a cloud does with a request before the vendor's protocol sees it.
+
+use super::azure;
+use super::azure_answer;
+use super::grants::Grants;
+use super::vertex;
+use super::vertex_video;
+use crate::fault::Script;
+use crate::reply::Reply;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Uri};
+
+/// A request as the vendor's protocol reads it.
+#[derive(Debug)]
+pub(crate) struct Front {
+    pub(crate) parts: Parts,
+    pub(crate) body: Bytes,
+    pub(super) dress: Dress,
+}
+
+/// The habits of a cloud in its answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Dress {
+    None,
+    AzureChat,
+    /// Vectors as predictions, with the tokens of each text.
+    Predictions(Vec<u64>),
+    /// A vector with the tokens of its text.
+    Embedding(u64),
+    /// Operations whose names begin with this path.
+    Operation(String),
+}
+
+/// Where a request goes.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    /// It is none of a cloud.
+    Plain,
+    /// The cloud has answered it.
+    Answered(Box<Reply>),
+    Passed(Box<Front>),
+}
+
+/// Looks at a request. `script` gives the faults of token endpoints.
+pub(crate) fn arrive(
+    parts: &Parts,
+    body: &Bytes,
+    grants: &Grants,
+    number: u64,
+    script: impl FnOnce() -> Script,
+) -> Arrival {
+    let path = parts.uri.path();
+    // Signed requests to the same paths are those of another cloud (`amazon/`).
+    if header(parts, "authorization").is_some_and(|value| value.starts_with("AWS4-")) {
+        return Arrival::Plain;
+    }
+    if super::grants::is_endpoint(path) {
+        return match grants.answer(parts, body, &script(), number) {
+            Some(reply) => Arrival::Answered(Box::new(reply)),
+            None => Arrival::Plain,
+        };
+    }
+    let passed = if path.starts_with("/openai/") || path.starts_with("/anthropic/") {
+        azure::pass(parts, body, grants)
+    } else if path.starts_with("/v1/projects/") || path.starts_with("/v1/publishers/") {
+        vertex::pass(parts, body, grants)
+    } else {
+        return Arrival::Plain;
+    };
+    match passed {
+        Ok(front) => Arrival::Passed(Box::new(front)),
+        Err(reply) => Arrival::Answered(Box::new(reply)),
+    }
+}
+
+impl Front {
+    /// The answer with the habits of the cloud.
+    pub(crate) fn dress(&self, reply: Reply) -> Reply {
+        match &self.dress {
+            Dress::None => reply,
+            Dress::AzureChat => azure_answer::with_filters(reply),
+            Dress::Predictions(tokens) => vertex::predictions(reply, tokens),
+            Dress::Embedding(tokens) => vertex::embedding(reply, *tokens),
+            Dress::Operation(path) => vertex_video::named_by(reply, path),
+        }
+    }
+}
+
+/// The request at another path, with the vendor's own credential header.
+pub(super) fn moved(parts: &Parts, path: &str, key_header: &'static str) -> Parts {
+    let mut moved = parts.clone();
+    if let Ok(uri) = path.parse::<Uri>() {
+        moved.uri = uri;
+    }
+    for name in ["api-key", "authorization", "x-api-key", "x-goog-api-key"] {
+        moved.headers.remove(name);
+    }
+    let value = match key_header {
+        "authorization" => "Bearer sim-cloud-checked",
+        _ => "sim-cloud-checked",
+    };
+    moved.headers.insert(
+        HeaderName::from_static(key_header),
+        HeaderValue::from_static(value),
+    );
+    moved
+}
+
+/// The bearer token of a request.
+pub(super) fn bearer(parts: &Parts) -> Option<&str> {
+    let value = parts.headers.get("authorization")?.to_str().ok()?;
+    value.strip_prefix("Bearer ")
+}
+
+/// The value of a header.
+pub(super) fn header<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
+    parts.headers.get(name)?.to_str().ok()
+}

@@ -1,0 +1,181 @@
+//! Token endpoints: they check what is presented, and remember the tokens that they have issued.
+
+use super::google_account;
+use crate::fault::{Script, Substitute};
+use crate::reply::Reply;
+use crate::seed::Seed;
+use bytes::Bytes;
+use http::StatusCode;
+use http::request::Parts;
+use parking_lot::Mutex;
+use serde_json::json;
+use std::collections::HashMap;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const LIFE: Duration = Duration::from_secs(3600);
+/// The client secret that is refused.
+const REFUSED_SECRET: &str = "sim-bad-key";
+
+/// Who issued a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Issuer {
+    Azure,
+    Google,
+}
+
+/// The tokens that have been issued.
+#[derive(Debug, Default)]
+pub(crate) struct Grants(Mutex<HashMap<String, (Issuer, Instant)>>);
+
+impl Grants {
+    /// Whether the token was issued by this endpoint and has not ended.
+    pub(super) fn accept(&self, token: &str, issuer: Issuer) -> bool {
+        let known = self.0.lock().get(token).copied();
+        known.is_some_and(|(by, until)| by == issuer && Instant::now() < until)
+    }
+
+    /// Answers the call of a token endpoint; `None` for other paths.
+    pub(super) fn answer(
+        &self,
+        parts: &Parts,
+        body: &Bytes,
+        script: &Script,
+        number: u64,
+    ) -> Option<Reply> {
+        let path = parts.uri.path();
+        let (issuer, life) = endpoint(path)?;
+        if let Some(Substitute::Status(status)) = &script.substitute {
+            let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::BAD_GATEWAY);
+            let body =
+                json!({ "error": "temporarily_unavailable", "error_description": "scripted" });
+            return Some(
+                Reply::json(code, body.to_string()).with_status_headers(status.retry_after_s),
+            );
+        }
+        let form = form(body);
+        let checked = match issuer {
+            Issuer::Azure => check_client(&form),
+            Issuer::Google => check_assertion(&form),
+        };
+        Some(match checked {
+            Ok(()) => self.issue(issuer, life, number),
+            Err((error, why)) => {
+                let body = json!({ "error": error, "error_description": why });
+                Reply::json(StatusCode::BAD_REQUEST, body.to_string())
+            }
+        })
+    }
+
+    fn issue(&self, issuer: Issuer, life: Duration, number: u64) -> Reply {
+        let token = format!(
+            "sim-token-{}",
+            Seed::of(&[b"token", &number.to_le_bytes()]).letters(40)
+        );
+        let until = Instant::now() + life;
+        self.0.lock().insert(token.clone(), (issuer, until));
+        let body = match issuer {
+            Issuer::Azure => json!({
+                "token_type": "Bearer",
+                "expires_in": life.as_secs(),
+                "ext_expires_in": life.as_secs(),
+                "access_token": token,
+            }),
+            // This endpoint was seen to write the time as a text.
+            Issuer::Google => json!({
+                "access_token": token,
+                "expires_in": life.as_secs().to_string(),
+                "token_type": "Bearer",
+            }),
+        };
+        Reply::json(StatusCode::OK, body.to_string())
+    }
+}
+
+/// Whether a path is one of a token endpoint.
+pub(super) fn is_endpoint(path: &str) -> bool {
+    endpoint(path).is_some()
+}
+
+/// Whose endpoint a path is, and how long its tokens live.
+fn endpoint(path: &str) -> Option<(Issuer, Duration)> {
+    if let Some(tenant) = path.strip_suffix("/oauth2/v2.0/token") {
+        return Some((Issuer::Azure, life(tenant.trim_start_matches('/'))));
+    }
+    let rest = path.strip_prefix("/token")?;
+    (rest.is_empty() || rest.starts_with('/'))
+        .then(|| (Issuer::Google, life(rest.trim_start_matches('/'))))
+}
+
+fn life(name: &str) -> Duration {
+    let seconds = name
+        .strip_prefix("life-")
+        .and_then(|text| text.parse().ok());
+    seconds.map_or(LIFE, Duration::from_secs)
+}
+
+/// The pairs of a form. Values are decoded.
+fn form(body: &[u8]) -> HashMap<String, String> {
+    let text = String::from_utf8_lossy(body);
+    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    let decoded = |text: &str| crate::percent::decoded(&text.replace('+', " "));
+    pairs
+        .map(|(name, value)| (decoded(name), decoded(value)))
+        .collect()
+}
+
+type Checked = Result<(), (&'static str, String)>;
+
+fn check_client(form: &HashMap<String, String>) -> Checked {
+    let text = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
+    if text("grant_type") != "client_credentials" {
+        return Err((
+            "unsupported_grant_type",
+            "AADSTS70003: unsupported grant".to_owned(),
+        ));
+    }
+    let client = text("client_id");
+    if client.is_empty()
+        || text("client_secret").is_empty()
+        || text("client_secret") == REFUSED_SECRET
+    {
+        let why = format!("AADSTS7000215: Invalid client secret provided for app '{client}'.");
+        return Err(("invalid_client", why));
+    }
+    if !text("scope").starts_with("https://") || !text("scope").ends_with("/.default") {
+        return Err((
+            "invalid_scope",
+            "AADSTS1002012: the scope is not valid".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn check_assertion(form: &HashMap<String, String>) -> Checked {
+    let text = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
+    if text("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
+        return Err(("unsupported_grant_type", "Invalid grant_type".to_owned()));
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map(|since| since.as_secs()).unwrap_or_default();
+    google_account::check(text("assertion"), now).map_err(|why| ("invalid_grant", why.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_token_endpoints_say_how_long_tokens_live() {
+        for (path, expected) in [
+            ("/contoso/oauth2/v2.0/token", Some((Issuer::Azure, 3600))),
+            ("/life-3/oauth2/v2.0/token", Some((Issuer::Azure, 3))),
+            ("/token", Some((Issuer::Google, 3600))),
+            ("/token/life-2", Some((Issuer::Google, 2))),
+            ("/tokens", None),
+            ("/v1/chat/completions", None),
+        ] {
+            let found = endpoint(path).map(|(issuer, life)| (issuer, life.as_secs()));
+            assert_eq!(found, expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Clouds that host the vendors' models: Azure, and Vertex AI.
+//!
+//! A cloud is a front before the protocols. It checks the cloud's own credentials (keys in its own headers, and tokens
+//! that its token endpoints have issued), turns the request into the vendor's form, and gives the answer the cloud's
+//! habits.
+//!
+//! | path | what |
+//! |---|---|
+//! | `/openai/v1/…` | Azure, v1 |
+//! | `/openai/deployments/{deployment}/…?api-version=` | Azure, dated |
+//! | `/anthropic/v1/messages` | Anthropic models in Azure Foundry |
+//! | `/{tenant}/oauth2/v2.0/token` | tokens of Azure, for a client's id and secret |
+//! | `/v1/projects/{project}/locations/{location}/publishers/{publisher}/models/…` | Vertex AI, by token |
+//! | `…/models/{model}:predictLongRunning`, `…:fetchPredictOperation` | videos of Vertex AI |
+//! | `/v1/publishers/google/models/…` | Vertex AI, by API key |
+//! | `/token`, `/token/life-N` | tokens of Google, for the assertion of [`service_account`] |
+//!
+//! A token lives for an hour, or for N seconds if the tenant or the last segment of the path is `life-N`. Calls of
+//! token endpoints are logged as calls of the model `token`, and take the faults that are queued for it. A model whose name
+//! begins with `sim-misplaced` is refused by its full name (Vertex AI).
+
+mod azure;
+mod azure_answer;
+mod front;
+mod google_account;
+mod grants;
+mod rsa;
+mod vertex;
+mod vertex_video;
+
+pub(crate) use front::{Arrival, arrive};
+pub use google_account::service_account;
+pub(crate) use grants::Grants;

@@ -1,0 +1,317 @@
+//! The front of Vertex AI: its tokens and keys, its paths, the form of hosted Messages requests.
+
+use super::front::{Dress, Front, bearer, header, moved};
+use super::grants::{Grants, Issuer};
+use super::vertex_video;
+use crate::percent::decoded;
+use crate::predict::HOSTED;
+use crate::reply::{Content, Reply};
+use crate::tokens::count_tokens;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+
+const VERSION: &str = "vertex-2023-10-16";
+/// The verbs of Generate Content that are the same here.
+const TEXT_VERBS: [&str; 3] = ["generateContent", "streamGenerateContent", "countTokens"];
+
+const POLL: &str = "fetchPredictOperation";
+const VIDEO_VERBS: [&str; 2] = ["predictLongRunning", POLL];
+
+/// A path of a publisher's model.
+struct Target<'a> {
+    publisher: &'a str,
+    model: String,
+    verb: &'a str,
+}
+
+/// Checks the credential and turns the request into the vendor's form.
+pub(super) fn pass(parts: &Parts, body: &Bytes, grants: &Grants) -> Result<Front, Reply> {
+    let path = parts.uri.path();
+    let is_stream = path.contains(":stream");
+    let (target, is_express) = read(path).ok_or_else(|| not_found(path, is_stream))?;
+    let is_let_in = match (is_express, bearer(parts), header(parts, "x-goog-api-key")) {
+        (false, Some(token), None) => grants.accept(token, Issuer::Google),
+        (true, None, Some(key)) => !key.is_empty() && key != "sim-bad-key",
+        _ => false,
+    };
+    if !is_let_in {
+        return Err(refusal(
+            StatusCode::UNAUTHORIZED,
+            "UNAUTHENTICATED",
+            "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.",
+            is_stream,
+        ));
+    }
+    if target.model.starts_with("sim-misplaced") {
+        let name = path
+            .trim_start_matches("/v1/")
+            .rsplit_once(':')
+            .map_or("", |(name, _)| name);
+        let message = format!("Invalid resource field value in the request: `{name}`.");
+        return Err(refusal(
+            StatusCode::BAD_REQUEST,
+            "INVALID_ARGUMENT",
+            &message,
+            is_stream,
+        ));
+    }
+    match target.publisher {
+        "google" if target.verb == "predict" => embeddings(parts, body, &target),
+        "google" if target.verb == "embedContent" => one_embedding(parts, body, &target),
+        "google" if VIDEO_VERBS.contains(&target.verb) => videos(parts, body, target.verb),
+        "google" if TEXT_VERBS.contains(&target.verb) => {
+            let query = parts.uri.query();
+            let query = query.map(|it| format!("?{it}")).unwrap_or_default();
+            let named = path.rsplit_once("/models/").map_or("", |(_, rest)| rest);
+            check_roles(body, is_stream)?;
+            Ok(Front {
+                parts: moved(
+                    parts,
+                    &format!("/v1beta/models/{named}{query}"),
+                    "x-goog-api-key",
+                ),
+                body: body.clone(),
+                dress: Dress::None,
+            })
+        }
+        "anthropic" => hosted(parts, body, &target),
+        _ => Err(not_found(path, is_stream)),
+    }
+}
+
+/// Turns a call about a video into the vendor's form.
+fn videos(parts: &Parts, body: &Bytes, verb: &str) -> Result<Front, Reply> {
+    let path = parts.uri.path();
+    let is_poll = verb == POLL;
+    let found = if is_poll {
+        vertex_video::poll(path, body)
+    } else {
+        Ok(vertex_video::creation(path))
+    };
+    let (path, publisher) = found
+        .map_err(|message| refusal(StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", &message, false))?;
+    let mut front = Front {
+        parts: moved(parts, &path, "x-goog-api-key"),
+        body: body.clone(),
+        dress: Dress::Operation(publisher),
+    };
+    if is_poll {
+        front.parts.method = Method::GET;
+        let mark = http::HeaderValue::from_static("1");
+        front.parts.headers.insert(HOSTED, mark);
+        front.body = Bytes::new();
+    }
+    Ok(front)
+}
+
+/// Reads a path. The second value says whether it is one of express mode.
+fn read(path: &str) -> Option<(Target<'_>, bool)> {
+    let (rest, is_express) = match path.strip_prefix("/v1/projects/") {
+        Some(rest) => {
+            let mut parts = rest.splitn(4, '/');
+            let project = parts.next()?;
+            let (word, location) = (parts.next()?, parts.next()?);
+            if project.is_empty() || word != "locations" || location.is_empty() {
+                return None;
+            }
+            (parts.next()?.strip_prefix("publishers/")?, false)
+        }
+        None => (path.strip_prefix("/v1/publishers/")?, true),
+    };
+    let (publisher, rest) = rest.split_once("/models/")?;
+    let (model, verb) = rest.rsplit_once(':')?;
+    let target = Target {
+        publisher,
+        model: decoded(model),
+        verb,
+    };
+    (!model.is_empty()).then_some((target, is_express))
+}
+
+/// This API does not guess the role of a content.
+fn check_roles(body: &Bytes, is_stream: bool) -> Result<(), Reply> {
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let contents = request["contents"].as_array();
+    let is_without = |content: &Value| !content["role"].is_string();
+    if contents.is_some_and(|contents| contents.iter().any(is_without)) {
+        let message = "Please use a valid role: user, model.";
+        return Err(refusal(
+            StatusCode::BAD_REQUEST,
+            "INVALID_ARGUMENT",
+            message,
+            is_stream,
+        ));
+    }
+    Ok(())
+}
+
+/// Turns a request for embeddings into the vendor's form.
+fn embeddings(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front, Reply> {
+    let bad = |message: &str| refusal(StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", message, false);
+    let request: Value = serde_json::from_slice(body).map_err(|_| bad("not JSON"))?;
+    let instances = request["instances"].as_array();
+    let instances = instances.ok_or_else(|| bad("instances: is required"))?;
+    let mut requests = Vec::new();
+    let mut tokens = Vec::new();
+    for instance in instances {
+        let text = instance["content"].as_str();
+        let text = text.ok_or_else(|| bad("content: is required"))?;
+        tokens.push(count_tokens(text));
+        let mut one = json!({
+            "model": format!("models/{}", target.model),
+            "content": { "parts": [{ "text": text }] },
+        });
+        if let Some(dimensions) = request["parameters"].get("outputDimensionality") {
+            one["outputDimensionality"] = dimensions.clone();
+        }
+        requests.push(one);
+    }
+    let named = parts
+        .uri
+        .path()
+        .rsplit_once("/models/")
+        .map_or("", |(_, rest)| rest);
+    let named = named.strip_suffix(":predict").unwrap_or(named);
+    let path = format!("/v1beta/models/{named}:batchEmbedContents");
+    Ok(Front {
+        parts: moved(parts, &path, "x-goog-api-key"),
+        body: json!({ "requests": requests }).to_string().into(),
+        dress: Dress::Predictions(tokens),
+    })
+}
+
+/// Turns a request for one embedding into the vendor's form. All parts of its content make one vector.
+fn one_embedding(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front, Reply> {
+    let bad = |message: &str| refusal(StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", message, false);
+    let request: Value = serde_json::from_slice(body).map_err(|_| bad("not JSON"))?;
+    let members = request.as_object().ok_or_else(|| bad("not an object"))?;
+    let is_known = |name: &String| ["content", "embedContentConfig"].contains(&name.as_str());
+    if let Some(unknown) = members.keys().find(|name| !is_known(name)) {
+        return Err(bad(&format!("Unknown name \"{unknown}\"")));
+    }
+    if !request["content"]["role"].is_string() {
+        return Err(bad("Please use a valid role: user, model."));
+    }
+    let texts = request["content"]["parts"].as_array().into_iter().flatten();
+    let tokens = texts
+        .filter_map(|part| part["text"].as_str())
+        .map(count_tokens);
+    let tokens = tokens.sum();
+    let model = format!("models/{}", target.model);
+    let mut one = json!({ "model": model, "content": request["content"] });
+    if let Some(dimensions) = request["embedContentConfig"].get("outputDimensionality") {
+        one["outputDimensionality"] = dimensions.clone();
+    }
+    let path = parts.uri.path();
+    let named = path.rsplit_once("/models/").map_or("", |(_, rest)| rest);
+    Ok(Front {
+        parts: moved(parts, &format!("/v1beta/models/{named}"), "x-goog-api-key"),
+        body: one.to_string().into(),
+        dress: Dress::Embedding(tokens),
+    })
+}
+
+/// The vector of an answer, with its usage.
+pub(super) fn embedding(reply: Reply, tokens: u64) -> Reply {
+    let Content::Whole(bytes) = &reply.content else {
+        return reply;
+    };
+    let mut answer: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    if !answer["embedding"].is_object() {
+        return reply;
+    }
+    answer["usageMetadata"] = json!({ "promptTokenCount": tokens });
+    answer["truncated"] = false.into();
+    Reply::json(reply.status, answer.to_string())
+}
+
+/// The vectors of an answer as predictions.
+pub(super) fn predictions(reply: Reply, tokens: &[u64]) -> Reply {
+    let Content::Whole(bytes) = &reply.content else {
+        return reply;
+    };
+    let answer: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let Some(vectors) = answer["embeddings"].as_array() else {
+        return reply;
+    };
+    let predictions = vectors.iter().zip(tokens).map(|(vector, tokens)| {
+        let statistics = json!({ "truncated": false, "token_count": tokens });
+        json!({ "embeddings": { "statistics": statistics, "values": vector["values"] } })
+    });
+    let predictions: Vec<Value> = predictions.collect();
+    let body = json!({ "predictions": predictions, "metadata": { "billableCharacterCount": 31 } });
+    Reply::json(reply.status, body.to_string())
+}
+
+/// Checks the form of a hosted Messages request and turns it into the vendor's own.
+fn hosted(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front, Reply> {
+    let is_stream = target.verb == "streamRawPredict";
+    let bad = |message: &str| {
+        refusal(
+            StatusCode::BAD_REQUEST,
+            "INVALID_ARGUMENT",
+            message,
+            is_stream,
+        )
+    };
+    if !is_stream && target.verb != "rawPredict" {
+        return Err(not_found(parts.uri.path(), is_stream));
+    }
+    let request = serde_json::from_slice::<Map<String, Value>>(body);
+    let mut request = request.map_err(|_| bad("the body is not a JSON object"))?;
+    if header(parts, "anthropic-version").is_some() {
+        return Err(bad("the version belongs into the body"));
+    }
+    if request.remove("anthropic_version") != Some(VERSION.into()) {
+        return Err(bad("anthropic_version: unexpected value"));
+    }
+    let is_count = target.model == "count-tokens";
+    if is_count != request.contains_key("model") {
+        return Err(bad("model: Extra inputs are not permitted"));
+    }
+    if !is_count {
+        let streams = request
+            .get("stream")
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
+        if streams != is_stream {
+            return Err(bad("stream: does not agree with the method"));
+        }
+        request.insert("model".to_owned(), target.model.as_str().into());
+    }
+    let betas = header(parts, "anthropic-beta").unwrap_or_default();
+    if let Some(unknown) = betas.split(',').find(|beta| beta.contains("unknown")) {
+        let message = format!("Unexpected value(s) `{unknown}` for the `anthropic-beta` header.");
+        return Err(bad(&message));
+    }
+    let path = if is_count {
+        "/v1/messages/count_tokens"
+    } else {
+        "/v1/messages"
+    };
+    let mut parts = moved(parts, path, "x-api-key");
+    let version = http::HeaderValue::from_static("2023-06-01");
+    parts.headers.insert("anthropic-version", version);
+    Ok(Front {
+        parts,
+        body: Value::Object(request).to_string().into(),
+        dress: Dress::None,
+    })
+}
+
+fn not_found(path: &str, is_stream: bool) -> Reply {
+    let message = format!(
+        "Publisher Model `{}` was not found or your project does not have access to it.",
+        path.trim_start_matches("/v1/")
+    );
+    refusal(StatusCode::NOT_FOUND, "NOT_FOUND", &message, is_stream)
+}
+
+/// Google's error. On streaming verbs it stands in a list.
+fn refusal(status: StatusCode, word: &str, message: &str, is_stream: bool) -> Reply {
+    let error = json!({ "error": { "code": status.as_u16(), "message": message, "status": word } });
+    let body = if is_stream { json!([error]) } else { error };
+    Reply::json(status, body.to_string())
+}

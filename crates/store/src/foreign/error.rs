@@ -1,0 +1,21 @@
+//! Why the database of another program could not be read.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the database of another program could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignError {
+    /// The file cannot be opened or read.
+    #[error("{path}: {source}", path = path.display())]
+    File { path: PathBuf, source: io::Error },
+    /// It is not what it should be.
+    #[error("{path}: {reason}", path = path.display())]
+    Form { path: PathBuf, reason: String },
+    /// The database refused.
+    #[error("{place}: {source}")]
+    Database {
+        place: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}

@@ -1,0 +1,16 @@
+//! Databases of other programs, from which accounts are imported: a `SQLite` file, a `PostgreSQL` server, or a dump
+//! of `MySQL`. They are read and never written.
+//!
+//! Every value is a text, as the database prints it, because amounts must not pass through a float.
+
+mod database;
+mod dump;
+mod dump_values;
+mod error;
+mod postgres;
+mod sqlite;
+mod table;
+
+pub use database::ForeignDatabase;
+pub use error::ForeignError;
+pub use table::{ForeignRow, ForeignTable};

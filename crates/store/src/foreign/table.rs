@@ -1,0 +1,72 @@
+//! A table of another program, with every value as text.
+
+use std::collections::HashMap;
+
+/// The columns of a table that were asked for and exist, and all rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ForeignTable {
+    columns: HashMap<String, usize>,
+    rows: Vec<Vec<Option<String>>>,
+}
+
+impl ForeignTable {
+    pub(super) fn new(columns: &[&str]) -> Self {
+        let columns = columns.iter().enumerate();
+        Self {
+            columns: columns.map(|(at, name)| ((*name).to_owned(), at)).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, row: Vec<Option<String>>) {
+        self.rows.push(row);
+    }
+
+    /// Whether the table has a column.
+    pub fn has(&self, column: &str) -> bool {
+        self.columns.contains_key(column)
+    }
+
+    /// All rows, in the order of the database.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = ForeignRow<'_>> {
+        self.rows.iter().map(|values| ForeignRow {
+            columns: &self.columns,
+            values,
+        })
+    }
+}
+
+/// A row. Its debug form does not show it, because it may contain secrets.
+#[derive(Clone, Copy)]
+pub struct ForeignRow<'t> {
+    columns: &'t HashMap<String, usize>,
+    values: &'t [Option<String>],
+}
+
+impl<'t> ForeignRow<'t> {
+    /// The value of a column. `None` if it is null, or if there is no such column.
+    pub fn get(&self, column: &str) -> Option<&'t str> {
+        self.values.get(*self.columns.get(column)?)?.as_deref()
+    }
+
+    /// The value of a column that is not empty.
+    pub fn text(&self, column: &str) -> Option<&'t str> {
+        self.get(column).map(str::trim).filter(|it| !it.is_empty())
+    }
+
+    /// Whether a column says yes, in the words of any database.
+    pub fn flag(&self, column: &str) -> bool {
+        matches!(self.get(column), Some("1" | "t" | "true"))
+    }
+
+    /// A whole number.
+    pub fn number(&self, column: &str) -> Option<i64> {
+        self.get(column)?.trim().parse().ok()
+    }
+}
+
+impl std::fmt::Debug for ForeignRow<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ForeignRow(..)")
+    }
+}

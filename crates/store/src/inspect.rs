@@ -1,0 +1,38 @@
+//! Looks at a database without changing it.
+
+use std::path::Path;
+
+use tokio::sync::oneshot;
+
+use crate::error::OpenError;
+use crate::postgres::inspect as inspect_server;
+use crate::records::condition::StoreCondition;
+use crate::settings::{Location, Settings};
+use crate::sqlite::inspect as inspect_file;
+use crate::store::Store;
+
+impl Store {
+    /// Opens the database, compares its schema with the program's and reads a row. Creates and migrates nothing.
+    pub async fn inspect(settings: &Settings) -> Result<StoreCondition, OpenError> {
+        match &settings.location {
+            Location::File(path) => inspect_on_thread(path).await,
+            Location::Server(server) => inspect_server(server).await,
+        }
+    }
+}
+
+/// Reading a file blocks.
+async fn inspect_on_thread(path: &Path) -> Result<StoreCondition, OpenError> {
+    let (reply, answer) = oneshot::channel();
+    let failed = |source| OpenError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let file = path.to_owned();
+    let thread = std::thread::Builder::new().name("store-inspect".to_owned());
+    thread
+        .spawn(move || drop(reply.send(inspect_file(&file))))
+        .map_err(failed)?;
+    let ended = |_| failed(std::io::Error::other("the thread that read it has ended"));
+    answer.await.map_err(ended)?
+}

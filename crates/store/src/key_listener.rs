@@ -1,0 +1,32 @@
+//! Tells the process that a key was changed through its own store, so that caches of keys need not wait.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use crate::records::ids::KeyId;
+
+type Notify = Box<dyn Fn(KeyId) + Send + Sync>;
+
+/// Who is told of changed keys. Shared by all clones of a store.
+#[derive(Default)]
+pub(crate) struct KeyListener(OnceLock<Notify>);
+
+impl KeyListener {
+    /// Only the first listener is told.
+    pub(crate) fn set(&self, notify: impl Fn(KeyId) + Send + Sync + 'static) {
+        let _ = self.0.set(Box::new(notify));
+    }
+
+    pub(crate) fn tell(&self, key: KeyId) {
+        if let Some(notify) = self.0.get() {
+            notify(key);
+        }
+    }
+}
+
+impl fmt::Debug for KeyListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_set = self.0.get().is_some();
+        f.debug_tuple("KeyListener").field(&is_set).finish()
+    }
+}

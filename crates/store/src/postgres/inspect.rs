@@ -1,0 +1,26 @@
+//! Looks at a database without changing it.
+
+use super::connection::connect::{Role, Target};
+use super::schema::migrations::{self, Age};
+use crate::error::OpenError;
+use crate::records::condition::StoreCondition;
+use crate::settings::Server;
+
+/// Compares the schema of a database with the program's and reads a row.
+pub(crate) async fn inspect(server: &Server) -> Result<StoreCondition, OpenError> {
+    let target = Target::of(server)?;
+    let connected = target.connect(Role::Reads).await;
+    let client = connected.map_err(|failed| target.refused(failed))?;
+    match migrations::age(&client, &target).await? {
+        Age::Older { found: 0, .. } => return Ok(StoreCondition::Absent),
+        Age::Older { found, known } => return Ok(StoreCondition::Older { found, known }),
+        Age::Same => {}
+    }
+    let refused = |error: tokio_postgres::Error| target.refused(error.into());
+    let wallet = "SELECT EXISTS (SELECT 1 FROM wallets)";
+    let row = client.query_one(wallet, &[]).await.map_err(refused)?;
+    Ok(StoreCondition::Current {
+        version: migrations::known(),
+        is_used: row.try_get(0).map_err(refused)?,
+    })
+}

@@ -1,0 +1,371 @@
+//! Alerts: what is wrong, who is told of it, and what is to be sent to whom.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use ledger::{Micro, UnixMs};
+
+use super::ids::{AlertId, RuleId, WalletId};
+
+/// What an alert is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AlertKind {
+    /// A wallet has less than somebody wants to be told of.
+    LowBalance,
+    /// A key has used 80 % or all of a limit.
+    KeyLimit,
+    /// A channel is out of use after failures.
+    ChannelDown,
+    /// More calls fail than usual.
+    ErrorRate,
+    /// Finished calls cannot be booked.
+    StuckCloses,
+}
+
+impl AlertKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::LowBalance,
+        Self::KeyLimit,
+        Self::ChannelDown,
+        Self::ErrorRate,
+        Self::StuckCloses,
+    ];
+
+    /// The word that is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LowBalance => "low_balance",
+            Self::KeyLimit => "key_limit",
+            Self::ChannelDown => "channel_down",
+            Self::ErrorRate => "error_rate",
+            Self::StuckCloses => "stuck_closes",
+        }
+    }
+
+    /// Whether alerts of this kind are about one wallet.
+    pub fn is_about_wallets(self) -> bool {
+        matches!(self, Self::LowBalance | Self::KeyLimit)
+    }
+}
+
+impl fmt::Display for AlertKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word that is not a kind of alert.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a kind is low_balance, key_limit, channel_down, error_rate or stuck_closes")]
+pub struct UnknownAlertKind;
+
+impl FromStr for AlertKind {
+    type Err = UnknownAlertKind;
+
+    fn from_str(word: &str) -> Result<Self, UnknownAlertKind> {
+        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == word);
+        known.ok_or(UnknownAlertKind)
+    }
+}
+
+/// The kinds of a rule as they are stored.
+pub(crate) fn kinds_text(kinds: &[AlertKind]) -> String {
+    let words: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+    words.join(",")
+}
+
+/// Kinds that were stored. A word of a later version is left out.
+pub(crate) fn stored_kinds(text: &str) -> Vec<AlertKind> {
+    text.split(',')
+        .filter_map(|word| word.parse().ok())
+        .collect()
+}
+
+/// Where alerts are sent, and the secret that signs them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Webhook {
+    pub url: String,
+    pub secret: String,
+}
+
+/// The address of a webhook may contain a secret too.
+impl fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Webhook").finish_non_exhaustive()
+    }
+}
+
+/// A new rule: who is told of which alerts.
+#[derive(Debug, Clone)]
+pub struct NewRule {
+    pub kinds: Vec<AlertKind>,
+    pub webhook: Webhook,
+    /// The address without what may be a secret, for the audit.
+    pub shown_url: String,
+    /// Only alerts about this wallet and its keys.
+    pub wallet: Option<WalletId>,
+    /// The balance below which the rule wants to be told. A wallet's own amount comes before that of a rule for all.
+    pub below: Option<Micro>,
+}
+
+/// A rule.
+#[derive(Debug, Clone)]
+pub struct RuleRow {
+    pub id: RuleId,
+    pub kinds: Vec<AlertKind>,
+    pub url: String,
+    pub wallet: Option<WalletId>,
+    pub wallet_name: Option<String>,
+    pub below: Option<Micro>,
+    pub created_at: UnixMs,
+    /// The latest attempt to deliver something.
+    pub last_attempt: Option<LastAttempt>,
+}
+
+/// How the latest attempt of a rule ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastAttempt {
+    pub at: UnixMs,
+    /// Why it failed. `None` if it was delivered.
+    pub problem: Option<String>,
+}
+
+/// The most rules.
+pub const ALERT_RULES_MAX: usize = 100;
+
+/// Deliveries of one rule at the same time, so that a webhook that does not answer leaves room for the others.
+pub(crate) const CLAIMS_PER_RULE: u32 = 4;
+
+/// Deliveries of all rules at the same time.
+pub const ALERT_DELIVERIES_MAX: usize = ALERT_RULES_MAX * CLAIMS_PER_RULE as usize;
+
+/// An alert that begins.
+#[derive(Debug, Clone)]
+pub struct NewAlert {
+    pub id: AlertId,
+    pub kind: AlertKind,
+    /// What is wrong: the same text as long as it is. No two open alerts have the same.
+    pub condition: String,
+    /// The wallet, key or channel that it is about.
+    pub subject: Option<String>,
+    /// The wallet that it is about, or whose key.
+    pub wallet: Option<WalletId>,
+    /// A sentence.
+    pub message: String,
+    /// Who is told.
+    pub rules: Vec<RuleId>,
+}
+
+/// An alert.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlertRow {
+    pub place: AlertPlace,
+    pub id: AlertId,
+    pub kind: AlertKind,
+    pub condition: String,
+    pub subject: Option<String>,
+    pub wallet: Option<WalletId>,
+    pub message: String,
+    pub at: UnixMs,
+    pub ended_at: Option<UnixMs>,
+    pub delivery: DeliveryState,
+}
+
+/// A position among the alerts, for paging. Newer alerts have larger numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AlertPlace(pub i64);
+
+/// What became of everything that an alert sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryState {
+    /// No rule applied.
+    None,
+    /// Something is still to be delivered.
+    Pending,
+    Delivered,
+    /// Something was given up.
+    Failed,
+}
+
+impl DeliveryState {
+    /// The word that is shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// From the counts of deliveries that wait, that were given up, and of all.
+    pub(crate) fn of(waiting: i64, given_up: i64, all: i64) -> Self {
+        match (waiting, given_up, all) {
+            (_, _, 0) => Self::None,
+            (1.., _, _) => Self::Pending,
+            (_, 1.., _) => Self::Failed,
+            _ => Self::Delivered,
+        }
+    }
+}
+
+/// Which alerts to read, newest first. All conditions that are given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AlertQuery {
+    pub only_open: bool,
+    pub kind: Option<AlertKind>,
+    pub wallet: Option<WalletId>,
+    /// Alerts older than this position: the next page.
+    pub before: Option<AlertPlace>,
+    /// 0 means the maximum of 1,000.
+    pub limit: u32,
+}
+
+/// The most alerts of one page.
+pub const ALERTS_MAX: u32 = 1_000;
+
+impl AlertQuery {
+    pub(crate) fn rows_max(&self) -> u32 {
+        match self.limit {
+            0 => ALERTS_MAX,
+            limit => limit.min(ALERTS_MAX),
+        }
+    }
+}
+
+/// Something that a node sees of itself or of its channels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlertSignal {
+    pub condition: String,
+    pub kind: AlertKind,
+    pub subject: Option<String>,
+    pub message: String,
+}
+
+/// What is delivered about an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlertEvent {
+    Begin,
+    End,
+}
+
+impl AlertEvent {
+    /// The word that is stored and sent.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Begin => "begin",
+            Self::End => "end",
+        }
+    }
+
+    /// From the word that was stored.
+    pub(crate) fn stored(word: &str) -> Self {
+        // The table has a check on it.
+        match word {
+            "end" => Self::End,
+            _ => Self::Begin,
+        }
+    }
+}
+
+/// A delivery that this node has claimed.
+#[derive(Debug, Clone)]
+pub struct DeliveryRow {
+    pub claim: DeliveryClaim,
+    pub event: AlertEvent,
+    pub rule: RuleId,
+    pub webhook: Webhook,
+    pub alert: AlertRow,
+}
+
+/// A claim on a delivery. The attempt is its fencing number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryClaim {
+    pub number: i64,
+    /// From 1.
+    pub attempt: i64,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeliveryOutcome {
+    Delivered,
+    /// Tries again after this pause.
+    Again {
+        after: Duration,
+        problem: String,
+    },
+    GivenUp {
+        problem: String,
+    },
+}
+
+/// The end of an attempt.
+#[derive(Debug, Clone)]
+pub struct DeliveryNote {
+    pub claim: DeliveryClaim,
+    pub outcome: DeliveryOutcome,
+    pub now: UnixMs,
+}
+
+/// What a delivery's row says after an attempt: the pause before the next one, the outcome, and the problem.
+pub(crate) type Noted<'a> = (Option<Duration>, Option<&'static str>, Option<&'a str>);
+
+impl DeliveryOutcome {
+    pub(crate) fn noted(&self) -> Noted<'_> {
+        match self {
+            Self::Delivered => (None, Some("delivered"), None),
+            Self::Again { after, problem } => (Some(*after), None, Some(problem)),
+            Self::GivenUp { problem } => (None, Some("given_up"), Some(problem)),
+        }
+    }
+}
+
+/// An active wallet with less than somebody wants to be told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LowWallet {
+    pub place: i64,
+    pub id: WalletId,
+    pub name: String,
+    /// Paid and gift credits, less the used credit line. Holds of open calls are not subtracted.
+    pub balance: Micro,
+    /// The wallet's own amount.
+    pub below: Option<Micro>,
+}
+
+/// Which rows of a scan to read: those after a place, so many of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ScanPage {
+    pub(crate) after: i64,
+    pub(crate) limit: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_read_back_from_their_words() {
+        let text = kinds_text(&AlertKind::ALL);
+        assert_eq!(stored_kinds(&text), AlertKind::ALL);
+        assert_eq!(
+            stored_kinds("low_balance,of_later"),
+            [AlertKind::LowBalance]
+        );
+        assert_eq!("Low".parse::<AlertKind>(), Err(UnknownAlertKind));
+    }
+
+    #[test]
+    fn a_delivery_is_as_good_as_its_worst_part() {
+        for (waiting, given_up, all, state) in [
+            (0, 0, 0, "none"),
+            (1, 1, 3, "pending"),
+            (0, 1, 3, "failed"),
+            (0, 0, 2, "delivered"),
+        ] {
+            assert_eq!(DeliveryState::of(waiting, given_up, all).as_str(), state);
+        }
+    }
+}

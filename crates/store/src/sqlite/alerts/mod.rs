@@ -1,0 +1,4 @@
+//! Alerts, rules and deliveries.
+
+pub(super) mod lookups;
+mod transactions;

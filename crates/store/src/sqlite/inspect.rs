@@ -1,0 +1,35 @@
+//! Looks at a database file without changing it.
+
+use std::path::Path;
+
+use super::connection::connect::{APPLICATION_ID, open_error, reader};
+use super::connection::files::size;
+use super::schema::migrations::{Age, Schema};
+use crate::error::OpenError;
+use crate::records::condition::StoreCondition;
+
+/// Compares the schema of a file with the program's and reads a row.
+pub(crate) fn inspect(path: &Path) -> Result<StoreCondition, OpenError> {
+    if size(path).is_none_or(|bytes| bytes == 0) {
+        return Ok(StoreCondition::Absent);
+    }
+    let sql = |error| open_error(path, error);
+    let connection = reader(path).map_err(sql)?;
+    let program: i32 = connection
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_err(sql)?;
+    if program != APPLICATION_ID {
+        return Err(OpenError::Foreign {
+            path: path.to_owned(),
+        });
+    }
+    if let Age::Older { found, known } = Schema::Ledger.age(&connection, path)? {
+        return Ok(StoreCondition::Older { found, known });
+    }
+    let wallet = "SELECT EXISTS (SELECT 1 FROM wallets)";
+    let is_used = connection.query_row(wallet, [], |row| row.get(0));
+    Ok(StoreCondition::Current {
+        version: Schema::Ledger.known(),
+        is_used: is_used.map_err(sql)?,
+    })
+}

@@ -1,0 +1,83 @@
+//! Copies the database files page by page, beside a running server.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+
+use super::side::SqliteSide;
+use crate::sqlite::connection::connect::{open, open_error, reader};
+use crate::sqlite::connection::files::size;
+use crate::sqlite::connection::open::{journal_path, prepared};
+use crate::sqlite::schema::migrations::{Age, Schema};
+use crate::transfer::{Progress, TransferError};
+
+/// How many pages are copied before progress is reported.
+const STEP_PAGES: i32 = 4_096;
+
+/// Copies both files as they were at one moment. The journal's moment comes first, so that the ledger has every entry
+/// that the journal tells of.
+pub(crate) fn copy_pages(
+    from: &Path,
+    to: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), TransferError> {
+    if size(from).is_none_or(|bytes| bytes == 0) {
+        let place = from.display().to_string();
+        return Err(TransferError::Missing { place });
+    }
+    let journal = journal_path(from);
+    let journal = match size(&journal) {
+        Some(bytes) if bytes > 0 => Some(snapshot(&journal, Schema::Journal)?),
+        _ => None,
+    };
+    let ledger = snapshot(from, Schema::Ledger)?;
+    copy(&ledger, to, "ledger", progress)?;
+    match journal {
+        Some(journal) => copy(&journal, &journal_path(to), "journal", progress)?,
+        // The database was never served, so it has no journal yet.
+        None => drop(prepared(
+            &journal_path(to),
+            Schema::Journal,
+            Duration::ZERO,
+        )?),
+    }
+    SqliteSide::settle_files(to)
+}
+
+/// A connection that sees the file as it is now, for as long as it lives.
+fn snapshot(path: &Path, schema: Schema) -> Result<Connection, TransferError> {
+    let refused = |error| open_error(path, error);
+    let connection = reader(path).map_err(refused)?;
+    connection.execute_batch("BEGIN").map_err(refused)?;
+    // The first read takes the snapshot.
+    match schema.age(&connection, path)? {
+        Age::Same | Age::Older { .. } => Ok(connection),
+    }
+}
+
+fn copy(
+    from: &Connection,
+    to: &Path,
+    step: &'static str,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), TransferError> {
+    let refused = |error| open_error(to, error);
+    let mut copy = open(to, OpenFlags::SQLITE_OPEN_CREATE).map_err(refused)?;
+    let pages = Backup::new(from, &mut copy).map_err(refused)?;
+    // All steps read the snapshot, so no write of the server makes them begin again.
+    loop {
+        let copied = pages.step(STEP_PAGES).map_err(refused)?;
+        let done = pages.progress();
+        let count = |pages: i32| u64::try_from(pages).unwrap_or(0);
+        progress(Progress {
+            step,
+            done: count(done.pagecount - done.remaining),
+            total: count(done.pagecount),
+        });
+        if copied == StepResult::Done {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Alerts, the rules of who is told of them, and deliveries.
+
+use std::time::Duration;
+
+use ledger::{Micro, UnixMs};
+
+use crate::backend::{Backend, on};
+use crate::clock;
+use crate::error::StoreError;
+use crate::queue::command::{AlertCommand, Change, Command, DueWork, EndedWork, Reply, RuleChange};
+use crate::records::accounts::KeyRow;
+use crate::records::alerts::{
+    AlertQuery, AlertRow, AlertSignal, DeliveryNote, DeliveryRow, LowWallet, NewAlert, NewRule,
+    RuleRow, ScanPage, Webhook,
+};
+use crate::records::audit::Actor;
+use crate::records::ids::{AlertId, RuleId};
+use crate::store::Store;
+
+/// How many rows one read of a scan returns.
+const SCAN_ROWS: u32 = 1_000;
+
+/// Rules. Changes are durable when they return, together with the row of the audit.
+impl Store {
+    /// Creates a rule.
+    pub async fn create_alert_rule(
+        &self,
+        new: NewRule,
+        actor: &Actor,
+    ) -> Result<RuleRow, StoreError> {
+        let id = RuleId::random();
+        self.change_rule(RuleChange::Create { id, new }, actor)
+            .await
+    }
+
+    /// Removes a rule, with what it has not delivered yet.
+    pub async fn remove_alert_rule(
+        &self,
+        id: RuleId,
+        actor: &Actor,
+    ) -> Result<RuleRow, StoreError> {
+        self.change_rule(RuleChange::Remove(id), actor).await
+    }
+
+    /// All rules, oldest first. There are never many.
+    pub async fn alert_rules(&self) -> Result<Vec<RuleRow>, StoreError> {
+        on!(self, backend => backend.alert_rules().await)
+    }
+
+    /// Where a rule sends alerts.
+    pub async fn webhook(&self, rule: RuleId) -> Result<Option<Webhook>, StoreError> {
+        on!(self, backend => backend.webhook(rule).await)
+    }
+
+    async fn change_rule(&self, change: RuleChange, actor: &Actor) -> Result<RuleRow, StoreError> {
+        self.change(|reply| Change::Rule {
+            change: Box::new(change),
+            now: clock::now(),
+            actor: Box::new(actor.clone()),
+            reply,
+        })
+        .await
+    }
+}
+
+/// Alerts. Changes are durable when they return.
+impl Store {
+    /// Alerts, newest first.
+    pub async fn alerts(&self, query: AlertQuery) -> Result<Vec<AlertRow>, StoreError> {
+        on!(self, backend => backend.alerts(query).await)
+    }
+
+    /// Whether this node is the one of the cluster that looks for alerts. It stays so for `lease` at least.
+    pub async fn watch_alerts(&self, lease: Duration) -> Result<bool, StoreError> {
+        match &self.backend {
+            // No other server uses the file.
+            Backend::Sqlite(_) => Ok(true),
+            Backend::Postgres(_) => self.alert(|reply| AlertCommand::Watch(lease, reply)).await,
+        }
+    }
+
+    /// Replaces what this node sees of itself and its channels, for all nodes to read within `lasting`.
+    pub async fn set_alert_signals(
+        &self,
+        signals: Vec<AlertSignal>,
+        lasting: Duration,
+        now: UnixMs,
+    ) -> Result<(), StoreError> {
+        self.alert(|reply| AlertCommand::Signal {
+            signals,
+            lasting,
+            now,
+            reply,
+        })
+        .await
+    }
+
+    /// What any node sees, each condition once.
+    pub async fn alert_signals(&self, now: UnixMs) -> Result<Vec<AlertSignal>, StoreError> {
+        on!(self, backend => backend.alert_signals(now).await)
+    }
+
+    /// Begins an alert, and queues its beginning for the rules that it names. `false` if an alert of the same
+    /// condition is open.
+    pub async fn begin_alert(&self, new: NewAlert, now: UnixMs) -> Result<bool, StoreError> {
+        self.alert(|reply| AlertCommand::Begin(Box::new(new), now, reply))
+            .await
+    }
+
+    /// Ends an alert, and queues its end for the rules that were told of its beginning. `false` if it has ended.
+    pub async fn end_alert(&self, id: AlertId, now: UnixMs) -> Result<bool, StoreError> {
+        self.alert(|reply| AlertCommand::End(id, now, reply)).await
+    }
+
+    /// Deletes at most `count_max` alerts that ended longer ago than `age`. Returns how many.
+    pub async fn forget_alerts(
+        &self,
+        age: Duration,
+        count_max: u32,
+        now: UnixMs,
+    ) -> Result<u64, StoreError> {
+        let old = EndedWork {
+            age,
+            count_max,
+            now,
+        };
+        self.alert(|reply| AlertCommand::Forget(old, reply)).await
+    }
+
+    /// Claims due deliveries. Nobody else gets them within `lease`, and the attempt counts from now on.
+    pub async fn claim_deliveries(
+        &self,
+        count_max: u32,
+        lease: Duration,
+        now: UnixMs,
+    ) -> Result<Vec<DeliveryRow>, StoreError> {
+        if let Backend::Sqlite(sqlite) = &self.backend
+            && !sqlite.has_due_deliveries(now).await?
+        {
+            return Ok(Vec::new());
+        }
+        let due = DueWork {
+            count_max,
+            lease,
+            now,
+        };
+        self.alert(|reply| AlertCommand::Claim(due, reply)).await
+    }
+
+    /// Records how an attempt ended. `false` if another node has claimed the delivery meanwhile.
+    pub async fn note_delivery(&self, note: DeliveryNote) -> Result<bool, StoreError> {
+        self.alert(|reply| AlertCommand::Note(Box::new(note), reply))
+            .await
+    }
+
+    async fn alert<T>(
+        &self,
+        command: impl FnOnce(Reply<T>) -> AlertCommand,
+    ) -> Result<T, StoreError> {
+        self.ask(|reply| Command::Alert(command(reply))).await
+    }
+}
+
+/// What alerts are made from.
+impl Store {
+    /// Active wallets whose balance is below their own amount, or below `below`.
+    pub async fn low_wallets(&self, below: Option<Micro>) -> Result<Vec<LowWallet>, StoreError> {
+        let mut found: Vec<LowWallet> = Vec::new();
+        loop {
+            let page = ScanPage {
+                after: found.last().map_or(0, |wallet| wallet.place),
+                limit: SCAN_ROWS,
+            };
+            let rows = on!(self, backend => backend.low_wallets(below, page).await)?;
+            let is_last = rows.len() < SCAN_ROWS as usize;
+            found.extend(rows);
+            if is_last {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Enabled keys that have used about 80 % of a limit, or more.
+    pub async fn keys_near_limits(&self) -> Result<Vec<KeyRow>, StoreError> {
+        let now = clock::now();
+        let mut found: Vec<KeyRow> = Vec::new();
+        let mut after = 0;
+        loop {
+            let page = ScanPage {
+                after,
+                limit: SCAN_ROWS,
+            };
+            let rows = on!(self, backend => backend.keys_near_limits(page).await)?;
+            let is_last = rows.len() < SCAN_ROWS as usize;
+            after = rows.last().map_or(after, |(place, _)| *place);
+            found.extend(rows.into_iter().map(|(_, row)| row.at(now)));
+            if is_last {
+                return Ok(found);
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Calls: the keys that make them, and admission, growth and end of their holds.
+
+use ledger::Micro;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::{ANSWERED_WITHIN, Store, found_in_time};
+use crate::backend::{Backend, on};
+use crate::clock;
+use crate::error::{AdmitError, StoreError};
+use crate::queue::command::{Admitted, Command};
+use crate::queue::durable::Durable;
+use crate::records::accounts::KeyHead;
+use crate::records::call::{Admit, Close, Extend, SessionStep};
+use crate::records::ids::{Digest, HoldId, KeyId};
+
+impl Store {
+    /// Decides a call: wallet, key, limits and rates in one step, all or nothing. Returns when it is decided.
+    /// [`Admitted::durable`] tells when the hold is on the disk.
+    pub async fn admit(&self, admit: Admit) -> Result<Admitted, AdmitError> {
+        on!(self, backend => backend.may_admit())?;
+        match self.backend.admit_now(admit) {
+            Ok(decided) => decided,
+            // Boxed, because a future this large would enlarge every future that awaits it.
+            Err(admit) => Box::pin(self.ask_admission(admit)).await,
+        }
+    }
+
+    async fn ask_admission(&self, admit: Admit) -> Result<Admitted, AdmitError> {
+        let (reply, answer) = oneshot::channel();
+        self.backend.push(Command::Admit(admit, reply)).await?;
+        // A grant that comes too late is dropped, which closes its hold.
+        let granted = timeout(ANSWERED_WITHIN, answer)
+            .await
+            .map_err(|_| AdmitError::Unavailable)?
+            .map_err(|_| AdmitError::Unavailable)??;
+        granted.accept().ok_or(AdmitError::Unavailable)
+    }
+
+    /// Grows an open hold by credits and tokens.
+    pub async fn extend(&self, extend: Extend) -> Result<Durable, AdmitError> {
+        let (reply, answer) = oneshot::channel();
+        self.backend.push(Command::Extend(extend, reply)).await?;
+        answer.await.map_err(|_| AdmitError::Unavailable)?
+    }
+
+    /// Books what a session has used and extends its hold. Returns how far the hold reaches, from the beginning
+    /// of the session: as far as requested, or as far as affordable.
+    pub async fn step_session(&self, step: SessionStep) -> Result<Micro, AdmitError> {
+        let (reply, answer) = oneshot::channel();
+        let command = Command::Step(Box::new(step), reply);
+        self.backend.push(command).await?;
+        answer.await.map_err(|_| AdmitError::Unavailable)?
+    }
+
+    /// Stops counting a hold against its key's concurrency, because the caller is gone and the upstream is only
+    /// drained. The hold stays open.
+    pub fn stop_counting(&self, hold: HoldId) {
+        self.backend.push_close(Command::Uncount(hold));
+    }
+
+    /// Closes a hold. Never fails and never waits. The first close of a hold wins, and later ones are counted.
+    pub fn close(&self, close: Close) {
+        self.backend.close(close);
+    }
+
+    /// A key and its wallet at one instant, after all settlements that were queued before. What it shows is
+    /// durable.
+    pub async fn balance(&self, key: &KeyId) -> Result<(ledger::Wallet, ledger::Key), StoreError> {
+        let balance = self.ask(|reply| Command::Balance(*key, clock::now(), reply));
+        found_in_time(balance).await
+    }
+
+    /// The key with this digest.
+    pub async fn key_by_digest(&self, digest: &Digest) -> Result<Option<KeyHead>, StoreError> {
+        on!(self, backend => backend.key_by_digest(*digest).await)
+    }
+}

@@ -1,0 +1,31 @@
+//! Accounts of another gateway.
+
+use super::Store;
+use crate::backend::{Backend, on};
+use crate::clock;
+use crate::error::StoreError;
+use crate::queue::command::Change;
+use crate::records::audit::Actor;
+use crate::records::import::{ImportBatch, ImportKnown, ImportQuery};
+
+/// Imports. A batch is durable when it returns, together with a row of the audit for each wallet and key.
+impl Store {
+    /// Creates the accounts of a batch, all of them or none. A few hundred at once are fast on every database; the
+    /// transaction of a batch delays other decisions.
+    pub async fn import(&self, batch: ImportBatch, actor: &Actor) -> Result<(), StoreError> {
+        let (batch, actor) = (Box::new(batch), Box::new(actor.clone()));
+        let now = clock::now();
+        self.change(|reply| Change::Import {
+            batch,
+            now,
+            actor,
+            reply,
+        })
+        .await
+    }
+
+    /// What the store has of accounts that are to be imported.
+    pub async fn import_known(&self, query: ImportQuery) -> Result<ImportKnown, StoreError> {
+        on!(self, backend => backend.import_known(query).await)
+    }
+}

@@ -1,0 +1,53 @@
+//! Verification of the ledger, its entries, and the journal.
+
+use super::Store;
+use crate::backend::{Backend, on};
+use crate::chain::WalletHead;
+use crate::error::StoreError;
+use crate::records::entries::{EntryQuery, EntryRow};
+use crate::records::journal::{JournalEntry, JournalPage, JournalQuery, JournalRow};
+use crate::usage::{UsageQuery, UsageRow};
+use crate::verify::VerifyReport;
+
+impl Store {
+    /// Recomputes every invariant from the entries, in one snapshot of the live database.
+    pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
+        self.verify_with(Vec::new()).await
+    }
+
+    /// The same, and checks that every head that was noted before is still part of its wallet's chain.
+    pub async fn verify_with(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
+        on!(self, backend => backend.verify(noted).await)
+    }
+
+    /// Entries in the order of their posting, a page at a time.
+    pub async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
+        on!(self, backend => backend.entries(query).await)
+    }
+
+    /// Adds a row to the journal. Never waits: a row that does not fit into the queue is dropped and counted.
+    pub fn journal_append(&self, row: JournalRow) {
+        on!(self, backend => backend.journal_append(row));
+    }
+
+    /// Rows of the journal, newest first.
+    pub async fn journal(&self, query: JournalQuery) -> Result<Vec<JournalEntry>, StoreError> {
+        on!(self, backend => backend.journal(query).await)
+    }
+
+    /// The same, a page at a time and never for long: a page may have few rows, or none, and still say where the
+    /// search goes on.
+    pub async fn journal_page(&self, query: JournalQuery) -> Result<JournalPage, StoreError> {
+        on!(self, backend => backend.journal_page(query).await)
+    }
+
+    /// Counts calls. Fast however many there are, because the journal's writers keep the sums.
+    pub async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        let rows = on!(self, backend => backend.usage(query).await)?;
+        rows.ok_or_else(|| {
+            let advice =
+                "the report is too large: choose a longer step, a shorter time or fewer dimensions";
+            StoreError::Invalid(advice.to_owned())
+        })
+    }
+}

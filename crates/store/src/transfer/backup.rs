@@ -1,0 +1,281 @@
+//! `tollgate backup`: the whole store in a folder, while servers run.
+//!
+//! A backup is a store of its own: the two `SQLite` files, whichever database they were copied from, beside a manifest
+//! and the media. The folder gets its name when everything in it is on the disk, so that a backup that was stopped never
+//! looks complete.
+
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use super::census::Census;
+use super::copy::copy;
+use super::error::TransferError;
+use super::files::{copy_file, digest_of, parent, sync_folder, sync_tree};
+use super::manifest::{
+    DATABASE, FORMAT, IN_PROGRESS, JOURNAL, MANIFEST, MEDIA, Manifest, StoredFile,
+};
+use super::media_files;
+use super::opened_backup::OpenedBackup;
+use super::report::{BackupReport, Progress};
+use super::side::Side;
+use crate::clock;
+use crate::settings::{Location, Settings};
+use crate::sqlite::{SqliteSide, copy_pages};
+
+/// Copies a store to a new folder, with the files of a media folder. Servers go on meanwhile, and the copy is of one
+/// moment. Verifies the copy; what it finds is in the report.
+pub async fn backup_store(
+    from: &Settings,
+    media: Option<&Path>,
+    to: &Path,
+    program: &str,
+    mut progress: impl FnMut(Progress),
+) -> Result<BackupReport, TransferError> {
+    let partial = Partial::begin(to)?;
+    let database = partial.folder.join(DATABASE);
+    let place = copy_databases(from, &database, &mut progress).await?;
+    let OpenedBackup { side, scratch } = OpenedBackup::open(&partial.folder)?;
+    let verified = side.verify().await?;
+    let census = Census::of(&side).await?;
+    drop((side, scratch));
+    let mut manifest = Manifest {
+        format: FORMAT,
+        program: program.to_owned(),
+        made_at: clock::now().get(),
+        store: place,
+        wallets: census.totals.wallets,
+        keys: census.totals.keys,
+        entries: census.totals.entries,
+        is_clean: verified.is_clean(),
+        has_media: media.is_some(),
+        files: Vec::new(),
+    };
+    for name in [DATABASE, JOURNAL] {
+        let (bytes, sha256) = digest_of(&partial.folder.join(name))?;
+        manifest.files.push(StoredFile {
+            path: name.to_owned(),
+            bytes,
+            sha256,
+        });
+    }
+    if let Some(media) = media {
+        let folder = partial.folder.join(MEDIA);
+        fs::create_dir(&folder).map_err(TransferError::io(&folder))?;
+        for name in media_files::list(media)? {
+            progress(Progress {
+                step: "media",
+                done: census.rows(),
+                total: census.rows(),
+            });
+            // A sweep may have deleted it since.
+            let Some((bytes, sha256)) = copy_file(&media.join(&name), &folder.join(&name))? else {
+                continue;
+            };
+            manifest.files.push(StoredFile {
+                path: format!("{MEDIA}/{name}"),
+                bytes,
+                sha256,
+            });
+        }
+    }
+    manifest.write(&partial.folder.join(MANIFEST))?;
+    partial.complete(to)?;
+    Ok(BackupReport {
+        bytes: manifest.files.iter().map(|file| file.bytes).sum(),
+        media_files: manifest.media().count() as u64,
+        rows: census.rows(),
+        totals: census.totals,
+        verified,
+    })
+}
+
+/// Copies the database, in the form of `SQLite`'s two files. Returns where from.
+async fn copy_databases(
+    from: &Settings,
+    to: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<String, TransferError> {
+    match &from.location {
+        // Page by page, which is fast and exact.
+        Location::File(path) => {
+            copy_pages(path, to, progress)?;
+            Ok(path.display().to_string())
+        }
+        Location::Server(server) => {
+            let source = Side::snapshot(server).await?;
+            let census = Census::of(&source).await?;
+            let mut destination = Side::destination(&Settings::at(to)).await?;
+            destination.begin(&census.fingerprint()).await?;
+            copy(&source, &mut destination, &census, progress).await?;
+            let copied = Census::of(&destination).await?;
+            if let Some(difference) = census.difference(&copied) {
+                return Err(TransferError::Differs(difference));
+            }
+            destination.finish(source.last_epoch().await?).await?;
+            drop(destination);
+            SqliteSide::settle_files(to)?;
+            Ok(server.shown())
+        }
+    }
+}
+
+/// The folder of a backup in progress, beside the one that it will be.
+struct Partial {
+    folder: PathBuf,
+    /// Locked, so that nobody else replaces what is in the folder.
+    _mark: File,
+}
+
+impl Partial {
+    fn begin(to: &Path) -> Result<Self, TransferError> {
+        if to.symlink_metadata().is_ok() {
+            return Err(TransferError::Exists {
+                path: to.to_owned(),
+            });
+        }
+        let mut name = to.as_os_str().to_owned();
+        name.push(".partial");
+        let folder = PathBuf::from(name);
+        // An empty folder is what a backup leaves that was killed before it made its mark.
+        if folder.symlink_metadata().is_ok() && fs::remove_dir(&folder).is_err() {
+            return Self::replace(folder);
+        }
+        // For the eyes of its owner: it has digests, names and maybe the bodies of calls.
+        let mut owned = DirBuilder::new();
+        owned.recursive(true).mode(0o700);
+        owned.create(&folder).map_err(TransferError::io(&folder))?;
+        Self::marked(folder)
+    }
+
+    /// Empties the folder that a killed backup has left. Refuses any other folder.
+    fn replace(folder: PathBuf) -> Result<Self, TransferError> {
+        let is_folder = folder.symlink_metadata().is_ok_and(|found| found.is_dir());
+        // Its last steps are to remove the mark and to rename the folder.
+        let is_left = folder.join(IN_PROGRESS).exists() || Manifest::read(&folder).is_ok();
+        if !is_folder || !is_left {
+            return Err(TransferError::Exists { path: folder });
+        }
+        let manifest = folder.join(MANIFEST);
+        if manifest.exists() {
+            // A backup that is at its last steps has this lock.
+            drop(locked(&manifest, &folder)?);
+        }
+        let partial = Self::marked(folder)?;
+        // The mark stays: if this is killed too, the next backup still knows the folder.
+        let io = TransferError::io(&partial.folder);
+        for found in fs::read_dir(&partial.folder).map_err(&io)? {
+            let found = found.map_err(&io)?;
+            let path = found.path();
+            if found.file_type().map_err(&io)?.is_dir() {
+                fs::remove_dir_all(&path).map_err(TransferError::io(&path))?;
+            } else if found.file_name() != IN_PROGRESS {
+                fs::remove_file(&path).map_err(TransferError::io(&path))?;
+            }
+        }
+        Ok(partial)
+    }
+
+    fn marked(folder: PathBuf) -> Result<Self, TransferError> {
+        let mark = locked(&folder.join(IN_PROGRESS), &folder)?;
+        Ok(Self {
+            folder,
+            _mark: mark,
+        })
+    }
+
+    /// Gives the folder its name, when everything in it is on the disk.
+    fn complete(self, to: &Path) -> Result<(), TransferError> {
+        let io = TransferError::io(&self.folder);
+        sync_tree(&self.folder)?;
+        // The mark protects the folder no longer, so another file does.
+        let _manifest = locked(&self.folder.join(MANIFEST), &self.folder)?;
+        fs::remove_file(self.folder.join(IN_PROGRESS)).map_err(&io)?;
+        sync_folder(&self.folder)?;
+        fs::rename(&self.folder, to).map_err(&io)?;
+        sync_folder(parent(to))
+    }
+}
+
+/// Opens or makes a file, and locks it.
+fn locked(path: &Path, folder: &Path) -> Result<File, TransferError> {
+    let mut options = File::options();
+    // A lock on a network file system needs a file that is open for writing.
+    options.read(true).write(true).create(true).truncate(false);
+    let file = options.open(path).map_err(TransferError::io(path))?;
+    file.try_lock().map_err(|_| TransferError::Busy {
+        place: folder.display().to_string(),
+    })?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        Manifest {
+            format: FORMAT,
+            program: "test".to_owned(),
+            made_at: 1,
+            store: "store".to_owned(),
+            wallets: 0,
+            keys: 0,
+            entries: 0,
+            is_clean: true,
+            has_media: false,
+            files: Vec::new(),
+        }
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let found = fs::read_dir(folder).unwrap();
+        found
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_backup_that_was_killed_at_any_step_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("copy");
+        let left = folder.path().join("copy.partial");
+        // Before it made its mark.
+        fs::create_dir(&left).unwrap();
+        // While it copied.
+        let partial = Partial::begin(&to).unwrap();
+        fs::create_dir(left.join(MEDIA)).unwrap();
+        fs::write(left.join(DATABASE), "part").unwrap();
+        drop(partial);
+        // Between the last steps: the mark was removed, and the folder was not renamed yet.
+        let partial = Partial::begin(&to).unwrap();
+        assert_eq!(names(&left), [IN_PROGRESS]);
+        manifest().write(&left.join(MANIFEST)).unwrap();
+        drop(partial);
+        fs::remove_file(left.join(IN_PROGRESS)).unwrap();
+        let partial = Partial::begin(&to).unwrap();
+        assert_eq!(names(&left), [IN_PROGRESS]);
+        manifest().write(&left.join(MANIFEST)).unwrap();
+        partial.complete(&to).unwrap();
+        assert_eq!(names(&to), [MANIFEST]);
+        assert!(!left.exists());
+    }
+
+    #[test]
+    fn a_backup_in_progress_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("copy");
+        let left = folder.path().join("copy.partial");
+        let is_busy = || matches!(Partial::begin(&to), Err(TransferError::Busy { .. }));
+        let partial = Partial::begin(&to).unwrap();
+        assert!(is_busy());
+        manifest().write(&left.join(MANIFEST)).unwrap();
+        let last_steps = locked(&left.join(MANIFEST), &left).unwrap();
+        fs::remove_file(left.join(IN_PROGRESS)).unwrap();
+        drop(partial);
+        assert!(is_busy());
+        assert_eq!(names(&left), [MANIFEST]);
+        drop(last_steps);
+        Partial::begin(&to).unwrap();
+    }
+}

@@ -1,0 +1,81 @@
+//! Why a store could not be transferred.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::OpenError;
+use crate::verify::VerifyReport;
+
+/// Why a transfer failed. The source is as it was; the destination cannot be opened until the transfer is complete.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    /// One of the databases could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// There is nothing to transfer.
+    #[error("{place}: there is no store here")]
+    Missing { place: String },
+    /// Source and destination are the same.
+    #[error("{place}: the source and the destination are the same")]
+    SamePlace { place: String },
+    /// A server uses the database.
+    #[error("{place}: a server is running here{detail}; stop it first")]
+    Running { place: String, detail: String },
+    /// Another transfer writes to the destination.
+    #[error("{place}: another move or restore is writing here")]
+    Busy { place: String },
+    /// The destination contains something else.
+    #[error("{place}: the destination is not empty: it has rows in {tables}")]
+    NotEmpty { place: String, tables: String },
+    /// The destination has the beginning of another transfer.
+    #[error(
+        "{place}: an unfinished move from another source is here, or the source was used since it was begun; \
+         empty the destination and begin again"
+    )]
+    OtherSource { place: String },
+    /// The ledger is not right.
+    #[error("{place}: `ledger verify` finds {} differences", report.differences.len())]
+    Unclean {
+        place: String,
+        report: Box<VerifyReport>,
+    },
+    /// The copy is not equal to its source.
+    #[error("the copy differs from its source: {0}")]
+    Differs(String),
+    /// A text of the ledger cannot be stored as it is, and must not be changed.
+    #[error(
+        "{table}: a text in column {column} has a NUL character, which PostgreSQL cannot store"
+    )]
+    Text {
+        table: &'static str,
+        column: &'static str,
+    },
+    /// A database refused or went away. The same command continues.
+    #[error("{place}: {source}")]
+    Database {
+        place: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Something is where a file or folder would be written.
+    #[error("{path}: exists already, and nothing is overwritten", path = path.display())]
+    Exists { path: PathBuf },
+    /// The folder is no complete backup.
+    #[error("{path}: is not a complete backup: {reason}", path = path.display())]
+    NoBackup { path: PathBuf, reason: String },
+    /// The file system refused.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+}
+
+impl TransferError {
+    /// An error of the file system at a path.
+    pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            path: path.clone(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The files of a media folder.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::error::TransferError;
+use crate::media::MediaName;
+
+/// The names of the media in a folder. Files in transit are in a folder of their own, and are not among them.
+pub(super) fn list(folder: &Path) -> Result<Vec<String>, TransferError> {
+    let io = TransferError::io(folder);
+    let found = match fs::read_dir(folder) {
+        Ok(found) => found,
+        // Nothing was ever stored.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io(error)),
+    };
+    let mut names = Vec::new();
+    for file in found {
+        let name = file.map_err(&io)?.file_name();
+        names.extend(name.into_string().ok().filter(|name| is_name(name)));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Whether this is the name of a medium.
+pub(super) fn is_name(name: &str) -> bool {
+    MediaName::parse(name).is_some()
+}

@@ -1,0 +1,27 @@
+//! Transfers a whole store: `move` to another database, `backup` to a folder, `restore` from one.
+//!
+//! `tables` lists every table with its columns once, for both databases. A database is a [`Side`](side::Side), which
+//! reads and writes rows of these tables in the order of their keys. `copy` moves them in batches. What a batch wrote
+//! and how far the copy has come are one transaction, so a copy that was stopped goes on where it was. Until it is
+//! complete and verified, nobody can open the destination (`docs/decisions/064`).
+
+mod backup;
+mod census;
+mod copy;
+mod error;
+mod files;
+mod manifest;
+mod media_files;
+mod opened_backup;
+mod relocate;
+mod report;
+mod restore;
+pub(crate) mod side;
+pub(crate) mod tables;
+pub(crate) mod value;
+
+pub use backup::backup_store;
+pub use error::TransferError;
+pub use relocate::move_store;
+pub use report::{BackupReport, Progress, TransferReport, TransferTotals};
+pub use restore::restore_store;

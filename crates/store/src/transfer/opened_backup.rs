@@ -1,0 +1,35 @@
+//! The files of a backup, which are read and never changed.
+
+use std::path::Path;
+
+use super::error::TransferError;
+use super::files::copy_file;
+use super::manifest::{DATABASE, JOURNAL};
+use super::side::Side;
+
+pub(super) struct OpenedBackup {
+    pub(super) side: Side,
+    /// A copy of the files, if they are of an earlier version.
+    pub(super) scratch: Option<tempfile::TempDir>,
+}
+
+impl OpenedBackup {
+    pub(super) fn open(folder: &Path) -> Result<Self, TransferError> {
+        let database = folder.join(DATABASE);
+        if Side::is_current(&database)? {
+            return Ok(Self {
+                side: Side::backup(&database)?,
+                scratch: None,
+            });
+        }
+        // A migration would change the backup, so a copy is migrated.
+        let scratch = tempfile::tempdir().map_err(TransferError::io(&std::env::temp_dir()))?;
+        for name in [DATABASE, JOURNAL] {
+            copy_file(&folder.join(name), &scratch.path().join(name))?;
+        }
+        Ok(Self {
+            side: Side::upgraded(&scratch.path().join(DATABASE))?,
+            scratch: Some(scratch),
+        })
+    }
+}

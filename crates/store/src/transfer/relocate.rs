@@ -1,0 +1,180 @@
+//! `tollgate move`: a whole store into another database.
+
+use super::census::Census;
+use super::copy::copy;
+use super::error::TransferError;
+use super::report::{Progress, TransferReport};
+use super::side::Side;
+use super::tables::TABLES;
+use crate::settings::Settings;
+use crate::store::Store;
+use crate::verify::VerifyReport;
+
+/// Moves a store to an empty database and verifies it at both ends. A move that was stopped is continued by the same
+/// call. The source is read only, and nobody can use it meanwhile.
+pub async fn move_store(
+    from: &Settings,
+    to: &Settings,
+    mut progress: impl FnMut(Progress),
+) -> Result<TransferReport, TransferError> {
+    let source = Side::stopped(from).await?;
+    if from.location == to.location {
+        let place = source.place();
+        return Err(TransferError::SamePlace { place });
+    }
+    let destination = Side::destination(to).await?;
+    let task = Transfer::check(source, destination).await?;
+    let report = task.run(&mut progress).await?;
+    close_orphans(to, report)
+}
+
+/// A transfer to a destination that takes it.
+pub(super) struct Transfer {
+    source: Side,
+    destination: Side,
+    /// What the source contains.
+    census: Census,
+    is_begun: bool,
+    already_done: bool,
+}
+
+impl Transfer {
+    /// Refuses a destination that has something else in it. Nothing is written yet.
+    pub(super) async fn check(source: Side, destination: Side) -> Result<Self, TransferError> {
+        let census = Census::of(&source).await?;
+        let unfinished = destination.unfinished().await?;
+        let is_begun = unfinished.is_some();
+        let already_done = match unfinished {
+            Some(begun) if begun == census.fingerprint() => false,
+            Some(_) => {
+                let place = destination.place();
+                return Err(TransferError::OtherSource { place });
+            }
+            None => is_complete(&destination, &census).await?,
+        };
+        Ok(Self {
+            source,
+            destination,
+            census,
+            is_begun,
+            already_done,
+        })
+    }
+
+    /// Copies everything, compares both ends, and opens the destination to others.
+    pub(super) async fn run(
+        self,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<TransferReport, TransferError> {
+        let Self {
+            source,
+            mut destination,
+            census,
+            is_begun,
+            already_done,
+        } = self;
+        let fingerprint = census.fingerprint();
+        // The verification takes long, so nobody may begin to use the destination meanwhile.
+        if !already_done {
+            destination.begin(&fingerprint).await?;
+        }
+        let verified = verify_source(&source, &destination, &census, progress).await;
+        if verified.is_err() && !already_done && !is_begun {
+            // Why the transfer fails matters more than this.
+            drop(destination.remove_marks().await);
+        }
+        let verified = verified?;
+        let mut report = TransferReport {
+            tables: TABLES
+                .iter()
+                .map(|table| table.name)
+                .zip(census.counts.iter().copied())
+                .collect(),
+            already_done,
+            totals: census.totals,
+            ..TransferReport::default()
+        };
+        if !already_done {
+            report.resumed = copy(&source, &mut destination, &census, progress).await?;
+        }
+        let copied = Census::of(&destination).await?;
+        if let Some(difference) = census.difference(&copied) {
+            return Err(TransferError::Differs(difference));
+        }
+        let copied = verify(&destination, census.rows(), &census, progress).await?;
+        if copied != verified {
+            return Err(TransferError::Differs(
+                "the heads of the wallets".to_owned(),
+            ));
+        }
+        report.heads = copied.heads;
+        report.abandoned = destination.orphans().await?;
+        if !already_done {
+            destination.finish(source.last_epoch().await?).await?;
+        }
+        Ok(report)
+    }
+}
+
+/// Whether everything has been copied to here before. Refuses a database with anything else in it.
+async fn is_complete(destination: &Side, source: &Census) -> Result<bool, TransferError> {
+    let found = Census::of(destination).await?;
+    if found.rows() == 0 {
+        return Ok(false);
+    }
+    if source.difference(&found).is_none() {
+        return Ok(true);
+    }
+    Err(TransferError::NotEmpty {
+        place: destination.place(),
+        tables: found.filled(),
+    })
+}
+
+/// Verifies the source, unless a node has begun to use the destination before it was marked.
+async fn verify_source(
+    source: &Side,
+    destination: &Side,
+    census: &Census,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<VerifyReport, TransferError> {
+    destination.refuse_live_node().await?;
+    verify(source, 0, census, progress).await
+}
+
+async fn verify(
+    side: &Side,
+    done: u64,
+    census: &Census,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<VerifyReport, TransferError> {
+    progress(Progress {
+        step: "verify",
+        done,
+        total: census.rows(),
+    });
+    let report = side.verify().await?;
+    if report.is_clean() {
+        return Ok(report);
+    }
+    Err(TransferError::Unclean {
+        place: side.place(),
+        report: Box::new(report),
+    })
+}
+
+/// Closes calls that were open at the source as the next start would, so that the destination is verified as it is.
+pub(super) fn close_orphans(
+    to: &Settings,
+    report: TransferReport,
+) -> Result<TransferReport, TransferError> {
+    if report.abandoned > 0 {
+        // Nobody has decided here for how long journal rows are kept.
+        let settings = Settings {
+            journal_retention_days: 0,
+            ..to.clone()
+        };
+        drop(Store::open(&settings)?);
+    }
+    Ok(report)
+}

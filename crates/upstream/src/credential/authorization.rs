@@ -1,0 +1,185 @@
+//! What a channel adds to its requests so that the upstream accepts them.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use tokio::time::Instant;
+
+use super::account::Account;
+use super::client_credentials::ClientCredentials;
+use super::form::CredentialForm;
+use super::service_account::ServiceAccount;
+use super::signer::{BodyHash, Signer};
+use super::token::{Token, TokenError};
+use super::token_endpoint::{Reach, TokenEndpoint};
+use super::token_source::TokenSource;
+use crate::address::Address;
+use crate::error::{CallError, ChannelError};
+use crate::header_line::write_line;
+use crate::preset::{Auth, Preset};
+use crate::secret::Secret;
+
+/// How the requests of a channel are authorised.
+#[derive(Debug)]
+pub(crate) enum Authorization {
+    /// By the same header line in every request; empty without a credential.
+    Fixed(Box<[u8]>),
+    /// By a bearer token that expires.
+    Token(Box<TokenSource>),
+    /// By a signature of its own in each request.
+    Signed(Arc<Signer>),
+}
+
+/// What authorises one request.
+#[derive(Clone, Debug)]
+pub(crate) enum Grant {
+    /// The line that all requests of the channel have.
+    Fixed,
+    /// This token.
+    Token(Arc<Token>),
+    /// A signature over the head that is written, and a body with this hash.
+    Signed(Arc<Signer>, BodyHash),
+}
+
+impl Authorization {
+    pub(crate) fn new(
+        preset: Preset,
+        account: &Account,
+        credential: Option<&Secret>,
+        reach: &Reach,
+    ) -> Result<Self, ChannelError> {
+        let own = || preset.own_credential().map(Secret::new);
+        let Some(secret) = credential.cloned().or_else(own) else {
+            return Ok(Self::Fixed(Box::default()));
+        };
+        let form = CredentialForm::of(preset.credential_forms(), account, &secret);
+        let endpoint = match form.ok_or(ChannelError::CredentialForm)? {
+            CredentialForm::Key => return Ok(Self::Fixed(fixed_line(preset.auth(), &secret)?)),
+            CredentialForm::ClientCredentials => {
+                let (url, scope) = preset.token_facts(account)?;
+                let client = ClientCredentials::new(account, secret, scope)?;
+                TokenEndpoint::new(&url, client.into(), reach)?
+            }
+            CredentialForm::ServiceAccount => {
+                let (_, scope) = preset.token_facts(account)?;
+                let (signer, url) = ServiceAccount::read(&secret, scope)?;
+                TokenEndpoint::new(&url, signer.into(), reach)?
+            }
+            CredentialForm::AccessKey => {
+                let service = preset.signing_service();
+                let service = service.ok_or(ChannelError::CredentialForm)?;
+                let signer = Signer::new(account, &secret, service)?;
+                return Ok(Self::Signed(Arc::new(signer)));
+            }
+        };
+        Ok(Self::Token(Box::new(TokenSource::new(endpoint))))
+    }
+
+    /// The line that all requests have.
+    pub(crate) fn fixed_line(&self) -> &[u8] {
+        match self {
+            Self::Fixed(line) => line,
+            Self::Token(_) | Self::Signed(_) => &[],
+        }
+    }
+
+    /// Where tokens come from, if there are any.
+    pub(crate) fn token_address(&self) -> Option<&Address> {
+        match self {
+            Self::Fixed(_) | Self::Signed(_) => None,
+            Self::Token(source) => Some(source.address()),
+        }
+    }
+
+    /// Whether the body of a request must be known before its head is written.
+    pub(crate) fn is_signature(&self) -> bool {
+        matches!(self, Self::Signed(_))
+    }
+
+    /// What authorises a request with this body that is sent now. Waits for a token if there is none.
+    pub(crate) async fn grant(
+        &self,
+        body: &[Bytes],
+        deadline: Instant,
+    ) -> Result<Grant, CallError> {
+        match self {
+            Self::Fixed(_) => Ok(Grant::Fixed),
+            Self::Token(source) => source.token(deadline).await.map(Grant::Token),
+            Self::Signed(signer) => {
+                let hash = BodyHash::compute(body).await;
+                Ok(Grant::Signed(Arc::clone(signer), hash))
+            }
+        }
+    }
+
+    /// Another grant after the upstream has refused this one; `None` if there is no other.
+    pub(crate) async fn grant_after(&self, refused: &Grant, deadline: Instant) -> Option<Grant> {
+        match (self, refused) {
+            (Self::Token(source), Grant::Token(refused)) => source
+                .token_after(refused, deadline)
+                .await
+                .map(Grant::Token),
+            _ => None,
+        }
+    }
+
+    /// Renews a token that is due. `None` if nothing was to be done.
+    pub(crate) async fn renew(&self) -> Option<Result<(), TokenError>> {
+        match self {
+            Self::Fixed(_) | Self::Signed(_) => None,
+            Self::Token(source) => source.renew().await,
+        }
+    }
+
+    /// Adds the credential's line to a fetch from the upstream's own origin, as far as there is one.
+    pub(crate) fn write_for_fetch(&self, head: &mut Vec<u8>) {
+        match self {
+            Self::Fixed(line) => head.extend_from_slice(line),
+            // What a signed channel's answers name is not behind its key.
+            Self::Signed(_) => {}
+            Self::Token(source) => {
+                if let Some(token) = source.current() {
+                    head.extend_from_slice(token.line());
+                }
+            }
+        }
+    }
+
+    /// The text without the tokens that are in use, because upstreams repeat what they refuse.
+    pub(crate) fn without_token(&self, text: String) -> String {
+        match self {
+            Self::Fixed(_) | Self::Signed(_) => text,
+            Self::Token(source) => match source.current() {
+                Some(token) => text.replace(token.text(), "***"),
+                None => text,
+            },
+        }
+    }
+}
+
+impl Grant {
+    /// Adds the lines of this request alone. `head` has the request line and all other headers.
+    pub(crate) fn write(&self, head: &mut Vec<u8>) {
+        match self {
+            Self::Fixed => {}
+            Self::Token(token) => head.extend_from_slice(token.line()),
+            Self::Signed(signer, body) => {
+                let lines = signer.sign(head, body, SystemTime::now());
+                head.extend(lines.unwrap_or_default());
+            }
+        }
+    }
+}
+
+fn fixed_line(auth: Auth, secret: &Secret) -> Result<Box<[u8]>, ChannelError> {
+    let (name, value) = match auth {
+        Auth::Bearer => ("authorization", format!("Bearer {}", secret.expose())),
+        Auth::Header(name) => (name, secret.expose().to_owned()),
+    };
+    let value = HeaderValue::try_from(value).map_err(|_| ChannelError::Credential)?;
+    let mut line = Vec::new();
+    write_line(&mut line, name, &value);
+    Ok(line.into())
+}

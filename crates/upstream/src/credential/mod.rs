@@ -1,0 +1,23 @@
+//! How the requests of a channel are authorised.
+//!
+//! A vendor's key is the same header line in every request. At clouds, a request needs a token that expires, or a
+//! signature of its own. [`Authorization`] knows these forms; what a channel has for them is its credential and its
+//! [`Account`].
+
+mod account;
+mod authorization;
+mod client_credentials;
+mod form;
+mod service_account;
+mod signer;
+mod token;
+mod token_endpoint;
+mod token_source;
+
+pub use account::Account;
+pub(crate) use account::{MODEL, fill, is_plain, is_printable, placeholders};
+pub(crate) use authorization::{Authorization, Grant};
+pub(crate) use form::CredentialForm;
+pub(crate) use service_account::names_of;
+pub use token::TokenError;
+pub(crate) use token_endpoint::Reach;

@@ -1,0 +1,144 @@
+//! Asks a token endpoint, by the rules of calls to upstreams: deadlines, public roots, no redirects.
+
+use std::fmt;
+use std::io::Write as _;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::client_credentials::{self, ClientCredentials};
+use super::service_account::{self, ServiceAccount};
+use super::token::{Token, TokenError};
+use crate::address::Address;
+use crate::error::{ChannelError, TimeoutStage};
+use crate::guarded::AddressPolicy;
+use crate::header_line::USER_AGENT;
+use crate::response::Body;
+use crate::wire::{Connection, Connector, MemoryDialer};
+
+/// From the lookup to the last byte of the answer.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+/// The longest answer. Tokens have a few kilobytes.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// Which addresses a channel may call, and how.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Reach {
+    /// Those that the operator has configured.
+    #[default]
+    Configured,
+    /// Those that the policy allows, because nobody has configured the channel yet.
+    Guarded(AddressPolicy),
+    /// A listener in this process.
+    Memory(MemoryDialer),
+}
+
+impl Reach {
+    pub(crate) fn connector(&self, address: &Address) -> Result<Connector, ChannelError> {
+        let connector = Connector::new(address)?;
+        Ok(match self {
+            Self::Configured => connector,
+            Self::Guarded(policy) => connector.guarded_by(policy.clone()),
+            Self::Memory(dialer) => connector.through(dialer.clone()),
+        })
+    }
+}
+
+/// What a token is asked for with.
+#[derive(Debug)]
+pub(super) enum Claim {
+    Client(ClientCredentials),
+    Account(ServiceAccount),
+}
+
+impl From<ClientCredentials> for Claim {
+    fn from(client: ClientCredentials) -> Self {
+        Self::Client(client)
+    }
+}
+
+impl From<ServiceAccount> for Claim {
+    fn from(account: ServiceAccount) -> Self {
+        Self::Account(account)
+    }
+}
+
+/// The endpoint that gives tokens to one account.
+pub(super) struct TokenEndpoint {
+    address: Address,
+    connector: Connector,
+    claim: Claim,
+}
+
+impl TokenEndpoint {
+    pub(super) fn new(url: &str, claim: Claim, reach: &Reach) -> Result<Self, ChannelError> {
+        let address = Address::parse(url).map_err(|error| match error {
+            ChannelError::BaseUrl(url, why) => ChannelError::TokenUrl(url, why),
+            other => other,
+        })?;
+        Ok(Self {
+            connector: reach.connector(&address)?,
+            address,
+            claim,
+        })
+    }
+
+    /// Where tokens come from.
+    pub(super) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Asks for a token.
+    pub(super) async fn ask(&self) -> Result<Token, TokenError> {
+        let now = SystemTime::now();
+        let (form, margin) = match &self.claim {
+            Claim::Client(client) => (client.form(), client_credentials::MARGIN),
+            Claim::Account(account) => (account.form(now)?, service_account::MARGIN),
+        };
+        let asked_at = Instant::now();
+        let (status, body) = self
+            .exchange(form, asked_at + ANSWERED_WITHIN)
+            .await
+            .map_err(|error| TokenError::Transient(error.to_string()))?;
+        Token::read(status, &body, asked_at, margin)
+    }
+
+    async fn exchange(
+        &self,
+        form: String,
+        deadline: Instant,
+    ) -> Result<(u16, Bytes), crate::error::CallError> {
+        let stream = self.connector.connect(deadline).await?;
+        let mut conn = Box::new(Connection::new(stream, deadline));
+        let body = Bytes::from(form);
+        let write = |head: &mut Vec<u8>| {
+            // Writing into a Vec cannot fail.
+            let _ = write!(
+                head,
+                "POST {} HTTP/1.1\r\nhost: {}\r\nuser-agent: {USER_AGENT}\r\naccept: application/json\r\n\
+                 accept-encoding: identity\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+                 content-length: {}\r\nconnection: close\r\n\r\n",
+                if self.address.path.is_empty() {
+                    "/"
+                } else {
+                    &self.address.path
+                },
+                self.address.authority,
+                body.len(),
+            );
+        };
+        conn.begin(write, std::slice::from_ref(&body), None);
+        let head = conn.answer(deadline, TimeoutStage::FirstByte).await?;
+        let answer = Body::new(conn, head.framing, ANSWERED_WITHIN, deadline);
+        Ok((head.status, answer.collect(ANSWER_BYTES_MAX).await?))
+    }
+}
+
+impl fmt::Debug for TokenEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenEndpoint")
+            .field("host", &self.address.authority)
+            .finish_non_exhaustive()
+    }
+}

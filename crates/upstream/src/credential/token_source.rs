@@ -1,0 +1,161 @@
+//! The current token of a channel, and its renewal.
+//!
+//! Calls read the token without a lock. The engine renews it in the background ahead of its end; meanwhile calls use
+//! the old one. A call that finds no usable token asks for one itself, and all others wait for that answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
+
+use super::token::{Token, TokenError};
+use super::token_endpoint::TokenEndpoint;
+use crate::address::Address;
+use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
+
+/// The pause after the first failure. It doubles with each further one.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+/// The longest pause, and the pause after a refusal that an operator must end.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// An upstream that refuses a fresh token will refuse the next one too.
+const REFUSED_TOKEN_AGE_MIN: Duration = Duration::from_secs(30);
+
+/// Gets and keeps the tokens of one account.
+#[derive(Debug)]
+pub(crate) struct TokenSource {
+    endpoint: TokenEndpoint,
+    current: ArcSwapOption<Token>,
+    /// Held while the endpoint is asked, so that it is asked once for all who wait.
+    asking: Mutex<Trouble>,
+}
+
+/// The failures since the last token.
+#[derive(Debug, Default)]
+struct Trouble {
+    failures: u32,
+    last: Option<(TokenError, Instant)>,
+}
+
+impl TokenSource {
+    pub(super) fn new(endpoint: TokenEndpoint) -> Self {
+        Self {
+            endpoint,
+            current: ArcSwapOption::empty(),
+            asking: Mutex::default(),
+        }
+    }
+
+    /// Where tokens come from.
+    pub(super) fn address(&self) -> &Address {
+        self.endpoint.address()
+    }
+
+    /// The token in use, whether or not it has ended.
+    pub(super) fn current(&self) -> Option<Arc<Token>> {
+        self.current.load_full()
+    }
+
+    /// A token that can be used now.
+    pub(super) async fn token(&self, deadline: Instant) -> Result<Arc<Token>, CallError> {
+        let now = Instant::now();
+        let current = self.current.load_full();
+        match current.filter(|token| now < token.expires_at) {
+            Some(token) => Ok(token),
+            // Boxed, because few calls get here.
+            None => {
+                Box::pin(self.ask_by(deadline, |token| Instant::now() < token.expires_at)).await
+            }
+        }
+    }
+
+    /// Another token after the upstream has refused this one; `None` if there is no other.
+    pub(super) async fn token_after(
+        &self,
+        refused: &Arc<Token>,
+        deadline: Instant,
+    ) -> Option<Arc<Token>> {
+        let other = |token: &Token| token.issued_at > refused.issued_at;
+        let current = self.current.load_full();
+        if let Some(token) = current.filter(|token| other(token)) {
+            return Some(token);
+        }
+        if refused.issued_at.elapsed() < REFUSED_TOKEN_AGE_MIN {
+            return None;
+        }
+        self.ask_by(deadline, other).await.ok()
+    }
+
+    /// Asks for a token if the current one is due. `None` if it is not, or if a failure is too recent.
+    pub(super) async fn renew(&self) -> Option<Result<(), TokenError>> {
+        let is_fresh = |token: &Token| Instant::now() < token.renew_at;
+        let current = self.current.load_full();
+        if current.is_some_and(|token| is_fresh(&token)) {
+            return None;
+        }
+        let mut trouble = self.asking.lock().await;
+        let current = self.current.load_full();
+        let is_paused = trouble
+            .last
+            .as_ref()
+            .is_some_and(|(_, until)| Instant::now() < *until);
+        if is_paused || current.is_some_and(|token| is_fresh(&token)) {
+            return None;
+        }
+        Some(self.ask(&mut trouble).await.map(drop))
+    }
+
+    /// Asks for a token, or takes the one that another call has got meanwhile if it will do.
+    async fn ask_by(
+        &self,
+        deadline: Instant,
+        will_do: impl Fn(&Token) -> bool,
+    ) -> Result<Arc<Token>, CallError> {
+        let asked = async {
+            let mut trouble = self.asking.lock().await;
+            if let Some(token) = self.current.load_full().filter(|token| will_do(token)) {
+                return Ok(token);
+            }
+            match &trouble.last {
+                Some((error, until)) if Instant::now() < *until => Err(error.clone()),
+                _ => self.ask(&mut trouble).await,
+            }
+        };
+        match timeout_at(deadline, asked).await {
+            Ok(Ok(token)) => Ok(token),
+            Ok(Err(error)) => {
+                let kind = match error {
+                    TokenError::Transient(_) => CallErrorKind::Connect,
+                    TokenError::Final(_) => CallErrorKind::Credential,
+                };
+                Err(CallError::because(Sent::No, kind, error))
+            }
+            Err(_) => Err(CallError::new(
+                Sent::No,
+                CallErrorKind::Timeout(TimeoutStage::Connect),
+            )),
+        }
+    }
+
+    async fn ask(&self, trouble: &mut Trouble) -> Result<Arc<Token>, TokenError> {
+        match self.endpoint.ask().await {
+            Ok(token) => {
+                let token = Arc::new(token);
+                self.current.store(Some(Arc::clone(&token)));
+                *trouble = Trouble::default();
+                Ok(token)
+            }
+            Err(error) => {
+                let doubled = PAUSE_MIN.saturating_mul(1 << trouble.failures.min(6));
+                let pause = match error {
+                    TokenError::Transient(_) => doubled.min(PAUSE_MAX),
+                    TokenError::Final(_) => PAUSE_MAX,
+                };
+                trouble.failures = trouble.failures.saturating_add(1);
+                trouble.last = Some((error.clone(), Instant::now() + pause));
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Reads `catalog/presets.toml`, which is a part of the program.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use protocol::OutputLimit;
+use protocol::messages::HostedMessages;
+use serde::Deserialize;
+
+use crate::channel_protocol::Protocol;
+use crate::credential::CredentialForm;
+
+const FILE: &str = include_str!("../../../../catalog/presets.toml");
+
+/// What is known of one kind of upstream.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the facts are independent of each other"
+)]
+pub(super) struct Facts {
+    pub(super) name: String,
+    pub(super) title: String,
+    /// The maker in the public ids of its models; absent if it has no models of its own.
+    pub(super) maker: Option<String>,
+    /// Absent if there is no single address. `{name}` stands for an account setting of a channel, here and below.
+    pub(super) base_url: Option<String>,
+    /// Other addresses for some values of the account setting `location`.
+    #[serde(default)]
+    pub(super) locations: BTreeMap<String, String>,
+    /// The values of account settings that a channel need not name.
+    #[serde(default)]
+    pub(super) account: BTreeMap<String, String>,
+    /// The same service at other places, with accounts and keys of its own.
+    #[serde(default)]
+    pub(super) regions: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) address: AddressForm,
+    /// The environment variables in which a key is looked for, in this order.
+    #[serde(default)]
+    pub(super) env: Vec<String>,
+    /// The environment variables that hold the path of a key file, in this order.
+    #[serde(default)]
+    pub(super) file_env: Vec<String>,
+    /// The environment variables in which account settings are looked for, by setting.
+    #[serde(default)]
+    pub(super) account_env: BTreeMap<String, Vec<String>>,
+    /// The environment variables in which the vendor's own tools look for another address.
+    #[serde(default)]
+    pub(super) base_url_env: Vec<String>,
+    /// The header that holds the credential alone. Otherwise it is sent as a bearer token.
+    pub(super) credential_header: Option<String>,
+    /// What a credential can be.
+    #[serde(default = "key_alone")]
+    pub(super) credentials: Vec<CredentialForm>,
+    /// How tokens are asked for, if a credential is not sent itself.
+    pub(super) token: Option<TokenFacts>,
+    /// The service for which requests are signed, if a credential can be an access key.
+    pub(super) signing_service: Option<String>,
+    #[serde(default = "yes")]
+    pub(super) needs_credential: bool,
+    /// The credential of a channel that names none.
+    pub(super) own_credential: Option<String>,
+    /// Whether it usually runs in the operator's own network.
+    #[serde(default)]
+    pub(super) private_network: bool,
+    /// In order of preference.
+    pub(super) protocols: Vec<Protocol>,
+    #[serde(default)]
+    pub(super) paths: Paths,
+    /// Set if Messages requests name their model and version in other places.
+    pub(super) hosted_messages: Option<HostedMessages>,
+    /// The values of `anthropic-beta` that are forwarded; all of them if absent.
+    pub(super) betas: Option<Vec<String>>,
+    #[serde(default = "yes")]
+    pub(super) lists_models: bool,
+    #[serde(default = "older_name")]
+    pub(super) output_limit: OutputLimit,
+    #[serde(default)]
+    pub(super) stream_usage: StreamUsage,
+    /// Whether embeddings of Generate Content are asked for in the instances form.
+    #[serde(default)]
+    pub(super) embeds_instances: bool,
+    /// The models of such an upstream whose embeddings are asked for one content at a time.
+    #[serde(default)]
+    pub(super) embeds_content: ContentModels,
+    /// Whether the state of an operation is asked for by a POST to its model.
+    #[serde(default)]
+    pub(super) fetches_operations: bool,
+    #[serde(default)]
+    pub(super) counts_tokens: bool,
+    #[serde(default)]
+    pub(super) keeps_output_limit: bool,
+    /// Its names in `LiteLLM`'s price map.
+    #[serde(default)]
+    pub(super) litellm: Vec<String>,
+    /// Its names at models.dev.
+    #[serde(default)]
+    pub(super) models_dev: Vec<String>,
+    /// Its name in the conventions of OpenTelemetry, if that is not the preset's.
+    pub(super) otel: Option<String>,
+    #[serde(default)]
+    pub(super) notes: Vec<String>,
+    #[serde(default)]
+    pub(super) unsure: Vec<String>,
+    /// Where the facts come from, how far they were checked, and when. For readers of the file.
+    #[serde(rename = "source")]
+    _source: Option<String>,
+    #[serde(rename = "checked")]
+    _checked: Option<String>,
+    #[serde(rename = "date")]
+    _date: Option<toml::value::Datetime>,
+}
+
+/// How a credential is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Auth {
+    /// `authorization: Bearer …`
+    Bearer,
+    /// The credential alone, in a header of this name.
+    Header(&'static str),
+}
+
+/// What the `base_url` of a preset already contains, as in the vendor's SDK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AddressForm {
+    /// The address with a version path (`…/v1`).
+    #[default]
+    Versioned,
+    /// The bare host, to which `/v1/…` is appended.
+    Bare,
+    /// The bare host, to which `/v1beta/…` is appended.
+    BareBeta,
+}
+
+/// Paths that do not follow from the address, from the root of the host. `{model}` stands for the model of a call.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Paths {
+    pub(crate) chat: Option<String>,
+    pub(crate) responses: Option<String>,
+    pub(crate) messages: Option<String>,
+    /// Of streams, if they differ.
+    pub(crate) messages_stream: Option<String>,
+    pub(crate) message_count: Option<String>,
+    /// A model of Generate Content, without the verb.
+    pub(crate) generate: Option<String>,
+    pub(crate) embeddings: Option<String>,
+    pub(crate) image_generations: Option<String>,
+    pub(crate) image_edits: Option<String>,
+}
+
+impl Paths {
+    /// The paths that are named.
+    pub(super) fn named(&self) -> impl Iterator<Item = &str> {
+        let all = [
+            &self.chat,
+            &self.responses,
+            &self.messages,
+            &self.messages_stream,
+            &self.message_count,
+            &self.generate,
+            &self.embeddings,
+            &self.image_generations,
+            &self.image_edits,
+        ];
+        all.into_iter().flatten().map(String::as_str)
+    }
+}
+
+/// Models by their names.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ContentModels {
+    /// The names contain one of these words.
+    pub(super) words: Vec<String>,
+    /// These are others although their names do.
+    pub(super) except: Vec<String>,
+}
+
+/// How tokens are asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TokenFacts {
+    /// The endpoint. A key file may name its own.
+    pub(super) url: String,
+    pub(super) scope: String,
+}
+
+/// Whether a chat stream can be asked for its usage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StreamUsage {
+    /// By `stream_options.include_usage`, which others ignore.
+    #[default]
+    OnRequest,
+    /// Unasked. Such vendors may refuse members that they do not know.
+    Always,
+    /// The vendor refuses requests with `stream_options`, and may report nothing.
+    Refused,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "date")]
+    _date: toml::value::Datetime,
+    preset: Vec<Facts>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn key_alone() -> Vec<CredentialForm> {
+    vec![CredentialForm::Key]
+}
+
+/// Every server accepts the older name of the output limit.
+fn older_name() -> OutputLimit {
+    OutputLimit::MaxTokens
+}
+
+/// All presets, in the order of the file.
+pub(super) fn all() -> &'static [Facts] {
+    static ALL: LazyLock<Vec<Facts>> = LazyLock::new(|| match toml::from_str::<File>(FILE) {
+        Ok(file) => file.preset,
+        // A test reads the file, so no such program is ever built.
+        Err(fault) => unreachable!("catalog/presets.toml: {fault}"),
+    });
+    &ALL
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::address::Address;
+
+    #[test]
+    fn every_preset_is_sound() {
+        let mut names = BTreeSet::new();
+        let mut variables = BTreeSet::new();
+        for facts in all() {
+            let name = &facts.name;
+            assert!(names.insert(name), "{name} twice");
+            assert!(
+                name.bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
+                "{name}"
+            );
+            assert!(!facts.title.is_empty(), "{name}");
+            assert!(!facts.protocols.is_empty(), "{name}");
+            let protocols: BTreeSet<_> = facts.protocols.iter().map(|it| it.as_str()).collect();
+            assert_eq!(protocols.len(), facts.protocols.len(), "{name}");
+            let urls = facts.base_url.iter().chain(facts.regions.values());
+            for url in urls.chain(facts.locations.values()) {
+                let filled = url.replace(['{', '}'], "");
+                let address = Address::parse(&filled).unwrap();
+                assert!(address.tls || facts.private_network, "{name}: {url}");
+                assert!(!url.ends_with('/'), "{name}: {url}");
+            }
+            // A key that is found must tell which vendor it is for.
+            let variables_of_preset = facts.env.iter().chain(&facts.file_env);
+            for variable in variables_of_preset.chain(&facts.base_url_env) {
+                assert!(variables.insert(variable), "{variable} twice");
+            }
+            assert!(
+                facts.own_credential.is_none() || !facts.needs_credential,
+                "{name}"
+            );
+            assert!(!facts.credentials.is_empty(), "{name}");
+            let gets_tokens = facts.credentials.iter().any(|form| {
+                let tokens = [
+                    CredentialForm::ClientCredentials,
+                    CredentialForm::ServiceAccount,
+                ];
+                tokens.contains(form)
+            });
+            assert_eq!(gets_tokens, facts.token.is_some(), "{name}");
+            let is_signed = facts.credentials.contains(&CredentialForm::AccessKey);
+            assert_eq!(is_signed, facts.signing_service.is_some(), "{name}");
+            for path in facts.paths.named() {
+                assert!(path.starts_with('/'), "{name}: {path}");
+                assert!(path.matches('{').count() == path.matches('}').count());
+            }
+            if facts.paths.messages.is_some() || facts.hosted_messages.is_some() {
+                assert!(facts.protocols.contains(&Protocol::Messages), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""The preprocessor of the book (`book.toml`): mdBook sends the pages that docs/SUMMARY.md lists, and gets them back.
+
+Pages outside of docs/, such as the architecture, get a place in the book. Decisions become pages below their list. Links between
+pages are relative to the files, so they are led to where the book has the target; a link to a file that the book does not have
+becomes plain text.
+"""
+
+import json
+import pathlib
+import posixpath
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+DECISIONS = "decisions/README.md"
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+
+
+def place(source):
+    """Where the book has the page of this path, which counts from docs/. mdBook calls the first page of a folder index."""
+    return re.sub(r"(^|/)README\.md$", r"\1index.md", re.sub(r"^(\.\./)+", "", source))
+
+
+def led(link, source, pages):
+    """The link as the page at `source` must have it in the book; nothing if the book does not have its target."""
+    target, mark, anchor = link.partition("#")
+    if "://" in target or target.startswith("mailto:") or not target:
+        return link
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target)).removeprefix("../docs/")
+    # mdBook copies the other files of docs/, such as pictures.
+    is_copied = not path.startswith("..") and not path.endswith(".md") and (DOCS / path).is_file()
+    if path not in pages and not is_copied:
+        return None
+    return posixpath.relpath(place(path), posixpath.dirname(place(source)) or ".") + mark + anchor
+
+
+def with_links(text, source, pages):
+    """The text with its links led, except in fenced blocks."""
+
+    def replaced(found):
+        link = led(found[3], source, pages)
+        return found[2] if link is None else f"{found[1]}[{found[2]}]({link})"
+
+    parts = re.split(r"(^```.*?^```)", text, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if part.startswith("```") else LINK.sub(replaced, part) for part in parts)
+
+
+def chapters(items):
+    for item in items:
+        if isinstance(item, dict) and "Chapter" in item:
+            yield item["Chapter"]
+            yield from chapters(item["Chapter"]["sub_items"])
+
+
+def decision(file, parents):
+    text = file.read_text()
+    path = f"decisions/{file.name}"
+    title = text.partition("\n")[0].removeprefix("# ")
+    page = {"name": title, "content": text, "number": None, "sub_items": []}
+    return {"Chapter": {**page, "path": path, "source_path": path, "parent_names": parents}}
+
+
+def prepared(book):
+    # The name of the list depends on the version of mdBook.
+    items = book["items"] if "items" in book else book["sections"]
+    for chapter in chapters(items):
+        if chapter["source_path"] == DECISIONS:
+            parents = [*chapter["parent_names"], chapter["name"]]
+            chapter["sub_items"] = [decision(file, parents) for file in sorted((DOCS / "decisions").glob("[0-9]*.md"))]
+    pages = {chapter["source_path"] for chapter in chapters(items)}
+    for chapter in chapters(items):
+        chapter["path"] = place(chapter["source_path"])
+        chapter["content"] = with_links(chapter["content"], chapter["source_path"], pages)
+    return book
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["supports"]:
+        sys.exit(0)
+    _, sent = json.load(sys.stdin)
+    json.dump(prepared(sent), sys.stdout)

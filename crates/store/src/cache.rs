@@ -1,12 +1,15 @@
 //! A bounded map that drops what was not used lately, and a fast hash for our own ids.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// A map by ids that we made ourselves: counters and random characters. Nobody outside can choose them to
-/// collide, so the hash need not resist that.
+/// A map by ids that we made ourselves (counters and random characters) or by names in the operator's
+/// configuration. Callers cannot choose them to collide, so the hash need not resist that.
 pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+
+/// A set of such ids.
+pub(crate) type IdSet<K> = HashSet<K, BuildHasherDefault<IdHasher>>;
 
 #[derive(Debug, Default)]
 pub(crate) struct IdHasher(u64);
@@ -24,8 +27,9 @@ impl Hasher for IdHasher {
         for word in words {
             self.write_u64(u64::from_le_bytes(*word));
         }
-        for byte in rest {
-            self.write_u64(u64::from(*byte));
+        if !rest.is_empty() {
+            let bytes = rest.iter().map(|byte| u64::from(*byte));
+            self.write_u64(bytes.fold(0, |word, byte| word << 8 | byte));
         }
     }
 
@@ -98,8 +102,6 @@ impl<K: Eq + Hash + Copy, V> Generations<K, V> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
     use crate::records::ids::KeyId;
 

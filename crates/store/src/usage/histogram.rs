@@ -10,6 +10,9 @@ use super::varint;
 
 /// A power of two has this many bits of buckets.
 const SUB_BITS: u32 = 4;
+/// Up to this many buckets are searched one by one when histograms are merged: the calls of one key within a batch
+/// have only a few, and a new list for each of them would be most of the work.
+const FEW_BUCKETS: usize = 4;
 
 /// Counts of durations in microseconds. Only buckets that are not empty take room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,27 +24,34 @@ pub struct Histogram {
 impl Histogram {
     /// Counts one duration.
     pub(crate) fn add(&mut self, micros: u64) {
-        let bucket = bucket_of(micros);
+        self.add_count(bucket_of(micros), 1);
+    }
+
+    fn add_count(&mut self, bucket: u16, count: u64) {
         match self.counts.binary_search_by_key(&bucket, |(at, _)| *at) {
             Ok(found) => {
                 if let Some((_, sum)) = self.counts.get_mut(found) {
-                    *sum = sum.saturating_add(1);
+                    *sum = sum.saturating_add(count);
                 }
             }
-            Err(place) => self.counts.insert(place, (bucket, 1)),
+            Err(place) => self.counts.insert(place, (bucket, count)),
         }
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
         if self.counts.is_empty() {
             self.counts.clone_from(&other.counts);
+        } else if other.counts.len() <= FEW_BUCKETS {
+            for (bucket, count) in &other.counts {
+                self.add_count(*bucket, *count);
+            }
         } else {
             self.merge_counts(&other.counts);
         }
     }
 
-    /// Adds counts that are in the order of their buckets. Reads both lists once: to search for each bucket was
-    /// most of the work of a batch of roll-ups.
+    /// Adds counts that are in the order of their buckets. Reads both lists once, because a search for each bucket
+    /// costs more if there are many.
     fn merge_counts(&mut self, other: &[(u16, u64)]) {
         let mut merged = Vec::with_capacity(self.counts.len() + other.len());
         let (mut ours, mut others) = (&*self.counts, other);

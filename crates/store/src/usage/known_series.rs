@@ -1,9 +1,8 @@
 //! The numbers of series that were used lately.
 
-use std::collections::HashMap;
-
 use super::roll_up::SeriesNumbers;
 use super::series::Series;
+use crate::cache::IdMap;
 
 /// About how many series are remembered.
 const SERIES_MAX: usize = 131_072;
@@ -11,8 +10,8 @@ const SERIES_MAX: usize = 131_072;
 /// Series that have numbers. Those that were not used lately are forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct KnownSeries {
-    young: HashMap<Series, SeriesNumbers>,
-    old: HashMap<Series, SeriesNumbers>,
+    young: IdMap<Series, SeriesNumbers>,
+    old: IdMap<Series, SeriesNumbers>,
 }
 
 impl KnownSeries {

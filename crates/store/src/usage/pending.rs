@@ -32,7 +32,7 @@ pub(crate) fn decode(mut from: &[u8], counts: &mut NumberedCounts) -> Option<()>
         let minute = varint::take_signed(&mut from)?.checked_mul(MINUTE_MS)?;
         let totals = Totals::take(&mut from)?;
         let numbers = SeriesNumbers::from_all(numbers);
-        counts.add(numbers, UnixMs::new(minute), &totals);
+        counts.add(numbers, UnixMs::new(minute), totals);
     }
     Some(())
 }
@@ -66,8 +66,8 @@ mod tests {
                 for (series, minute, calls) in batch {
                     let numbers = SeriesNumbers::from_all([series, -series, i64::MAX, 0, series]);
                     let minute = UnixMs::new(minute * MINUTE_MS);
-                    counts.add(numbers, minute, &totals_of(calls));
-                    sum.add(numbers, minute, &totals_of(calls));
+                    counts.add(numbers, minute, totals_of(calls));
+                    sum.add(numbers, minute, totals_of(calls));
                 }
                 prop_assert_eq!(decode(&encode(&counts), &mut decoded), Some(()));
             }

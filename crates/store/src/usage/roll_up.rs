@@ -1,6 +1,6 @@
 //! What is kept of a batch of journal rows.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use ledger::UnixMs;
@@ -214,7 +214,7 @@ pub(crate) struct Slot {
 
 /// The calls of a batch of rows, by minute and by all dimensions. The roll-ups are sums of these.
 #[derive(Debug, Default)]
-pub(crate) struct BatchCounts(HashMap<Series, HashMap<UnixMs, Totals>>);
+pub(crate) struct BatchCounts(IdMap<(Series, UnixMs), Totals>);
 
 impl BatchCounts {
     /// Counts rows.
@@ -222,16 +222,16 @@ impl BatchCounts {
         let nothing: Arc<str> = Arc::from("");
         let mut counts = Self::default();
         for row in rows {
-            let minutes = counts.0.entry(Series::of(row, &nothing)).or_default();
-            let minute = minutes.entry(floor(row.at, MINUTE_MS)).or_default();
-            minute.add(row);
+            let minute = floor(row.at, MINUTE_MS);
+            let series = Series::of(row, &nothing);
+            counts.0.entry((series, minute)).or_default().add(row);
         }
         counts
     }
 
-    /// Every series, once.
+    /// Every series, once for each minute.
     pub(crate) fn series(&self) -> impl Iterator<Item = &Series> {
-        self.0.keys()
+        self.0.keys().map(|(series, _)| series)
     }
 
     /// The same counts by the numbers of their series. Series without numbers are left out.
@@ -240,11 +240,9 @@ impl BatchCounts {
         mut numbers: impl FnMut(&Series) -> Option<SeriesNumbers>,
     ) -> NumberedCounts {
         let mut counts = NumberedCounts::default();
-        for (series, minutes) in self.0 {
+        for ((series, minute), totals) in self.0 {
             if let Some(numbers) = numbers(&series) {
-                for (minute, totals) in minutes {
-                    counts.add(numbers, minute, &totals);
-                }
+                counts.add(numbers, minute, totals);
             }
         }
         counts
@@ -262,9 +260,13 @@ impl NumberedCounts {
         counts.map(|((numbers, minute), totals)| (*numbers, *minute, totals))
     }
 
-    pub(super) fn add(&mut self, numbers: SeriesNumbers, minute: UnixMs, totals: &Totals) {
-        let sum = self.0.entry((numbers, minute)).or_default();
-        sum.merge(totals);
+    pub(super) fn add(&mut self, numbers: SeriesNumbers, minute: UnixMs, totals: Totals) {
+        match self.0.entry((numbers, minute)) {
+            Entry::Vacant(place) => {
+                place.insert(totals);
+            }
+            Entry::Occupied(mut sum) => sum.get_mut().merge(&totals),
+        }
     }
 
     /// What these calls add to one roll-up: the beginning of the step, the number of the series, and the totals.
@@ -280,30 +282,50 @@ impl NumberedCounts {
     pub(crate) fn roll_up(&self, grains: &[Grain], now: UnixMs) -> Vec<(Slot, Totals)> {
         let minutes_since = minutes_kept_since(now);
         let mut slots: IdMap<Slot, Totals> = IdMap::default();
-        for (numbers, minute, totals) in self.iter() {
-            // The month is the only start that takes time to find.
-            let starts = UsageStep::ALL.map(|step| (step, step.start_of(minute)));
-            for grain in grains {
-                if Grain::MINUTES.contains(grain) && minute < minutes_since {
-                    continue;
+        for subject in Subject::ALL {
+            let of_subject: Vec<Grain> = grains
+                .iter()
+                .copied()
+                .filter(|grain| grain.subject() == subject)
+                .collect();
+            if of_subject.is_empty() {
+                continue;
+            }
+            for ((minute, series), totals) in &self.minutes_of(subject) {
+                for grain in &of_subject {
+                    if Grain::MINUTES.contains(grain) && *minute < minutes_since {
+                        continue;
+                    }
+                    let slot = Slot {
+                        grain: *grain,
+                        at: grain.step().start_of(*minute),
+                        series: *series,
+                    };
+                    slots.entry(slot).or_default().merge(totals);
                 }
-                let start = starts.iter().find(|(step, _)| *step == grain.step());
-                let slot = Slot {
-                    grain: *grain,
-                    at: start.map_or(minute, |(_, at)| *at),
-                    series: numbers.of(grain.subject()),
-                };
-                slots.entry(slot).or_default().merge(totals);
             }
         }
         let mut slots: Vec<(Slot, Totals)> = slots.into_iter().collect();
         slots.sort_unstable_by_key(|(slot, _)| (slot.grain.number(), slot.at, slot.series));
         slots
     }
+
+    /// The totals of each minute by the series of a subject. Longer steps are sums of these. A batch has calls of one
+    /// or two minutes, so most merging is done once, and not for each step.
+    fn minutes_of(&self, subject: Subject) -> IdMap<(UnixMs, i64), Totals> {
+        let mut minutes: IdMap<(UnixMs, i64), Totals> = IdMap::default();
+        for (numbers, minute, totals) in self.iter() {
+            let sum = minutes.entry((minute, numbers.of(subject))).or_default();
+            sum.merge(totals);
+        }
+        minutes
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::super::time::DAY_MS;
     use super::*;
     use crate::records::ids::{KeyId, WalletId};

@@ -18,8 +18,6 @@ pub enum UsageStep {
 }
 
 impl UsageStep {
-    pub(super) const ALL: [Self; 4] = [Self::Minute, Self::Hour, Self::Day, Self::Month];
-
     /// When the step that contains this time began.
     pub fn start_of(self, at: UnixMs) -> UnixMs {
         match self {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use ledger::UnixMs;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
+use crate::cache::IdSet;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::JournalRow;
 use crate::usage::{
@@ -40,7 +41,7 @@ pub(super) struct UsageWriter<'c> {
     connection: &'c Connection,
     known: KnownSeries,
     /// What waits in `usage_pending`, as far as this writer knows.
-    pending: HashSet<(SeriesNumbers, UnixMs)>,
+    pending: IdSet<(SeriesNumbers, UnixMs)>,
     /// When to add what waits. `None` if nothing does.
     pending_due: Option<Instant>,
 }
@@ -50,7 +51,7 @@ impl<'c> UsageWriter<'c> {
         Self {
             connection,
             known: KnownSeries::default(),
-            pending: HashSet::new(),
+            pending: IdSet::default(),
             // A process before this one may have left something.
             pending_due: Some(Instant::now()),
         }

@@ -3,6 +3,8 @@
     with Collector(workspace) as collector:
         ...  # a gateway with `[telemetry] otlp_url = collector.url`
         spans = collector.wait_for(lambda told: [it for it in told if "span" in it])
+
+`Collector(workspace, "127.0.0.1:4318")` listens there instead.
 """
 
 import json
@@ -31,7 +33,9 @@ class Collector:
     """A context manager. Telemetry goes to `url`. Metrics may go to `decoder_url` instead: Rotel loses the values of those that
     come as JSON."""
 
-    def __init__(self, workspace: Path):
+    def __init__(self, workspace: Path, listen: str = ""):
+        """`listen` is an address and port that nobody else uses; a free port if it is left out."""
+        self.listen = listen
         try:
             self.interpreter, *self.arguments = install.python(workspace, "telemetry.txt", "telemetry.py")
         except subprocess.CalledProcessError as error:
@@ -84,11 +88,11 @@ class Collector:
         address = self.first_line(receiver)["address"]
         self.decoder_url = f"http://{address}"
         for _ in range(STARTS_MAX):
-            http, grpc = free_port(), free_port()
+            http, grpc = self.listen or free_address(), free_address()
             collector = self.spawn(
                 self.program, "start",
-                "--otlp-http-endpoint", f"127.0.0.1:{http}",
-                "--otlp-grpc-endpoint", f"127.0.0.1:{grpc}",
+                "--otlp-http-endpoint", http,
+                "--otlp-grpc-endpoint", grpc,
                 "--exporter", "otlp",
                 "--otlp-exporter-protocol", "http",
                 "--otlp-exporter-endpoint", f"http://{address}",
@@ -97,7 +101,7 @@ class Collector:
                 output="collector",
             )  # fmt: skip
             if listens(collector, http):
-                self.url = f"http://127.0.0.1:{http}"
+                self.url = f"http://{http}"
                 return
         raise RuntimeError("Rotel did not start:\n" + (self.path / "collector").read_text())
 
@@ -132,18 +136,27 @@ class Collector:
         return wanted(self.told())
 
 
-def free_port() -> int:
+def spans_of_call(told: list[dict], request_id: str) -> tuple[list[dict], list[dict]]:
+    """The spans that say that they are this call, and those below them, of its attempts, in the order of time."""
+    spans = [it for it in told if "span" in it]
+    calls = [it for it in spans if it["attributes"].get("tollgate.request_id") == request_id]
+    ids = {it["id"] for it in calls}
+    return calls, sorted((it for it in spans if it["parent"] in ids), key=lambda it: it["begins"])
+
+
+def free_address() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
-def listens(process: subprocess.Popen, port: int) -> bool:
-    """Whether a process listens on a port soon."""
+def listens(process: subprocess.Popen, address: str) -> bool:
+    """Whether a process listens on an address soon."""
+    host, port = address.split(":")
     deadline = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=1):
+            with socket.create_connection((host, int(port)), timeout=1):
                 return True
         except OSError:
             time.sleep(0.02)

@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from collector import Collector, Unavailable
 from stage import Stage
 
 HERE = Path(__file__).resolve().parent
@@ -31,20 +32,21 @@ SECRETS = {
     "TOLLGATE_ADMIN_TOKEN": "tg-admin-0123456789abcdef0123456789abcdef",
     "GRAFANA_PASSWORD": "grafana-password",
 }
-STARTED = {"postgres", "s3", "bucket", "gateway-1", "gateway-2", "proxy", "prometheus"}
+STARTED = {"postgres", "s3", "bucket", "collector", "gateway-1", "gateway-2", "proxy", "prometheus"}
 # No registry of programs has it. The checks send the queries of its dashboard to Prometheus.
 NOT_STARTED = {"grafana"}
 YAML_TO_JSON = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)"
 
 
 class Services(Stage):
-    """A context manager: PostgreSQL and the bucket, then both gateways, the proxy and Prometheus. Simulated upstreams
-    take the place of the vendors."""
+    """A context manager: PostgreSQL and the bucket, then the collector, both gateways, the proxy and Prometheus. Simulated
+    upstreams take the place of the vendors. `collector` is None where none can be had, and `no_collector` says why."""
 
-    def __init__(self, program: Path, python: Path, prometheus: Path):
+    def __init__(self, program: Path, python: Path, prometheus: Path, workspace: Path):
         super().__init__(program, "")
-        self.python, self.prometheus = python, prometheus
-        self.set = json.loads(said([python, "-c", YAML_TO_JSON], input=(COMPOSE / "compose.yaml").read_text()))
+        self.python, self.prometheus, self.workspace = python, prometheus, workspace
+        self.collector, self.no_collector = None, ""
+        self.set = self.yaml(COMPOSE / "compose.yaml")
         services = set(self.set["services"])
         assert services == STARTED | NOT_STARTED, f"other services than are started here: {sorted(services)}"
         self.net = f"127.{random.randrange(1, 255)}.{random.randrange(256)}"
@@ -57,10 +59,20 @@ class Services(Stage):
         self.postgres = PostgreSql(self.values["POSTGRES_PASSWORD"], self.set["services"]["postgres"]["environment"])
         self.start_bucket()
         self.start_upstream()
+        self.start_collector()
         for name in ("gateway-1", "gateway-2"):
             self.start_gateway(name)
         self.start_proxy()
         self.start_prometheus()
+
+    def __exit__(self, *_):
+        # After the gateways, which send their last spans when they stop.
+        super().__exit__()
+        if self.collector:
+            self.collector.__exit__()
+
+    def yaml(self, file: Path):
+        return json.loads(said([self.python, "-c", YAML_TO_JSON], input=file.read_text()))
 
     def port(self, number: str) -> str:
         """The port that stands for one of compose.yaml, the same one for all services."""
@@ -126,6 +138,15 @@ class Services(Stage):
         self.upstream = self.spawn(*command, output="upstream.log")
         self.told("upstream.log", self.upstream, '"address"')
 
+    def start_collector(self):
+        """Rotel, which listens where the configuration of the image's collector says."""
+        file = self.files("collector") / "etc/otelcol-contrib/config.yaml"
+        listen = self.yaml(file)["receivers"]["otlp"]["protocols"]["http"]["endpoint"]
+        try:
+            self.collector = Collector(self.workspace, listen).__enter__()
+        except Unavailable as reason:
+            self.no_collector = str(reason)
+
     def gateway_command(self, name: str, *arguments) -> tuple:
         """A command of the gateway's image, and its variables: the image's own and those of compose.yaml."""
         root = self.path / name
@@ -164,14 +185,11 @@ class Services(Stage):
     def start_prometheus(self):
         root = self.files("prometheus")
         self.prometheus_url = f"http://{self.at('prometheus', '9090')}"
-        # The arguments of its image, and where to listen.
-        command = [
-            self.prometheus,
-            f"--config.file={root}/etc/prometheus/prometheus.yml",
-            f"--storage.tsdb.path={root}/prometheus",
-            f"--web.listen-address={self.at('prometheus', '9090')}",
-        ]
-        process = self.spawn(*command, output="prometheus.log")
+        # As compose.yaml starts it, and where to listen.
+        given = self.set["services"]["prometheus"]["command"]
+        arguments = [it.replace("=/", f"={root}/") for it in given]
+        listen = f"--web.listen-address={self.at('prometheus', '9090')}"
+        process = self.spawn(self.prometheus, *arguments, listen, output="prometheus.log")
         self.ready("prometheus", process, lambda: self.fetch(self.prometheus_url + "/-/ready"))
 
     def ready(self, name: str, process: subprocess.Popen, probe):
@@ -188,7 +206,11 @@ class Services(Stage):
 
     def fetch(self, url: str, body=None, secret: str = "", method=None) -> bytes:
         """What a server answers. An error status is raised, with the answer."""
-        headers = {"content-type": "application/json"}
+        return self.exchange(url, body, secret, method)[0]
+
+    def exchange(self, url: str, body=None, secret: str = "", method=None, **headers) -> tuple:
+        """The same, with the headers of the answer."""
+        headers = {"content-type": "application/json", **headers}
         if secret:
             headers["authorization"] = f"Bearer {secret}"
         data = None if body is None else json.dumps(body).encode()
@@ -198,13 +220,14 @@ class Services(Stage):
             handlers.append(urllib.request.HTTPSHandler(context=self.tls))
         try:
             with urllib.request.build_opener(*handlers).open(request, timeout=COMMAND_SECONDS_MAX) as answer:
-                return answer.read()
+                return answer.read(), answer.headers
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{error.code} of {url}: {error.read().decode(errors='replace')[:500]}") from error
 
     def logs(self) -> str:
         """The end of every service's log."""
-        return "\n".join(f"--- {log.name}\n{log.read_text()[-3000:]}" for log in sorted(self.path.glob("*.log")))
+        logs = sorted(self.path.glob("*.log")) + ([self.collector.path / "collector"] if self.collector else [])
+        return "\n".join(f"--- {log.name}\n{log.read_text()[-3000:]}" for log in logs)
 
 
 class PostgreSql:

@@ -84,6 +84,30 @@ def check_containers(tools):
     passes(tools / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose/compose.yaml")
 
 
+def check_collector(python):
+    """Every part of the collector's pipelines is declared and every declared part is used; the gateways send to where it listens,
+    and the container gets the file where its image looks for it. No registry has the collector's own `validate`."""
+    read = "import json, sys, yaml; json.dump([yaml.safe_load(open(it)) for it in sys.argv[1:]], sys.stdout)"
+    file = DEPLOY / "compose/collector.yaml"
+    collector, compose = json.loads(passes(python, "-c", read, file, DEPLOY / "compose/compose.yaml"))
+    assert set(collector) == {"receivers", "processors", "exporters", "service"}, sorted(collector)
+    assert set(collector["service"]) == {"pipelines"}, sorted(collector["service"])
+    pipelines = collector["service"]["pipelines"]
+    assert set(pipelines) == {"traces"}, sorted(pipelines)
+    for kind in ("receivers", "processors", "exporters"):
+        used = {name for pipeline in pipelines.values() for name in pipeline[kind]}
+        assert used and used == set(collector[kind]), f"{kind}: {sorted(used ^ set(collector[kind]))}"
+    assert pipelines["traces"]["processors"][0] == "memory_limiter", "the limit of memory must come first"
+    (port,) = re.findall(r'^otlp_url = "http://collector:(\d+)"$', (DEPLOY / "compose/tollgate.toml").read_text(), re.MULTILINE)
+    assert collector["receivers"]["otlp"]["protocols"]["http"]["endpoint"] == f"0.0.0.0:{port}", port
+    service = compose["services"]["collector"]
+    assert service["volumes"] == ["./collector.yaml:/etc/otelcol-contrib/config.yaml:ro"], service["volumes"]
+    for name, service in compose["services"].items():
+        image = service["image"]
+        pinned = image == "tollgate" or re.search(r":[^:/]*\d[^:/]*$", image)
+        assert pinned, f"{name}: {image} has no version"
+
+
 def check_chart(tools, scratch):
     """The chart installs the version of the tree, and what it renders is valid for Kubernetes with any of its options."""
     version = re.search(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
@@ -251,6 +275,7 @@ def main(production, demo, workspace):
     python, *_ = install.python(workspace, "packages.txt")
     check_metrics()
     check_containers(python.parent)
+    check_collector(python)
     check_rules(workspace)
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)

@@ -18,15 +18,15 @@ use upstream::{CallErrorKind, FetchError, FetchLimits, Guarded, Timeouts};
 use crate::failures::no_memory_for;
 use crate::memory_budget::{MemoryBudget, MemoryShare};
 
-/// How much is fetched for one request.
+/// The limits of the pictures that are fetched for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageFetchLimits {
     pub count_max: usize,
-    /// One picture.
+    /// The size limit of one picture.
     pub bytes_max: u64,
-    /// All pictures of a request together.
+    /// The size limit of all pictures of a request together.
     pub total_bytes_max: u64,
-    /// From the DNS lookup to the last byte.
+    /// The time limit of one fetch, from the DNS lookup to the last byte.
     pub within: Duration,
 }
 
@@ -42,7 +42,7 @@ impl Default for ImageFetchLimits {
 }
 
 impl ImageFetchLimits {
-    /// Only the whole time is limited. How a server divides it does not matter.
+    /// Only the total time is limited. How the server divides it does not matter.
     fn times(self) -> Timeouts {
         Timeouts {
             connect: self.within,
@@ -212,7 +212,7 @@ impl Fetch {
             }
             let missing = mime::TELLING_BYTES - head.len();
             head.extend(piece.iter().take(missing));
-            // An error page is not read to its end.
+            // The bytes show that this is no picture, such as an error page. The rest is not read.
             if head.len() == mime::TELLING_BYTES && mime::of_bytes(&head).is_none() {
                 return Err(FetchFailure::NotAPicture);
             }
@@ -240,8 +240,7 @@ impl Fetch {
     }
 }
 
-/// The memory that a picture takes: its base64 text in the common form, and once more in the request that is
-/// written from it.
+/// The memory that a picture takes: its base64 text in the common form, and a second copy in the encoded request.
 fn memory_of(bytes: usize) -> usize {
     bytes.div_ceil(3).saturating_mul(8)
 }
@@ -253,7 +252,7 @@ impl From<FetchError> for FetchFailure {
 }
 
 impl FetchFailure {
-    /// What the client is told. The URL is the caller's, and so is its failure.
+    /// The failure for the client. It may name the URL, because the caller chose it.
     fn failure(&self, path: Path) -> Failure {
         let why = match self {
             Self::NoMemory => return no_memory_for("images"),

@@ -79,7 +79,7 @@ pub struct Route {
     pub limits: RouteLimits,
     /// What the upstream charges us. Unknown if absent.
     pub cost: Option<Arc<RouteCost>>,
-    /// What this node knows of it from earlier calls.
+    /// What this node has learnt about the route from earlier calls.
     pub(crate) state: Arc<RouteState>,
 }
 
@@ -159,8 +159,8 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// The same catalog, in which an operator has taken these channels out of use. No model has a route to them; tasks
-    /// that are open there are still polled.
+    /// The same catalog without the channels that an operator has disabled. No model has a route to them, but their
+    /// open tasks are still polled.
     #[must_use]
     pub fn with_disabled(mut self, channels: impl IntoIterator<Item = String>) -> Self {
         self.disabled.extend(channels);
@@ -268,7 +268,7 @@ impl Catalog {
         self.models.values().filter(|model| model.is_callable())
     }
 
-    /// Those of them that this key may call.
+    /// The models that can be called now and that this key may call.
     pub fn list_for(&self, key: &KeyHead) -> impl Iterator<Item = &Arc<Model>> {
         self.list().filter(|model| key.allows(&model.id))
     }
@@ -301,8 +301,8 @@ impl Model {
         self.routes.iter().any(is_live)
     }
 
-    /// What callers are told while routes that could carry a call are out because their upstreams refuse our
-    /// credential: the model exists and will be tried again. `None` if there is no such route.
+    /// The failure while all routes that could carry a call are out of use because their upstreams refuse our
+    /// credential. The model exists and will be tried again. `None` if there is no such route.
     pub(crate) fn unavailable(&self, carries: impl Fn(&Route) -> bool) -> Option<Failure> {
         let now = Instant::now();
         let carrying = self.routes.iter().filter(|route| carries(route));

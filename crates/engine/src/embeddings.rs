@@ -31,7 +31,7 @@ pub struct EmbeddingsPath {
 #[derive(Debug)]
 pub struct EmbeddingsCall {
     pub arrival: Arrival,
-    /// What the path says, if it names the model.
+    /// The model from the path, if the path names one.
     pub named: Option<EmbeddingsPath>,
     pub body: Bytes,
 }
@@ -157,7 +157,7 @@ impl CallKind for Embeddings {
         }
     }
 
-    /// Two thousand vectors are larger than any text.
+    /// Two thousand vectors exceed the size limit of text answers.
     fn answer_bytes_max(&self, settings: &Settings) -> usize {
         settings.media_bytes_max
     }

@@ -44,7 +44,7 @@ pub struct Engine {
     pub(crate) retries: RetryBudget,
     pub(crate) tasks: TaskTracker,
     pub(crate) shutdown: Shutdown,
-    /// Cancelled when the node waits for its last work. Work that another node can repeat is given up.
+    /// Cancelled when the node waits for its last tasks. A task whose work another node can repeat gives up.
     pub(crate) stopping: CancellationToken,
     catalog: ArcSwap<Catalog>,
     pub(crate) keyring: Arc<Keyring>,
@@ -94,7 +94,7 @@ impl Engine {
             catalog: ArcSwap::default(),
             keyring,
             caller_urls: CallerUrls::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
-            // However much upstreams send about tasks, callers must find room for their requests.
+            // Answers about tasks, however large, leave room for requests of callers.
             task_budget: budget.part(settings.bodies_bytes_max / 2),
             small_bodies,
             budget,
@@ -149,8 +149,8 @@ impl Engine {
         &self.budget
     }
 
-    /// The memory that small bodies may take. A part of it is theirs alone, so that they are served when large
-    /// bodies have taken the rest.
+    /// The memory that small bodies may take. A part of it is reserved for them, so that they are served even when
+    /// large bodies have taken the rest.
     pub fn small_bodies(&self) -> &MemoryBudget {
         &self.small_bodies
     }
@@ -179,7 +179,7 @@ impl Engine {
         self.shutdown.begin();
     }
 
-    /// Waits until calls that outlived their callers have ended and the ledger is on disk.
+    /// Waits until calls that outlive their callers have ended and the ledger is durable.
     pub async fn finish(&self) {
         self.stopping.cancel();
         self.tasks.close();
@@ -189,16 +189,16 @@ impl Engine {
         }
     }
 
-    /// The names of a call that begins, if it is traced. `parent` is the span of a caller whom the operator trusts.
+    /// Begins a trace of a call, if the call is traced. `parent` is the span of a caller whom the operator trusts.
     pub fn begin_trace(&self, parent: Option<&Traceparent>) -> Option<Box<TraceContext>> {
         let telemetry = self.telemetry.as_ref()?;
         telemetry.begin(parent).map(Box::new)
     }
 
-    /// Writes down a call that is over.
+    /// Journals a call that is over, and counts it.
     pub(crate) fn journal(&self, ended: EndedCall) {
         let EndedCall { row, trace } = ended;
-        // Only a model that exists gets a hold or a channel.
+        // A hold or a channel proves that the model exists.
         let is_known = row.hold.is_some()
             || row.channel.is_some()
             || self.catalog.load().get(&row.model).is_some();

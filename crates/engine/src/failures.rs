@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use protocol::Failure;
 
-/// The longest pause that a client is told to make for an upstream's trouble. An upstream may ask for a day and recover
-/// in a minute.
+/// The longest `retry-after` for trouble of an upstream. An upstream may ask for a day and recover within a minute.
 const UPSTREAM_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// The body must end without its last chunk, because a clean end would mean that it is complete.
+/// Ends a body without its last chunk, because a clean end would mean that the answer is complete.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer is cut off on purpose")]
 pub struct Aborted;

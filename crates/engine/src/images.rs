@@ -91,7 +91,7 @@ fn prepare(
     let metering = PictureMetering {
         prompt_tokens: request.prompt_tokens,
         source_tokens: request.options.sources.saturating_mul(IMAGE_TOKENS),
-        // The configuration requires this value for a model that is billed by tokens.
+        // The configuration requires this value of models that are billed by tokens.
         image_tokens_max: model.profile.image_tokens_max.unwrap_or(0),
         asked: Grade::requested(&request.options, family),
         held: request.images_max(family),
@@ -144,7 +144,7 @@ impl CallKind for Images {
         _: &Model,
         route: &Route,
     ) -> Result<Encoded, Failure> {
-        // Random, so that no file contains it.
+        // Random, so that it does not occur in a file.
         let boundary: String = ids::fresh("form-");
         let encoded = self.request.write(self.family, &route.model, &boundary)?;
         let endpoint = match encoded.operation {

@@ -1,9 +1,8 @@
 //! Use cases of the gateway: admit, route, relay, settle, journal.
 //!
-//! The engine knows wallets, models, channels and dialects. It must never know the HTTP server
-//! in front of it or the database behind the store. Start reading at `call/run.rs`,
-//! the life of every call, and `text/call.rs`, what is particular to text. `call/admission.rs` is the
-//! obligation that every call carries until its money is settled.
+//! The engine knows wallets, models, channels and dialects. It must never know the HTTP server in front of it or the
+//! database behind the store. Start reading at `call/run.rs`, which runs every call, and `text/call.rs`, which prepares
+//! text calls. `call/admission.rs` owns the hold of a call until it is settled.
 
 mod alert;
 mod billing;

@@ -5,24 +5,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-/// Bytes that bodies may still take.
+/// The number of bytes that bodies may still take.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget(Arc<Pot>);
 
 #[derive(Debug)]
 struct Pot {
     left: AtomicUsize,
-    /// The budget that this one is a part of. It is charged too.
+    /// The budget that contains this one. Every charge counts against both.
     whole: Option<MemoryBudget>,
     ceiling: LimitOwner,
 }
 
-/// Whose limit refused a charge.
+/// The owner of the limit that refused a charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitOwner {
     /// The node has no memory left.
     Node,
-    /// One key or one wallet has taken all that it may.
+    /// One key or one wallet has reached its limit.
     Caller,
 }
 
@@ -145,8 +145,8 @@ impl MemoryShare {
         }
     }
 
-    /// Ties the share to a body. It is given back when the last clone of the bytes is dropped. What exceeds the
-    /// body's size is given back at once.
+    /// Ties the share to a body and gives it back when the last clone of the bytes is dropped. The part that exceeds
+    /// the size of the body is given back at once.
     pub fn charge(mut self, body: Bytes) -> Bytes {
         self.give_back(self.bytes.saturating_sub(body.len()));
         Bytes::from_owner(Charged { body, _share: self })

@@ -1,4 +1,4 @@
-//! What operators can set about calls, sessions and tasks.
+//! Settings of calls, sessions and tasks.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::session::SessionLimits;
 use crate::task::TaskSettings;
 use crate::telemetry::TelemetrySettings;
 
-/// When the answer may leave, relative to the commit of the hold.
+/// When an answer may be sent, relative to the commit of the hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commit {
     /// No byte of the answer leaves before the hold is on disk.
@@ -21,7 +21,7 @@ pub enum Commit {
     Behind,
 }
 
-/// What operators can set about calls.
+/// Settings of calls.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub commit: Commit,
@@ -39,7 +39,7 @@ pub struct Settings {
     pub media_bytes_max: usize,
     /// The memory for bodies of the whole node.
     pub bodies_bytes_max: usize,
-    /// What one key and one wallet may take of the node.
+    /// What one key and one wallet may use of the node.
     pub callers: CallerLimits,
     /// Limits of images that are fetched for upstreams that take no image URLs.
     pub pictures: ImageFetchLimits,
@@ -47,9 +47,9 @@ pub struct Settings {
     pub sockets: SessionLimits,
     /// Which addresses we call on behalf of others.
     pub outbound: AddressPolicy,
-    /// How long an upstream is read for its usage after the client has left.
+    /// How long an upstream is read after the client has left, to learn the usage.
     pub client_gone_drain: Duration,
-    /// After this silence on a stream the client gets a keep-alive.
+    /// The client gets a keep-alive after this much silence on a stream.
     pub keep_alive: Duration,
     /// Calls in flight on this node.
     pub in_flight_max: usize,

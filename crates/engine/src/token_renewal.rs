@@ -1,4 +1,4 @@
-//! Renews the tokens of channels ahead of their end, so that no call waits for one.
+//! Renews the tokens of channels before they expire, so that no call waits for one.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use upstream::Channel;
 
 use crate::engine::Engine;
 
-/// The pause between two passes over the channels. Tokens that live for seconds are renewed in time too.
+/// The pause between two passes over the channels. It is short enough for tokens that live for seconds.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Engine {

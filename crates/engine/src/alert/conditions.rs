@@ -1,4 +1,4 @@
-//! What is wrong now, computed from what the store and the nodes know.
+//! Computes which alert conditions hold now, from the rows of the store and the signals of the nodes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use super::error_rate::{CallCounts, unusual_errors};
 /// The shares of a limit at which an alert begins, in per cent.
 const SHARES: [i64; 2] = [80, 100];
 
-/// Something that is wrong.
+/// A condition that an alert reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Condition {
     pub(super) kind: AlertKind,
@@ -18,13 +18,13 @@ pub(super) struct Condition {
     pub(super) name: String,
     pub(super) subject: Option<String>,
     pub(super) wallet: Option<WalletId>,
-    /// A sentence.
+    /// A sentence for people.
     pub(super) message: String,
-    /// Who is told.
+    /// The rules whose webhooks are told.
     pub(super) rules: Vec<RuleId>,
 }
 
-/// The largest amount of the rules.
+/// The largest `below` amount of the rules.
 pub(super) fn largest_below(rules: &[RuleRow]) -> Option<Micro> {
     rules.iter().filter_map(|rule| rule.below).max()
 }
@@ -115,7 +115,7 @@ fn key_message(row: &KeyRow, share: i64, per: &str, used: Micro, limit: Micro) -
     )
 }
 
-/// What nodes see of themselves and their channels.
+/// Conditions that nodes report about themselves and their channels.
 pub(super) fn of_signals(signals: Vec<AlertSignal>, rules: &[RuleRow]) -> Vec<Condition> {
     let condition = |signal: AlertSignal| Condition {
         rules: receivers(rules, signal.kind, None),
@@ -138,7 +138,7 @@ pub(super) struct Calls {
     pub(super) usual: CallsByChannel,
 }
 
-/// The calls of a channel, or all of them.
+/// The counts of one channel, or of all channels together.
 pub(super) fn counts_of(calls: &CallsByChannel, channel: Option<&str>) -> CallCounts {
     let none = CallCounts::default();
     match channel {
@@ -147,8 +147,8 @@ pub(super) fn counts_of(calls: &CallsByChannel, channel: Option<&str>) -> CallCo
     }
 }
 
-/// Errors above normal, of all calls and of each channel. `known` are the conditions that have begun, with the calls
-/// of the day before that: those of the last day would count the failure itself as usual.
+/// Error rates above normal, for all calls and for each channel. `known` maps each condition that has begun to the
+/// calls of the day before it began. The last 24 hours would be the wrong baseline: they contain the failure itself.
 pub(super) fn of_calls(
     calls: &Calls,
     known: &HashMap<String, CallCounts>,
@@ -187,7 +187,7 @@ pub(super) fn of_calls(
     found
 }
 
-/// The open alerts of a kind, as they are.
+/// The open alerts of a kind, as conditions that still hold.
 pub(super) fn unchanged(open: &[AlertRow], kind: AlertKind) -> Vec<Condition> {
     let open = open.iter().filter(|alert| alert.kind == kind);
     open.map(|alert| Condition {
@@ -254,10 +254,10 @@ mod tests {
             below: below.map(credits),
         };
         for (low, told) in [
-            // Without an amount of its own, the rule for all says ten.
+            // The wallet sets no amount, so the rule for all wallets applies: ten.
             (wallet(b, 9, None), vec![(10, vec![all])]),
             (wallet(b, 10, None), vec![]),
-            // The amount of the wallet comes before that of the rule for all.
+            // The wallet's own amount overrides that of the rule for all wallets.
             (wallet(b, 9, Some(5)), vec![]),
             (wallet(b, 4, Some(5)), vec![(5, vec![all, silent])]),
             (
@@ -333,7 +333,7 @@ mod tests {
             of_keys(&[key], &[])[0].message,
             "Key till of wallet acme has used 80 % of its limit of this day: 9 of 10 credits."
         );
-        // The rule of another wallet is not told.
+        // A rule for another wallet does not match.
         let key = row(9_000_000, Some(10), None);
         let rules = [
             rule(AlertKind::KeyLimit, Some(key.wallet), None),
@@ -361,7 +361,7 @@ mod tests {
             found[0].message,
             "30 % of the calls of channel bad of the last 15 minutes failed (15 of 50); 1 % is usual."
         );
-        // It goes on where it would not begin.
+        // The rate is below the threshold for a new alert, but an open alert continues.
         let name = |condition: Condition| condition.name;
         let known = HashMap::from([("error_rate all".to_owned(), counts(0, 100))]);
         let names: Vec<_> = of_calls(&calls, &known, &[])
@@ -369,7 +369,7 @@ mod tests {
             .map(name)
             .collect();
         assert_eq!(names, ["error_rate all", "error_rate channel bad"]);
-        // It goes on after hours too, when the day before has the same errors.
+        // The alert also continues hours later, when the last 24 hours have the same error rate.
         let usual = [("bad".to_owned(), counts(300, 1_000))].into();
         let calls = Calls { usual, ..calls };
         assert!(of_calls(&calls, &HashMap::new(), &[]).is_empty());

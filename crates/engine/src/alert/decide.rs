@@ -6,16 +6,16 @@ use store::AlertRow;
 
 use super::conditions::Condition;
 
-/// What is to be done about the alerts.
+/// The alerts to begin and to end.
 #[derive(Debug, Default)]
 pub(super) struct Decision {
     pub(super) begin: Vec<Condition>,
     pub(super) end: Vec<AlertRow>,
 }
 
-/// Compares the alerts that are open with what is wrong now. A condition begins if no alert is open for it, and an alert
-/// ends if its condition is gone. What concerns all calls begins before what concerns one wallet, because only so many
-/// begin at one look.
+/// Compares the open alerts with the conditions that hold now. A condition without an open alert begins one, and an
+/// alert whose condition is gone ends. Conditions that affect all calls come before those of a single wallet, because
+/// one check begins a limited number of alerts.
 pub(super) fn decide(open: Vec<AlertRow>, conditions: Vec<Condition>) -> Decision {
     let known: HashSet<String> = open.iter().map(|alert| alert.condition.clone()).collect();
     let wrong: HashSet<String> = conditions.iter().map(|it| it.name.clone()).collect();

@@ -11,10 +11,10 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::task::backoff::jittered;
 
-/// The lease of a delivery. It is longer than an attempt and its note.
+/// The lease of a delivery. It is longer than an attempt and the write of its outcome.
 const LEASE: Duration = Duration::from_secs(60);
-/// Deliveries at the same time: as many as the store lets all rules together have on their way. A rule whose webhook
-/// hangs uses up its own share and no other, so no number of them delays the rest. Each is one waiting socket.
+/// Deliveries at the same time. The store lets all rules together have this many under way, and limits each rule to its
+/// own share, so a webhook that hangs delays no other rule. Each delivery is one waiting socket.
 const WORKERS: usize = ALERT_DELIVERIES_MAX;
 /// How often due deliveries are searched for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ impl Engine {
 
     async fn start(self: &Arc<Self>, due: Vec<DeliveryRow>, free: &Arc<Semaphore>) {
         for row in due {
-            // There is room for as many as were claimed.
+            // Never waits: at most as many deliveries were claimed as there are free workers.
             let Ok(place) = Arc::clone(free).acquire_owned().await else {
                 return;
             };

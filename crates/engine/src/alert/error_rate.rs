@@ -2,7 +2,8 @@
 
 /// An alert does not begin with fewer calls than this.
 const CALLS_MIN: u64 = 20;
-/// Per cent of calls from which errors count, if they are also a multiple of the usual share.
+/// The share of failed calls, in per cent, from which an alert begins, provided that it is also a multiple of the usual
+/// share.
 const PERCENT: u64 = 5;
 const TIMES: u64 = 3;
 
@@ -14,7 +15,7 @@ pub struct CallCounts {
 }
 
 impl CallCounts {
-    /// Both together.
+    /// The sums of both counts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -29,18 +30,18 @@ impl CallCounts {
     }
 }
 
-/// Errors above normal.
+/// An error rate above normal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnusualErrors {
     /// The share of calls that failed, in per cent.
     pub percent: u64,
-    /// The share that is usual.
+    /// The usual share of calls that fail, in per cent.
     pub usual_percent: u64,
 }
 
-/// Whether the errors of the last minutes are above normal. Once they are, they have to fall to half of what began it,
-/// so that a share around the limit does not begin and end again and again. A failure also goes on while there are few
-/// calls, because clients call less when calls fail.
+/// Decides whether the error rate of the last minutes is above normal. An alert that has begun lasts until the rate
+/// falls to half of the threshold that began it, so that a rate around the threshold does not begin and end alerts
+/// repeatedly. It also continues while there are few calls, because clients call less when calls fail.
 pub fn unusual_errors(
     recent: CallCounts,
     usual: CallCounts,
@@ -63,7 +64,7 @@ mod tests {
     #[test]
     fn errors_are_unusual_when_they_are_many_and_above_normal() {
         let counts = |(errors, requests)| CallCounts { requests, errors };
-        // Whether it begins, and whether it goes on.
+        // Columns: recent calls, usual calls, whether an alert begins, whether an open alert continues.
         for (recent, usual, begins, goes_on) in [
             ((0, 0), (0, 0), false, false),
             ((5, 10), (0, 1_000), false, true),

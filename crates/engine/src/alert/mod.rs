@@ -1,7 +1,7 @@
-//! Alerts: what is wrong is noticed once, and told to the webhooks that want to know (`docs/decisions/057`).
+//! Alerts: detects each problem once and reports it to the webhooks whose rules ask for it (`docs/decisions/057`).
 //!
-//! Everything here runs beside calls. Each node tells what it sees of itself (`signals`); one node of a cluster compares
-//! all of that with the open alerts (`watch`); any node delivers (`deliver`).
+//! No call waits for any of this. Each node reports its own state (`signals`), one node of a cluster compares all
+//! reports with the open alerts (`watch`), and any node delivers (`deliver`).
 
 mod conditions;
 mod decide;

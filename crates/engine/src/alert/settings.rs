@@ -1,8 +1,8 @@
-//! What operators can set about alerts.
+//! Settings of alerts.
 
 use std::time::Duration;
 
-/// How alerts are looked for and delivered.
+/// How often conditions are checked, and how deliveries are retried.
 #[derive(Debug, Clone)]
 pub struct AlertSettings {
     /// How often conditions are checked.

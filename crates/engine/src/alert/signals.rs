@@ -1,4 +1,4 @@
-//! What a node sees of itself and of its channels.
+//! Signals: what a node reports about itself and its channels.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ pub(super) struct ChannelWatch {
 }
 
 impl ChannelWatch {
-    /// The channels that are down, by the states of their breakers. A channel that is being probed is as it was
-    /// before, so that an outage is one alert however often its channel is tried.
+    /// The channels that are down, by the states of their breakers. A channel that is being probed keeps its previous
+    /// state, so that one outage is one alert, however often the channel is probed.
     pub(super) fn signals(&mut self, states: &[(String, &'static str)]) -> Vec<AlertSignal> {
         let was_down = std::mem::take(&mut self.down);
         let mut signals = Vec::new();

@@ -27,16 +27,16 @@ const PAUSE_PER_CHECK: u32 = 5;
 const PAUSES_PER_LEASE: u32 = 4;
 /// The most alerts that begin at one check. The others begin at the next one.
 const BEGIN_MAX: usize = 500;
-/// Errors of this time are compared with those of the day before it.
+/// The recent period whose error rate is compared with that of the day before it.
 const LATELY_MS: i64 = 15 * 60_000;
 const USUAL_MS: i64 = 24 * 60 * 60_000;
-/// The time before an error rate began ends at a multiple of this.
+/// The end of the baseline period is rounded to a multiple of this, so that alerts that began together share one count.
 const ROUND_MS: i64 = 5 * 60_000;
-/// How long the counts of the day before are used.
+/// How long the counts of the day before are reused.
 const USUAL_FOR: Duration = Duration::from_secs(300);
 /// Calls are counted at one check in this many, because counting them reads the most rows.
 const COUNT_EVERY: u32 = 6;
-/// What nodes report.
+/// The kinds of alerts that nodes report as signals.
 const SIGNALS: &[AlertKind] = &[AlertKind::ChannelDown, AlertKind::StuckCloses];
 /// How long ended alerts are kept.
 const KEPT: Duration = Duration::from_secs(90 * 86_400);
@@ -63,18 +63,18 @@ fn lease(check_every: Duration) -> Duration {
     LEASE.max(check_every * 3)
 }
 
-/// The pause after a check that took so long.
+/// The pause after a check that took `took`.
 fn pause_after(took: Duration, check_every: Duration) -> Duration {
     let longest = lease(check_every) / PAUSES_PER_LEASE;
     check_every.max(longest.min(took.saturating_mul(PAUSE_PER_CHECK)))
 }
 
-/// What a node remembers between two checks. Everything else is in the store.
+/// What a node keeps between two checks. Everything else is in the store.
 #[derive(Debug, Default)]
 struct Watcher {
     channels: ChannelWatch,
     has_signals: bool,
-    /// The calls, when they were counted, and when those of the day before were.
+    /// The counted calls, when the recent ones were counted, and when those of the day before were.
     calls: Option<(Calls, Instant, Instant)>,
     /// The calls of the day before error rates began, by the end of that day.
     before: BTreeMap<UnixMs, CallsByChannel>,
@@ -96,7 +96,7 @@ impl Watcher {
         self.forget(store, now).await
     }
 
-    /// Tells all nodes what this one sees. A node that sees nothing writes nothing.
+    /// Reports the signals of this node to all nodes. A node without signals writes nothing.
     async fn report(
         &mut self,
         engine: &Engine,
@@ -115,8 +115,8 @@ impl Watcher {
         Ok(())
     }
 
-    /// What is wrong now. A part of the store may be away or slow while others are not, so alerts whose condition cannot
-    /// be read stay as they are.
+    /// The conditions that hold now. A part of the store may be unavailable or slow while the rest answers, so alerts
+    /// whose condition cannot be read stay as they are.
     async fn conditions(
         &mut self,
         engine: &Engine,
@@ -157,7 +157,7 @@ impl Watcher {
         Ok(conditions::of_calls(calls, &known, rules))
     }
 
-    /// The error rates that have begun, with the calls of the day before each.
+    /// The error-rate alerts that have begun, each with the calls of the day before it.
     async fn known_rates(
         &mut self,
         store: &Store,
@@ -221,7 +221,7 @@ impl Watcher {
     }
 }
 
-/// What was read, or the open alerts of these kinds if it could not be read.
+/// The conditions that were read, or the open alerts of these kinds if they could not be read.
 fn or_unchanged(
     read: Result<Vec<Condition>, StoreError>,
     kinds: &[AlertKind],
@@ -234,8 +234,8 @@ fn or_unchanged(
     })
 }
 
-/// Until when calls are usual for an error rate that began at a time. Rates that begin together share it, so that they
-/// are counted once.
+/// The end of the baseline day of an error rate that began at `began_at`. Alerts that begin together get the same end,
+/// so that their calls are counted once.
 fn day_before_ends(began_at: UnixMs) -> UnixMs {
     let lately = began_at.minus_ms(LATELY_MS).get();
     UnixMs::new(lately - lately.rem_euclid(ROUND_MS))
@@ -277,7 +277,7 @@ async fn calls_between(
     Ok(counts.collect())
 }
 
-/// Begins and ends alerts, each with a line of the log. Another node may have been faster.
+/// Begins and ends alerts, and logs each. Another node may have done the same before.
 async fn make(store: &Store, decision: Decision, now: UnixMs) -> Result<(), StoreError> {
     for alert in decision.end {
         if store.end_alert(alert.id, now).await? {

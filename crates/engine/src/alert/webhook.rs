@@ -1,4 +1,4 @@
-//! What is sent to a webhook, and how it is signed.
+//! The body of a webhook request, and its signature.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use upstream::{ExternalUrl, FetchError, Guarded, Post, Timeouts};
 
 use crate::{clock, ids};
 
-/// From the DNS lookup to the head of the response.
+/// The time limit of an attempt, from the DNS lookup to the head of the response.
 pub(super) const ATTEMPT_WITHIN: Duration = Duration::from_secs(10);
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const SIGNATURE: HeaderName = HeaderName::from_static("tollgate-signature");
 
-/// Why a webhook was not told.
+/// Why a delivery to a webhook failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
     #[error(transparent)]
@@ -28,10 +28,10 @@ pub enum WebhookError {
     TimedOut,
 }
 
-/// What is sent.
+/// The JSON body of a delivery.
 #[derive(Debug, Serialize)]
 struct Message<'a> {
-    /// The same at each attempt, so that a receiver can drop repetitions.
+    /// The same for every attempt, so that a receiver can drop repetitions.
     id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -49,7 +49,7 @@ struct AlertBody<'a> {
     ended_at: Option<i64>,
 }
 
-/// The id and the body of a delivery. The body is the same at each attempt.
+/// The id and the body of a delivery. Both are the same for every attempt.
 pub(super) fn message(row: &DeliveryRow) -> (String, Bytes) {
     let alert = &row.alert;
     let id = format!("{}.{}", alert.id, row.event.as_str());
@@ -91,7 +91,7 @@ pub async fn check_webhook(guarded: &Guarded, url: &str) -> Result<(), FetchErro
     }
 }
 
-/// Sends a message that says that it is a test, once.
+/// Sends one message that is marked as a test.
 pub async fn send_test(guarded: &Guarded, webhook: &Webhook) -> Result<(), WebhookError> {
     let id: String = ids::fresh("test_");
     let body = encode(&Message {

@@ -11,20 +11,20 @@ use crate::billing::route_cost::RouteCost;
 use crate::billing::usage_limits::UsageLimits;
 use crate::metrics::registry::Metrics;
 
-/// What something costs its caller, and on what basis.
+/// What a call costs its caller, and whether the upstream reported the usage or we counted it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Bill {
     pub(crate) meter: Meter,
     pub(crate) basis: Basis,
     pub(crate) charge: Micro,
-    /// The upstream should have reported this usage and has not, or not plausibly.
+    /// The upstream should have reported this usage, but its report is missing or implausible.
     pub(crate) is_missing: bool,
     /// The upstream's report cannot be read or is not plausible.
     pub(crate) is_malformed: bool,
 }
 
 impl Bill {
-    /// A bill by the upstream's report. `None` if the report is not plausible, which the operator is told.
+    /// A bill by the upstream's report. Returns `None` and logs it if the report is not plausible.
     pub(crate) fn reported(
         meter: Meter,
         price: &PriceCard,
@@ -130,7 +130,7 @@ mod tests {
             (Micro::new(400), Basis::Reported)
         );
         assert!(Bill::reported(input(401), &price, &limits, "a/model").is_none());
-        // It has no price for output.
+        // This card has no price for output.
         let unpriced = Meter {
             output: 1,
             ..Meter::default()

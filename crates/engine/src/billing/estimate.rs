@@ -1,4 +1,4 @@
-//! What a call may use: the basis of its hold.
+//! Estimates the usage of a call before it is sent. The hold is computed from it.
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey, Reservation, TextBound};
 use protocol::count::InputCount;
@@ -19,9 +19,9 @@ pub(crate) struct Estimate {
     pub(crate) context_fill: u64,
     /// The most that the call may use, if that is more than the hold covers.
     pub(crate) worst: Option<WorstCase>,
-    /// Tokens that the model can use for such a call. A report far beyond that is not believed.
+    /// The most tokens that the model can use for this call. A report far above it is not believed.
     pub(crate) tokens_possible: u64,
-    /// The most output tokens that can come. No hold needs to cover more.
+    /// The most output tokens that the call can produce. No hold needs to cover more.
     pub(crate) output_bound: u64,
     /// Calls of built-in tools that the hold covers, if they have a price.
     pub(crate) tools: ToolCalls,
@@ -44,7 +44,7 @@ impl Estimate {
         let output_possible = most_output(profile).map(|most| most.saturating_mul(choices));
         let bound = TextBound {
             input_tokens,
-            // A caller may ask for more than the model can produce, but never gets it.
+            // Callers may ask for more than the model can produce.
             output_tokens_max: [head.output_tokens_max, most_output(profile)]
                 .into_iter()
                 .flatten()
@@ -89,7 +89,7 @@ impl Estimate {
                 ..Meter::default()
             },
             context_fill: input_tokens.saturating_sub(input.tokens),
-            // There may be many inputs, each of which may fill the context.
+            // The request may contain many inputs, each of which may fill the context.
             worst: Some(WorstCase {
                 input_tokens: most,
                 output_tokens: 0,
@@ -158,7 +158,8 @@ impl Estimate {
         }
     }
 
-    /// A transcript of at most `most` seconds. If the answer reports no duration, `told` seconds are billed.
+    /// A transcript of at most `most` seconds. If the answer reports no duration, the call is billed for `told`
+    /// seconds.
     pub(crate) fn transcript(most: u64, told: u64) -> Self {
         let heard = |stt_seconds| Meter {
             stt_seconds,
@@ -251,7 +252,7 @@ fn most_input(input: &InputCount, profile: &Profile) -> u64 {
     }
 }
 
-/// The most input tokens that a model can be made to read by a request of at most `most`.
+/// The most input tokens that a model can read for a request: `most`, or its whole context if that is larger.
 fn possible_input(most: u64, profile: &Profile) -> u64 {
     most.max(profile.context_tokens.unwrap_or(0))
 }
@@ -275,7 +276,7 @@ pub(crate) fn reserve_tools(meter: &mut Meter, price: &PriceCard, tools: &ToolCa
     }
 }
 
-/// The longest output of a model; its whole context if the profile states nothing closer.
+/// The longest output of a model: as its profile states, otherwise its whole context.
 fn most_output(profile: &Profile) -> Option<u64> {
     profile.max_output_tokens.or(profile.context_tokens)
 }
@@ -338,7 +339,7 @@ mod tests {
     fn the_context_bounds_the_output_of_a_model_that_says_nothing_closer() {
         let profile = json!({ "context_tokens": 2_000 });
         let ask = ask(CARD, &profile, &json!({ "max_tokens": 5 }), false);
-        // A token for each byte and the marks of the upstream, and 2,000 tokens of output.
+        // The worst case: one token for each byte and for the upstream's marks, and 2,000 tokens of output.
         let most = ask.hold.get() + ask.exposure.get();
         assert!((20_000 + 1_024..20_000 + 1_200).contains(&most), "{most}");
     }

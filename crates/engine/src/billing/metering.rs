@@ -7,7 +7,7 @@ use protocol::{ToolCalls, Usage};
 
 use crate::billing::picture_tier;
 
-/// How a call is measured.
+/// How the usage of a call is measured.
 #[derive(Debug, Clone)]
 pub(crate) enum Metering {
     /// Tokens: as reported, otherwise as counted by us.
@@ -18,7 +18,7 @@ pub(crate) enum Metering {
         long_cache: bool,
     },
     Pictures(Box<PictureMetering>),
-    /// Speech: the request itself determines the price.
+    /// Speech. The request itself determines the usage.
     Speech(Box<Meter>),
     /// A transcript: seconds as reported, otherwise the bound.
     Transcript(Box<Meter>),
@@ -116,7 +116,7 @@ impl PictureMetering {
         let held = |meter: Meter| match ledger::hold_of(price, &meter) {
             Ok(hold) => Some((hold, meter)),
             Err(PriceError::Overflow(_)) => Some((Micro::MAX, meter)),
-            // They cannot be billed in this way either.
+            // Pictures cannot be billed in this way either.
             Err(_) => None,
         };
         let held = pieces.into_iter().chain(tokens).filter_map(held);
@@ -157,7 +157,7 @@ impl PictureMetering {
             let usage = whole_report(usage, pictures)?;
             return Some(meter_of(&usage, &summary.tools));
         }
-        // Pictures that are billed one by one are counted by us. That count is the report, unless text has a
+        // Pictures that are billed one by one are counted by us, and our count replaces the report, unless text has a
         // price too.
         let is_text_priced = self.has_text && by_tokens;
         let one_by_one = price.unit_price(PriceKey::Image).is_some() && !is_text_priced;
@@ -167,7 +167,7 @@ impl PictureMetering {
     fn counted(&self, summary: &AnswerSummary, price: &PriceCard) -> Meter {
         let pictures = summary.pictures.as_deref();
         let text = if self.has_text {
-            // A report that omits the pictures still reports the rest.
+            // A report that omits the pictures is still valid for the rest.
             let counted = summary.counted(self.prompt_tokens);
             let told = summary.report().unwrap_or(counted);
             let output = told.output.max(summary.output_tokens_counted);
@@ -223,8 +223,8 @@ impl PictureMetering {
     }
 }
 
-/// Input whose classes nobody reported and that may have been written to the long cache. It is billed as written
-/// if that is dearer.
+/// Bills input at the price of the long cache if that is higher, when no report says which part was written to the
+/// cache.
 fn dearest_input(counted: Meter, price: &PriceCard) -> Meter {
     let written = Meter {
         input: 0,

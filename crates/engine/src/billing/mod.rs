@@ -1,4 +1,4 @@
-//! What a call is held for, and what its usage costs.
+//! Computes what is held for a call, and what its usage costs.
 
 pub(crate) mod bill;
 pub(crate) mod estimate;

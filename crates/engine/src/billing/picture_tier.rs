@@ -8,8 +8,8 @@
 use ledger::{Price, PriceCard, PriceKey};
 use protocol::images::{Grade, Size, is_open};
 
-/// The tier by which pictures are billed; `None` is the default. The grade in the answer counts if it is dearer
-/// than the requested one, or if none was requested.
+/// The tier by which pictures are billed; `None` is the default tier. The grade in the answer counts if it is dearer
+/// than the requested one, or if the request names none.
 pub(crate) fn billed(card: &PriceCard, asked: &Grade, told: &Grade) -> Option<Box<str>> {
     let tiers = Tiers::of(card);
     let named = [tiers.named(asked), tiers.named(told)];
@@ -17,7 +17,7 @@ pub(crate) fn billed(card: &PriceCard, asked: &Grade, told: &Grade) -> Option<Bo
     tiers.name_of_dearest(named.flatten())
 }
 
-/// The tier that the hold covers. A choice that is left to the upstream may fall on the dearest tier.
+/// The tier that the hold covers. If the request leaves the choice to the upstream, this is the dearest tier.
 pub(crate) fn bound(card: &PriceCard, asked: &Grade) -> Option<Box<str>> {
     let tiers = Tiers::of(card);
     let named = tiers.named(asked);
@@ -154,7 +154,7 @@ mod tests {
         let quality = |word| grade(Some(word), None, None);
         let size = |size| grade(None, None, Some(size));
         for (prices, asked, told, tier) in [
-            // A value that has no price counts as the default, whatever stands beside it.
+            // A value without a price counts as the default, whatever other values are named.
             (
                 QUALITIES,
                 grade(Some("high"), None, Some("low")),
@@ -170,7 +170,7 @@ mod tests {
             (QUALITIES, quality("LOW"), none(), Some("low")),
             (QUALITIES, quality("auto"), none(), None),
             (QUALITIES, quality("auto"), quality("low"), Some("low")),
-            // A dimension that the card does not price says nothing.
+            // A dimension that the card does not price is ignored.
             (
                 QUALITIES,
                 grade(Some("low"), None, Some("1024x1024")),
@@ -271,8 +271,8 @@ mod tests {
     }
 
     proptest! {
-        /// A caller who adds a member never pays less than for any member alone, and what an
-        /// answer tells never lowers the price of what was asked for.
+        /// Naming one more value never makes a call cheaper than any single value does, and the grade in an answer
+        /// never lowers the price of the requested grade.
         #[test]
         fn no_further_word_lowers_the_price(card in any_card(), asked in any_grade(), told in any_grade()) {
             let none = Grade::default();
@@ -292,7 +292,7 @@ mod tests {
             }
         }
 
-        /// An answer that tells what was asked for costs no more than was held.
+        /// An answer with the requested grade costs no more than the hold.
         #[test]
         fn the_hold_covers_what_was_asked_for(card in any_card(), asked in any_grade(), open in any_grade()) {
             let or = |asked: &Option<Box<str>>, open: Option<Box<str>>| {

@@ -5,23 +5,23 @@
 
 use ledger::{Meter, Micro};
 
-/// How many times a report may exceed the most that a call can use. A true report may exceed the context, because
-/// upstreams that run their own tools read each result as further input.
+/// How many times the worst case of a call a report may state. A true report may exceed the context, because upstreams
+/// that run their own tools read each result as further input.
 const FACTOR: i64 = 4;
-/// The same for a cost in dollars. The hold is priced in another unit, so it is a weaker measure.
+/// The same factor for a cost in dollars. The hold is priced in another unit, so it is a weaker measure.
 const COST_FACTOR: i64 = 100;
-/// A hold smaller than this says nothing about what is absurd.
+/// Holds smaller than this are raised to it for the limits, because a tiny hold says nothing about what is absurd.
 const HOLD_LEAST: Micro = Micro::new(1_000_000);
-/// Calls of built-in tools that one answer may report.
+/// The most calls of built-in tools that one answer may report.
 pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 
 /// The most that an answer may report before its report counts as malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageLimits {
     tokens: u64,
-    /// For seconds and for video tokens.
+    /// The limit for seconds and for video tokens.
     charge: Micro,
-    /// For a cost in dollars.
+    /// The limit for a cost in dollars.
     cost: Micro,
 }
 

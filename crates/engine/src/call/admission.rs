@@ -38,7 +38,7 @@ pub(crate) struct Admission {
     hold: HoldId,
     /// What is reserved now. For a session the amount includes what its steps have already booked.
     held: Reservation,
-    /// The part of the hold that this model does not need: it was taken for a dearer one that may answer instead.
+    /// The part of the hold that this model does not need. It was reserved for a dearer fallback model.
     surplus: Micro,
     limits: UsageLimits,
     /// The growth that the ledger was asked for and may already have granted.
@@ -46,7 +46,7 @@ pub(crate) struct Admission {
     durable: Durable,
     pub(crate) rates: Rates,
     metering: Metering,
-    /// The input as counted at admission, in the classes that the hold covers.
+    /// The input as counted at admission, by the token classes that the hold covers.
     reserved_input: Meter,
     /// Output tokens that the hold covers.
     reserved_output: u64,
@@ -59,9 +59,9 @@ pub(crate) struct Admission {
     route_cost: Option<Arc<RouteCost>>,
     /// What the attempt has taken of the route's limits.
     route_share: Option<RouteShare>,
-    /// What the call was charged, set when the ledger has been told.
+    /// The charge of the call, set when the settlement has been sent to the ledger.
     charged: Option<Settlement>,
-    /// Open until the call is closed.
+    /// The journal record. It is open until the call is closed.
     record: OpenRecord,
 }
 
@@ -95,7 +95,8 @@ impl Admission {
         Self::request_covering(key, model, estimate, None, record).await
     }
 
-    /// The same for a call that other models may answer: the hold covers what `fallbacks` asks for too.
+    /// Like [`Admission::request`], for a call with fallback models: the hold also covers what each of `fallbacks` asks
+    /// for.
     pub(crate) async fn request_covering(
         key: &KeyHead,
         model: &Arc<Model>,
@@ -155,7 +156,7 @@ impl Admission {
         }
     }
 
-    /// Goes on with another model, whose price the hold covers. Nothing of an answer has been seen yet.
+    /// Continues with another model, whose price the hold covers. No part of an answer has arrived yet.
     pub(crate) fn fall_back(&mut self, model: &Arc<Model>, estimate: Estimate) {
         let before = std::mem::replace(&mut self.model, Arc::clone(model));
         self.note(|record| record.fall_back(&before.id, &model.id));
@@ -178,7 +179,7 @@ impl Admission {
         self.engine().store.stop_counting(self.hold);
     }
 
-    /// How much longer the upstream is read after the caller has left.
+    /// The remaining time for which the upstream is read after the caller has left.
     pub(crate) fn drain_time_left(&self) -> Duration {
         self.record.progress().drain_time_left()
     }
@@ -201,24 +202,24 @@ impl Admission {
         self.route_cost.as_ref().and_then(|cost| cost.of(meter))
     }
 
-    /// Adds something to the journal row.
+    /// Changes the journal row.
     pub(crate) fn note(&mut self, note: impl FnOnce(&mut Record)) {
         self.record.note(note);
     }
 
-    /// The header that names the running attempt to its upstream, if the channel sends it.
+    /// The `traceparent` header that names the running attempt to its upstream, if the channel sends it.
     pub(crate) fn traceparent(&self, route: &Route) -> Option<HeaderValue> {
         self.record.traceparent(route)
     }
 }
 
-/// An extension that the ledger was asked for.
+/// An extension of the hold that was requested from the ledger.
 #[derive(Debug)]
 struct PendingGrowth {
     more: Reservation,
-    /// What the hold has already that becomes the model's own.
+    /// The part of the extension that comes out of the surplus.
     from_surplus: Micro,
-    /// The tool calls that the hold covers with it.
+    /// The tool calls that the extended hold covers.
     tools: ToolCalls,
 }
 

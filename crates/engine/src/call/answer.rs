@@ -1,4 +1,4 @@
-//! What goes back to the client: headers that are ours alone, and a body.
+//! The answer to the client: headers, all of them ours, and a body.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -27,16 +27,16 @@ pub struct Answer {
 /// The bytes of an answer.
 #[derive(Debug)]
 pub enum AnswerBody {
-    /// All of it is here.
+    /// The answer is complete and in memory.
     Whole(ByteQueue),
     /// The relay of a stream, which owns the hold.
     Stream(Box<StreamRelay>),
-    /// Read from the media storage.
+    /// The body is read from the media storage.
     Media(Box<MediaStream>),
 }
 
 impl AnswerBody {
-    /// Whether nothing of the call is open: it is settled, or it was free.
+    /// Whether the call is closed: settled, or free of charge.
     pub fn is_settled(&self) -> bool {
         match self {
             Self::Whole(_) | Self::Media(_) => true,

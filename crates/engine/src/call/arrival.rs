@@ -1,4 +1,4 @@
-//! Who calls, at which endpoint and since when.
+//! The arrival of a call: its key, its endpoint and its time.
 
 use std::time::Instant;
 
@@ -14,6 +14,6 @@ pub struct Arrival {
     /// The path template, for the journal.
     pub endpoint: &'static str,
     pub at: Instant,
-    /// The names of the call in its trace, if it is traced.
+    /// The ids of the call in its trace, if it is traced.
     pub trace: Option<Box<TraceContext>>,
 }

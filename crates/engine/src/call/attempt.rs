@@ -1,4 +1,4 @@
-//! One attempt on a channel, whose breaker must learn how it went.
+//! One attempt on a channel. Its outcome is reported to the channel's breaker.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::call::route_share::RouteShare;
 use crate::catalog::Route;
 use crate::route::RouteRest;
 
-/// Keeps the record of attempts: the journal row of a call, or the admission that owns it.
+/// Records attempts: implemented by the journal row of a call and by the admission that owns it.
 pub(crate) trait AttemptLog {
     /// A route is being tried. `share` is what the attempt has taken of its limits.
     fn start_attempt(&mut self, route: &Route, share: Option<RouteShare>);
@@ -43,8 +43,8 @@ impl<L: AttemptLog> AttemptLog for Option<&mut L> {
     }
 }
 
-/// An attempt that has not ended. Dropped without a report, it reports that nothing was learnt, so that a probe
-/// whose caller left makes room for the next one.
+/// An attempt that has not ended. If it is dropped without a report, it reports that nothing was learnt, so that a
+/// probe whose caller left does not block the next probe.
 #[derive(Debug)]
 pub(crate) struct Attempt<'c> {
     channel: &'c Channel,
@@ -55,7 +55,7 @@ pub(crate) struct Attempt<'c> {
 }
 
 impl<'c> Attempt<'c> {
-    /// An attempt that belongs to no model.
+    /// An attempt outside of any model.
     pub(crate) fn on(channel: &'c Channel) -> Self {
         Self {
             channel,
@@ -75,7 +75,7 @@ impl<'c> Attempt<'c> {
         }
     }
 
-    /// The same attempt, which the log names by the call that it belongs to.
+    /// Sets the call that log lines about this attempt name.
     pub(crate) fn of_call(mut self, request_id: RequestId) -> Self {
         self.request_id = Some(request_id);
         self
@@ -86,7 +86,7 @@ impl<'c> Attempt<'c> {
         self.request_id.as_ref().map(RequestId::as_str)
     }
 
-    /// Reports to the channel how the attempt went. Only the first report counts.
+    /// Reports the outcome of the attempt to the channel. Only the first report counts.
     pub(crate) fn report(&mut self, outcome: CallOutcome) {
         if !std::mem::replace(&mut self.is_reported, true) {
             let now = Instant::now();
@@ -141,7 +141,7 @@ mod tests {
         let dialect = Dialect::Chat;
         let stream = false;
         let call = UpstreamRequest::json(Endpoint::Text { dialect, stream }, "any", Vec::new());
-        // The caller leaves, since nobody ever answers here.
+        // Dropping the future stands for a caller who leaves: this upstream never answers.
         let left = tokio::time::timeout(Duration::ZERO, channel.send(&call)).await;
         assert!(left.is_err());
         assert_ne!(

@@ -8,8 +8,8 @@ use crate::call::admission::Admission;
 use crate::call::record::ClientOutcome;
 use crate::call::stream_source::{Growth, StreamSource};
 
-/// How much of a stream is read after the client has left. What is held of an event or of a whole answer until it
-/// is complete does not count: only its end has the usage.
+/// How many bytes of a stream are read after the client has left. Bytes that are kept until an event or a whole answer
+/// is complete do not count, because the usage is at the end.
 const DRAIN_BYTES_MAX: usize = 256 << 10;
 
 /// Reads the rest of a stream for its usage. The hold keeps growing with what is seen; if it cannot, reading

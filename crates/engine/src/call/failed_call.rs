@@ -48,7 +48,7 @@ impl FailedCall {
 /// The price of a call cannot be computed.
 pub(crate) fn unpriceable(model: &Model, error: &PriceError) -> Failure {
     match error {
-        // It is beyond the range of money, so the wallet has less.
+        // The price is beyond the range of money, so no wallet can pay it.
         PriceError::Overflow(_) => Failure::insufficient_quota(),
         PriceError::Unpriced(_) | PriceError::Card { .. } => {
             tracing::error!(model = %model.id, %error, "a call cannot be priced");

@@ -1,4 +1,4 @@
-//! What differs between kinds of calls. Their life (`run.rs`) is the same.
+//! The trait for what differs between kinds of calls. `run.rs` runs all of them.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -61,7 +61,7 @@ pub(crate) trait CallKind: Send + Sync + 'static {
     }
 }
 
-/// A request as one route takes it.
+/// A request, encoded for one route.
 #[derive(Debug)]
 pub(crate) struct Encoded {
     pub(crate) call: UpstreamRequest,
@@ -72,9 +72,9 @@ pub(crate) struct Encoded {
 /// How a protocol's clients treat streams that are silent or fail.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamPolicy {
-    /// A keep-alive that its clients ignore; empty if there is none.
+    /// A keep-alive that clients ignore; empty if the protocol has none.
     pub(crate) keep_alive: &'static [u8],
-    /// Whether its clients take a clean close for success, so that a failed stream must be aborted.
+    /// Whether clients take a clean close for success. A failed stream must then be aborted.
     pub(crate) aborts_on_failure: bool,
 }
 
@@ -85,18 +85,18 @@ pub(crate) struct Prepared<W> {
     pub(crate) estimate: Estimate,
     /// The same call to other models, in the order in which they are tried if this one has no route left.
     pub(crate) fallbacks: VecDeque<Prepared<W>>,
-    /// Why the model that the caller named cannot answer, if this is another one.
+    /// Why the model that the caller named cannot answer, if this is a fallback.
     pub(crate) of_named_model: Option<Failure>,
 }
 
 impl<K: CallKind> Prepared<K> {
-    /// Orders the routes by what the model asks for beyond priorities and weights.
+    /// Orders the routes by the model's routing settings, which go beyond priorities and weights.
     pub(crate) fn arrange_routes(&mut self, wallet: WalletId) {
         let routing = &self.plan.model().routing;
         if routing.is_plain() {
             return;
         }
-        // Prompt caches belong to an account. Wallets do not share them on purpose, so they need no common route.
+        // The key includes the wallet: prompt caches belong to an account, and different wallets need not share one.
         let sticky_key = routing.sticky.then(|| self.kind.prompt_key()).flatten();
         let sticky_key = sticky_key.map(|key| hash_bytes(key, wallet.to_string().as_bytes()));
         self.plan.arrange(&CallTraits {

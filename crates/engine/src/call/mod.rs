@@ -1,10 +1,9 @@
-//! The life of a call, whatever it asks for: admit, try routes, relay, settle, journal.
+//! The stages of every call: admit, try routes, relay, settle, journal.
 //!
-//! `run` is that life, and `kind` the trait for what differs between kinds of calls. `admission` owns the hold
-//! until it is settled or released. `record` collects the journal row, and `open_record`
-//! sees to it that it is written. `progress` tells how far the call has come.
-//! `route_plan` orders the routes, `send` sends a request over one of them, and `attempt` reports to the channel's
-//! breaker how it went.
+//! `run` runs them, and `kind` is the trait for what differs between kinds of calls. `admission` owns the hold until it
+//! is settled or released. `record` collects the journal row, and `open_record` ensures that it is written. `progress`
+//! shares the state of the call with its caller. `route_plan` orders the routes, `send` sends a request over one of
+//! them, and `attempt` reports to the channel's breaker how it went.
 
 pub(crate) mod admission;
 pub(crate) mod answer;

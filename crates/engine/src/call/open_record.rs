@@ -1,4 +1,4 @@
-//! The journal row of a call that has not ended: it is written exactly once.
+//! The journal row of a call that has not ended. It is written exactly once.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::call::record::{EndedCall, Record};
 use crate::call::route_share::RouteShare;
 use crate::catalog::Route;
 
-/// A record that must be journaled. One that is dropped instead journals that its caller left.
+/// A record that must be journaled. If it is dropped instead, it journals that its caller left.
 #[derive(Debug)]
 pub(crate) struct OpenRecord {
     progress: Arc<Progress>,
@@ -23,7 +23,7 @@ pub(crate) struct OpenRecord {
 }
 
 impl OpenRecord {
-    /// The record of a call that begins.
+    /// Begins the record of a call.
     pub(crate) fn begin(progress: Arc<Progress>, arrival: &Arrival) -> Self {
         Self {
             progress,
@@ -39,12 +39,12 @@ impl OpenRecord {
         self.record.is_some()
     }
 
-    /// Adds something to the journal row, unless it is written. Returns what `note` returns.
+    /// Changes the journal row, unless it has been written. Returns the result of `note`.
     pub(crate) fn note<T>(&mut self, note: impl FnOnce(&mut Record) -> T) -> Option<T> {
         self.record.as_deref_mut().map(note)
     }
 
-    /// The ledger is being asked for a hold, under the id that is returned.
+    /// Notes that the ledger is asked for a hold, and returns the request id for it.
     pub(crate) fn ask_ledger(&mut self) -> RequestId {
         let asked = self.note(|record| {
             record.ask_ledger();
@@ -53,13 +53,14 @@ impl OpenRecord {
         asked.unwrap_or_default()
     }
 
-    /// The header that names the running attempt to its upstream, if the channel sends it.
+    /// The `traceparent` header that names the running attempt to its upstream, if the channel
+    /// sends it.
     pub(crate) fn traceparent(&self, route: &Route) -> Option<HeaderValue> {
         let is_sent = route.channel.spec().sends_traceparent;
         self.record.as_ref().filter(|_| is_sent)?.traceparent()
     }
 
-    /// Journals the call, unless that is done.
+    /// Journals the call, unless it has been journaled.
     pub(crate) fn journal(&mut self, end: impl FnOnce(Box<Record>) -> EndedCall) {
         if let Some(record) = self.record.take() {
             self.progress.engine().journal(end(record));
@@ -81,7 +82,7 @@ impl OpenRecord {
         });
     }
 
-    /// Takes the record out of here. Whoever takes it journals it.
+    /// Hands the record over. The new owner journals it.
     pub(crate) fn take(&mut self) -> Option<Box<Record>> {
         self.record.take()
     }

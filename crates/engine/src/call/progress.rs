@@ -1,4 +1,4 @@
-//! The progress of a call, for those who do not own its future.
+//! The state of a call that its caller and background tasks share with the call's own future.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -16,18 +16,19 @@ use upstream::Channel;
 
 use crate::engine::Engine;
 
-/// The state of a call that decides what it means when its caller leaves.
+/// How far a call has come. It decides what happens when the caller leaves.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// The engine. Everything that runs for a call reaches it through here, so that a call counts one reference.
+    /// The engine. Everything that runs for a call reaches the engine through here, so that a call holds one reference
+    /// to it.
     engine: Arc<Engine>,
     /// A byte of the request may have left us. From here on the call costs money.
     sent: AtomicBool,
-    /// When the caller left. No further route is tried after that.
+    /// When the caller left. The call tries no further route after that.
     gone: OnceLock<Instant>,
     /// The hold of the call, once it is admitted.
     hold: OnceLock<HoldId>,
-    /// How long the upstream of the current route is read for its usage after the caller has left.
+    /// How long the upstream of the current route is read after the caller has left, to learn the usage.
     drain_ms: AtomicU64,
 }
 
@@ -50,7 +51,7 @@ impl Progress {
         self.sent.store(true, Ordering::Relaxed);
     }
 
-    /// Nothing has left us after all: no connection was made.
+    /// No byte has left us after all, because no connection was made.
     pub(crate) fn mark_unsent(&self) {
         self.sent.store(false, Ordering::Relaxed);
     }
@@ -78,7 +79,7 @@ impl Progress {
         Duration::from_millis(self.drain_ms.load(Ordering::Relaxed))
     }
 
-    /// What is left of the drain time, counted from when the caller left.
+    /// The rest of the drain time, which begins when the caller leaves.
     pub(crate) fn drain_time_left(&self) -> Duration {
         let drain = self.drain();
         let gone = self.gone.get().map_or(Duration::ZERO, Instant::elapsed);
@@ -90,10 +91,10 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A call that runs on for a while when its caller leaves.
+/// A call that continues for a while when its caller leaves.
 ///
-/// The upstream works for us from the first byte of the request, so hanging up just before a buffered answer must
-/// not make it free. The call runs on for the drain time to learn its usage.
+/// The upstream works for us from the first byte of the request, so hanging up just before a buffered answer must not
+/// make it free. The call continues for the drain time to learn its usage.
 pub(crate) struct SpawnedCall<T: Send + 'static> {
     call: Option<JoinHandle<T>>,
     progress: Arc<Progress>,
@@ -140,20 +141,20 @@ impl<T: Send + 'static> Drop for SpawnedCall<T> {
             return;
         };
         let _ = self.progress.gone.set(Instant::now());
-        // Without a runtime nothing more can be learnt. The runtime ends, and the call with it.
+        // Outside of a runtime the rest of the answer cannot be read: the runtime is shutting down, and ends the call.
         if Handle::try_current().is_err() {
             return;
         }
         let engine = self.progress.engine();
         if !self.progress.is_sent() {
-            // Before the first byte there is nothing to learn. A call that is dropped closes its hold.
+            // No byte was sent, so the upstream has no usage to report. Aborting drops the call, which closes its hold.
             call.abort();
         } else if let Some(hold) = self.progress.hold.get() {
-            // The call only drains, and no longer counts against concurrency.
+            // The call only drains now, and no longer counts against concurrency.
             engine.store.stop_counting(*hold);
         }
         let drain = self.progress.drain();
-        // The node waits for these tasks before it stops.
+        // The node waits for these tasks at shutdown.
         engine.tasks.spawn(async move {
             if timeout(drain, &mut call).await.is_err() {
                 call.abort();

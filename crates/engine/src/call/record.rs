@@ -15,13 +15,13 @@ use crate::catalog::Route;
 use crate::clock;
 use crate::telemetry::CallTrace;
 
-/// Once the notes are this long, no more messages of upstreams are added.
+/// Once the notes are this long, further upstream messages are left out.
 const NOTES_BYTES_MAX: usize = 8 << 10;
 
-/// How the note about a route begins that was not tried.
+/// The beginning of a note about a route that was not tried.
 pub const PASSED_OVER: &str = "passed over";
 
-/// How the note begins that names the model before and the one after a fallback.
+/// The beginning of a note about a fallback, which names both models.
 pub const FALLBACK: &str = "fallback: ";
 
 /// The code of calls whose client left.
@@ -55,7 +55,7 @@ impl ClientOutcome {
         self.code.is_some_and(|code| code != CLIENT_GONE)
     }
 
-    /// The client left. Operators know 499 from other servers.
+    /// The client left. The status is 499, as other servers use it.
     pub(crate) fn client_gone() -> Self {
         Self {
             status: 499,
@@ -74,7 +74,7 @@ pub(crate) struct Settlement {
 }
 
 impl Settlement {
-    /// What a hold is settled with. `None` if its end is free of charge.
+    /// The settlement of a hold; `None` if the call ends free of charge.
     pub(crate) fn of(end: &End) -> Option<Self> {
         match end {
             End::Settled {
@@ -110,7 +110,7 @@ pub(crate) struct Record {
     failed_channel: Option<Arc<str>>,
     /// The model that may answer instead of the one that the caller has named.
     fallback: Option<Arc<str>>,
-    /// When the ledger was asked, counted from the arrival.
+    /// When the ledger was asked, in microseconds since the arrival.
     asked_us: u64,
     /// The beginning of the answer, if bodies are kept.
     answer: Option<Vec<u8>>,
@@ -175,14 +175,14 @@ impl Record {
         self.row.request_body = Some(redact(request, BODY_BYTES_MAX).into());
     }
 
-    /// Keeps the bytes of `out` behind the first `from`, if bodies are kept.
+    /// Keeps the bytes of `out` after the first `from`, if bodies are kept.
     pub(crate) fn keep_answer(&mut self, out: &ByteQueue, from: usize) {
         if let Some(answer) = &mut self.answer {
             out.peek(from, BODY_BYTES_MAX, answer);
         }
     }
 
-    /// Notes a message of the upstream that the client does not see.
+    /// Notes an upstream message that the client does not see.
     pub(crate) fn note_withheld(&mut self, words: &str) {
         if self.route_notes.len() > NOTES_BYTES_MAX {
             return;
@@ -192,7 +192,7 @@ impl Record {
         self.route_notes.push_str(&words.replace("; ", ", "));
     }
 
-    /// The call goes on with another model, because no route of the one before is left.
+    /// The call continues with another model, because the previous one has no route left.
     pub(crate) fn fall_back(&mut self, before: &str, to: &Arc<str>) {
         self.fallback = Some(Arc::clone(to));
         self.separate_notes();
@@ -202,7 +202,7 @@ impl Record {
         self.route_notes.push_str(to);
     }
 
-    /// A model that may answer instead cannot take this request.
+    /// A fallback model cannot serve this request.
     pub(crate) fn fallback_unfit(&mut self, model: &str, failure: &Failure) {
         self.separate_notes();
         self.route_notes.push_str(model);
@@ -218,7 +218,7 @@ impl Record {
         self.row.timings.upstream_us = Some(self.elapsed_us());
     }
 
-    /// The answer starts to leave. `dropped` names the members that its request had to leave out.
+    /// The answer begins. `dropped` names the members that the request had to leave out.
     pub(crate) fn start_answer(&mut self, dropped: Option<&str>) {
         self.row.dropped_params = dropped.map(Into::into);
         self.row.timings.first_byte_us = Some(self.elapsed_us());
@@ -273,8 +273,8 @@ impl Record {
         self.row.status = outcome.status;
         self.row.code = outcome.code.map(Into::into);
         self.row.outcome = end.map(Into::into);
-        // The failure of the last attempt is the call's. An answer of our own, and a client that left between two
-        // attempts, are no failures of a channel.
+        // The failure of the last attempt counts for its channel. Answers of our own do not, and neither does a client
+        // that left between two attempts.
         if outcome.is_failure() && self.row.channel.is_none() {
             self.row.channel = self.failed_channel;
         }
@@ -290,12 +290,12 @@ impl Record {
         }
     }
 
-    /// The header that tells the upstream of the running attempt which span it works for, if the call is traced.
+    /// The `traceparent` header that names the span of the running attempt to its upstream, if the call is traced.
     pub(crate) fn traceparent(&self) -> Option<HeaderValue> {
         self.trace.as_ref()?.traceparent()
     }
 
-    /// Adds something to the trace, if there is one. The time counts from the arrival.
+    /// Changes the trace, if the call has one. Passes the time since the arrival.
     fn note_trace(&mut self, note: impl FnOnce(&mut CallTrace, u64)) {
         let arrived = self.arrived;
         if let Some(trace) = &mut self.trace {
@@ -319,7 +319,7 @@ fn elapsed_us(since: Instant) -> u64 {
 }
 
 impl AttemptLog for Record {
-    /// A record does not know what the call uses, so the share is only counted as a request.
+    /// Drops the share, because a record does not learn the usage of the call. The request stays counted.
     fn start_attempt(&mut self, route: &Route, _share: Option<RouteShare>) {
         self.row.channel = Some(Arc::clone(&route.channel_name));
         self.row.upstream_model = Some(Arc::clone(&route.model));

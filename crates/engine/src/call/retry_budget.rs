@@ -1,4 +1,4 @@
-//! How many upstream retries the node may still make.
+//! The node's budget of upstream retries.
 //!
 //! Retries multiply the load just when upstreams are in trouble. So they come out of a budget that calls fill:
 //! one retry for every ten calls (R4).
@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 const PER_RETRY: i64 = 10;
-/// An idle node may still fail over this often in a row.
+/// How many retries an idle node accumulates.
 const RETRIES_MAX: i64 = 100;
 
 /// The node's retry budget, in tenths of a retry.

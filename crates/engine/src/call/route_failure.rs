@@ -37,7 +37,7 @@ impl RouteFailure {
         }
     }
 
-    /// The upstream answered with an error status. Its message may repeat parts of `request` to the client.
+    /// The upstream answered with an error status. The message for the client may repeat parts of `request`.
     pub(crate) async fn refused(
         route: &Route,
         public_model: &str,
@@ -112,7 +112,7 @@ impl RouteFailure {
                 "the upstream refuses our credential"
             );
         }
-        // An upstream that rejects the request itself is right, so the next route would reject it too.
+        // An upstream that rejects the request itself is healthy, and the next route would reject it too.
         Self {
             may_try_next: failure.status() >= 500,
             failure,
@@ -172,7 +172,7 @@ impl RouteFailure {
         }
     }
 
-    /// The answer is not an answer. Nothing of it has reached the client, so another route may do better.
+    /// The answer is malformed. The client has seen nothing of it, so another route may be tried.
     pub(crate) fn broken(route: &Route, broken: &Broken, attempt: &mut Attempt<'_>) -> Self {
         tracing::warn!(
             request_id = attempt.request_id(),
@@ -204,8 +204,8 @@ pub(crate) fn broken_failure(broken: &Broken) -> Failure {
     }
 }
 
-/// Reads an error body. The cause, which is logged, has none of the channel's secrets. They are replaced in the body,
-/// because the cause may have only a part of it.
+/// Reads an error body. The cause, which is logged, contains no secret of the channel. Secrets are replaced in the body
+/// first, because the cause may contain only a part of it.
 fn read_without_secrets(
     channel: &Channel,
     body: &[u8],
@@ -255,7 +255,7 @@ mod tests {
             native::read_failure(protocol::Dialect::Messages, 400, body, Names::default())
         };
         for token in ["Fwo/session+token==", r"Fwo\/session+token=="] {
-            // The token is where the cause is cut.
+            // The token is at the position where the cause is truncated.
             let padding = "x".repeat(1_972);
             let message = format!("{padding} x-amz-security-token:{token}");
             let body = format!(r#"{{"__type":"InvalidSignatureException","message":"{message}"}}"#);

@@ -1,4 +1,4 @@
-//! Which routes a call, a session or a task tries, and in which order.
+//! The routes that a call, a session or a task tries, and their order.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,24 +24,24 @@ pub(crate) struct RoutePlan {
     order: Vec<usize>,
     next: usize,
     last_failure: Option<Failure>,
-    /// What the call takes of the limits of a route.
+    /// The tokens that the call takes from the limits of a route.
     tokens: u64,
-    /// What the next attempt has taken of its route's limits.
+    /// The share that the next attempt has taken from the limits of its route.
     share: Option<RouteShare>,
     /// The shortest wait for a route that was passed over at its limit.
     limited: Option<Wait>,
-    /// Whether another model was tried before, so that the first attempt is a retry too.
+    /// Whether another model was tried before. The first attempt is then a retry too.
     is_fallback: bool,
-    /// Whether nothing may be tried any more, whatever routes are left.
+    /// Whether no further attempt may be made, even if routes are left.
     is_stopped: bool,
 }
 
-/// What the order of routes may depend on, beside the routes themselves.
+/// Properties of a call on which the order of its routes may depend.
 pub(crate) struct CallTraits<'c> {
     /// What the call may use.
     pub(crate) meter: &'c Meter,
     pub(crate) is_streamed: bool,
-    /// Equal for calls that should be sent to the same route.
+    /// Equal for calls that should use the same route.
     pub(crate) sticky_key: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ impl RoutePlan {
         Ok(plan)
     }
 
-    /// Orders the routes again, by what the model asks for beyond priorities and weights.
+    /// Orders the routes again, by the model's routing settings, which go beyond priorities and weights.
     pub(crate) fn arrange(&mut self, traits: &CallTraits<'_>) {
         let routing = &self.model.routing;
         if self.order.len() < 2 || routing.is_plain() {
@@ -95,7 +95,7 @@ impl RoutePlan {
                 .order
                 .iter()
                 .filter_map(|it| plan.model.routes.get(*it));
-            // Only a route that would be tried if it were the fastest is worth exploring.
+            // Exploration considers only routes that would come first if they were the fastest.
             let tier = |route: &Route| (state(route) != BreakerState::Closed, route.priority);
             let best = routes.clone().map(|route| tier(route)).min();
             let times = routes.map(|route| (&route.state.latency, Some(tier(route)) == best));
@@ -115,8 +115,8 @@ impl RoutePlan {
         });
     }
 
-    /// Sorts the routes by health, priority and the ranks that `rank` gives, then at random by weight. `prepare` is
-    /// computed once for all routes, from the draw of this call.
+    /// Sorts the routes by health, priority and the ranks from `rank`, then at random by weight. `prepare` is computed
+    /// once for all routes, from the random draw of this call.
     fn sort<P>(
         &mut self,
         prepare: impl FnOnce(&Self, u64) -> P,
@@ -147,8 +147,8 @@ impl RoutePlan {
             .collect();
     }
 
-    /// Takes the share of the first attempt from the limits of its route, and passes over routes that are at theirs.
-    /// Fails if all of them are. A call that is refused later has taken nothing.
+    /// Takes the share of the first attempt from the limits of its route, and passes over routes that are at their
+    /// limits. Fails if every route is. A call that is refused later gives its share back.
     pub(crate) fn reserve(
         &mut self,
         tokens: u64,
@@ -165,12 +165,12 @@ impl RoutePlan {
         Err(self.last_failure())
     }
 
-    /// Gives back the share of an attempt that is not made yet.
+    /// Gives back the share of an attempt that has not started.
     pub(crate) fn return_share(&mut self) {
         self.share = None;
     }
 
-    /// Makes the next route one that is not at its limit, and takes the share of the attempt.
+    /// Passes over routes that are at their limits, and takes the share of the next attempt.
     fn pass_over_limited(&mut self, log: &mut impl AttemptLog) {
         while let Some(route) = self.route(self.next) {
             match RouteShare::take(route, self.tokens) {
@@ -187,7 +187,8 @@ impl RoutePlan {
         }
     }
 
-    /// Starts the next attempt and returns its route. The first is free; further ones take from the retry budget.
+    /// Starts the next attempt and returns its route. The first attempt is free; further ones take from the retry
+    /// budget.
     pub(crate) fn next(
         &mut self,
         progress: &Progress,
@@ -217,13 +218,13 @@ impl RoutePlan {
         Some(route)
     }
 
-    /// Measures the attempt, if the order of the model's routes depends on that.
+    /// Starts to measure the attempt, if the order of the model's routes depends on latency.
     pub(crate) fn time(&self, route: &Arc<Route>, is_streamed: bool) -> Option<RouteTimer> {
         let is_timed = self.model.routing.order == RouteOrder::Latency;
         is_timed.then(|| RouteTimer::start(route, is_streamed))
     }
 
-    /// Notes why the attempt failed. Unless the next route may be tried, it was the last one.
+    /// Notes why the attempt failed. If the next route may not be tried, the plan stops.
     pub(crate) fn attempt_failed(&mut self, failed: RouteFailure, log: &mut impl AttemptLog) {
         log.attempt_failed(&failed.failure);
         self.last_failure = Some(failed.failure);
@@ -233,12 +234,12 @@ impl RoutePlan {
         }
     }
 
-    /// Whether every route has failed or is at its limit, and something else may be tried.
+    /// Whether every route has failed or is at its limit, while a fallback may still be tried.
     pub(crate) fn is_exhausted(&self) -> bool {
         !self.is_stopped && self.route(self.next).is_none()
     }
 
-    /// Goes on from the plan of another model, whose routes have failed or are at their limits.
+    /// Continues the plan of another model, whose routes have failed or are at their limits.
     pub(crate) fn follow(&mut self, before: &Self, tokens: u64) {
         self.tokens = tokens;
         self.is_fallback = before.next > 0 || before.is_fallback;

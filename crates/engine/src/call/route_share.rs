@@ -1,4 +1,4 @@
-//! What one attempt has taken of its route's limits.
+//! The share of a route's limits that one attempt has taken.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use crate::catalog::Route;
 use crate::clock;
 use crate::route::LimitReached;
 
-/// What an attempt has taken of its route's limits. Dropped, it returns the tokens, because a call that failed has used
-/// none. Before the attempt starts it returns the request too.
+/// The share of a route's limits that an attempt has taken. Dropping it returns the tokens, because a failed call has
+/// used none. If the attempt has not started, dropping it returns the request too.
 #[derive(Debug)]
 pub(crate) struct RouteShare {
     route: Arc<Route>,
@@ -16,7 +16,7 @@ pub(crate) struct RouteShare {
 }
 
 impl RouteShare {
-    /// Takes the share of a call. `None` if the route has no limits.
+    /// Takes the share of one attempt. `None` if the route has no limits.
     pub(crate) fn take(route: &Arc<Route>, tokens: u64) -> Result<Option<Self>, LimitReached> {
         if !route.limits.is_limited() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The life of a call, whatever it asks for: admit, try routes, relay, settle.
+//! Runs a call of any kind: admit, try routes, relay, settle.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,14 +34,14 @@ mod fallback;
 
 impl Engine {
     /// Starts a call as a task of its own. `prepare` reads the request and refuses everything that can be refused
-    /// before money moves. The returned future can be dropped at any point: the hold is then closed.
+    /// before money moves. The returned future can be dropped at any point, which closes the hold.
     pub(crate) fn run_call<K: CallKind>(
         self: &Arc<Self>,
         arrival: Arrival,
         prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<K>, Failure> + Send + 'static,
     ) -> SpawnedCall<Result<Answer, FailedCall>> {
         let progress = Arc::new(Progress::new(self));
-        // Begun here: the task may be cancelled before it has run at all.
+        // The record begins outside of the task, because the task may be cancelled before its first poll.
         let record = OpenRecord::begin(Arc::clone(&progress), &arrival);
         // Boxed: a task moves its future when it changes state, and this one is large.
         let call = Box::pin(async move {
@@ -59,7 +59,7 @@ struct Call<K> {
     plan: RoutePlan,
     estimate: Estimate,
     fallbacks: VecDeque<Prepared<K>>,
-    /// Why the model that the caller named did not answer, if another one is tried.
+    /// Why the model that the caller named did not answer, if a fallback is tried.
     of_named_model: Option<Failure>,
     /// The request for the route that is tried next, if it is encoded already.
     encoded: Option<Encoded>,
@@ -118,9 +118,8 @@ impl<K: CallKind> Call<K> {
         answer.map_err(|failure| FailedCall::admitted(failure, rates))
     }
 
-    /// Encodes the request for its first route. A request that the route cannot take is refused before money moves.
-    /// The share of the route's limits is taken last, because encoding may wait for pictures of a caller who has no
-    /// money.
+    /// Encodes the request for its first route. A request that the route cannot take is refused before money moves. The
+    /// share of the route's limits is taken last, because encoding may wait for pictures of a caller without credits.
     async fn choose_route(&mut self, record: &mut OpenRecord) -> Result<(), Failure> {
         loop {
             match self.encode_for_first().await {
@@ -136,13 +135,14 @@ impl<K: CallKind> Call<K> {
             if self.plan.first().map(Arc::as_ptr) == encoded_for {
                 return Ok(());
             }
-            // Another route has room. It is asked again when the request is encoded for it.
+            // Another route has room. The share is taken again when the request is encoded for that route.
             self.plan.return_share();
             self.encoded = None;
         }
     }
 
-    /// Journals a refusal of the ledger. If it refused another model, the caller is told of the one that they named.
+    /// Journals a refusal of the ledger. If the ledger refused a fallback, the caller is told about the model that they
+    /// named.
     fn refused(&mut self, refused: RefusedAdmission) -> FailedCall {
         match self.of_named_model.take() {
             Some(failure) => refused.record.refuse(failure),
@@ -167,7 +167,7 @@ impl<K: CallKind> Call<K> {
                 Err(unanswered) => admission = unanswered,
             }
             let failure = self.plan.last_failure();
-            // The caller has named the first model, and is told why that one did not answer.
+            // The caller is told why the model that they named did not answer.
             let failure = self.of_named_model.get_or_insert(failure).clone();
             if !self.fall_back(&mut admission) {
                 admission.release(&failure);
@@ -176,7 +176,7 @@ impl<K: CallKind> Call<K> {
         }
     }
 
-    /// Tries the routes of one model. If none has answered, the admission comes back.
+    /// Tries the routes of one model. If none has answered, returns the admission.
     async fn try_routes(
         &mut self,
         mut admission: Box<Admission>,
@@ -201,7 +201,7 @@ impl<K: CallKind> Call<K> {
                     Err(failed) => failed,
                 }
             };
-            // What a caller did wrong tells nothing about the route.
+            // A refusal because of the request itself says nothing about the route.
             timed
                 .filter(|_| failed.may_try_next)
                 .inspect(RouteTimer::failed);
@@ -252,8 +252,8 @@ impl<K: CallKind> Call<K> {
             out: ByteQueue::new(),
             broken: None,
         };
-        // A model that thinks for long sends nothing. Then the stream starts without content, so that the client
-        // gets keep-alives.
+        // A model that thinks for long sends nothing. After this time the stream starts without content, so that the
+        // client gets keep-alives.
         let content = tokio::time::timeout(
             engine.settings.keep_alive,
             started.read_until_content(route, &mut attempt),

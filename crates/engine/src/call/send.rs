@@ -15,7 +15,7 @@ pub(crate) async fn send(
     progress: &Progress,
     attempt: &mut Attempt<'_>,
 ) -> Result<UpstreamResponse, RouteFailure> {
-    // From here on the upstream may have received something. If it provably has not, that is taken back below.
+    // From here on the upstream may have received something. If it certainly has not, this is undone below.
     let was_sent = progress.is_sent();
     progress.mark_sent();
     let sent = route.channel.send(call).await;
@@ -33,7 +33,7 @@ pub(crate) async fn send(
         return Ok(response);
     }
     let outcome = CallOutcome::of_status(response.status, response.retry_after);
-    // The message of a 500 may blame the request. Every other status is clear without its message.
+    // Only the message of a 500 may blame the request. Any other status is unambiguous without its message.
     if response.status != 500 {
         attempt.report(outcome);
     }

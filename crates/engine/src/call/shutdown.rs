@@ -1,4 +1,4 @@
-//! The moment at which a stopping node ends the streams that are still open.
+//! The signal on which a stopping node ends the streams that are still open.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// Begins once, for all streams of the node.
+/// The signal, sent once to all streams of the node.
 #[derive(Debug, Default)]
 pub(crate) struct Shutdown {
     has_begun: AtomicBool,

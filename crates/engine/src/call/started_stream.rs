@@ -14,7 +14,7 @@ pub(super) struct StartedStream {
     pub(super) content_type: HeaderValue,
     pub(super) source: StreamSource,
     pub(super) out: ByteQueue,
-    /// Why the stream broke, if it broke behind its first content in the same read.
+    /// Why the stream broke, if the read with its first content also contains the break.
     pub(super) broken: Option<Failure>,
 }
 

@@ -29,7 +29,7 @@ mod tests;
 
 use keep_alive::KeepAliveTimer;
 
-/// How much may wait for a slow reader before we stop reading from the upstream.
+/// How many bytes may wait for a slow reader before we stop reading from the upstream.
 const OUT_BYTES_MAX: usize = 16 << 10;
 
 /// A stream that is being relayed, with the hold that pays for it.
@@ -37,17 +37,17 @@ pub struct StreamRelay {
     /// `None` when the upstream has ended, or when we need no more of it.
     source: Option<StreamSource>,
     out: ByteQueue,
-    /// The memory that `out` takes once there is no source.
+    /// The memory that `out` takes after the source has ended.
     share: Option<MemoryShare>,
     /// `None` when the call is closed.
     admission: Option<Box<Admission>>,
     policy: StreamPolicy,
     request_id: RequestId,
-    /// Bytes of the last wake-up have not been sent yet, so that those of the next can go into the same write.
+    /// Whether the bytes of the last wake-up are still unsent, so that those of the next one can join the same write.
     fresh: bool,
     end: StreamEnd,
     growing: Option<Growth>,
-    /// A stream that has ended and is settled once it is known whether its hold has grown.
+    /// A stream that has ended, but is settled only when it is known whether its hold has grown.
     closing: Option<Box<Closing>>,
     /// The ledger was busy and is not asked again before this time.
     grow_after: Option<Instant>,
@@ -98,14 +98,14 @@ impl StreamRelay {
         relay
     }
 
-    /// Ends the stream with a failure, behind the bytes that it still holds.
+    /// Ends the stream with a failure, after the bytes that it still holds.
     pub(crate) fn break_off(&mut self, failure: &Failure) {
         if let Some(source) = self.source.take() {
             self.fail(source, failure);
         }
     }
 
-    /// Whether the call is closed. The last bytes may still be here.
+    /// Whether the call is closed. The last bytes may not have been sent yet.
     pub(crate) fn is_settled(&self) -> bool {
         self.admission.is_none()
     }
@@ -181,7 +181,7 @@ impl StreamRelay {
         closing.is_some_and(|closing| !closing.lets_bytes_pass())
     }
 
-    /// Handles what the upstream sent: bytes, its end, or an error.
+    /// Handles an event of the upstream: bytes, the end, or an error.
     fn take(&mut self, next: Option<Result<Bytes, CallError>>) {
         let Some(mut source) = self.source.take() else {
             return;

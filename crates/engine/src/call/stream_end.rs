@@ -1,4 +1,4 @@
-//! How a stream ends: when its last bytes may leave, and what its body does behind them.
+//! How a stream ends: when its last bytes may be sent, and how its body ends after them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,8 +16,8 @@ use crate::failures::Aborted;
 /// error event must arrive.
 const ABORT_PAUSE: Duration = Duration::from_millis(20);
 
-/// A stream that has ended and is settled once it is known whether its hold has grown. Our own count is charged up
-/// to the hold, and the journal must tell what the ledger charges. The body never ends before that (W13).
+/// A stream that has ended, but is settled only when it is known whether its hold has grown. Our own count is charged
+/// up to the hold, and the journal must show the same charge as the ledger. The body never ends before that (W13).
 pub(super) enum Closing {
     /// The answer is complete. Its last bytes wait for the settlement, because a client that has seen the end mark
     /// may ask for its balance.
@@ -28,19 +28,19 @@ pub(super) enum Closing {
 }
 
 impl Closing {
-    /// Whether bytes may leave before the settlement.
+    /// Whether bytes may be sent before the settlement.
     pub(super) fn lets_bytes_pass(&self) -> bool {
         matches!(self, Self::Broken(..))
     }
 
-    /// What was seen of the stream.
+    /// The summary of the stream.
     pub(super) fn summary(&self) -> &AnswerSummary {
         match self {
             Self::Complete(summary) | Self::Broken(summary, _) => summary,
         }
     }
 
-    /// The same, and how the stream ended for its client.
+    /// The summary, and the outcome for the client.
     pub(super) fn into_parts(self) -> (AnswerSummary, ClientOutcome) {
         match self {
             Self::Complete(summary) => (summary, ClientOutcome::done()),
@@ -48,7 +48,7 @@ impl Closing {
         }
     }
 
-    /// Both if the client has left. One that has taken the error event has seen the end of its call.
+    /// The same for a client that has left. A client that has received the error event has seen the end of its call.
     pub(super) fn into_parts_of_gone(self, is_all_taken: bool) -> (AnswerSummary, ClientOutcome) {
         match self {
             Self::Broken(summary, outcome) if is_all_taken => (summary, outcome),
@@ -59,7 +59,7 @@ impl Closing {
     }
 }
 
-/// How the stream ends when all bytes are handed over.
+/// How the body ends when all bytes are handed over.
 pub(super) enum StreamEnd {
     Clean,
     /// With an abort, after a pause that starts when the last bytes are handed over.

@@ -1,4 +1,4 @@
-//! Where the bytes of a stream come from, and what has been seen of them.
+//! The source of a stream: the upstream's bytes, and the state of their translation.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -6,7 +6,7 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// Lets everything that is ready on this thread run first. If nothing is, it costs almost nothing: unlike
+/// Lets all other ready tasks of this thread run first. If there are none, this costs almost nothing: unlike
 /// [`tokio::task::yield_now`] it does not poll the sockets.
 pub(crate) async fn yield_to_ready() {
     let mut gave = false;

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::failures::try_again_soon;
 
-/// How long a wallet that had credit is not checked again.
+/// How long a wallet with credits is not checked again.
 const FUNDS_TTL: Duration = Duration::from_secs(1);
 
 impl Engine {
@@ -27,7 +27,7 @@ impl Engine {
         self.keyring.callers().enter(key, share)
     }
 
-    /// The caller of a key whose holder was recognised by other means: an operator who acts in its name.
+    /// Finds the caller of a key without its secret: for an operator who acts in its name.
     pub async fn recognise_key(&self, key: KeyId) -> Result<Caller, Failure> {
         let found = self.store.find_key(&key).await.map_err(|error| {
             tracing::warn!(%error, "a key could not be looked up");
@@ -43,13 +43,13 @@ impl Engine {
         callers.enter(head, share)
     }
 
-    /// The caller's wallet and key at one instant, after all charges so far.
+    /// Wallet and key of the caller at one instant, after all charges so far.
     pub async fn balance(&self, key: &KeyHead) -> Result<(Wallet, Key), Failure> {
         let (wallet, key) = self.store.balance(&key.key).await.map_err(|error| {
             tracing::warn!(%error, "a balance could not be read");
             try_again_soon("The balance cannot be read now.")
         })?;
-        // The ledger is newer than the key cache.
+        // The ledger's row is newer than that of the key cache.
         if !key.enabled || key.is_expired(clock::now()) {
             return Err(Failure::invalid_api_key());
         }

@@ -1,8 +1,8 @@
 //! Finds API keys by their digest, and caches them for a few seconds.
 //!
-//! The cache only answers whose key this is. Whether the key may still spend is decided by the ledger at each
-//! admission. A change that was made on this node holds at once; one of another process is seen when the cache entry
-//! expires at the latest (K2).
+//! The cache only answers which key a secret belongs to. Whether the key may still spend is decided by the ledger at
+//! each admission. A change on this node takes effect at once, a change by another process when the cache entry expires
+//! at the latest (K2).
 //!
 //! Anybody can send keys that do not exist, as many as the network carries. Only a few of these lookups reach the
 //! store at a time, so a key that was found before never waits behind them.
@@ -28,12 +28,12 @@ const FOUND_TTL: Duration = Duration::from_secs(5);
 const UNKNOWN_TTL: Duration = Duration::from_secs(1);
 /// How long a caller waits for the lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Stands for the number of changes in an entry that must not be used again.
+/// The value of `changes` in an entry that must not be used again.
 const OUTDATED: u64 = u64::MAX;
 const SHARDS: usize = 16;
 const SHARD_KEYS_MAX: usize = 4096;
 const SHARD_UNKNOWN_MAX: usize = 1024;
-/// Lookups of keys that were never found here: running at a time, and waiting for that.
+/// Lookups of keys that were never found here: how many run at a time, and how many may wait.
 const UNSEEN_AT_ONCE: usize = 16;
 const UNSEEN_WAITING_MAX: usize = 4096;
 
@@ -42,7 +42,7 @@ const UNSEEN_WAITING_MAX: usize = 4096;
 pub(crate) enum KeyLookupError {
     /// Unknown, disabled or expired.
     NoSuchKey,
-    /// The store could not be asked. This is never reported as a wrong key.
+    /// The store did not answer. This is never reported as a wrong key.
     Unavailable,
 }
 
@@ -89,17 +89,17 @@ impl CachedKey {
     }
 }
 
-/// The lookup of one key. Concurrent callers with this key share it.
+/// The lookup of one key. Concurrent requests with this key share it.
 #[derive(Debug)]
 struct Query {
     is_known: bool,
     asked: Instant,
-    /// The value of [`Keyring::changes`] before the store was asked.
+    /// The value of [`Keyring::changes`] before the lookup.
     changes: u64,
     found: OnceCell<Option<CachedKey>>,
 }
 
-/// What the cache knows about a key.
+/// The state of a key in the cache.
 enum CacheLookup {
     Live(CachedKey),
     Unknown,
@@ -116,7 +116,7 @@ impl Keyring {
         }
     }
 
-    /// Forgets what was found about a key, because this node has changed it.
+    /// Removes a key from the cache, because this node has changed it.
     pub(crate) fn forget(&self, key: KeyId) {
         // The order matters. A lookup that has missed the first increment holds the usage of the key already, so it sees the
         // second one.
@@ -129,7 +129,7 @@ impl Keyring {
         &self.callers
     }
 
-    /// The live key of a secret. `look_up` finds it in the store.
+    /// Finds the live key of a secret. `look_up` reads it from the store.
     pub(crate) async fn find<F>(
         &self,
         look_up: impl FnOnce(Digest) -> F,
@@ -158,7 +158,7 @@ impl Keyring {
         Ok((known.head, known.share))
     }
 
-    /// The cache entry of a key, or the lookup that will tell.
+    /// The cache entry of a key, or the running lookup.
     fn remembered(&self, digest: Digest) -> CacheLookup {
         let mut shard = self.shard(&digest).lock();
         let known = shard.known.get(&digest);
@@ -299,7 +299,7 @@ impl UnseenKeyQueue {
 
     /// Waits for a permit, unless too many are waiting.
     async fn enter(&self) -> Result<SemaphorePermit<'_>, StoreError> {
-        /// Counts down when the waiting future is dropped, too.
+        /// Decrements the number of waiting requests, also if the waiting future is dropped.
         struct Waiting<'a>(&'a AtomicUsize);
 
         impl Drop for Waiting<'_> {

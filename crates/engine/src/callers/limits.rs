@@ -24,7 +24,7 @@ pub struct CallerLimits {
     pub key_bodies_bytes_max: usize,
     /// Memory for large bodies of all keys of one wallet.
     pub wallet_bodies_bytes_max: usize,
-    /// Token counts per minute of one key. A smaller rate limit of the key itself applies to them too.
+    /// Token counts per minute of one key. If the rate limit of the key is lower, it applies instead.
     pub token_counts_per_minute: u32,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct WalletUsage {
 }
 
 impl Callers {
-    /// Large bodies of all callers together are charged to `large_bodies`.
+    /// Every large body is also charged to `large_bodies`, the budget of the whole node.
     pub(crate) fn new(limits: CallerLimits, large_bodies: MemoryBudget) -> Self {
         Self {
             limits,
@@ -83,7 +83,7 @@ impl Callers {
         }
     }
 
-    /// The usage of a key. It is the same value as long as anybody holds it.
+    /// The usage of a key. All users of a key share one value.
     pub(crate) fn share_of(&self, head: &KeyHead) -> Arc<KeyUsage> {
         self.keys.lock().get_or_insert(head.key, || {
             let wallet = self.wallet_share_of(head.wallet);
@@ -98,7 +98,7 @@ impl Callers {
         })
     }
 
-    /// Notes that this node has changed a key. A key that nobody uses has nothing cached.
+    /// Notes that this node has changed a key. Keys without users have nothing cached.
     pub(super) fn note_change(&self, key: KeyId) {
         if let Some(share) = self.keys.lock().get(&key) {
             share.changes.fetch_add(1, Ordering::SeqCst);
@@ -131,7 +131,7 @@ impl Callers {
 
     /// Counts one more request of a key, or refuses it.
     pub(crate) fn enter(&self, key: KeyHead, share: Arc<KeyUsage>) -> Result<Caller, Failure> {
-        // Counted first, so that dropping the caller takes it back on a refusal.
+        // The request is counted first, so that dropping the caller undoes it after a refusal.
         let before = share.in_flight.fetch_add(1, Ordering::Relaxed);
         let caller = Caller { key, share };
         if before >= self.limits.key_in_flight_max {

@@ -1,4 +1,4 @@
-//! Who calls: keys, and what one key and its wallet may take of this node.
+//! Callers: keys, and how much of this node one key and its wallet may use.
 
 mod caller;
 pub(crate) mod keyring;

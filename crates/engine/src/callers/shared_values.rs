@@ -1,4 +1,4 @@
-//! Values that live as long as somebody uses them.
+//! Values that exist as long as somebody uses them.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -43,7 +43,7 @@ impl<K: Eq + Hash, V> SharedValues<K, V> {
         self.entries.get(key).and_then(Weak::upgrade)
     }
 
-    /// The next user gets a new value.
+    /// Forgets the value of `key`. Its users keep it; the next user gets a new one.
     pub(crate) fn forget(&mut self, key: &K) {
         self.entries.remove(key);
     }

@@ -1,4 +1,4 @@
-//! Copies one medium: fetched or decoded into a file, checked by its headers, and then kept.
+//! Copies one medium: fetches or decodes it into a file, checks its headers, and then stores it.
 //!
 //! The caller chooses the name, so a repeated copy replaces the first one.
 
@@ -16,7 +16,7 @@ use crate::engine::Engine;
 
 /// How much base64 text is decoded between two writes.
 const DECODED_TEXT_BYTES: usize = 256 << 10;
-/// The time that writing a file may take beyond fetching it.
+/// The time limit of writing a file, in addition to fetching it.
 const WRITING_MAX: Duration = Duration::from_secs(60);
 
 /// The result of checking a file.
@@ -36,7 +36,7 @@ impl Engine {
     ) -> Result<Hosted, CopyError> {
         let counts = &self.metrics().media;
         let copied = match self.copies.try_acquire() {
-            // A copy takes minutes; another node can repeat it.
+            // A stopping node gives up: a copy takes minutes, and another node can repeat it.
             Ok(_permit) => self
                 .stopping
                 .run_until_cancelled(Box::pin(self.copy_in_permit(medium, home, id)))

@@ -4,16 +4,16 @@ use protocol::media::{Fault, Invalid};
 use store::MediaError;
 use upstream::FetchError;
 
-/// A copy that failed. Nothing of it is left.
+/// A failed copy. No file is left behind.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CopyError {
-    /// It could not be fetched or stored at the moment.
+    /// The medium could not be fetched or stored, but a retry may succeed.
     #[error("{0}")]
     Retryable(String),
-    /// It is no longer, or not yet, at this URL. The upstream may name another one.
+    /// The medium is no longer, or not yet, at this URL. The upstream may name another one.
     #[error("{0}")]
     StaleUrl(String),
-    /// It is not a valid file of its kind, and a retry does not help.
+    /// The medium is not a valid file of its kind, and a retry does not help.
     #[error("{0}")]
     Invalid(String),
 }

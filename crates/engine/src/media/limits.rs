@@ -5,14 +5,15 @@ use std::time::Duration;
 use protocol::video::MediaKind;
 use upstream::{FetchLimits, Timeouts};
 
-/// Copies at the same time. Further ones are retried later, so that they take no slot from polls.
+/// Copies at the same time. Further ones are retried later, so that they do not occupy slots for
+/// polls.
 pub(crate) const COPIES_MAX: usize = 64;
 /// The time to connect, with the DNS lookup.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// The longest silence before and within a response.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// What operators can set about media.
+/// Settings of media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MediaLimits {
     pub video_bytes_max: u64,

@@ -13,7 +13,7 @@ use protocol::Failure;
 
 use crate::failures::try_again_soon;
 
-/// One address may take one in this many reader slots, and at least one.
+/// One address may take this fraction of the reader slots, and at least one.
 const ADDRESS_SHARE: usize = 4;
 
 /// The readers of this node.
@@ -104,7 +104,7 @@ mod tests {
             inside.push(enter(Some(address(last))).unwrap());
         }
         assert_eq!(status(Some(address(1))), 429);
-        // A proxy is no single caller.
+        // The address of a proxy stands for many callers, so it has no share of its own.
         for _ in 0..4 {
             inside.push(enter(None).unwrap());
         }

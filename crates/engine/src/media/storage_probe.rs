@@ -1,4 +1,4 @@
-//! Asks the media storage at intervals whether it answers.
+//! Probes the media storage at intervals.
 
 use std::time::Duration;
 

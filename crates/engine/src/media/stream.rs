@@ -27,7 +27,8 @@ impl MediaStream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Aborted>>> {
-        // The connection ends readers that take nothing. This ends readers that are too slow.
+        // The connection's timers end readers that take nothing. This ends readers that are too
+        // slow.
         if self.read.is_over() {
             return Poll::Ready(Some(Err(Aborted)));
         }

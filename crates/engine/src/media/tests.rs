@@ -21,7 +21,7 @@ use crate::settings::Settings;
 
 const KEY: &str = "upstream-key";
 
-/// A server with an answer for each path, which remembers what it was asked.
+/// A server with a fixed answer for each path, which records the requests.
 struct Origin {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
@@ -142,7 +142,7 @@ impl Scene {
     }
 
     fn kept_count(&self) -> usize {
-        // The folder of files on their way is there too.
+        // The folder for incoming files is listed too.
         std::fs::read_dir(self.folder.path().join("media"))
             .unwrap()
             .count()
@@ -179,7 +179,7 @@ fn boxed(kind: &[u8], payload: &[u8]) -> Vec<u8> {
     [&size.to_be_bytes()[..], kind, payload].concat()
 }
 
-/// A film of so many milliseconds, as far as its headers go.
+/// The headers of a film with this duration.
 fn film(brand: &[u8], duration_ms: u32) -> Vec<u8> {
     let mut mvhd = vec![0; 100];
     mvhd[12..16].copy_from_slice(&1000_u32.to_be_bytes());
@@ -343,7 +343,7 @@ async fn trouble_on_the_way_is_told_apart() {
             .await;
         assert_eq!(copied.unwrap_err().label(), word, "{path}");
     }
-    // The first look and five redirects.
+    // The first request and five redirects.
     let rounds = origin
         .asked()
         .iter()

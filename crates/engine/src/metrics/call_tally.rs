@@ -1,6 +1,6 @@
 //! Counts calls by endpoint, model, channel and outcome, and by wallet if the operator asks for that.
 //!
-//! They are counted where they are journaled. Each thread counts for itself, and a scrape adds the counts up.
+//! Calls are counted where they are journaled. Each thread has its own counts, and a scrape adds them up.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,19 +16,19 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use store::{JournalRow, WalletId};
 
-/// Threads that count without waiting for each other.
+/// The number of separately locked shards, so that threads rarely wait for each other.
 const SHARDS: usize = 16;
-/// The series of one model in one shard. The configuration bounds them; a node that reloads many configurations counts
-/// what exceeds this without a channel.
+/// The most series of one model in one shard. The configuration bounds them; if a node reloads many configurations,
+/// calls beyond this number are counted without a channel.
 const SERIES_MAX: usize = 256;
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Served,
-    /// The caller could have known better, or has no credits.
+    /// The request was invalid, not permitted or not paid for.
     Refused,
-    /// We or the upstream have failed.
+    /// We or the upstream failed.
     Failed,
     ClientGone,
 }
@@ -38,7 +38,7 @@ impl Outcome {
         match (row.status, &row.code) {
             (499, _) => Self::ClientGone,
             (..400, None) => Self::Served,
-            // An error within a stream has the status of the answer.
+            // An error within a stream keeps the status of the answer, so its code decides.
             (500.., _) | (..400, Some(_)) => Self::Failed,
             _ => Self::Refused,
         }
@@ -63,7 +63,7 @@ struct Series {
     calls: u64,
 }
 
-/// By model. The model of a request that named none, or one that does not exist, is empty.
+/// Series by model. The name is empty if the request named no model, or one that does not exist.
 type Shard = HashMap<Arc<str>, Vec<Series>>;
 
 /// The calls of a node.
@@ -79,7 +79,7 @@ pub(crate) struct CallTallies {
 struct Padded(Mutex<Shard>);
 
 impl CallTallies {
-    /// Counts so many wallets by themselves, and all further ones together. None by default.
+    /// Counts this many wallets separately, and all further ones together. The default is none.
     pub(crate) fn with_wallets(wallets_max: usize) -> Self {
         Self {
             wallets: WalletTallies {
@@ -90,7 +90,8 @@ impl CallTallies {
         }
     }
 
-    /// A call has ended. `is_known` says whether its model exists: a name that a caller invented is no label.
+    /// Counts a call that has ended. `is_known` says whether its model exists: a name that a caller invented must not
+    /// become a label.
     pub(crate) fn count(&self, row: &JournalRow, is_known: bool) {
         let model = if is_known { &*row.model } else { "" };
         let outcome = Outcome::of(row);
@@ -170,7 +171,7 @@ impl WalletTallies {
         if let Some(counts) = wallets.get(&wallet) {
             return counts.count(row);
         }
-        // Once all have their place, nobody takes the lock of writers any more.
+        // Once every wallet has an entry, no call takes the write lock.
         if wallets.len() >= self.wallets_max {
             return self.others.count(row);
         }
@@ -324,7 +325,7 @@ mod tests {
         ] {
             tallies.count(&row, is_known);
         }
-        // Other threads count elsewhere, and are added.
+        // Other threads count in other shards, and the sums include them.
         std::thread::scope(|scope| {
             scope.spawn(|| tallies.count(&row("maker/chat", Some("main"), 200, None), true));
         });

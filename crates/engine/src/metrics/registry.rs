@@ -1,7 +1,6 @@
 //! The node's metrics in the Prometheus text format.
 //!
-//! The configuration bounds the labels: endpoints, model ids and channel names, never anything that a caller
-//! chose.
+//! All labels come from the configuration: endpoints, model ids and channel names. Callers cannot create labels.
 
 use std::fmt;
 use std::sync::Arc;
@@ -68,7 +67,7 @@ pub struct Metrics {
     store: StoreValues,
     channels: Family<ByChannel, Gauge>,
     uptime: Gauge<u64, AtomicU64>,
-    /// Held while a text is written, because values are set for it first.
+    /// Held while the text is written, because gauges are set right before.
     rendering: Mutex<()>,
 }
 
@@ -101,7 +100,7 @@ impl Metrics {
         Self::with_wallets(0)
     }
 
-    /// The same, with series for so many wallets.
+    /// Like `new`, with series for this many wallets.
     pub(crate) fn with_wallets(wallets_max: usize) -> Self {
         let mut registry = Registry::with_prefix("tollgate");
         let mut counter = |name: &str, help: &str| {
@@ -236,7 +235,7 @@ impl Metrics {
     }
 }
 
-/// The values of the store, set at each scrape. What only grows is a counter.
+/// Values of the store, set at each scrape. Those that only grow are counters.
 #[derive(Debug)]
 struct StoreValues {
     gauges: Vec<(Gauge<u64, AtomicU64>, ReadStat)>,

@@ -1,6 +1,6 @@
 //! Counts requests per thread, and adds the counts up at each scrape.
 //!
-//! A counter that all threads share is a cache line that moves between cores with every request.
+//! A shared counter would be a cache line that moves between cores with every request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,7 +33,7 @@ impl Tally {
         self.0.lock().in_flight += 1;
     }
 
-    /// The head of an answer is being sent.
+    /// Counts an answer when its head is sent.
     pub fn answered(&self, endpoint: &'static str, status: u16, after: Duration) {
         let mut counts = self.0.lock();
         let endpoint = counts.of(endpoint);
@@ -41,7 +41,7 @@ impl Tally {
         endpoint.first_byte.observe(after);
     }
 
-    /// An answer has ended, including its body.
+    /// Counts an answer when its body has ended.
     pub fn ended(&self, endpoint: &'static str, after: Duration) {
         let mut counts = self.0.lock();
         counts.in_flight -= 1;
@@ -52,7 +52,7 @@ impl Tally {
 #[derive(Debug, Default)]
 struct Counts {
     in_flight: i64,
-    /// One thread sees few of all endpoints.
+    /// A list is enough, because one thread sees only a few endpoints.
     endpoints: Vec<(&'static str, EndpointCounts)>,
 }
 

@@ -1,4 +1,4 @@
-//! Counts of spans for the operator's collector.
+//! Counts spans by what happened to them on the way to the collector.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -13,9 +13,9 @@ struct ByReason {
 /// Why spans did not reach the collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DropReason {
-    /// More calls ended than were sent.
+    /// Calls ended faster than they were sent.
     QueueFull,
-    /// The collector does not want them.
+    /// The collector rejected them.
     Refused,
     /// The collector did not answer, or was busy, at every attempt.
     Unreachable,
@@ -42,7 +42,7 @@ impl DropReason {
     }
 }
 
-/// What became of spans. A clone counts together with the original.
+/// The counters of spans. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TelemetryCounts {
     sent: Counter,
@@ -62,7 +62,7 @@ impl TelemetryCounts {
             "Spans that the collector has not got",
             counts.dropped.clone(),
         );
-        // A series that begins at zero shows its first increase.
+        // Every series exists from the start, at zero, so that its first increase is visible.
         for reason in DropReason::ALL {
             counts.dropped(reason, 0);
         }

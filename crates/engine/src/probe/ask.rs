@@ -1,4 +1,4 @@
-//! One question to an upstream and its answer, told in words for an operator.
+//! Sends one request to an upstream and describes the answer in words for an operator.
 
 use std::error::Error as _;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use crate::call::attempt::Attempt;
 
 /// How long the upstream may take.
 pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
-/// As much of an error's text is shown.
+/// The most characters of an error text that are shown.
 const TEXT_CHARS_MAX: usize = 500;
 
-/// How a question went.
+/// An answer and the time it took.
 pub(super) struct Asked {
     /// Status and body of a successful answer.
     pub(super) outcome: Result<(u16, Bytes), AskError>,
@@ -28,7 +28,7 @@ pub(super) struct AskError {
     pub(super) message: String,
 }
 
-/// Sends a request and reads the whole answer. The breaker of the channel learns of it as of any call.
+/// Sends a request and reads the whole answer. Like any call, it is reported to the channel's breaker.
 pub(super) async fn ask(channel: &Channel, call: &UpstreamRequest, bytes_max: usize) -> Asked {
     let start = Instant::now();
     let mut attempt = Attempt::on(channel);
@@ -73,7 +73,7 @@ pub(super) async fn ask(channel: &Channel, call: &UpstreamRequest, bytes_max: us
     Asked { outcome, total }
 }
 
-/// What went wrong, with its cause: an operator must know whether a name, a certificate or a port is at fault.
+/// Describes an error with its cause: an operator must know whether a name, a certificate or a port is at fault.
 fn told(error: &CallError) -> String {
     if UrlRefusal::behind(error) == Some(UrlRefusal::Loop) {
         return "The address is that of this gateway, so it was not called: the channel would call itself.".to_owned();

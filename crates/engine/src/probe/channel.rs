@@ -1,4 +1,4 @@
-//! One small call through a channel, for its operator. Nobody is charged for it, and the journal does not show it.
+//! One small call through a channel, for its operator. It is free and leaves no journal row.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::engine::Engine;
 
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// How a probe went.
+/// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeOutcome {
     pub is_ok: bool,
@@ -28,8 +28,8 @@ pub struct ProbeOutcome {
 }
 
 impl Engine {
-    /// Sends one small call through a channel. `None` if there is no such channel. The breaker of the channel learns
-    /// of it as of any call.
+    /// Sends one small call through a channel. `None` if there is no such channel. Like any call, it is reported to the
+    /// channel's breaker.
     pub async fn probe_channel(&self, name: &str) -> Option<ProbeOutcome> {
         let catalog = self.catalog();
         let channel = catalog.channel(name)?;
@@ -40,7 +40,7 @@ impl Engine {
         Some(send(channel, &call).await)
     }
 
-    /// Sends one small call for a model through a channel that nobody has configured yet.
+    /// Sends one small call for a model through a channel that is not configured yet.
     pub async fn try_channel(
         &self,
         proposed: &Channel,

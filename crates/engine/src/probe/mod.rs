@@ -1,5 +1,5 @@
-//! Questions of an operator to an upstream: one small call, or the list of its models. Nobody is charged for them,
-//! and the journal does not show them.
+//! Requests of an operator to an upstream: one small call, or the list of its models. They are free and leave no
+//! journal row.
 
 mod ask;
 mod channel;

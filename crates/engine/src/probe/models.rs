@@ -10,10 +10,10 @@ use upstream::{
 use super::ask::{ANSWERED_WITHIN, AskError, ask};
 use crate::engine::Engine;
 
-/// The longest list that is read. The longest ones in use have half a megabyte.
+/// The size limit of a list. The longest known ones have half a megabyte.
 const LIST_BYTES_MAX: usize = 8 << 20;
 
-/// What an upstream said about its models.
+/// The upstream's answer about its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelsAnswer {
     /// The list, if the upstream gave one.
@@ -26,9 +26,9 @@ pub struct ModelsAnswer {
 }
 
 impl Engine {
-    /// A channel that nobody has configured yet. It reaches public addresses and those of `outbound.allow`, and the
-    /// origins of channels that are in use, because the operator has configured these. It never reaches this gateway,
-    /// because its calls would call themselves.
+    /// A channel that is not configured yet. It may reach public addresses, those of `outbound.allow`, and the origins
+    /// of configured channels, which the operator has approved. It never reaches this gateway, because its calls would
+    /// then call the gateway again.
     pub fn proposed_channel(&self, spec: ChannelSpec) -> Result<Channel, ChannelError> {
         let timeouts = Timeouts {
             first_byte: ANSWERED_WITHIN,

@@ -1,8 +1,8 @@
 //! How long the answers of a route take to begin.
 //!
-//! A moving average for streams and one for whole answers, because the second kind begins when all of it is made. Two
-//! calls that end at the same moment may lose one of the two measurements, which an average does not notice; so no lock
-//! is needed.
+//! There is one moving average for streams and one for whole answers, because a whole answer begins only when it is
+//! complete. Two calls that end at the same moment may lose one measurement. An average tolerates that, so no lock is
+//! needed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ const PARTS: u64 = 4;
 /// The assumed time of a route whose first call failed. Without it, the route would count as never measured and would be
 /// tried first again and again.
 const FAILED_US: u64 = 10_000_000;
-/// A route that was not measured for this long may be tried again although others are faster.
+/// A route without a measurement for this long may be tried again although others are faster.
 const STALE_MS: i64 = 10_000;
 /// One call in this many measures a stale route.
 const EXPLORES_ONE_IN: u64 = 20;
@@ -48,7 +48,8 @@ impl RouteLatency {
         self.of(is_streamed).add(micros, now);
     }
 
-    /// A call has failed before its answer began. The breaker judges routes that fail; an average that exists stays.
+    /// Notes a call that failed before its answer began. An existing average does not change, because failing routes
+    /// are the breaker's concern.
     pub(crate) fn failed(&self, is_streamed: bool, now: UnixMs) {
         let average = self.of(is_streamed);
         if average.micros.load(Ordering::Relaxed) == 0 {
@@ -81,9 +82,9 @@ impl Average {
     }
 }
 
-/// The ranks of routes by their times, the smallest for the route to try first. A route that was never measured comes
-/// first. Now and then the one that was measured longest ago does, so that a route that has become faster is noticed.
-/// The flag of each route says whether it may be explored in this way.
+/// Ranks routes by their latency; the smallest rank is tried first. A route without a measurement comes first. Now and
+/// then the route with the oldest measurement does, so that we notice when it has become faster. The flag of each route
+/// says whether it may be explored in this way.
 pub(crate) fn latency_ranks<'l>(
     routes: impl Iterator<Item = (&'l RouteLatency, bool)> + Clone,
     is_streamed: bool,
@@ -150,7 +151,7 @@ mod tests {
     fn the_fastest_is_first_and_an_unmeasured_route_before_it() {
         let routes = [measured(&[300]), measured(&[20]), measured(&[])];
         assert_eq!(ranks(&routes, 1, NOON), [300_000, 20_000, 0]);
-        // One that fails is measured too, in a way.
+        // A failure counts as a slow first measurement.
         routes[2].failed(true, NOON);
         assert_eq!(ranks(&routes, 1, NOON), [300_000, 20_000, FAILED_US]);
         // A failure does not change an average.
@@ -186,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever is not explored is ranked by the average alone.
+        /// Routes that are not explored are ranked by their average alone.
         #[test]
         fn ranks_are_the_averages(times in prop::collection::vec(1_u64..5_000, 1..8), draw: u64, age in 0_i64..60_000) {
             let routes: Vec<_> = times.iter().map(|ms| measured(&[*ms])).collect();

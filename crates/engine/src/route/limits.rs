@@ -3,7 +3,7 @@
 use ledger::{Bucket, UnixMs, Wait};
 use parking_lot::Mutex;
 
-/// The limits of a route, as configured. Each node counts for itself.
+/// The configured limits of a route. Each node counts separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RouteLimits {
     /// Requests per minute.
@@ -29,10 +29,10 @@ struct Buckets {
     tokens: Bucket,
 }
 
-/// Why a route is passed over.
+/// The limit because of which a route is passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LimitReached {
-    /// What is used up.
+    /// The name of the limit.
     pub(crate) what: &'static str,
     pub(crate) wait: Wait,
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     proptest! {
-        /// Within any minute no more than the limits pass, and whoever waits as told passes.
+        /// No more than the limits pass within any minute, and a request that waits as long as it was told passes.
         #[test]
         fn a_route_takes_no_more_than_its_limits(
             rpm in 1_u32..20,
@@ -140,14 +140,14 @@ mod tests {
                     Ok(()) => passed.push((now.get(), tokens)),
                     Err(LimitReached { wait: Wait::Never, .. }) => prop_assert!(tokens > u64::from(tpm)),
                     Err(LimitReached { wait: Wait::Ms(ms), what }) => {
-                        // Nobody else asks meanwhile. The other limit may be reached then, never the same.
+                        // No other request comes in between. The other limit may refuse it then, but not the same one.
                         let later = now.plus_ms(i64::try_from(ms).unwrap());
                         let again = RouteUsage(Mutex::new(*usage.0.lock())).take(tokens, limits, later);
                         prop_assert!(again.is_ok() || again.is_err_and(|it| it.what != what));
                     }
                 }
             }
-            // A bucket of N admits a burst of N and N per minute: less than 2 N + 1 in any minute.
+            // A bucket of N admits a burst of N, and N per minute after it: less than 2 N + 1 in any minute.
             for (at, _) in &passed {
                 let minute = passed.iter().filter(|(then, _)| (*at..at + 60_000).contains(then));
                 let (count, sum) = minute.fold((0_u64, 0_u64), |(count, sum), (_, it)| (count + 1, sum + it));

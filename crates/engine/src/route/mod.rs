@@ -1,6 +1,6 @@
-//! What one route of a model remembers from call to call: its limits, its rests, how long its answers take.
+//! The state that one route of a model keeps between calls: its limits, its rests, its latency.
 //!
-//! All of it is of this node alone and is kept when the catalog is replaced.
+//! Each node has its own, and a new catalog takes it over.
 
 mod latency;
 mod limits;

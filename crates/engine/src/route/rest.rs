@@ -1,4 +1,4 @@
-//! Takes a route out of use while its upstream limits it. The other routes of its channel stay in use.
+//! Takes a route out of use while its upstream rate-limits it. The other routes of its channel stay in use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use upstream::{Breaker, BreakerState, CallOutcome};
 /// The breaker of one route. Only rate limits of the upstream open it; other failures count for the breaker of the
 /// channel.
 ///
-/// As long as there was no rate limit, it loads one flag, takes no lock and does not read the clock.
+/// Before the first rate limit, a call loads one flag, takes no lock and does not read the clock.
 #[derive(Debug, Default)]
 pub(crate) struct RouteRest {
     is_noticed: AtomicBool,
@@ -38,7 +38,8 @@ impl RouteRest {
             CallOutcome::RateLimited { retry_after } => CallOutcome::Overloaded { retry_after },
             _ if !self.is_noticed.load(Ordering::Relaxed) => return,
             CallOutcome::Served => CallOutcome::Served,
-            // These say nothing about a rate limit. After a probe with such an outcome, another probe may start.
+            // These outcomes say nothing about a rate limit. After a probe with such an outcome, another probe may
+            // start.
             CallOutcome::Failed
             | CallOutcome::Overloaded { .. }
             | CallOutcome::CredentialRefused
@@ -68,7 +69,7 @@ mod tests {
         let resting = BreakerState::Open { since: start };
         assert_eq!(rest.state(|| at(19)), resting);
         assert_eq!(rest.state(|| at(20)), BreakerState::Probe);
-        // One call tries; that it fails otherwise says nothing about the limit.
+        // One call probes the route. A failure for another reason says nothing about the rate limit.
         rest.attempt(|| at(20));
         assert_eq!(rest.state(|| at(20)), resting);
         rest.report(CallOutcome::Failed, || at(21));
@@ -94,7 +95,7 @@ mod tests {
             }
             assert_eq!(rest.state(|| start), BreakerState::Closed);
         }
-        // Limits without a time count as failures do.
+        // Rate limits without a `retry-after` count like failures.
         let limited = CallOutcome::RateLimited { retry_after: None };
         for _ in 0..4 {
             rest.report(limited, || start);

@@ -30,9 +30,10 @@ impl RouteOrder {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Routing {
     pub order: RouteOrder,
-    /// Calls of one wallet whose prompts begin alike prefer the same route, because its prompt cache knows them.
+    /// Calls of one wallet whose prompts begin alike prefer the same route, because the upstream's prompt cache may
+    /// contain the beginning.
     pub sticky: bool,
-    /// Public ids of models that may answer if no route of this one can. Operators name them, callers never do.
+    /// Public ids of models that may answer if no route of this one can. Only operators set them.
     pub fallbacks: Vec<String>,
 }
 

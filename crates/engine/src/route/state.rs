@@ -4,7 +4,7 @@ use super::latency::RouteLatency;
 use super::limits::RouteUsage;
 use super::rest::RouteRest;
 
-/// What is known of a route from its earlier calls.
+/// What this node has learnt about a route from earlier calls.
 #[derive(Debug, Default)]
 pub(crate) struct RouteState {
     pub(crate) rest: RouteRest,

@@ -1,7 +1,7 @@
 //! The hold of a session, which grows step by step ahead of the usage.
 //!
-//! Each step books what was used so far (S11), so a node that dies loses one step at most. Usage must be covered:
-//! frames wait for the next step, and a refusal ends the session.
+//! Each step books what was used so far (S11), so a node that dies loses one step at most. A frame that the hold does
+//! not cover waits for the next step, and a refused step ends the session.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -29,10 +29,10 @@ pub(super) struct SessionHold {
     /// The last reading that the hold covered.
     paid: Reading,
     step: Option<RequestedStep>,
-    /// When the next step may be requested, after one was not granted.
+    /// When the next step may be requested after a refusal.
     again: Option<Instant>,
-    /// The ledger does not answer, which is not the caller's fault. The session goes on, and the next step books
-    /// the usage.
+    /// Set while the ledger does not answer, which is not the caller's fault. The session continues, and the next step
+    /// books the usage.
     lenient: bool,
 }
 
@@ -62,7 +62,7 @@ impl SessionHold {
         }
     }
 
-    /// Whether the hold covers this reading. Requests a step if it does not, or will not for long.
+    /// Whether the hold covers this reading. Requests a step if it does not, or soon will not.
     pub(super) fn covers(&mut self, reading: Reading, now: Instant) -> Result<bool, Failure> {
         let is_idle = self.step.is_none();
         let has_rested = self.again.is_none_or(|then| now >= then);
@@ -97,7 +97,7 @@ impl SessionHold {
         let used = self.pricing.meter(reading, Reach::Used);
         let [least, wanted] =
             [least, Reach::FullStep].map(|more| self.pricing.reach(reading, more));
-        // The price is beyond the range of money.
+        // The price is beyond the range of money, so no wallet can pay it.
         let unpaid = Failure::insufficient_quota;
         let step = self.admission.step(&used, &least, &wanted);
         let step = step.ok_or_else(unpaid)?;
@@ -144,8 +144,8 @@ impl SessionHold {
         }
     }
 
-    /// The session is over: waits for the answer to a step that was requested. The usage is charged up to the hold,
-    /// and the journal must tell what the ledger charges.
+    /// Waits for the answer to the last step after the session has ended. Usage is charged up to the hold, and the
+    /// journal must show the same charge as the ledger.
     pub(super) async fn finish_step(&mut self) {
         if self.step.is_some() {
             // A refusal can no longer end the session.
@@ -180,8 +180,8 @@ impl SessionHold {
     }
 }
 
-/// A key or wallet that was disabled ends a session at its next step. A lack of money ends it when the hold is
-/// used up.
+/// Whether a step was refused for lack of money. The session then ends when its hold is used up. Any other refusal, such
+/// as a disabled key, ends it at once.
 fn is_about_money(why: Refusal) -> bool {
     matches!(
         why,
@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    /// A second costs a credit, and the wallet has ten.
+    /// One second costs one credit, and the wallet has ten.
     #[tokio::test]
     async fn a_session_that_ends_during_a_step_is_journaled_as_it_is_charged() {
         for (used, charge) in [(9, 9_000_000), (12, 8_000_000)] {

@@ -10,7 +10,7 @@ pub struct SessionLimits {
     /// A side that sends nothing, or takes nothing, for this long counts as gone.
     pub dead: Duration,
     pub session: Duration,
-    /// One message, which is usually one frame.
+    /// The size limit of a message, which is usually one frame.
     pub message_bytes_max: usize,
 }
 

@@ -43,7 +43,7 @@ pub struct SessionCall {
     pub query: String,
 }
 
-/// A session whose upstream is connected. The client has not seen anything of it yet.
+/// A session whose upstream is connected. The client has received nothing yet.
 #[derive(Debug)]
 #[must_use = "the hold is settled by running the session, or by dropping it"]
 pub struct OpenSession {
@@ -99,7 +99,7 @@ impl Engine {
             })
             .and_then(|plan| self.refuse_unpriced_text(call.kind, plan));
         let found = found.and_then(|mut plan| {
-            // Its tokens are not known ahead.
+            // The number of tokens of a session is not known in advance.
             plan.reserve(0, &mut record)?;
             Ok(plan)
         });
@@ -117,7 +117,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Refuses realtime sessions whose text has no price, if the settings ask for that.
+    /// Refuses realtime sessions whose text tokens have no price, if the settings ask for that.
     fn refuse_unpriced_text(
         &self,
         kind: SessionKind,
@@ -207,7 +207,7 @@ async fn handshake(
     let message_bytes_max = engine.settings.sockets.message_bytes_max;
     let mut attempt = Attempt::over(route).of_call(call.arrival.request_id);
     let query = match call.kind {
-        // Here the model only selects the route.
+        // The model in the query only selects the route.
         SessionKind::Speech => call.query.clone(),
         SessionKind::Realtime | SessionKind::Transcript(_) => {
             let mut query = String::from("model=");

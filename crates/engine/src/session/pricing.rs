@@ -12,14 +12,14 @@ use crate::catalog::Model;
 const STEP_SECONDS: u64 = 30;
 const STEP_CHARACTERS: u64 = 2_000;
 
-/// How far a hold should reach beyond the usage.
+/// How far a hold should reach beyond the usage so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Not beyond the usage.
     Used,
     /// The smallest further unit.
     OneUnit,
-    /// Half a step. A hold that reaches less far is extended.
+    /// Half a step. A hold that reaches less far than this is extended.
     HalfStep,
     FullStep,
 }
@@ -34,7 +34,7 @@ pub(super) struct SessionPricing {
 
 impl SessionPricing {
     pub(super) fn new(kind: SessionKind, model: &Arc<Model>) -> Self {
-        // Without a price they are included in the session.
+        // Text tokens without a price are included in the price of the session.
         let has = |key| model.price.unit_price(key).is_some();
         Self {
             kind,
@@ -43,12 +43,12 @@ impl SessionPricing {
         }
     }
 
-    /// The usage, with the response that is being generated, and `more` beyond it.
+    /// The usage including the response that is being generated, plus `more`.
     pub(super) fn reach(&self, reading: Reading, more: Reach) -> Meter {
         self.meter(reading.ended(), more)
     }
 
-    /// The usage that can be booked now, and `more` beyond it.
+    /// The usage that can be booked now, plus `more`.
     pub(super) fn meter(&self, reading: Reading, more: Reach) -> Meter {
         let (has_input, has_output) = self.text_tokens;
         let priced = |is_priced: bool, tokens: u64| if is_priced { tokens } else { 0 };

@@ -25,14 +25,14 @@ pub(super) enum Side {
 #[derive(Debug)]
 pub(super) enum SocketEvent {
     Message(Side, Message),
-    /// The side is gone; `None` if it closed properly.
+    /// The side has ended: `None` if it closed properly.
     Ended(Side, Option<Error>),
 }
 
 pub(super) struct SocketRelay<C> {
     pub(super) client: Peer<C>,
     pub(super) upstream: Peer<SocketStream>,
-    /// A message that is not covered yet, and its destination. Nothing more is read meanwhile.
+    /// A message that the hold does not cover yet, and its destination. Nothing more is read while it is here.
     parked: Option<(Side, Message)>,
 }
 
@@ -45,7 +45,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         }
     }
 
-    /// Keeps a message until the hold covers it. No other message waits, since it would not have been read.
+    /// Keeps a message until the hold covers it. No other message can be waiting, because nothing is read meanwhile.
     pub(super) fn park(&mut self, to: Side, message: Message) {
         self.parked = Some((to, message));
     }
@@ -54,7 +54,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         self.parked.is_some()
     }
 
-    /// Sends the parked message on, which is now covered.
+    /// Sends the parked message, which the hold now covers.
     pub(super) fn release(&mut self) {
         match self.parked.take() {
             Some((Side::Client, message)) => self.client.next = Some(message),
@@ -79,7 +79,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
 
     /// Returns a side that no longer answers, and pings the others.
     pub(super) fn check_liveness(&mut self, now: Instant, bounds: &SessionLimits) -> Option<Side> {
-        // Both are read before the pings, which block reading for a moment.
+        // Both values are computed before the pings, which block reading for a moment.
         let (reads_client, reads_upstream) = (self.reads_client(), self.reads_upstream());
         if self.client.is_dead(now, reads_client, bounds) {
             return Some(Side::Client);
@@ -115,10 +115,10 @@ pub(super) struct Peer<S> {
     /// Our own message, sent before the one that waits.
     reply: Option<Message>,
     next: Option<Message>,
-    /// Whether bytes may still have to be flushed.
+    /// Whether bytes may have to be flushed.
     dirty: bool,
     heard: Instant,
-    /// Since when the side has not taken what waits for it.
+    /// Since when the side has not accepted the message that waits for it.
     blocked: Option<Instant>,
     pinged: Instant,
 }

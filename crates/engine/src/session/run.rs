@@ -1,4 +1,4 @@
-//! Runs a session: two sockets, the meter beside them, and the hold that pays.
+//! Runs a session: relays between two sockets, meters the frames and extends the hold.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -33,14 +33,14 @@ const REASON_BYTES_MAX: usize = 123;
 /// Why a session ends.
 #[derive(Debug)]
 enum SessionEnd {
-    /// The client closed it, with this frame for the upstream.
+    /// The client closed the session, with this frame for the upstream.
     ByClient(Option<CloseFrame>),
     ByUpstream(Option<CloseFrame>),
     ClientGone,
-    /// The client broke the protocol or a limit.
+    /// The client violated the protocol or a limit.
     Misused(CloseCode),
     UpstreamGone,
-    /// The ledger does not cover it any further.
+    /// The ledger refused a further step.
     Unpaid(Failure),
     Draining,
     TooLong,
@@ -67,7 +67,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         self.finish(ended).await;
     }
 
-    /// Relays until something ends the session. A failure means that the ledger does not cover it any further.
+    /// Relays until something ends the session. Fails if the ledger refuses a further step.
     async fn relay(&mut self) -> Result<SessionEnd, Failure> {
         let engine = Arc::clone(self.hold.admission().engine());
         let mut ending = ShutdownWatch::default();
@@ -104,7 +104,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         }
     }
 
-    /// Rounded up, like all billed time.
+    /// The duration so far, rounded up, like all billed time.
     fn now_ms(&self) -> u64 {
         let ms = self.began.elapsed().as_micros().div_ceil(1000);
         u64::try_from(ms).unwrap_or(u64::MAX)
@@ -114,7 +114,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         self.watch.reading(self.now_ms())
     }
 
-    /// Just after the next whole second, when the billed time has grown.
+    /// The moment after the next full second, when the billed time grows.
     fn next_second(&self) -> Instant {
         let seconds = self.began.elapsed().as_secs() + 1;
         self.began + Duration::from_secs(seconds) + Duration::from_millis(1)
@@ -205,7 +205,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         };
         let reading = self.reading();
         self.hold.finish_step().await;
-        // Messages that were not relayed are not billed.
+        // Frames that were not relayed are not billed.
         if self.relay.is_parked() || matches!(ended, SessionEnd::Unpaid(_)) {
             self.hold.settle_paid(&outcome);
         } else {
@@ -225,7 +225,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
             }
             close_socket(client, to_client).await;
         };
-        // Neither side waits for the other.
+        // Both sockets are closed at the same time.
         let _ = tokio::join!(
             timeout(CLOSE_TIMEOUT, closing),
             timeout(CLOSE_TIMEOUT, close_socket(upstream, to_upstream)),
@@ -233,7 +233,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
     }
 }
 
-/// The names that must be replaced or hidden in texts of the upstream.
+/// The names that must be replaced or hidden in the upstream's texts.
 fn names<'a>((upstream, public): &'a (Arc<str>, Arc<str>), channel: &'a Channel) -> Names<'a> {
     Names {
         hidden: channel.identity(),

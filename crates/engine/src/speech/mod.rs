@@ -1,4 +1,4 @@
-//! Speech, transcripts, and the voices that speak.
+//! Speech, transcripts and voices.
 
 pub(crate) mod model;
 mod synthesis;

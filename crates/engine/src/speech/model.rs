@@ -1,4 +1,4 @@
-//! Finds the models that speak and listen.
+//! Finds the models for speech and transcripts.
 
 use ledger::PriceKey;
 use protocol::{Failure, Kind};
@@ -22,7 +22,7 @@ pub(crate) fn find(
             "The model `{id}` neither speaks nor listens."
         )));
     }
-    // Anything without a price is not offered.
+    // A model without a price for this is not offered.
     if price.is_some_and(|key| model.price.unit_price(key).is_none()) {
         return Err(model.unreachable());
     }

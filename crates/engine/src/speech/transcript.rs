@@ -95,7 +95,8 @@ impl CallKind for Heard {
         _: &Model,
         route: &Route,
     ) -> Result<Encoded, Failure> {
-        // An upstream inside a private network must not fetch what the caller could not reach.
+        // An upstream inside a private network must not fetch a URL that the caller could not
+        // reach.
         if let Some(url) = &self.transcript.url
             && route.channel.spec().private_network
         {

@@ -28,7 +28,7 @@ pub(crate) fn jittered(pause: Duration) -> Duration {
     pause.saturating_add(Duration::from_micros(rand::rng().random_range(0..=most)))
 }
 
-/// How often due work is searched for: often enough that no poll is late by a tenth of its pause.
+/// The interval between searches for due work: short enough that no poll is late by a tenth of its pause.
 pub(super) fn look_every(first: Duration) -> Duration {
     const SHORTEST: Duration = Duration::from_millis(10);
     const LONGEST: Duration = Duration::from_millis(250);

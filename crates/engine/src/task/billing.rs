@@ -1,4 +1,4 @@
-//! What a task is held for, and what its end costs.
+//! Computes the hold of a task, and what its end costs.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub(super) fn held_for(card: &PriceCard, bound: &Bound) -> Result<(Meter, Micro)
     dearest.ok_or(PriceError::Unpriced(PriceKey::VideoSecond))
 }
 
-/// What becomes of the hold of an ended task.
+/// How the hold of an ended task is closed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TaskCharge {
     Nothing,
@@ -292,7 +292,7 @@ mod tests {
             (by_token, true, tokens(0), 150_000, counted),
             (by_token, false, tokens(0), 0, None),
             (searching, true, tokens(100_000), 320_000, reported),
-            // Beyond what can be true: the bound of the task is charged.
+            // The report is implausible: the bound of the task is charged.
             (by_cost, true, ticks(u64::MAX / 2), 400_000, counted),
             (by_cost, true, ticks(500_000_000_000), 100_000_000, reported),
             (by_cost, true, ticks(500_000_000_001), 400_000, counted),

@@ -14,9 +14,9 @@ use super::backoff;
 use crate::clock;
 use crate::engine::Engine;
 
-/// From the DNS lookup to the head of the response (C2).
+/// The time limit of an attempt, from the DNS lookup to the head of the response (C2).
 const ATTEMPT_WITHIN: Duration = Duration::from_secs(10);
-/// The lease of a callback. It is longer than an attempt and its note.
+/// The lease of a callback. It is longer than an attempt and the write of its outcome.
 const LEASE: Duration = Duration::from_secs(60);
 /// Limits on deliveries at the same time, so that a slow receiver delays nobody else (C3).
 const WORKERS: usize = 64;

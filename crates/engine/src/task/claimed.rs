@@ -1,4 +1,4 @@
-//! What the node that has claimed a task writes about it: notes, renewals and the end.
+//! Writes the row of a task that this node has claimed: notes, renewals and the end.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use super::billing::{self, TaskCharge};
 use crate::clock;
 use crate::engine::Engine;
 
-/// What is noted about a task that continues.
+/// The changes to a task that continues.
 #[derive(Default)]
 pub(super) struct PollNote {
     pub(super) standing: Option<Standing>,
@@ -24,7 +24,7 @@ pub(super) struct PollNote {
 }
 
 impl PollNote {
-    /// Nothing new, and the next poll at once.
+    /// No changes, and the next poll at once.
     pub(super) fn soon() -> Self {
         Self {
             is_urgent: true,
@@ -35,7 +35,7 @@ impl PollNote {
 
 impl Engine {
     /// Runs work that may take longer than a lease, and renews the lease meanwhile. Returns `None` if the node is
-    /// stopping or another node may have the task; then nothing may be written.
+    /// stopping or another node may have claimed the task; nothing may be written then.
     pub(super) async fn while_claimed<T>(
         &self,
         claim: Claim,
@@ -66,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// Notes a task that continues, and returns the claim.
+    /// Writes the note of a task that continues, and gives up the claim.
     pub(super) async fn note(&self, row: &TaskRow, seen: PollNote) {
         let settings = &self.settings.tasks;
         let polls = row.polls.saturating_add(1);
@@ -92,10 +92,10 @@ impl Engine {
         }
     }
 
-    /// Ends a task with the charge that follows from its upstream's report.
+    /// Ends a task with the charge that follows from the upstream's report.
     pub(super) async fn end_as_reported(&self, row: &TaskRow, outcome: Outcome) {
         let Some(card) = self.card_of(row).await else {
-            // The price card is in the store, which does not answer now.
+            // The price card is in the store, which does not answer.
             return self.note(row, PollNote::default()).await;
         };
         let bill = match billing::charge_of(&card, &row.model, &row.bound, &outcome) {
@@ -116,7 +116,7 @@ impl Engine {
         self.end_if_claimed(row, outcome, end).await;
     }
 
-    /// Ends a task, and returns whether it was this node that ended it.
+    /// Ends a task, and returns whether this node ended it.
     async fn end_if_claimed(&self, row: &TaskRow, outcome: Outcome, end: End) -> bool {
         let ended = TaskEnd {
             claim: row.claim,
@@ -126,7 +126,7 @@ impl Engine {
             now: clock::steady(),
         };
         match self.store.end_task(ended).await {
-            // If not, another node has ended it.
+            // `false` means that another node has ended it.
             Ok(is_ended) => is_ended,
             Err(error) => {
                 tracing::warn!(%error, task = %row.claim.task, "the end of a task could not be stored; its lease ends by itself");
@@ -136,12 +136,12 @@ impl Engine {
     }
 }
 
-/// Whether the lifetime of the task is over.
+/// Whether the task has exceeded its lifetime.
 pub(super) fn is_over(row: &TaskRow) -> bool {
     row.claimed_at >= row.expires_at
 }
 
-/// The state of a task, as it is stored.
+/// The state of a task, in the form of its row.
 pub(super) fn standing(standing: Standing) -> TaskStanding {
     TaskStanding {
         status: standing.status.into(),

@@ -32,17 +32,17 @@ struct StoredMedium {
     is_optional: bool,
 }
 
-/// How the copies of a delivery went.
+/// The result of copying a delivery.
 enum CopyOutcome {
     All(Vec<Option<Hosted>>),
     Later,
-    /// The upstream must be asked again for the URLs.
+    /// The URLs are stale. The upstream must be polled for new ones.
     Stale,
     Unfit,
 }
 
 impl Engine {
-    /// Copies what was delivered and ends the task with it.
+    /// Copies the media of a delivery and ends the task with them.
     pub(super) async fn copy_and_end(
         &self,
         row: &mut TaskRow,
@@ -95,7 +95,7 @@ impl Engine {
         }
     }
 
-    /// Copies each medium. A medium that only this process has is retried until the lifetime of the task is over.
+    /// Copies each medium. A medium that only this process has is retried until the task has exceeded its lifetime.
     async fn copy_all(
         &self,
         row: &TaskRow,
@@ -145,8 +145,8 @@ impl Engine {
         copied
     }
 
-    /// Keeps the names of the media and drops their URLs, so that the upstream is asked for them again. Returns
-    /// `false` if another node may have the task.
+    /// Keeps the names of the media and drops their URLs, so that the upstream is polled for new ones. Returns `false`
+    /// if another node may have claimed the task.
     async fn forget_places(&self, row: &mut TaskRow, mut kept: StoredDelivery) -> bool {
         for medium in &mut kept.media {
             medium.url = None;
@@ -157,12 +157,12 @@ impl Engine {
             delivery: row.delivery.clone(),
             ..TaskKept::claim(row.claim, self.settings.tasks.lease, clock::steady())
         };
-        // If this is not stored, the old URL is tried again.
+        // If the write fails, the old URLs are tried again.
         self.store.keep_task(keeping).await.unwrap_or(true)
     }
 }
 
-/// The delivery that a row stores, if all of it can still be fetched without asking the upstream again.
+/// The delivery in the row of a task, if all of it can be fetched without another poll.
 pub(super) fn kept(row: &TaskRow) -> Option<Delivery> {
     let kept: StoredDelivery = serde_json::from_str(row.delivery.as_deref()?).ok()?;
     let media = kept.media.into_iter().map(|kept| {
@@ -178,7 +178,7 @@ pub(super) fn kept(row: &TaskRow) -> Option<Delivery> {
     })
 }
 
-/// A delivery with a name for each medium: the stored one, or a new one.
+/// A delivery with a name for each medium: the one in the row, or a new one.
 fn keep(row: &TaskRow, delivery: &Delivery) -> StoredDelivery {
     let before = row.delivery.as_deref();
     let before: Option<StoredDelivery> = before.and_then(|text| serde_json::from_str(text).ok());

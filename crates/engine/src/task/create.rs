@@ -95,7 +95,8 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
         row,
     };
     if is_blocking {
-        // Clients retry when a creation fails, so they learn of failures from the task alone.
+        // The creation is answered here: clients would retry a failed creation, so failures from now on are shown by
+        // the task alone.
         record.note(|record| record.start_answer(None));
         record.journal(|record| record.opened());
         engine
@@ -175,7 +176,7 @@ async fn prepare(
 }
 
 impl Engine {
-    /// Where the draft task runs that this request continues.
+    /// The upstream of the draft task that this request continues.
     async fn draft(
         &self,
         call: &VideoCall,
@@ -198,7 +199,7 @@ impl Engine {
         task.upstream.ok_or_else(no_such)
     }
 
-    /// A task as its protocol needs it.
+    /// The view of a task that its protocol needs.
     pub(super) fn task_of<'a>(&'a self, row: &'a TaskRow, name: &'a str) -> Task<'a> {
         Task {
             id: name,
@@ -246,7 +247,7 @@ fn new_task(engine: &Engine, id: TaskId, call: &VideoCall, prepared: &Prepared) 
     }
 }
 
-/// The row as its creator holds it.
+/// The row of a new task, as its creator needs it.
 fn row(new: NewTask, opened: &OpenedTask) -> TaskRow {
     let lifetime_ms = i64::try_from(new.lifetime.as_millis()).unwrap_or(i64::MAX);
     TaskRow {

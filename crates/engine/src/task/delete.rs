@@ -14,7 +14,7 @@ use super::protocols::TaskProtocol;
 use crate::clock;
 use crate::engine::Engine;
 
-/// How often a task that changes meanwhile is read again.
+/// How many times a task that changes meanwhile is read again.
 const LOOKS_MAX: u32 = 3;
 
 /// The outcome of a cancellation.
@@ -45,12 +45,12 @@ impl Engine {
             let protocol =
                 TaskProtocol::find(&task.protocol).ok_or_else(Failure::task_not_found)?;
             match protocol.video.deletion(&task.status) {
-                // A protocol without deletion has nothing at this path.
+                // A protocol without deletion has no endpoint at this path.
                 Deletion::Unknown => return Err(Failure::task_not_found()),
                 Deletion::Running => return Err(refused(Failure::task_running())),
                 Deletion::Cancelled => return Err(refused(Failure::task_cancelled())),
                 Deletion::Remove => return self.remove(wallet, id, &task, protocol).await,
-                // The creation is still running, and its answer must be noted.
+                // The creation is still running, and its answer must be written first.
                 Deletion::CallOff if task.upstream.is_none() => {
                     return Err(refused(Failure::task_running()));
                 }
@@ -64,7 +64,7 @@ impl Engine {
         Err(refused(Failure::task_running()))
     }
 
-    /// Deletes the upstream's record of an ended task and hides the task. Ledger, journal, media and an open
+    /// Deletes the upstream's record of an ended task and hides the task. Its entries, journal row, media and open
     /// callback stay.
     async fn remove(
         &self,
@@ -85,8 +85,8 @@ impl Engine {
         Err(Failure::task_not_found())
     }
 
-    /// Cancels a task that was last seen waiting. It is polled first: if it has ended meanwhile, the same request
-    /// would delete its result.
+    /// Cancels a task whose last known state is waiting. It is polled first: if it has ended meanwhile, the same
+    /// request would delete its result.
     async fn cancel_waiting(
         self: &Arc<Self>,
         wallet: WalletId,
@@ -123,7 +123,7 @@ impl Engine {
                 self.react(&mut row, protocol, report).await;
                 return Ok(CancelOutcome::Changed);
             }
-            // Copying the media takes time.
+            // Copying the media takes time, so it happens in the background.
             Polled::Delivered(_) => {
                 self.go_on(row, protocol, report);
                 return Ok(CancelOutcome::Running);
@@ -196,7 +196,7 @@ impl Engine {
     }
 }
 
-/// Clients retry a 409 by themselves, and would only get it again.
+/// Makes the failure final for clients: they retry a 409 by themselves, and would only get it again.
 fn refused(failure: Failure) -> Failure {
     failure.should_retry(false)
 }

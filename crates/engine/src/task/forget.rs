@@ -1,4 +1,4 @@
-//! Forgets tasks that ended long ago. What they cost stays in the ledger.
+//! Deletes the rows of tasks that ended long ago. Their entries stay in the ledger.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(600);
 const STEP_MAX: u32 = 500;
 
 impl Engine {
-    /// Forgets old tasks for as long as the future is polled.
+    /// Deletes old tasks for as long as the future is polled.
     pub async fn forget_tasks(self: Arc<Self>) {
         let age = self.settings.tasks.retention;
         loop {

@@ -1,4 +1,4 @@
-//! Polls tasks: claims those that are due, asks their upstream, and notes or ends them.
+//! Polls tasks: claims those that are due, asks their upstreams, and updates or ends them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,12 @@ use crate::engine::Engine;
 
 /// Polls at the same time.
 const POLLS_MAX: usize = 256;
-/// Tasks claimed at a time. The ledger's writer does nothing else meanwhile.
+/// Tasks claimed at a time. The claim blocks the ledger's writer.
 const CLAIMS_MAX: u32 = 64;
-/// When no slot was free, waits this long for more of them, so that claims come in batches.
+/// How long to wait for more free slots when there was none, so that claims come in batches.
 const PLACES_PAUSE: Duration = Duration::from_millis(10);
-/// A poll may take at most this fraction of its lease, so that the lease outlasts the poll and its note (T7).
+/// A poll may take at most this fraction of its lease, so that the lease outlasts the poll and the write of its result
+/// (T7).
 const POLL_SHARE: u32 = 3;
 /// The size limit of a poll's answer, which may contain the video itself.
 const POLL_BYTES_MAX: usize = 64 << 20;
@@ -42,7 +43,7 @@ pub(super) struct PollReport {
 }
 
 impl PollReport {
-    /// An answer that says nothing about the task.
+    /// A poll whose answer says nothing about the task.
     pub(super) fn unclear() -> Self {
         Self {
             polled: Polled::Unclear,
@@ -60,7 +61,7 @@ impl Engine {
         loop {
             let free = u32::try_from(places.available_permits()).unwrap_or(0);
             if free == 0 {
-                // One free slot is enough to go on, because upstreams may block the others for long.
+                // One free slot is enough to continue, because slow upstreams may occupy the others for long.
                 if places.acquire().await.is_err() {
                     return;
                 }
@@ -102,7 +103,7 @@ impl Engine {
         let name = row.claim.task.to_string();
         let task = self.task_of(&row, &name);
         let (Some(upstream), Some(endpoint)) = (&row.upstream, protocol.poll) else {
-            // Its creator died before it could note an answer. The creation is not sent again (T3).
+            // The creator died before it could write the upstream's answer. The creation is not sent again (T3).
             let outcome = protocol
                 .video
                 .write_failed(&task, Cause::Ambiguous, UNKNOWN);

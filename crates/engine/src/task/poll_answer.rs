@@ -1,4 +1,4 @@
-//! An upstream's answer about a task, charged to the node's memory: it may contain the video itself.
+//! An upstream's answer about a task, charged to the node's memory because it may contain the video itself.
 
 use bytes::Bytes;
 use protocol::video::{Delivery, Source};

@@ -31,7 +31,7 @@ impl VideoEndpoint {
         }
     }
 
-    /// Whether models of this base are called in this protocol.
+    /// Whether models with this base use this protocol.
     pub(super) fn suits(&self, base: Option<Base>) -> bool {
         video_protocols(base).contains(&self.protocol())
     }
@@ -62,8 +62,8 @@ impl VideoEndpoint {
     }
 }
 
-/// The protocols in which video models of this base are called. A channel may speak several, but a profile
-/// describes one. For a model without a base the channel decides.
+/// The protocols for video models with this base. A channel may speak several, but a profile describes one. Without a
+/// base the channel decides.
 pub fn video_protocols(base: Option<Base>) -> &'static [Protocol] {
     use Protocol::{ContentTask, Omni, Predict, VideoA};
     match base {

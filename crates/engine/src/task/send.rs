@@ -23,16 +23,16 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::failures::no_memory_for;
 
-/// How long an upstream may take to accept a task.
+/// The time limit for an upstream to accept a task.
 const ACCEPT_WITHIN: Duration = Duration::from_secs(120);
-/// How long an upstream may take if it answers with the result.
+/// The time limit for an upstream that answers with the result.
 const BLOCK_WITHIN: Duration = Duration::from_secs(30 * 60);
-/// The lease of the creator. It is longer than a creation and its note.
+/// The lease of the creator. It is longer than a creation and the write of its answer.
 pub(super) const CREATION_LEASE: Duration = Duration::from_secs(180);
 /// The size limits of the answer to a creation, without and with the result.
 const ACCEPTED_BYTES_MAX: usize = 1 << 20;
 const RESULT_BYTES_MAX: usize = 64 << 20;
-/// How often we try to note an accepted task when the store does not answer.
+/// How many times we try to store an accepted task when the store does not answer.
 const NOTE_TRIES: u32 = 5;
 const NOTE_PAUSE: Duration = Duration::from_millis(200);
 /// The message of a task whose creation was never answered.
@@ -56,7 +56,7 @@ pub(super) struct CreationFailure {
     pub(super) end: &'static str,
 }
 
-/// An accepted creation, and where its task runs.
+/// An accepted creation, and the upstream of its task.
 type AcceptedTask = (Accepted, TaskUpstream);
 
 /// A creation that no upstream has accepted.
@@ -101,18 +101,18 @@ impl Sender {
         }
     }
 
-    /// Sends the creation after the caller has its answer. The task shows what becomes of it.
+    /// Sends the creation after the caller has been answered. The task shows the result.
     pub(super) async fn send_behind(mut self) {
         let engine = Arc::clone(&self.engine);
         let claim = self.row.claim;
         let sending = self.try_routes(None, BLOCK_WITHIN);
         let Some(sending) = engine.while_claimed(claim, CREATION_LEASE, sending).await else {
-            // Nobody will read the answer. If another node has the task by now, this changes nothing.
+            // Nobody will read the answer any more. If another node has claimed the task, this changes nothing.
             return self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
         };
         match sending {
             Ok((accepted, upstream)) => {
-                // If the result cannot be noted, the task ends with its lease.
+                // If the result cannot be stored, the task ends when the lease expires.
                 let _ = self.go_on(accepted, upstream).await;
             }
             Err(Unaccepted::Refused(failure)) => {
@@ -228,7 +228,7 @@ impl Sender {
                     incoming,
                 )
                 .await;
-                // A timeout does not answer the request.
+                // A timeout (408) is not an answer to the request.
                 if (400..500).contains(&status) && status != 408 {
                     Err(Unaccepted::Refused(failed.failure))
                 } else {
@@ -287,7 +287,7 @@ impl Sender {
         }
     }
 
-    /// Notes the upstream's id. The caller learns of the task when this is durable.
+    /// Stores the upstream's id of the task. The caller is answered when this is durable.
     async fn note(&self, upstream: TaskUpstream) -> Result<(), CreationFailure> {
         let accepted = TaskAccepted {
             claim: self.row.claim,
@@ -314,11 +314,11 @@ impl Sender {
         })
     }
 
-    /// There is no task upstream: removes the row and releases the hold.
+    /// The upstream has no task: removes the row and releases the hold.
     async fn take_back(&self) {
         let claim = self.row.claim;
         if let Err(error) = self.engine.store.refuse_task(claim, clock::steady()).await {
-            // The task ends with its lease instead, like one that was never answered.
+            // The row stays, and the task ends when the lease expires, like one whose creation was never answered.
             tracing::warn!(%error, task = %claim.task, "the row of a refused task could not be removed; it ends with its lease");
         }
     }

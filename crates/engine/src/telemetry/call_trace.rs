@@ -1,4 +1,4 @@
-//! Collects what the trace of a call tells beyond its journal row: when each route was tried.
+//! Collects what the trace of a call contains beyond its journal row: the attempts and their times.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use http::HeaderValue;
 use super::trace_context::{SpanId, TraceContext};
 use crate::catalog::Route;
 
-/// Attempts and passed-over routes of one call that are kept. Further ones are counted.
+/// Attempts and passed-over routes of one call that are kept. Further ones are only counted.
 const NOTES_MAX: usize = 64;
 
 /// The trace of a call that is running.
@@ -16,7 +16,7 @@ pub(crate) struct CallTrace {
     pub(super) context: TraceContext,
     pub(super) attempts: Vec<AttemptTrace>,
     pub(super) passed_over: Vec<PassedOver>,
-    /// Attempts that were made after the last one that is kept.
+    /// The number of attempts that were not kept.
     pub(super) attempts_left_out: u64,
     /// The model that the caller named, if another one answered.
     pub(super) named_model: Option<Arc<str>>,
@@ -32,11 +32,12 @@ pub(crate) struct AttemptTrace {
     /// The upstream's name of the model.
     pub(super) model: Arc<str>,
     pub(super) began_us: u64,
-    /// `None` for the attempt that has answered: it lasts as long as the call.
+    /// `None` for the attempt that answered: it lasts as long as the call.
     pub(super) failed: Option<FailedAttempt>,
 }
 
-/// When an attempt failed, and our code for it. What the upstream said is not kept: it may repeat the request.
+/// When an attempt failed, and our code for the failure. The upstream's message is not kept, because it may repeat the
+/// request.
 #[derive(Debug)]
 pub(crate) struct FailedAttempt {
     pub(super) at_us: u64,
@@ -104,12 +105,12 @@ impl CallTrace {
         }
     }
 
-    /// Another model has answered than the one that the caller named.
+    /// Notes that another model has answered than the one that the caller named.
     pub(crate) fn answered_by_another(&mut self, named: Arc<str>) {
         self.named_model = Some(named);
     }
 
-    /// The header that tells the upstream of the running attempt which span it works for.
+    /// The `traceparent` header that names the span of the running attempt to its upstream.
     pub(crate) fn traceparent(&self) -> Option<HeaderValue> {
         let attempt = self
             .attempts

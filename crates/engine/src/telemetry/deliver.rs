@@ -11,9 +11,9 @@ use upstream::{CallError, OperatorEndpoint, PostAnswer};
 use crate::metrics::telemetry_counts::DropReason;
 use crate::task::backoff::jittered;
 
-/// From the lookup to the last byte of the answer.
+/// The time limit of an attempt, from the DNS lookup to the last byte of the answer.
 const ATTEMPT_WITHIN: Duration = Duration::from_secs(10);
-/// The pauses before further attempts. A batch is given up after the last one.
+/// The pauses between attempts. The batch is dropped after the last one.
 const PAUSES: [Duration; 5] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
@@ -24,28 +24,28 @@ const PAUSES: [Duration; 5] = [
 /// The longest pause that a collector can ask for.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// A batch that the collector has not taken.
+/// A batch that could not be delivered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Undelivered {
     pub(super) reason: DropReason,
     pub(super) error: String,
 }
 
-/// What the collector made of one attempt.
+/// The collector's answer to one attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
-    /// It has taken the batch, except for so many items.
+    /// The collector has accepted the batch, except for this many items.
     Taken { rejected: u64 },
-    /// It may take the same batch later.
+    /// The collector may accept the same batch later.
     Busy {
         after: Option<Duration>,
         error: String,
     },
-    /// It will never take this batch.
+    /// The collector will never accept this batch.
     Refused(String),
 }
 
-/// Delivers a document. Returns how many of its items the collector rejected. After `stop` nothing is tried again.
+/// Delivers a document. Returns how many of its items the collector rejected. After `stop` there are no more retries.
 pub(super) async fn deliver(
     endpoint: &OperatorEndpoint,
     headers: &HeaderMap,
@@ -70,7 +70,7 @@ pub(super) async fn deliver(
             return Err(Undelivered { reason, error });
         };
         let pause = after.map_or(jittered(pause), |after| after.min(PAUSE_MAX));
-        // A node that stops tries once more at once.
+        // A stopping node makes one more attempt at once.
         let _ = tokio::time::timeout(pause, stop.cancelled()).await;
     }
 }
@@ -98,7 +98,7 @@ fn judge(posted: Result<PostAnswer, CallError>) -> Outcome {
     }
 }
 
-/// The answer of a collector, as far as we read it.
+/// The members of the collector's answer that we read.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ExportAnswer {
@@ -112,7 +112,7 @@ struct PartialSuccess {
     rejected_spans: Option<Count>,
 }
 
-/// A number of 64 bits. The specification has it as a text, and lets senders write a number.
+/// A 64-bit number. The specification demands a text, but permits a number too.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Count {
@@ -120,7 +120,7 @@ enum Count {
     Text(String),
 }
 
-/// How many items the collector rejected. An answer that cannot be read rejects nothing.
+/// How many items the collector rejected. An unreadable answer counts as zero.
 fn rejected(body: &[u8]) -> u64 {
     let answer: Option<ExportAnswer> = serde_json::from_slice(body).ok();
     let part = answer.and_then(|answer| answer.partial_success);

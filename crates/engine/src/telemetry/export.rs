@@ -1,4 +1,4 @@
-//! Sends what waits to the operator's collector, in batches, until the node has stopped.
+//! Sends queued telemetry to the operator's collector, in batches, until the node has stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +19,16 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::metrics::telemetry_counts::DropReason;
 
-/// The calls of one delivery, about half a megabyte.
+/// The most calls of one delivery, about half a megabyte.
 const BATCH_CALLS_MAX: usize = 256;
 /// How long a batch that is not full waits for more calls.
 const GATHER_FOR: Duration = Duration::from_secs(1);
-/// How long a node that stops keeps sending what is left.
+/// How long a stopping node continues to send what is queued.
 const FLUSH_WITHIN: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// Sends telemetry until `stop`, and then what is left, for a few seconds. Returns at once if there is no collector.
+    /// Sends telemetry until `stop`, and then for a few seconds what is still queued. Returns at once if there is no
+    /// collector.
     pub async fn export_telemetry(self: Arc<Self>, stop: CancellationToken) {
         let Some(telemetry) = &self.telemetry else {
             return;
@@ -68,14 +69,14 @@ async fn export(
     }
 }
 
-/// Sends the metrics again and again, and once more at the end.
+/// Sends the metrics at intervals, and once more at the end.
 async fn export_metrics(
     engine: &Engine,
     telemetry: &Telemetry,
     every: Duration,
     stop: &CancellationToken,
 ) {
-    // Read once: it must not move when the wall clock is set.
+    // Computed once, so that it does not move when the wall clock is set.
     let uptime_ms = i64::try_from(engine.started.elapsed().as_millis()).unwrap_or(0);
     let started_ms = clock::now().get().saturating_sub(uptime_ms);
     let mut health = Health::of("metrics");
@@ -97,8 +98,8 @@ async fn export_metrics(
     }
 }
 
-/// Whether the collector takes one kind of telemetry. The log has one line when that begins to fail and one when it
-/// ends, however much is lost between.
+/// Whether the collector accepts one kind of telemetry. The log gets one line when deliveries begin to fail and one
+/// when they succeed again, however many are lost in between.
 struct Health {
     what: &'static str,
     is_failing: bool,
@@ -140,7 +141,7 @@ async fn gather(
             return false;
         },
         () = stop.cancelled() => {
-            // What waits is still received.
+            // Queued calls can still be received.
             calls.close();
             return calls.recv_many(batch, BATCH_CALLS_MAX).await > 0;
         }
@@ -160,7 +161,7 @@ async fn gather(
     true
 }
 
-/// Sends one batch and counts what becomes of it. The error is for the log.
+/// Sends one batch and counts its spans by outcome. The error is for the log.
 async fn send(
     telemetry: &Telemetry,
     batch: &[FinishedCall],
@@ -207,7 +208,7 @@ fn encoded(body: &impl Serialize) -> Result<Bytes, String> {
     Ok(body.into())
 }
 
-/// Who sends.
+/// The resource that describes this node.
 fn resource(telemetry: &Telemetry) -> Vec<Attribute<'_>> {
     vec![
         Attribute::text("service.name", telemetry.service_name.as_str()),

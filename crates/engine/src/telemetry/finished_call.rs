@@ -1,4 +1,4 @@
-//! A call that is over, as telemetry knows it.
+//! A finished call, in the form that telemetry needs.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,8 +8,7 @@ use store::{JournalRow, KeyId, MeterText, RequestId, Timings, WalletId};
 
 use super::call_trace::CallTrace;
 
-/// What telemetry tells of a call: the parts of its journal row that are neither bodies nor messages of upstreams, and its
-/// trace.
+/// The parts of a journal row that telemetry may contain, without bodies and upstream messages, and the trace.
 #[derive(Debug)]
 pub(crate) struct FinishedCall {
     pub(super) trace: Box<CallTrace>,

@@ -1,7 +1,7 @@
 //! The metrics of `/metrics` in the JSON form of OTLP.
 //!
 //! They are read from the text that scrapers get, so that both show the same metrics by the same names. The suffix
-//! `_total` is left out, as OTLP has it: whoever stores sums for Prometheus appends it again.
+//! `_total` is removed, as OTLP expects: collectors that write for Prometheus append it again.
 
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ enum Data<'a> {
     },
 }
 
-/// From when a value counts, and when it was read, in nanoseconds of the wall clock.
+/// The start of the counting period and the time of the reading, in nanoseconds of the wall clock.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PointTimes {
@@ -64,7 +64,7 @@ pub(super) struct PointTimes {
 }
 
 impl PointTimes {
-    /// Both in milliseconds.
+    /// Both arguments are in milliseconds.
     pub(super) fn new(started_ms: i64, now_ms: i64) -> Self {
         let nanos = |ms: i64| Long(u64::try_from(ms).unwrap_or(0).saturating_mul(1_000_000));
         Self {
@@ -258,7 +258,7 @@ fn number_points<'t>(
     of_suffix.filter_map(point).collect()
 }
 
-/// JSON has no other numbers.
+/// A finite number; JSON has no others.
 fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|it: &f64| it.is_finite())
 }
@@ -268,7 +268,7 @@ fn attributes(labels: Vec<(&str, String)>) -> Vec<Attribute<'_>> {
     labels.into_iter().map(label).collect()
 }
 
-/// A histogram while its lines are read. Its buckets count everything up to their bound.
+/// A histogram under construction. Its buckets are cumulative.
 #[derive(Debug, Default)]
 struct Histogram<'t> {
     labels: Vec<(&'t str, String)>,
@@ -301,7 +301,7 @@ fn histogram_points<'t>(samples: Vec<Sample<'t>>, times: PointTimes) -> Vec<Hist
                 histogram
                     .up_to
                     .push(sample.value.parse().unwrap_or_default());
-                // The last bucket has no bound.
+                // The last bucket has no upper bound.
                 histogram.bounds.extend(finite(&bound));
             }
             _ => {}
@@ -427,7 +427,7 @@ t_seconds_bucket{le=\"+Inf\",endpoint=\"y\"} 0
         }
     }
 
-    /// The node's own metrics, all of which must be there.
+    /// All metrics of the node are converted.
     #[test]
     fn every_metric_of_a_scrape_is_told() {
         let metrics = crate::metrics::registry::Metrics::new();

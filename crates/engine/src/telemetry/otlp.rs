@@ -1,6 +1,6 @@
 //! The JSON form of OTLP: resources, scopes, spans and attributes.
 //!
-//! Numbers of 64 bits are texts, ids are hexadecimal, and enums are numbers, as the specification of OTLP/JSON demands.
+//! As OTLP/JSON demands, 64-bit numbers are strings, ids are hexadecimal, and enums are numbers.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -23,7 +23,7 @@ pub(super) struct ResourceSpans<'a> {
     pub(super) scope_spans: [ScopeSpans<'a>; 1],
 }
 
-/// Who sends.
+/// The sender.
 #[derive(Debug, Serialize)]
 pub(super) struct Resource<'a> {
     pub(super) attributes: Vec<Attribute<'a>>,
@@ -35,7 +35,7 @@ pub(super) struct ScopeSpans<'a> {
     pub(super) spans: Vec<Span<'a>>,
 }
 
-/// The part of the program that has made the data.
+/// The part of the program that recorded the data.
 #[derive(Debug, Serialize)]
 pub(super) struct Scope {
     name: &'static str,
@@ -43,7 +43,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// This program.
+    /// Our own scope.
     pub(super) const OURS: Self = Self {
         name: "tollgate",
         version: env!("CARGO_PKG_VERSION"),
@@ -69,7 +69,7 @@ pub(super) struct Span<'a> {
     pub(super) status: Status,
 }
 
-/// Which side of a call a span is.
+/// The role of a span in a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpanKind {
     Server = 2,
@@ -126,7 +126,7 @@ enum Value<'a> {
     Flag(bool),
 }
 
-/// A number of 64 bits, which JSON readers would not keep exact.
+/// A 64-bit number, written as a string because JSON readers would lose digits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Long<T>(pub(super) T);
 
@@ -157,7 +157,7 @@ impl<'a> Attribute<'a> {
         Self::new(key, Value::Int(Long(value)))
     }
 
-    /// A count. One that no signed number holds is shown as the largest.
+    /// A count. One that exceeds the signed range is written as the largest signed number.
     pub(super) fn count(key: &'static str, value: u64) -> Self {
         Self::int(key, i64::try_from(value).unwrap_or(i64::MAX))
     }

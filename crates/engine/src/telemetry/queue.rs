@@ -14,7 +14,7 @@ use super::trace_context::{SampleRatio, TraceContext, Traceparent};
 use crate::ids;
 use crate::metrics::telemetry_counts::{DropReason, TelemetryCounts};
 
-/// Calls that wait to be sent, about a kilobyte each. What exceeds this is dropped and counted.
+/// The most calls in the queue, about a kilobyte each. Further ones are dropped and counted.
 const QUEUE_CALLS_MAX: usize = 8_192;
 
 /// The telemetry of a node that has a collector.
@@ -22,17 +22,17 @@ const QUEUE_CALLS_MAX: usize = 8_192;
 pub(crate) struct Telemetry {
     sample_ratio: SampleRatio,
     calls: mpsc::Sender<FinishedCall>,
-    /// The other end of `calls`, until the export takes it.
+    /// The receiver of `calls`, until the export takes it.
     waiting: Mutex<Option<mpsc::Receiver<FinishedCall>>>,
-    /// Spans that were taken and neither sent nor dropped yet.
+    /// Spans that were queued and neither sent nor dropped yet.
     pending: AtomicU64,
     counts: TelemetryCounts,
-    /// How often the metrics are sent, if they are.
+    /// How often the metrics are sent; `None` if they are not.
     pub(super) metrics_every: Option<Duration>,
     pub(super) endpoint: OperatorEndpoint,
     pub(super) headers: HeaderMap,
     pub(super) service_name: String,
-    /// Tells this node from others of the same service.
+    /// Distinguishes this node from others of the same service.
     pub(super) node: String,
 }
 
@@ -61,15 +61,15 @@ impl Telemetry {
         }))
     }
 
-    /// The names of a call that begins, if it is traced.
+    /// Begins the trace of a call, if the call is traced.
     pub(crate) fn begin(&self, parent: Option<&Traceparent>) -> Option<TraceContext> {
         TraceContext::begin(parent, self.sample_ratio)
     }
 
-    /// Takes a call that is over, if there is room for it.
+    /// Queues a finished call, unless the queue is full.
     pub(crate) fn push(&self, call: FinishedCall) {
         let spans = call.trace.spans();
-        // Counted before: the export may be faster than the next line.
+        // Counted before the send, because the export may be faster than the next line.
         self.pending.fetch_add(spans, Ordering::Relaxed);
         match self.calls.try_send(call) {
             Ok(()) => {}
@@ -78,24 +78,24 @@ impl Telemetry {
         }
     }
 
-    /// The calls that wait. Only the first export gets them.
+    /// The receiver of the queue. Only the first caller gets it.
     pub(super) fn take_calls(&self) -> Option<mpsc::Receiver<FinishedCall>> {
         self.waiting.lock().take()
     }
 
-    /// The collector has taken spans.
+    /// Counts spans that the collector has accepted.
     pub(super) fn sent(&self, spans: u64) {
         self.pending.fetch_sub(spans, Ordering::Relaxed);
         self.counts.sent(spans);
     }
 
-    /// Spans are given up.
+    /// Counts spans that are dropped.
     pub(super) fn dropped(&self, reason: DropReason, spans: u64) {
         self.pending.fetch_sub(spans, Ordering::Relaxed);
         self.counts.dropped(reason, spans);
     }
 
-    /// Everything that has not been sent is given up.
+    /// Drops everything that has not been sent.
     pub(super) fn drop_pending(&self) -> u64 {
         let spans = self.pending.swap(0, Ordering::Relaxed);
         self.counts.dropped(DropReason::Shutdown, spans);

@@ -1,4 +1,4 @@
-//! What operators can set about telemetry.
+//! Settings of telemetry.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ pub struct TelemetrySettings {
     pub service_name: String,
     /// The name of this node; a random one if absent.
     pub node: Option<String>,
-    /// The part of the calls that is traced.
+    /// The fraction of calls that is traced.
     pub sample_ratio: SampleRatio,
-    /// How often the metrics are sent. They are not without it.
+    /// How often the metrics are sent; `None` if they are not.
     pub metrics_every: Option<Duration>,
     /// How many wallets have metrics of their own.
     pub wallet_series: usize,

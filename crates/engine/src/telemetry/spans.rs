@@ -1,7 +1,8 @@
 //! The spans of a call: one for the call itself and one below it for each attempt on a route.
 //!
-//! Names follow the conventions of OpenTelemetry for generative AI, HTTP and errors. What they have no name for begins
-//! with `tollgate.`. Tokens are told by the call alone, so that sums over all spans do not count them twice.
+//! Names follow the conventions of OpenTelemetry for generative AI, HTTP and errors. Attributes without a conventional
+//! name begin with `tollgate.`. Only the span of the call has token counts, so that sums over all spans do not count
+//! them twice.
 
 use std::time::Duration;
 
@@ -50,7 +51,8 @@ struct Times {
 }
 
 impl Times {
-    /// The row has the end. The beginning is counted back on the clock that nobody sets.
+    /// The row has the end. The start is computed from the monotonic duration, because the wall clock may have been set
+    /// meanwhile.
     fn of(call: &FinishedCall) -> Self {
         let ended = u64::try_from(call.ended_at.get()).unwrap_or(0);
         let ended = ended.saturating_mul(1_000_000);
@@ -61,7 +63,7 @@ impl Times {
         }
     }
 
-    /// So long after the arrival, but not after the end.
+    /// The time `after_us` after the arrival, but not after the end.
     fn at(self, after_us: u64) -> Long<u64> {
         let after = after_us.saturating_mul(1_000);
         Long(self.began.saturating_add(after).min(self.ended))
@@ -134,7 +136,7 @@ fn call_attributes<'a>(
         let key = "gen_ai.response.time_to_first_chunk";
         told.push(Attribute::double(key, seconds));
     }
-    // Stored texts may come from other versions, but this one was measured here.
+    // Stored meters may come from other versions, but this one was computed here.
     if let Some(meter) = call.meter.as_ref().and_then(|meter| meter.read().ok()) {
         add_usage(&meter, &mut told);
     }
@@ -159,7 +161,7 @@ fn call_attributes<'a>(
     told
 }
 
-/// The tokens, if the call is billed by tokens. Those of the cache are a part of the input.
+/// The token counts, if the call is billed by tokens. Cached tokens are part of the input.
 fn add_usage(meter: &Meter, told: &mut Vec<Attribute<'_>>) {
     let (input, output) = (meter.input_total(), meter.output_total());
     if input == 0 && output == 0 {
@@ -178,7 +180,7 @@ fn add_usage(meter: &Meter, told: &mut Vec<Attribute<'_>>) {
     }
 }
 
-/// The stages of the call, and the routes that were not tried.
+/// Events for the stages of the call and for routes that were not tried.
 fn call_events(call: &FinishedCall, times: Times) -> Vec<Event<'_>> {
     let stages = [
         ("tollgate.admitted", call.timings.admitted_us),
@@ -237,7 +239,7 @@ fn attempt_span<'a>(call: &'a FinishedCall, attempt: &'a AttemptTrace, times: Ti
     }
 }
 
-/// What a call does, by its endpoint. `generate_content` is the conventions' word for media of every kind.
+/// The operation of an endpoint. `generate_content` is the conventional name for media of every kind.
 fn operation(endpoint: &str) -> &'static str {
     let ends_with = |ends: &[&str]| ends.iter().any(|end| endpoint.ends_with(end));
     if ends_with(&[

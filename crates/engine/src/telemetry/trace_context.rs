@@ -1,4 +1,4 @@
-//! Names of traces and spans, and the header in which programs tell them to each other (W3C Trace Context).
+//! Ids of traces and spans, and the header in which programs pass them on (W3C Trace Context).
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use http::HeaderValue;
 use rand::RngExt as _;
 use serde::{Serialize, Serializer};
 
-/// The name of a trace; never zero.
+/// The id of a trace; never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TraceId(u128);
 
-/// The name of a span; never zero.
+/// The id of a span; never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SpanId(u64);
 
@@ -63,7 +63,7 @@ pub struct Traceparent {
 const TRACEPARENT_BYTES: usize = 55;
 
 impl Traceparent {
-    /// Reads the header. A value that the standard calls invalid is none.
+    /// Reads the header. A value that the standard calls invalid is ignored.
     pub fn read(value: &[u8]) -> Option<Self> {
         let (head, rest) = value.split_at_checked(TRACEPARENT_BYTES)?;
         let head = str::from_utf8(head).ok()?;
@@ -72,7 +72,7 @@ impl Traceparent {
         let trace = hex(parts.next()?, 32)?;
         let span = hex(parts.next()?, 16)?;
         let flags = hex(parts.next()?, 2)?;
-        // Later versions may append parts, the first one may not.
+        // Later versions may append parts; version 0 may not.
         let is_whole = rest.is_empty() || (version > 0 && rest.first() == Some(&b'-'));
         if version == 0xff || trace == 0 || span == 0 || !is_whole || parts.next().is_some() {
             return None;
@@ -85,7 +85,7 @@ impl Traceparent {
     }
 }
 
-/// A number of exactly so many hexadecimal digits, in small letters.
+/// A number of exactly `digits` hexadecimal digits, in lower case.
 fn hex(text: &str, digits: usize) -> Option<u128> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     if text.len() != digits || !text.bytes().all(is_digit) {
@@ -94,7 +94,7 @@ fn hex(text: &str, digits: usize) -> Option<u128> {
     u128::from_str_radix(text, 16).ok()
 }
 
-/// The part of the calls that is traced, in millionths.
+/// The fraction of calls that is traced, in millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleRatio(u32);
 
@@ -102,12 +102,12 @@ impl SampleRatio {
     /// Every call.
     pub const ALL: Self = Self(1_000_000);
 
-    /// So many calls of a million. `None` for more than all of them.
+    /// Traces `calls` of a million calls. `None` for more than a million.
     pub fn of_million(calls: u32) -> Option<Self> {
         (calls <= Self::ALL.0).then_some(Self(calls))
     }
 
-    /// Whether a trace is kept. Every program that decides by the same part of the id agrees.
+    /// Whether a trace is kept. All programs that decide by the same part of the id agree.
     fn keeps(self, trace: TraceId) -> bool {
         const RANDOM_BITS: u32 = 56;
         let random = trace.0 & ((1 << RANDOM_BITS) - 1);
@@ -115,7 +115,7 @@ impl SampleRatio {
     }
 }
 
-/// The names of one call: its trace, its span, and the span of its caller.
+/// The ids of one call: its trace, its span, and the span of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     pub(crate) trace: TraceId,
@@ -124,8 +124,8 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// The names of a call that begins, or `None` if it is not traced. A trace that the caller has begun is continued if
-    /// the caller records it; otherwise the ratio decides.
+    /// Begins a trace, or returns `None` if the call is not traced. A trace of the caller is continued if the caller
+    /// records it; otherwise the ratio decides.
     pub(crate) fn begin(parent: Option<&Traceparent>, ratio: SampleRatio) -> Option<Self> {
         let (trace, is_kept) = if let Some(parent) = parent {
             (parent.trace, parent.is_sampled)
@@ -218,7 +218,7 @@ mod tests {
         let step = (1_u128 << 56) / 1_000;
         let kept = (0..1_000).filter(|n| quarter.keeps(TraceId(n * step + step / 2)));
         assert_eq!(kept.count(), 250);
-        // Only the random part counts.
+        // Only the random part of the id counts.
         assert!(quarter.keeps(TraceId((u128::MAX << 56) | 1)));
     }
 

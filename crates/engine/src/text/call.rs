@@ -1,4 +1,4 @@
-//! Text calls: the request is read, checked and refused where it must be, before money moves.
+//! Text calls: reads and checks the request, and refuses what it must, before money moves.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::text::capability_check;
 use crate::text::request::{TextCall, TextRequest};
 
 impl Engine {
-    /// Serves a text call. The future can be dropped at any point: the hold is then closed.
+    /// Serves a text call. The future can be dropped at any point, which closes the hold.
     pub async fn text(self: &Arc<Self>, call: TextCall) -> Result<Answer, FailedCall> {
         let arrival = call.arrival.clone();
         self.run_call(arrival, move |engine, record| {
@@ -41,7 +41,7 @@ fn prepare(
     let catalog = engine.catalog();
     let (id, key) = (head.model.as_str(), &call.arrival.key);
     let found = catalog.find(id, key);
-    // Others may answer for a model that has no live channel at the moment.
+    // Fallbacks may answer for a model that has no live channel at the moment.
     let covered = |model: &&Arc<Model>| key.allows(id) && !model.routing.fallbacks.is_empty();
     let named = found.as_ref().ok().copied();
     let named = named.or_else(|| catalog.get(id).filter(covered));
@@ -56,7 +56,7 @@ fn prepare(
         let Some(other) = catalog.get(id).filter(|other| other.is_callable()) else {
             continue;
         };
-        // A model that cannot take this request is no fallback for it.
+        // A model that cannot serve this request is left out of its fallbacks.
         match prepare_for(engine, call, head.clone(), other) {
             Ok(fallback) => fallbacks.push_back(fallback),
             Err(failure) => record.fallback_unfit(&other.id, &failure),
@@ -71,7 +71,7 @@ fn prepare(
             fallbacks,
             ..prepared
         }),
-        // Out of service, which another model need not be.
+        // This model is out of service; a fallback may not be.
         Err(failure) if failure.status() == 503 => {
             let Some(first) = fallbacks.pop_front() else {
                 return Err(failure);
@@ -87,7 +87,7 @@ fn prepare(
     }
 }
 
-/// Prepares the call for a model, which the caller has named or which may answer instead.
+/// Prepares the call for one model: the one that the caller named, or a fallback.
 fn prepare_for(
     engine: &Engine,
     call: &TextCall,

@@ -26,10 +26,11 @@ use crate::memory_budget::MemoryShare;
 use crate::settings::Settings;
 use crate::text::capability_check::refuse_unpriced_tools;
 
-/// As much of the system prompt, and of the first messages, decides which route a conversation prefers.
+/// How many bytes of the system prompt, and of the first messages, are hashed to find the route that a conversation
+/// prefers.
 const PROMPT_KEY_BYTES: usize = 4 << 10;
 
-/// The model of a call and whether it streams, where the path says so (Generate Content).
+/// The model of a call and whether it streams, from the path (Generate Content).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPath {
     pub model: String,
@@ -41,7 +42,7 @@ pub struct TextPath {
 pub struct TextCall {
     pub arrival: Arrival,
     pub dialect: Dialect,
-    /// What the path says, if it names the model.
+    /// The model from the path, if the path names one.
     pub named: Option<TextPath>,
     pub body: Bytes,
     /// Headers for an upstream that speaks the caller's own dialect.
@@ -57,7 +58,7 @@ impl TextCall {
         }
     }
 
-    /// The grade of the pictures that are asked for. Only Generate Content can ask for them.
+    /// The grade of the requested pictures. Only Generate Content can request them.
     pub(super) fn picture_grade(&self) -> Result<Grade, Failure> {
         match self.dialect {
             Dialect::Generate => generate::requested_grade(&self.body),
@@ -77,9 +78,9 @@ pub(crate) struct TextRequest {
     refuses_unpriced_tools: bool,
     /// Whether the upstream of the current route cannot be asked for usage.
     counts_usage: bool,
-    /// Whether the request goes to the current route by its common form.
+    /// Whether the request is converted to the common form for the current route.
     is_converted: bool,
-    /// The common form. It is made when the first route needs it.
+    /// The common form. It is built when the first route needs it.
     common: Option<Arc<canon::Request>>,
     /// The node's memory that the common form takes: many small parts, and pictures that were fetched into it.
     memory: Vec<MemoryShare>,
@@ -117,7 +118,7 @@ impl TextRequest {
         let dialect = endpoint.dialect();
         let is_converse = matches!(endpoint, Endpoint::Converse { .. });
         let is_private = route.channel.spec().private_network;
-        // Only in the common form can pictures be fetched, and Converse has no member for their addresses.
+        // Pictures can be fetched only into the common form, and Converse has no member for their URLs.
         self.is_converted = dialect != self.dialect
             || is_converse && !native::fetchable_urls(self.dialect, &self.body)?.is_empty();
         if !self.is_converted {
@@ -306,10 +307,10 @@ impl CallKind for TextRequest {
             }
             return Ok(Translator::from(rewriter));
         }
-        // A stream may last for long, and must not keep the conversation in memory.
+        // The stream keeps what it echoes, but not the conversation: it may last for long.
         let echoed = Arc::new(self.common()?.without_conversation());
         let mut transcoder = Transcoder::new(dialect, self.dialect, self.echo(echoed));
-        // Tools without a price need not be counted.
+        // Calls of tools without a price need not be counted.
         if model.price.prices_tools() {
             transcoder = transcoder.watching_tools();
         }
@@ -318,7 +319,7 @@ impl CallKind for TextRequest {
 
     fn prompt_key(&self) -> Option<u64> {
         let start = native::prompt_start(self.dialect, &self.body)?;
-        // Long prompts differ at their beginning or in their length. So a call hashes a few kilobytes at most.
+        // Long prompts differ at their beginning or in their length, so hashing a few kilobytes is enough.
         let hash = |seed: u64, bytes: &[u8]| {
             let seed = hash_bytes(seed, &bytes.len().to_le_bytes());
             hash_bytes(seed, bytes.get(..PROMPT_KEY_BYTES).unwrap_or(bytes))

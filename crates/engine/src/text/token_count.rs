@@ -1,4 +1,4 @@
-//! Counts the tokens of a text request: by an upstream that can, otherwise here. It is free.
+//! Counts the tokens of a text request: through an upstream that can count, otherwise here. This is free.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::text::capability_check;
 
-/// How long the upstream may take. Our own count is available at once.
+/// The time limit of the upstream. Our own count is available at once.
 const COUNTED_WITHIN: Duration = Duration::from_secs(10);
 /// The largest answer of a counting endpoint.
 const ANSWER_BYTES_MAX: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! What each way of measuring comes to.
+//! The usage that each way of metering gives.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn metering(quality: Option<&str>) -> PictureMetering {
     }
 }
 
-/// What each family is charged, in micro-credits.
+/// The charges of each family of models, in micro-credits.
 #[test]
 fn every_family_and_tier_is_billed_exactly() {
     let tiers = r#"{"image":{"default":"0.04","high":"0.17","2k":"0.07"}}"#;
@@ -110,13 +110,13 @@ fn the_bound_covers_every_tier_that_may_come() {
     let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
     let bound = metering(None).bound(&metering(None).prompt(), &gpt);
     assert_eq!((bound.input, bound.image_output), (10, 1000));
-    // What is billed by tokens in the end is not held by the piece.
+    // A model that is billed by tokens is not also held for each picture.
     let both = card(r#"{"input":"5","image_output":"30","image":"0.01"}"#);
     let bound = metering(None).bound(&Meter::default(), &both);
     assert_eq!(ledger::hold_of(&both, &bound).unwrap().get(), 30_000);
 }
 
-/// Built-in tools are billed whichever way the pictures are, but by the upstream's own cost.
+/// Built-in tools are billed whether pictures are billed one by one or by tokens.
 #[test]
 fn tools_are_billed_beside_pictures() {
     let pieces = r#"{"image":"0.04","tools":{"web_search":"0.01"}}"#;
@@ -195,7 +195,7 @@ fn native() -> PictureMetering {
 
 const NATIVE: &str = r#"{"input":"1","output":"2","image_output":"30"}"#;
 
-/// A picture costs the same gap in a report whichever endpoint it comes from.
+/// A report that omits pictures costs the same on every endpoint.
 #[test]
 fn a_report_that_leaves_pictures_out_is_none() {
     let thought = Usage {
@@ -226,7 +226,7 @@ fn a_report_that_leaves_pictures_out_is_none() {
             assert_eq!(found, image_output.map(|images| (images, 5)), "{usage:?}");
         }
     }
-    // What was told beside the gap still counts.
+    // The reported members count, although others are missing.
     let meter = native().counted(&summary(2, Some(thought), None), &price);
     let found = (meter.input, meter.output, meter.image_output);
     assert_eq!(found, (7, 5, 2000));
@@ -259,7 +259,7 @@ fn pictures_beside_text_are_held_for_and_grow() {
     }
 }
 
-/// A half report is a report for what it says, without the cap of our own count; what it leaves out is counted.
+/// A partial report is billed for what it contains, without the cap of our own count. What it omits is counted by us.
 #[test]
 fn half_a_report_is_completed_and_stays_a_report() {
     let metering = Metering::Tokens {

@@ -12,7 +12,7 @@ use crate::clock;
 
 /// Tokens by which our count may be too high, in addition to a share of the hold.
 const SLACK_TOKENS: u64 = 16;
-/// The step by which a hold grows if the settings do not say.
+/// The step by which a hold grows if the settings name none.
 const OUTPUT_STEP_TOKENS: u64 = 4_096;
 
 impl Admission {
@@ -102,12 +102,12 @@ impl Admission {
             reserve_tools(&mut meter, &self.model.price, tools);
             ledger::hold_of(&self.model.price, &meter).ok()
         };
-        // The difference of two prices, because input and rounding are already in the hold.
+        // Only the difference of two prices is added, because the hold already contains the input and the rounding.
         let now = price(self.reserved_output, &self.reserved_tools)?;
         let output = self.reserved_output.checked_add(tokens)?;
         let dearer = price(output, &tools)?.checked_sub(now)?;
         let from_surplus = dearer.min(self.surplus);
-        // The output was part of the exposure before; the tools were not.
+        // The exposure already contained the output, but not the tools.
         let of_output = price(output, &self.reserved_tools)?.checked_sub(now)?;
         let more = Reservation {
             hold: dearer.checked_sub(from_surplus)?,

@@ -17,8 +17,8 @@ use crate::failures::try_again_soon;
 use crate::settings::Commit;
 
 impl Admission {
-    /// The answer starts to leave, as soon as the settings allow it. A call whose hold is lost is released
-    /// instead. `dropped` names the members that the request had to leave out.
+    /// Begins the answer as soon as the settings allow it. A call whose hold is lost is released instead. `dropped`
+    /// names the members that the request had to leave out.
     pub(crate) async fn start_answer(
         mut self: Box<Self>,
         dropped: Option<&str>,
@@ -31,7 +31,7 @@ impl Admission {
         Ok(self)
     }
 
-    /// Ends the call with what was seen of its answer.
+    /// Settles the call on the part of the answer that has arrived.
     pub(crate) fn settle(mut self: Box<Self>, summary: &AnswerSummary, outcome: &ClientOutcome) {
         self.charge(summary);
         self.journal(outcome);
@@ -91,7 +91,7 @@ impl Admission {
         self.close_released(&ClientOutcome::failed(failure));
     }
 
-    /// Tells the ledger that the call has ended and what it costs.
+    /// Sends the settlement to the ledger.
     fn charge(&mut self, summary: &AnswerSummary) {
         if let Some(words) = &summary.withheld {
             self.note(|record| record.note_withheld(words));
@@ -107,7 +107,7 @@ impl Admission {
         let cost = self.route_cost.as_deref();
         let end = bill.end(self.model.price_version, Some(tokens), cost);
         self.charged = Settlement::of(&end);
-        // An answer that waits for its hold is withheld if the hold is lost.
+        // An answer that waits for its hold is not sent if the hold is lost.
         let if_lost = if self.answers_before_commit() || self.durable.is_done() {
             IfLost::Charge
         } else {
@@ -152,7 +152,7 @@ impl Admission {
         });
     }
 
-    /// Journals the call, which is over.
+    /// Writes the journal row of the call, which is over.
     fn journal(&mut self, outcome: &ClientOutcome) {
         let charged = self.charged.take();
         self.record.journal(|record| match charged {
@@ -206,7 +206,7 @@ impl Admission {
         Err(unrecorded())
     }
 
-    /// Waits until it is known whether the hold is on disk, if the settings ask for that.
+    /// Waits until the hold is known to be durable or lost, if the settings ask for that.
     async fn wait_until_certain(&self) -> Result<(), Failure> {
         if self.answers_before_commit() {
             return Ok(());

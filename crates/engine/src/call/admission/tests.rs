@@ -1,4 +1,4 @@
-//! What the caller sees, the ledger and the journal agree, however the commit goes.
+//! The caller's answer, the ledger and the journal agree, whether or not the commit succeeds.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::call::progress::Progress;
 use crate::catalog::{Catalog, ModelSpec};
 use crate::settings::{Commit, Settings};
 
-/// What each call uses and costs, in micro-credits.
+/// The usage and the charge of each call, in micro-credits.
 pub(crate) const USED: u64 = 7;
 const FUNDS: Micro = Micro::new(10_000_000);
 
@@ -36,7 +36,7 @@ impl Scene {
         let folder = TempDir::new().unwrap();
         let mut database = store::Settings::at(folder.path().join("tollgate.db"));
         database.disk_floor_bytes = 0;
-        // Nobody but a waiter ends a batch.
+        // A batch ends only when somebody waits for it.
         database.gather = Duration::from_secs(60);
         let faults = Faults::default();
         let (store, _) = Store::open_with_faults(&database, &faults).unwrap();
@@ -99,7 +99,7 @@ impl Scene {
         &self.model
     }
 
-    /// A call that was sent and whose answer is there.
+    /// A call that was sent and answered.
     async fn admitted(&self) -> Box<Admission> {
         let used = Meter {
             input: USED,
@@ -109,7 +109,7 @@ impl Scene {
             .await
     }
 
-    /// The same, of a call that is held for as estimated.
+    /// Like `admitted`, with the hold of an estimate.
     pub(crate) async fn admitted_for(&self, estimate: Estimate) -> Box<Admission> {
         let key = KeyHead {
             key: self.key.id,
@@ -133,8 +133,7 @@ impl Scene {
         asked.unwrap()
     }
 
-    /// What the ledger has charged, and what the journal says of the one call: its status, its end and
-    /// its charge.
+    /// The charge in the ledger, and the status, end and charge of the only journal row.
     pub(crate) async fn told(&self) -> (i64, (u16, String, i64)) {
         while !self.engine.store.healthy() {
             tokio::task::yield_now().await;
@@ -171,7 +170,7 @@ fn free(status: u16) -> (i64, (u16, String, i64)) {
     (0, (status, "released".to_owned(), 0))
 }
 
-/// Ends a call in a task of its own.
+/// Settles a call in a task of its own.
 fn settle(admission: Box<Admission>) -> tokio::task::JoinHandle<Result<(), Failure>> {
     tokio::spawn(async move {
         admission
@@ -180,7 +179,7 @@ fn settle(admission: Box<Admission>) -> tokio::task::JoinHandle<Result<(), Failu
     })
 }
 
-/// Longer than anybody waits for a hold to be confirmed; nobody sleeps for it.
+/// Advances the clock beyond the longest wait for a hold to be confirmed. The clock is paused, so no test sleeps.
 async fn much_later() {
     tokio::time::pause();
     for _ in 0..15 {
@@ -252,7 +251,7 @@ async fn an_answer_that_did_not_wait_is_charged_though_its_commit_fails() {
             .await
             .is_ok()
     );
-    // Somebody waits for the batch, or it would stay open.
+    // Flushing makes somebody wait for the batch, which would otherwise stay open.
     assert!(scene.engine.store.flush().await.is_err());
     assert_eq!(scene.told().await, charged(200));
 }

@@ -1,4 +1,4 @@
-//! Other models that may answer if the one that the caller named cannot (`docs/decisions/070`).
+//! Fallback models, which may answer if the one that the caller named cannot (`docs/decisions/070`).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::call::open_record::OpenRecord;
 
 impl<K: CallKind> Call<K> {
     /// Takes the share of the first attempt from the limits of its route. If all routes of the model are at their
-    /// limits, those of its fallbacks are asked, before anything is held.
+    /// limits, tries the routes of its fallbacks, before anything is held.
     pub(super) fn reserve_route(&mut self, record: &mut OpenRecord) -> Result<(), Failure> {
         while let Err(failure) = self.plan.reserve(self.estimate.tokens(), record) {
             self.substitute(failure, record)?;
@@ -20,8 +20,8 @@ impl<K: CallKind> Call<K> {
         Ok(())
     }
 
-    /// Goes on with the next model that may answer, before anything is held. If there is none, the caller is told why
-    /// the model that they named cannot answer.
+    /// Continues with the next fallback, before anything is held. If there is none, the caller is told why the model
+    /// that they named cannot answer.
     pub(super) fn substitute(
         &mut self,
         failure: Failure,
@@ -38,15 +38,15 @@ impl<K: CallKind> Call<K> {
         Ok(())
     }
 
-    /// Asks for a hold that covers the dearest model that may answer. A wallet that cannot pay for that is served by
-    /// the model that it can pay for, without fallbacks.
+    /// Asks for a hold that covers the dearest model of the call. If the wallet cannot pay for that, asks for a hold for
+    /// the current model alone, and the call has no fallbacks.
     pub(super) async fn admit(
         &mut self,
         record: OpenRecord,
     ) -> Result<Box<Admission>, RefusedAdmission> {
         let (key, model) = (&self.arrival.key, self.plan.model());
         let mut others: Option<Reservation> = None;
-        // A model that the call cannot be priced for may not answer.
+        // A fallback for which the call has no price is left out.
         self.fallbacks.retain(|fallback| {
             let ask = fallback.estimate.ask(&fallback.plan.model().price);
             if let Ok(ask) = &ask {
@@ -62,7 +62,7 @@ impl<K: CallKind> Call<K> {
         let refused = match Admission::request_covering(key, model, estimate, others, record).await
         {
             Ok(admission) => return Ok(admission),
-            // A smaller hold does not help against a ledger that is busy or away.
+            // A smaller hold does not help if the ledger is busy or unavailable.
             Err(refused) if !refused.is_about_amounts() => return Err(refused),
             Err(refused) => refused,
         };
@@ -71,8 +71,8 @@ impl<K: CallKind> Call<K> {
         Admission::request(key, model, estimate, refused.record).await
     }
 
-    /// Goes on with the next model that may answer, if the routes of this one have failed in a way that another may do
-    /// better.
+    /// Continues with the next fallback, if the routes of this model have failed in a way that may not affect another
+    /// model.
     pub(super) fn fall_back(&mut self, admission: &mut Admission) -> bool {
         if !self.plan.is_exhausted() || self.progress.is_gone() {
             return false;

@@ -12,7 +12,7 @@ use tokio::time::{Sleep, sleep};
 pub(super) struct KeepAliveTimer(Option<Pin<Box<Sleep>>>);
 
 impl KeepAliveTimer {
-    /// Ready when the upstream has been silent for this long. The next poll then starts anew.
+    /// Ready when the upstream has been silent for `silence`. The next poll starts the timer again.
     pub(super) fn poll(&mut self, silence: Duration, cx: &mut Context<'_>) -> Poll<()> {
         let timer = self.0.get_or_insert_with(|| Box::pin(sleep(silence)));
         ready!(timer.as_mut().poll(cx));
@@ -20,7 +20,7 @@ impl KeepAliveTimer {
         Poll::Ready(())
     }
 
-    /// The client has got something.
+    /// The client has received something, so the timer stops.
     pub(super) fn stop(&mut self) {
         self.0 = None;
     }

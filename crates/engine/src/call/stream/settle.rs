@@ -34,8 +34,7 @@ impl StreamRelay {
         }
     }
 
-    /// Whether there has been more output than the hold covers while the ledger is being asked for more. Until it
-    /// answers, nothing is read.
+    /// Whether the output exceeds the hold while an extension is requested. Nothing is read until the ledger answers.
     pub(super) fn is_unpaid(&self) -> bool {
         let is_uncovered = |source: &StreamSource| {
             let admission = self.admission.as_ref();
@@ -83,13 +82,13 @@ impl StreamRelay {
         match grown {
             Ok(()) => {}
             Err(error @ AdmitError::Refused { .. }) => {
-                // The ledger would refuse again.
+                // An immediate retry would be refused again.
                 self.grow_after = Some(Instant::now() + GROWTH_PAUSE);
                 if let Some(source) = self.source.take() {
                     self.fail(source, &refusal(&error));
                 }
             }
-            // Our own trouble is not the caller's fault: the settlement books what the answer costs (W6).
+            // An error of our own is not the caller's fault: the settlement books what the answer costs (W6).
             Err(error) => {
                 tracing::warn!(?error, "the hold of a stream could not be extended");
                 self.grow_after = Some(Instant::now() + GROWTH_PAUSE);
@@ -97,8 +96,8 @@ impl StreamRelay {
         }
     }
 
-    /// Settles a stream that has ended, if its hold covers what is charged. More output may have come since the hold
-    /// was extended; then it is extended once more.
+    /// Settles a stream that has ended, if its hold covers the charge. If more output has come since the last
+    /// extension, the hold is extended once more.
     fn close(&mut self, closing: Box<Closing>, may_grow: bool) {
         let summary = closing.summary();
         let admission = self.admission.as_ref();

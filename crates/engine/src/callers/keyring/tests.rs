@@ -11,7 +11,7 @@ use super::*;
 use crate::callers::limits::CallerLimits;
 use crate::memory_budget::MemoryBudget;
 
-/// A store that answers one look-up after another, in the order in which they came, when it is told to.
+/// A store that answers lookups in order of arrival, when the test tells it to.
 #[derive(Default)]
 struct SlowStore {
     keys: Mutex<HashMap<Digest, KeyHead>>,
@@ -32,7 +32,7 @@ impl SlowStore {
         self.keys.lock().insert(Digest::of(secret.as_bytes()), head);
     }
 
-    /// Answers as many more look-ups.
+    /// Answers this many further lookups.
     fn answer(&self, count: usize) {
         self.answered.fetch_add(count, Ordering::Relaxed);
     }
@@ -83,7 +83,7 @@ async fn a_flood_of_unknown_keys_leaves_the_store_to_known_ones() {
     lapse(&keyring, "good");
 
     let secrets: Vec<String> = (0..5_000).map(|it| format!("stranger {it}")).collect();
-    // Unconstrained: this task polls more than the runtime lets one task do at a time.
+    // Unconstrained, because this task polls more than the runtime allows one task at a time.
     let flood = secrets
         .iter()
         .map(|it| Box::pin(unconstrained(find(&keyring, &store, it))));
@@ -104,13 +104,13 @@ async fn a_flood_of_unknown_keys_leaves_the_store_to_known_ones() {
     assert_eq!(refused.len(), 5_000 - UNSEEN_AT_ONCE - UNSEEN_WAITING_MAX);
     assert_eq!(store.asked.load(Ordering::Relaxed), 1 + UNSEEN_AT_ONCE);
 
-    // A key that was found before waits for those that are in the store, and for nobody else.
+    // The lookup of a key that was found before waits only for lookups that have already reached the store.
     let mut good = pin!(unconstrained(find(&keyring, &store, "good")));
     assert!(good.as_mut().poll(cx).is_pending());
     store.answer(UNSEEN_AT_ONCE + 1);
     assert!(matches!(good.as_mut().poll(cx), Poll::Ready(Ok(_))));
 
-    // When those who wait have gone, their places are free.
+    // Requests that are dropped while they wait free their places.
     drop(flood);
     store.answer(1);
     assert!(find(&keyring, &store, "new").await.is_ok());
@@ -210,7 +210,7 @@ async fn a_key_keeps_its_count_of_requests_when_it_is_asked_for_again() {
     assert!(enter().await.is_ok());
 }
 
-/// A change of the key, as the store then tells it.
+/// Disables the key in the store.
 fn disable(store: &SlowStore, secret: &str) -> KeyId {
     let mut keys = store.keys.lock();
     let head = keys.get_mut(&Digest::of(secret.as_bytes())).unwrap();

@@ -1,4 +1,4 @@
-//! What a collector is told of a call.
+//! The spans of a call, as a collector receives them.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn trace() -> CallTrace {
     CallTrace::new(context)
 }
 
-/// A row with everything that must not be told.
+/// A row with everything that must not be exported.
 fn row() -> JournalRow {
     JournalRow {
         at: UnixMs::new(1_800_000_000_500),
@@ -88,7 +88,7 @@ fn value(span: &Value, key: &str) -> Value {
     found
 }
 
-/// A call that was passed over once, failed once and was then served.
+/// A call that passed over one route, failed on a second and was served by a third.
 fn second_try() -> CallTrace {
     let mut trace = trace();
     let failed = FailedAttempt {
@@ -259,7 +259,7 @@ fn a_call_that_was_refused_at_once_says_little() {
     let spans = told(trace(), &row);
     assert_eq!(spans[0]["name"], "generate_content");
     assert_eq!(spans[0].get("events"), None);
-    // A clock that was set to the epoch gives no time before it.
+    // The wall clock is at the epoch, so the start, which would be before it, is clamped to zero.
     assert_eq!(spans[0]["startTimeUnixNano"], "0");
     for key in [
         "gen_ai.request.model",

@@ -19,7 +19,7 @@ pub(crate) enum Backend {
     Postgres(Arc<Postgres>),
 }
 
-/// Calls an operation of whichever database it is.
+/// Calls an operation of the database, whichever it is.
 macro_rules! on {
     ($store:expr, $backend:ident => $verb:expr) => {
         match &$store.backend {

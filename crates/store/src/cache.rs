@@ -1,4 +1,4 @@
-//! A bounded map that drops what was not used lately, and a fast hash for our own ids.
+//! A bounded map that drops values that were not used recently, and a fast hash for our own ids.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};

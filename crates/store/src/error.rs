@@ -34,12 +34,12 @@ pub enum OpenError {
         found: i32,
         known: i32,
     },
-    /// Nodes of a version still run that does not chain entries or keep balances.
+    /// Nodes of a version that does not chain entries or keep balances are still running.
     #[error(
         "{place}: nodes of an earlier version still run, and their entries would break the wallets' chains and statements; stop all of them before the first node of this version starts"
     )]
     OlderNodes { place: String },
-    /// A move or restore to here has begun and is not complete.
+    /// A move or restore to this database is not complete.
     #[error(
         "{place}: a move or restore to this database is not complete; run the same command again, or empty the database"
     )]
@@ -101,7 +101,7 @@ pub enum StoreError {
     /// The reference belongs to another entry.
     #[error("the reference {reference} belongs to entry {seq}, which differs")]
     ReferenceConflict { reference: String, seq: i64 },
-    /// The wallet, or the top-up that is refunded, has not got so much.
+    /// The wallet, or the refunded top-up, does not have this much.
     #[error("only {most} credits can be taken")]
     NotCovered { most: ledger::Micro },
     /// An amount is outside the range of amounts.
@@ -113,7 +113,7 @@ pub enum StoreError {
     /// The change did not become durable, or the store is closing.
     #[error("the store is not available")]
     Unavailable,
-    /// The database refused.
+    /// The database rejected the operation.
     #[error("the database refused: {0}")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database cannot be used at present. A retry may succeed later.
@@ -159,7 +159,7 @@ impl AdmitError {
     }
 }
 
-/// The commit or sync of a decision failed, so it has no effect.
+/// The decision was not committed or synced, so it has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the decision did not become durable")]
 pub struct Lost;

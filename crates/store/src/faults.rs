@@ -23,7 +23,7 @@ pub struct Faults {
     pub lies: Arc<AtomicU32>,
     /// Commits wait while this is locked.
     pub commits_wait: Arc<Mutex<()>>,
-    /// No batch is written while this is locked. Counts the checkpoints.
+    /// No batch is written while this is locked. Its value counts the checkpoints.
     pub checkpoint_lock: Arc<Mutex<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! Looks at a database without changing it.
+//! Inspects a database without changing it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Tells the process that a key was changed through its own store, so that caches of keys need not wait.
+//! Notifies the process of keys that were changed through its own store, so that key caches are updated at once.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -7,12 +7,12 @@ use crate::records::ids::KeyId;
 
 type Notify = Box<dyn Fn(KeyId) + Send + Sync>;
 
-/// Who is told of changed keys. Shared by all clones of a store.
+/// The listener for changed keys. All clones of a store share it.
 #[derive(Default)]
 pub(crate) struct KeyListener(OnceLock<Notify>);
 
 impl KeyListener {
-    /// Only the first listener is told.
+    /// Sets the listener. Only the first call has an effect.
     pub(crate) fn set(&self, notify: impl Fn(KeyId) + Send + Sync + 'static) {
         let _ = self.0.set(Box::new(notify));
     }

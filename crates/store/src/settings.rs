@@ -9,15 +9,15 @@ use ledger::Micro;
 use crate::books::Limits;
 use crate::queue::journal_queue::JournalBounds;
 
-/// How long a search of a server may take, because the connections for searches are few.
+/// The time limit of a server's searches. It is short because there are few connections for searches.
 const SEARCH_MAX: Duration = Duration::from_secs(5);
-/// How long a search of a command may take.
+/// The time limit of a command's searches.
 pub(crate) const COMMAND_SEARCH_MAX: Duration = Duration::from_secs(60);
 /// How many searches may wait for a connection.
 pub(crate) const SEARCHES_WAITING_MAX: usize = 256;
 
-/// How long the database runs one of our statements on the ledger, and how long it lets a transaction of ours
-/// stay idle. A process that is stopped in the middle of a transaction must not keep its locks.
+/// How long the database may run one of our ledger statements, and how long a transaction may stay idle. A process that
+/// is stopped within a transaction must not keep its locks.
 pub(crate) const STEP_MAX: Duration = Duration::from_secs(5);
 /// How long the outcome of a lost commit usually stays unknown. By then the database has ended the transaction.
 pub(crate) const LOST_COMMIT_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 3);
@@ -41,7 +41,7 @@ pub struct Settings {
     pub lock_wait_max: Duration,
     /// How many wallet rows, and how many key rows, the writer keeps in memory.
     pub cached_rows_max: usize,
-    /// How far open calls may take a wallet below its credit line, each at its maximum cost.
+    /// How far below its credit line open calls may take a wallet, if each costs its maximum.
     pub debt_limit: Micro,
     /// The write-ahead log is copied into the database when it exceeds this size.
     pub wal_bytes_max: u64,
@@ -76,7 +76,7 @@ impl Settings {
         }
     }
 
-    /// How much of the journal may wait to be written.
+    /// The limits of the journal's queue.
     pub(crate) fn journal_bounds(&self) -> JournalBounds {
         JournalBounds {
             rows_max: self.journal_queue_max,
@@ -115,11 +115,11 @@ pub struct Server {
     pub ca_file: Option<PathBuf>,
     /// The name of this node. Random if there is none.
     pub node: Option<String>,
-    /// How long a node that does not answer keeps its holds.
+    /// How long a node that does not renew its lease keeps its holds.
     pub lease: Duration,
     /// How many batches of different wallets may run at once, 1 to 16.
     pub lanes: usize,
-    /// How long to ask at once for the outcome of a commit whose answer was lost.
+    /// How long to retry at once to learn the outcome of a commit whose answer was lost.
     pub lost_commit_max: Duration,
 }
 

@@ -23,7 +23,7 @@ pub struct Stats {
     pub late_closes: u64,
     /// Closes that wait for a retry after a failure.
     pub retried_closes: u64,
-    /// Closes that the database refuses even alone. An alarm.
+    /// Closes that the database refuses even alone. This raises an alert.
     pub stuck_closes: u64,
     /// Open calls whose hold was lost with a failed commit. They are charged when they end.
     pub lost_holds: u64,
@@ -31,7 +31,7 @@ pub struct Stats {
     pub above_hold: u64,
     /// Settlements with a non-empty meter, at no charge.
     pub zero_charges: u64,
-    /// Charges outside the range of amounts, which cannot be booked. An alarm.
+    /// Charges outside of the range of amounts, which cannot be booked. This raises an alert.
     pub unbookable: u64,
     /// Holds closed as abandoned, including those closed at the start.
     pub abandoned: u64,
@@ -59,13 +59,13 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
-            /// What was settled, by price version.
+            /// The settled sums, by price version.
             pub(crate) settled: SettledSums,
-            /// The last commit failed and none has succeeded since.
+            /// Whether the last commit failed and none has succeeded since.
             pub(crate) failing: Flag,
-            /// There is too little disk space to admit anyone.
+            /// Whether there is too little disk space to admit calls.
             pub(crate) below_floor: Flag,
-            /// There is too little disk space for the journal.
+            /// Whether there is too little disk space for the journal.
             pub(crate) below_journal_floor: Flag,
         }
 

@@ -78,7 +78,7 @@ impl Store {
         on!(self, backend => backend.stats())
     }
 
-    /// What this process has settled and committed, by model.
+    /// The sums that this process has settled and committed, by model.
     pub fn settled(&self) -> Vec<Settled> {
         self.counters().settled.read()
     }
@@ -95,7 +95,7 @@ impl Store {
         self.ask(|reply| Command::Change(change(reply))).await
     }
 
-    /// Sends a command to the writer, and returns when what it shows or changes is durable.
+    /// Sends a command to the writer, and returns when the result is durable.
     pub(crate) async fn ask<T>(
         &self,
         command: impl FnOnce(Reply<T>) -> Command,

@@ -1,4 +1,4 @@
-//! Changes of tokens, sign-in codes and sessions: their checks, and what the audit says about them.
+//! Changes of tokens, sign-in codes and sessions: their checks, and their audit rows.
 
 use serde_json::json;
 

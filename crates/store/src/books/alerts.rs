@@ -1,4 +1,4 @@
-//! Changes of alert rules: their checks, and what the audit says about them.
+//! Changes of alert rules: their checks, and their audit rows.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::records::alerts::{ALERT_RULES_MAX, NewRule, RuleRow, kinds_text};
 use crate::records::ids::{RuleId, WalletId};
 
-/// Checks a new rule, beside `others`.
+/// Checks a new rule. `others` is the number of rules that exist.
 pub(crate) fn checked_rule(new: &NewRule, others: usize) -> Result<(), StoreError> {
     let refused = |why: &str| Err(StoreError::Invalid(why.to_owned()));
     if others >= ALERT_RULES_MAX {
@@ -45,7 +45,7 @@ impl Audited {
     pub(crate) fn rule_created(id: RuleId, new: &NewRule) -> Self {
         let members = members(&kinds_text(&new.kinds), new.wallet, new.below);
         let mut after = members;
-        // The whole address may be a secret.
+        // The full URL may contain a secret.
         after["url"] = json!(new.shown_url);
         Self::created("alert_rule.create", id.to_string(), &after)
     }

@@ -1,4 +1,4 @@
-//! What the audit says about a change of a wallet or key: small JSON, without secrets and digests.
+//! Writes the audit rows of changes to wallets and keys: small JSON, without secrets and digests.
 
 use ledger::{ManualKind, Micro, UnixMs, Wallet};
 use serde_json::{Map, Value, json};
@@ -28,7 +28,7 @@ impl From<Deed> for Audited {
 }
 
 impl Audited {
-    /// Something new.
+    /// The row of something new.
     pub(crate) fn created(action: &'static str, target: String, after: &Value) -> Self {
         Self {
             action,
@@ -38,7 +38,7 @@ impl Audited {
         }
     }
 
-    /// A change. Members that are the same before and after are left out.
+    /// The row of a change. Members that are the same before and after are left out.
     pub(crate) fn changed(
         action: &'static str,
         target: String,
@@ -59,7 +59,7 @@ impl Audited {
         Self::created("wallet.create", row.id.to_string(), &after)
     }
 
-    /// A change of a wallet, named by what was asked for.
+    /// The row of a change of a wallet. The kind of the change determines the name of the action.
     pub(crate) fn wallet_changed(
         before: &WalletRow,
         after: &WalletRow,
@@ -108,7 +108,7 @@ impl Audited {
     }
 }
 
-/// Both sides, with only the members that differ.
+/// Removes the members that are equal on both sides.
 fn differences(before: Value, after: Value) -> (Value, Value) {
     let (Value::Object(mut before), Value::Object(mut after)) = (before, after) else {
         return (Value::Null, Value::Null);
@@ -125,7 +125,7 @@ fn differences(before: Value, after: Value) -> (Value, Value) {
     (Value::Object(before), Value::Object(after))
 }
 
-/// What people set of a wallet, with its name. An amount for alerts that is not set is left out.
+/// The settings of a wallet and its name. If no amount for alerts is set, it is left out.
 fn named_members(row: &WalletRow) -> Value {
     let mut members = wallet_members(&row.wallet);
     members["name"] = json!(row.name);
@@ -135,7 +135,7 @@ fn named_members(row: &WalletRow) -> Value {
     members
 }
 
-/// What people set of a wallet, and what a top-up changes. Amounts are credits.
+/// The settings of a wallet, and the amounts that a top-up changes, in credits.
 fn wallet_members(wallet: &Wallet) -> Value {
     json!({
         "enabled": wallet.status == ledger::WalletStatus::Active,
@@ -146,7 +146,7 @@ fn wallet_members(wallet: &Wallet) -> Value {
     })
 }
 
-/// What people set of a key. A limit that is not set is left out.
+/// The settings of a key. Limits that are not set are left out.
 fn key_members(row: &KeyRow) -> Value {
     let mut members = Map::new();
     let mut set = |name: &str, value: Option<Value>| {

@@ -77,7 +77,7 @@ impl Books {
         let Some(mut rows) = self.rows_of(hold.key) else {
             return false;
         };
-        // What its steps had booked was lost with it.
+        // The lost hold includes the amounts that its steps had booked, because their entries are lost too.
         let ask = Reservation {
             hold: hold.reach(),
             ..hold.held
@@ -124,7 +124,7 @@ impl Books {
         }
     }
 
-    /// Grows an open hold. `None` if there is no such hold.
+    /// Extends an open hold. `None` if there is no such hold.
     pub(crate) fn extend(&mut self, extend: &Extend) -> Option<Result<(), AdmitError>> {
         let (key, held) = self.held(extend.hold)?;
         let now = self.rate_clock.at(extend.now);
@@ -309,7 +309,7 @@ fn book(
             tokens,
             ..
         } => {
-            // The caller may not know whether the hold has grown. Only here is its size certain.
+            // The caller may not know whether the hold has grown. Its size is certain only here.
             let charge = match basis {
                 Basis::Reported => *charge,
                 Basis::Counted => {
@@ -317,7 +317,7 @@ fn book(
                     (*charge).min(all.unwrap_or(Micro::MAX))
                 }
             };
-            // What the steps of a session have booked is already paid. They never book more than was used.
+            // The steps of a session have already charged a part of the usage, never more than all of it.
             let charge = if before == Micro::ZERO {
                 charge
             } else {
@@ -334,8 +334,8 @@ fn book(
                     });
                 }
                 Err(error) => {
-                    // A charge outside the range of amounts cannot be booked, and the hold must not stay open
-                    // because of it. The entry says what was asked for.
+                    // A charge outside of the range of amounts cannot be booked, and must not keep the hold open. The
+                    // entry contains the amount that was requested.
                     tracing::error!(%error, charge = charge.get(), "a settlement could not be booked");
                     (
                         EntryKind::Abandoned,

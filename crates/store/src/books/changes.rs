@@ -58,12 +58,12 @@ pub(crate) fn new_key(
     })
 }
 
-/// What a change makes of a key.
+/// The result of a change of a key.
 #[derive(Debug)]
 pub(crate) enum Edited {
-    /// The row after it.
+    /// The row after the change.
     Changed(KeyRow),
-    /// The key has everything already that was asked for. Nothing is written.
+    /// The row already has the requested values. Nothing is written.
     Same(KeyRow),
 }
 
@@ -112,8 +112,8 @@ fn change_limits(row: &mut KeyRow, change: KeyChange) -> Result<(), StoreError> 
     checked_limit(row.key.window.map(|window| window.amount))
 }
 
-/// Sets or removes the window of a key. A new amount applies to the current period. Other periods begin with the
-/// next decision, and nothing that was charged before counts in them.
+/// Sets or removes the window of a key. If only the amount changes, it applies to the current period. Otherwise a new
+/// period begins with the next decision, and earlier charges do not count in it.
 fn set_window(row: &mut KeyRow, window: Option<KeyWindow>) {
     let Some(KeyWindow { amount, calendar }) = window else {
         (row.key.window, row.calendar) = (None, None);

@@ -1,4 +1,4 @@
-//! What must be done again after a batch has failed.
+//! What remains to be done after a batch has failed.
 
 use ledger::Micro;
 
@@ -16,7 +16,7 @@ pub(crate) struct FailedBatch {
     pub(crate) closings: Vec<Close>,
     /// Holds that were never stored. Their calls continue, and may be answered and charged.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// How far stored holds reached whose growth was not stored. Their calls were told of the growth.
+    /// How far stored holds reached whose extension was not stored. Their calls know of the extension.
     pub(crate) reached: IdMap<HoldId, Micro>,
 }
 
@@ -36,7 +36,7 @@ impl Books {
             let hold = self.holds.get(id)?;
             Some((*id, hold.clone()))
         }));
-        // A hold may have changed since it was copied.
+        // A hold may have changed after it was copied.
         for (id, hold) in &mut lost {
             if let Some(latest) = self.holds.get(id) {
                 hold.clone_from(latest);
@@ -56,7 +56,7 @@ impl Books {
         let mut closings = Vec::new();
         let changes = &mut pending_write.changes;
         for posting in changes.postings.drain(..).chain(pending.postings) {
-            // A lost step of a session is made up for by the next step, or by the close.
+            // The next step of a session, or its close, makes up for a lost step.
             let Source::Close {
                 mut closing, hold, ..
             } = posting.source
@@ -65,7 +65,7 @@ impl Books {
             };
             if !hold.row.is_stored() || lost.contains_key(&closing.hold) {
                 lost.insert(closing.hold, hold);
-                // The caller learns that the call failed. If the hold exists after all, it is released.
+                // The caller is told that the call failed, so the hold, if it exists after all, is released.
                 if closing.if_lost == IfLost::Drop {
                     closing.end = End::Released;
                 }

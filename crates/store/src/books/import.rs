@@ -1,4 +1,4 @@
-//! Decides on accounts that are imported: their checks, and the entries that they begin with.
+//! Decides on imported accounts: their checks, and their first entries.
 
 use ledger::{Delta, ManualKind, Micro, UnixMs, Wallet, WalletStatus};
 
@@ -13,13 +13,13 @@ use crate::records::import::{ImportedKey, ImportedWallet};
 use crate::records::manual::NewEntry;
 
 impl ImportedWallet {
-    /// The wallet with its first entries. The balance is an adjustment: nobody has paid it here.
+    /// The wallet with its first entries. The balance is an adjustment, because it was not paid here.
     pub(crate) fn opening(&self) -> Result<Opening, StoreError> {
         checked_wallet_name(&self.name)?;
         let mut wallet = Wallet::default();
         let mut said = Vec::new();
         if self.balance != Micro::ZERO {
-            // Debt is taken from a credit line of its own size. What the line is afterwards is set below.
+            // Debt is taken from a credit line of the same size. The final credit line is set below.
             if self.balance.is_negative() {
                 let debt = self.balance.get().checked_neg().map(Micro::new);
                 let debt = debt.ok_or(StoreError::Overflow)?;
@@ -53,7 +53,7 @@ impl ImportedWallet {
         Ok(Opening { wallet, said })
     }
 
-    /// The row of a wallet that begins like this.
+    /// The row of a wallet with this opening.
     pub(crate) fn row(&self, opening: &Opening, now: UnixMs) -> WalletRow {
         WalletRow {
             id: self.id,

@@ -1,4 +1,4 @@
-//! Decides on entries that people make: references that were used before, and refunds of top-ups.
+//! Decides on manual entries: references that were used before, and refunds of top-ups.
 
 use ledger::{ManualError, ManualKind, Micro, Wallet};
 
@@ -10,38 +10,38 @@ use crate::error::StoreError;
 use crate::records::entries::EntryKind;
 use crate::records::manual::NewEntry;
 
-/// What the ledger already knows about a new entry. A store looks it up inside the transaction that books the entry.
+/// What the store finds about a new manual entry, inside the transaction that books it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ManualFacts {
     /// The entry with the same reference.
     pub(crate) same_reference: Option<FoundEntry>,
     /// The entry that is to be refunded.
     pub(crate) refunded: Option<FoundEntry>,
-    /// What earlier refunds of it changed the wallet by: not above zero.
+    /// The sum of earlier refunds of that entry: zero or negative.
     pub(crate) refunds: i64,
 }
 
-/// An entry of people that was found.
+/// A manual entry that the store has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FoundEntry {
     pub(crate) seq: i64,
     pub(crate) kind: EntryKind,
-    /// What it changed the wallet's credits by.
+    /// The change of the wallet's credits.
     pub(crate) total: i64,
     pub(crate) refund_of: Option<i64>,
 }
 
-/// The decision on a new entry.
+/// The decision on a manual entry.
 #[derive(Debug)]
 pub(crate) enum ManualDecision {
-    /// It is to be posted.
+    /// The entry is to be posted.
     Post(Said),
-    /// The same was posted before, with this number.
+    /// An equal entry was posted before, with this number.
     Exists(i64),
 }
 
 impl NewEntry {
-    /// Decides on this entry of a wallet, and changes the wallet if it is to be posted.
+    /// Decides on this entry. If it is to be posted, changes the wallet.
     pub(crate) fn decide(
         &self,
         wallet: &mut Wallet,
@@ -88,7 +88,7 @@ impl NewEntry {
         }))
     }
 
-    /// Checks what needs no lookup.
+    /// Checks everything that needs no lookup.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let is_printable = |text: &str| {
             text.chars().count() <= TEXT_CHARS_MAX && !text.chars().any(char::is_control)
@@ -135,7 +135,7 @@ impl From<ManualError> for StoreError {
     }
 }
 
-/// Entries of people that were decided in this batch and are not yet in the table.
+/// Manual entries that were decided in this batch and are not in the table yet.
 impl Books {
     /// The pending entry of a wallet with this reference.
     pub(crate) fn pending_reference(&self, wallet: i64, reference: &str) -> Option<FoundEntry> {
@@ -151,7 +151,7 @@ impl Books {
             .map(|(posting, origin)| found(posting, origin))
     }
 
-    /// What pending refunds of an entry change the wallet by.
+    /// The sum of the pending refunds of an entry.
     pub(crate) fn pending_refunds(&self, wallet: i64, seq: i64) -> i64 {
         self.pending_manual(wallet)
             .filter(|(_, origin)| origin.refund_of == Some(seq))
@@ -230,7 +230,7 @@ mod tests {
                 known(EntryKind::Adjustment, -5, None),
                 false,
             ),
-            // Even if the wallet could not pay for it any more.
+            // A repeated request returns the existing entry even if the wallet could not pay for it now.
             (entry(Debit, 500), known(EntryKind::Debit, -500, None), true),
         ] {
             let mut wallet = Wallet::default();
@@ -283,7 +283,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
-        // What it names must be a top-up.
+        // Only a top-up can be refunded.
         for refunded in [
             None,
             Some(FoundEntry {

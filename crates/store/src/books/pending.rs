@@ -30,12 +30,12 @@ pub(crate) struct Pending {
     pub(crate) postings: Vec<Posting>,
     /// Balances to be stored, with the number of their wallet.
     pub(crate) points: Vec<(i64, BalancePoint)>,
-    /// Some of the postings were made by people.
+    /// Whether some of the postings are manual.
     pub(crate) has_manual: bool,
     /// Holds that are opened or closed together with the row of a task. If the batch fails, the caller repeats
     /// the whole step or nothing.
     pub(crate) inseparable: Vec<HoldId>,
-    /// An administrative change has already written to the database.
+    /// Whether an administrative change has already written to the database.
     pub(crate) wrote: bool,
 }
 
@@ -151,18 +151,18 @@ pub(crate) enum Source {
         stepping: Box<SessionStep>,
         call: SteppedHold,
     },
-    /// An entry that people made.
+    /// A manual entry.
     Manual { at: UnixMs, origin: Box<Origin> },
 }
 
-/// What only entries of people have.
+/// The columns that only manual entries have.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origin {
     /// Unique among the wallet's entries.
     pub(crate) reference: Option<Box<str>>,
-    /// The number of the top-up that a refund takes back.
+    /// The number of the refunded top-up.
     pub(crate) refund_of: Option<i64>,
-    /// The name of who made it.
+    /// The name of the person or program that made the entry.
     pub(crate) actor: Option<Box<str>>,
 }
 
@@ -217,7 +217,7 @@ impl Posting {
         }
     }
 
-    /// What its call or session cost us, if that is known.
+    /// The cost of the call or session at its upstream, if it is known.
     fn cost(&self) -> Option<&Cost> {
         match &self.source {
             Source::Part { stepping, .. } => stepping.cost.as_deref(),

@@ -13,9 +13,9 @@ const CACHED_HOLDS_MAX: usize = 65_536;
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingWrite {
-    /// The new contents of rows, with their numbers.
+    /// The new contents of changed wallets, with their row numbers.
     pub(crate) wallets: Vec<(i64, BookWallet)>,
-    /// With the time of the last admission.
+    /// The new contents of changed keys, with their row numbers and the time of the last admission.
     pub(crate) keys: Vec<(i64, Key, Option<UnixMs>)>,
     /// New holds, with the number of their key.
     pub(crate) opened: Vec<(HoldId, Option<i64>, OpenHold)>,

@@ -39,8 +39,8 @@ pub(crate) struct BookKey {
 }
 
 impl BookKey {
-    /// Begins the next period of the key's window, if the current one is over at `now`. It changes nothing that
-    /// must be written: whoever reads the row later comes to the same result.
+    /// Begins the next period of the key's window, if the current one is over at `now`. This need not be written,
+    /// because every later reader of the row computes the same period.
     pub(crate) fn begin_period(&mut self, now: UnixMs, entries: i64) {
         let Some(window) = self.key.window else {
             return;
@@ -63,9 +63,9 @@ pub(crate) struct OpenHold {
     pub(crate) wallet: i64,
     pub(crate) key: KeyId,
     pub(crate) held: Reservation,
-    /// What the steps of a session have charged so far.
+    /// The sum that the steps of a session have charged so far.
     pub(crate) booked: Micro,
-    /// What these steps cost us, as far as it is known.
+    /// The cost of these steps, as far as it is known.
     pub(crate) cost_booked: Micro,
     pub(crate) request_id: RequestId,
     pub(crate) opened_at: UnixMs,
@@ -73,8 +73,8 @@ pub(crate) struct OpenHold {
 }
 
 impl OpenHold {
-    /// How far the hold reaches from the beginning of its call: what its steps have charged plus what it still
-    /// holds.
+    /// How far the hold reaches, counted from the beginning of its call: the charges of its steps plus the amount still
+    /// held.
     pub(crate) fn reach(&self) -> Micro {
         self.booked
             .checked_add(self.held.hold)

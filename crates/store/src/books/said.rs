@@ -1,11 +1,11 @@
-//! Entries that people make, before they have a number.
+//! Manual entries before they have a number.
 
 use ledger::{Delta, Micro, UnixMs};
 
 use super::pending::{Origin, Posting, Source};
 use crate::records::entries::EntryKind;
 
-/// An entry of a wallet that somebody makes.
+/// A manual entry, made by a person or an administrative change.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) kind: EntryKind,
@@ -15,7 +15,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// An entry about a value that was set.
+    /// An entry that records a changed setting.
     pub(super) fn set(kind: EntryKind, delta: Delta, note: String) -> Self {
         Self {
             kind,
@@ -25,7 +25,7 @@ impl Said {
         }
     }
 
-    /// The entry of a wallet, by number, with who makes it.
+    /// The posting for a wallet, by its row number, in the name of `actor`.
     pub(super) fn posting(self, wallet: i64, at: UnixMs, actor: &str) -> Posting {
         let origin = Origin {
             actor: Some(actor.into()),

@@ -1,4 +1,4 @@
-//! The rows in memory and the changes to them that are pending.
+//! The rows in memory, and the pending changes to them.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) struct Books {
     /// The difference between two consecutive hold ids.
     pub(crate) hold_step: i64,
     pub(crate) open_holds: u64,
-    /// How far open calls may take a wallet below its credit line.
+    /// How far below its credit line open calls may take a wallet.
     pub(crate) debt_limit: Micro,
     pub(crate) counters: Arc<Counters>,
     /// The clock of the rate limits.
@@ -36,11 +36,11 @@ pub(crate) struct Books {
 pub(crate) struct Limits {
     /// How many wallet rows, and how many key rows, are kept in memory.
     pub(crate) cached_rows_max: usize,
-    /// How far open calls may take a wallet below its credit line.
+    /// How far below its credit line open calls may take a wallet.
     pub(crate) debt_limit: Micro,
 }
 
-/// Empty books, to take the place of books that are shared.
+/// Empty books, as a placeholder for books that are shared.
 impl Default for Books {
     fn default() -> Self {
         Self::new(Epoch::new(0), Limits::default(), Arc::default())
@@ -63,7 +63,7 @@ impl Books {
         }
     }
 
-    /// Drops every row: somebody else may have changed them.
+    /// Drops every row, because somebody else may have changed them.
     pub(crate) fn forget(&mut self) {
         self.wallets.clear();
         self.keys.clear();

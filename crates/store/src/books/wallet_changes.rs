@@ -1,4 +1,4 @@
-//! Administrative changes of wallets: their checks, their effect on the rows, and the entries that tell of them.
+//! Administrative changes of wallets: their checks, their effect on the rows, and their entries.
 
 use ledger::{Delta, Micro, UnixMs, Wallet};
 
@@ -49,10 +49,10 @@ impl Opening {
     }
 }
 
-/// A change of a wallet that was checked and decided, and not yet made.
+/// A change of a wallet that is decided but not made.
 #[derive(Debug)]
 pub(crate) struct PreparedChange {
-    /// The wallet after it.
+    /// The wallet after the change.
     pub(crate) wallet: Wallet,
     said: Vec<Said>,
 }
@@ -61,12 +61,12 @@ pub(crate) struct PreparedChange {
 #[derive(Debug)]
 pub(crate) enum WalletDecision {
     Change(PreparedChange),
-    /// The entry with this number says the same already.
+    /// An equal entry exists, with this number.
     Exists(i64),
 }
 
 impl WalletChange {
-    /// Checks what needs no lookup.
+    /// Checks everything that needs no lookup.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         match self {
             Self::Manual(new) => new.check(),
@@ -77,7 +77,7 @@ impl WalletChange {
         }
     }
 
-    /// Decides on a change. Nothing is changed yet.
+    /// Decides on a change, without making it.
     pub(crate) fn prepare(
         &self,
         mut wallet: Wallet,
@@ -137,8 +137,8 @@ impl Books {
         self.wallets.insert(n, row);
     }
 
-    /// Makes a change of the wallet with the number `n`, which was prepared on its present state. Returns the number
-    /// of the last entry that tells of it. `None` if there is no such wallet.
+    /// Makes a change that was prepared on the current state of the wallet with the number `n`. Returns the number of
+    /// its last entry. `None` if there is no such wallet.
     pub(crate) fn make_change(
         &mut self,
         n: i64,

@@ -15,13 +15,14 @@ const WALLET: &[u8] = b"tollgate ledger wallet 1";
 const ENTRY: &[u8] = b"tollgate ledger entry 1";
 /// Entries with a reference, a top-up that they refund, or an actor.
 const MANUAL_ENTRY: &[u8] = b"tollgate ledger entry 2";
-/// What follows in the encoding of an entry with a cost.
+/// The mark before the cost in the encoding of an entry.
 const COST: &str = "cost";
 
 /// Large enough for an entry of usual size, so that the hasher is called once.
 const BUFFER_BYTES: usize = 512;
 
-/// What an entry names only by row numbers, which mean nothing outside the database.
+/// Values that an entry refers to by row number. The hash covers the values, because row numbers mean nothing outside
+/// of the database.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Named<'a> {
     pub(crate) key: Option<KeyId>,
@@ -105,7 +106,7 @@ impl Head {
             encoder.option(*refund_of, Encoder::integer);
             encoder.option(*actor, Encoder::text);
         }
-        // Entries without a cost are encoded as before costs were known.
+        // Entries without a cost are encoded as before costs existed, so that their hashes stay the same.
         if cost.is_some() || cost_version.is_some() {
             encoder.text(COST);
             encoder.option(*cost, Encoder::integer);

@@ -10,7 +10,7 @@ use super::postgres::ForeignServer;
 use super::sqlite::ForeignFile;
 use super::table::ForeignTable;
 
-/// What every `SQLite` file begins with.
+/// The first bytes of every `SQLite` file.
 const SQLITE_HEAD: &[u8; 16] = b"SQLite format 3\0";
 
 /// A database of another program, at one instant.
@@ -22,7 +22,7 @@ pub enum ForeignDatabase {
 }
 
 impl ForeignDatabase {
-    /// Opens `postgres://…`, a `SQLite` file, or a dump of `MySQL`. `tables` are those that will be read.
+    /// Opens `postgres://…`, a `SQLite` file, or a dump of `MySQL`. Only `tables` can be read.
     pub async fn open(place: &str, tables: &[&'static str]) -> Result<Self, ForeignError> {
         if place.starts_with("postgres://") || place.starts_with("postgresql://") {
             return Ok(Self::Postgres(ForeignServer::connect(place).await?));

@@ -1,7 +1,7 @@
 //! Reads a dump of `MySQL`: the columns of its tables and the rows of those that are wanted.
 //!
-//! A dump may be large because of tables that nobody asked for, so it is read statement by statement, and the
-//! statements of other tables are not kept.
+//! A dump may be large because of other tables, so it is read statement by statement, and statements of other tables
+//! are skipped.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use super::table::ForeignTable;
 
 /// The table of a statement is known within this many bytes.
 const HEAD_BYTES: usize = 512;
-/// No statement of a wanted table may be longer. `MySQL` itself refuses more than a gigabyte.
+/// The size limit of a statement of a wanted table. `MySQL` itself refuses more than a gigabyte.
 const STATEMENT_BYTES_MAX: usize = 1 << 30;
 
 /// The wanted tables of a dump.
@@ -76,7 +76,7 @@ impl Dump {
         let mut scanner = Scanner::new(statement);
         match head(&mut scanner) {
             Some((Verb::Create, name)) => {
-                // Rows of two databases must not be mixed.
+                // The table occurs twice. Rows of two databases must not be mixed.
                 if self.tables.contains_key(&name) {
                     return Err(format!("{name}: the dump has several databases; dump one"));
                 }
@@ -88,7 +88,7 @@ impl Dump {
                 let table = self.tables.entry(name.clone()).or_default();
                 let (named, rows) = rows_of(&mut scanner).map_err(|it| format!("{name}: {it}"))?;
                 match named {
-                    // The order of the first statement counts, so all rows are brought into it.
+                    // The first statement determines the order of the columns. Rows of others are brought into it.
                     Some(named) if table.columns.is_empty() => table.columns = named,
                     Some(named) if named != table.columns => {
                         let order = table.columns.iter();
@@ -124,7 +124,7 @@ enum Verb {
     Insert,
 }
 
-/// What a statement does to which table, if it creates one or inserts into one.
+/// The verb and the table of a statement that creates a table or inserts into one.
 fn head(scanner: &mut Scanner<'_>) -> Option<(Verb, String)> {
     let verb = match scanner.word()?.to_ascii_uppercase().as_str() {
         "CREATE" => Verb::Create,
@@ -139,7 +139,7 @@ fn head(scanner: &mut Scanner<'_>) -> Option<(Verb, String)> {
         if is_keyword {
             continue;
         }
-        // A schema may stand in front of the name.
+        // A schema may precede the name.
         if scanner.takes(b'.') {
             return Some((verb, scanner.name()?.text));
         }
@@ -229,7 +229,7 @@ fn step(state: State, before: u8, byte: u8) -> (State, bool) {
         (State::Plain, b'*') if before == b'/' => (State::BlockComment, false),
         (State::Plain, _) | (State::LineComment, b'\n') => (State::Plain, true),
         (State::Quoted(quote), b'\\') if quote != b'`' => (State::Escaped(quote), true),
-        // A doubled quote ends the text and begins it again, which comes to the same.
+        // A doubled quote ends the text and begins another one, which has the same effect.
         (State::Quoted(quote), _) if byte == quote => (State::Plain, true),
         (State::Quoted(_), _) => (state, true),
         (State::Escaped(quote), _) => (State::Quoted(quote), true),

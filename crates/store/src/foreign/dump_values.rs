@@ -29,7 +29,7 @@ impl<'s> Scanner<'s> {
         Self { bytes, at: 0 }
     }
 
-    /// The next byte that is no space, which is not taken.
+    /// The next byte that is not a space, without consuming it.
     fn peek(&mut self) -> Option<u8> {
         while self.bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
@@ -37,7 +37,7 @@ impl<'s> Scanner<'s> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Takes a byte if it is the next one.
+    /// Consumes a byte if it is the next one.
     pub(super) fn takes(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
@@ -69,7 +69,7 @@ impl<'s> Scanner<'s> {
         Some(Name { text, is_quoted })
     }
 
-    /// The text up to the closing quote, which is taken too.
+    /// The text up to the closing quote, which is consumed too.
     fn quoted(&mut self, quote: u8) -> Option<String> {
         let mut text = Vec::new();
         loop {

@@ -9,10 +9,10 @@ pub enum ForeignError {
     /// The file cannot be opened or read.
     #[error("{path}: {source}", path = path.display())]
     File { path: PathBuf, source: io::Error },
-    /// It is not what it should be.
+    /// The contents of the file are not as expected.
     #[error("{path}: {reason}", path = path.display())]
     Form { path: PathBuf, reason: String },
-    /// The database refused.
+    /// The database rejected the query.
     #[error("{place}: {source}")]
     Database {
         place: String,

@@ -33,7 +33,7 @@ impl ForeignServer {
             let chosen = client.execute(chosen, &[&schema]).await;
             chosen.map_err(|error| failed(Box::new(error)))?;
         }
-        // All tables are read as of one instant, also while their program runs.
+        // One snapshot for all tables, even while their program runs.
         let snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let begun = client.batch_execute(snapshot).await;
         begun.map_err(|error| failed(Box::new(error)))?;
@@ -69,7 +69,7 @@ impl ForeignServer {
         for column in columns {
             if let Some((_, kind)) = types.iter().find(|(it, _)| it == column) {
                 found.push(*column);
-                // A list is easier to read as JSON.
+                // A list is read as JSON, which is easier to parse.
                 values.push(match *kind {
                     "ARRAY" => format!("to_json(\"{column}\")::text"),
                     _ => format!("\"{column}\"::text"),
@@ -95,7 +95,7 @@ impl std::fmt::Debug for ForeignServer {
     }
 }
 
-/// The URL without the parameters that only Prisma knows, and the schema that one of them names.
+/// The URL without the parameters of Prisma, and the schema that one of them names.
 fn without_schema(url: &str) -> (String, Option<String>) {
     const OF_PRISMA: [&str; 6] = [
         "schema",

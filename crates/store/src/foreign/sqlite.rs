@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::error::ForeignError;
 use super::table::ForeignTable;
 
-/// How long a program that writes to the file is waited for.
+/// How long to wait for a program that writes to the file.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// An open file, in a transaction that reads.
@@ -24,7 +24,7 @@ impl ForeignFile {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
         connection.busy_timeout(LOCK_WAIT_MAX).map_err(refused)?;
-        // All tables are read as of one instant, also while their program runs.
+        // One snapshot for all tables, even while their program runs.
         connection.execute_batch("BEGIN").map_err(refused)?;
         Ok(Self {
             path: path.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// The columns of a table that were asked for and exist, and all rows.
+/// The requested columns that exist, and all rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ForeignTable {
     columns: HashMap<String, usize>,
@@ -54,7 +54,7 @@ impl<'t> ForeignRow<'t> {
         self.get(column).map(str::trim).filter(|it| !it.is_empty())
     }
 
-    /// Whether a column says yes, in the words of any database.
+    /// Whether a column is true, in the notation of any database.
     pub fn flag(&self, column: &str) -> bool {
         matches!(self.get(column), Some("1" | "t" | "true"))
     }

@@ -21,7 +21,8 @@ const PIECE_BYTES: u64 = 64 << 10;
 /// The longest time that the storage may take between two pieces.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// The bytes of a medium or of a range of it. Exactly as many as announced arrive, or an error.
+/// The bytes of a medium or of a range of it. The body yields exactly the announced number of
+/// bytes, or an error.
 pub struct MediaBody {
     left: u64,
     pieces: BoxStream<'static, Result<Bytes, MediaError>>,

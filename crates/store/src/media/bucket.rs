@@ -21,8 +21,8 @@ use super::settings::Bucket;
 use super::spool::{Spooled, blocking};
 use super::wire::Wire;
 
-/// The size of one part of an upload, and all of it that is in memory. Services accept no smaller parts than 5
-/// MiB, except the last.
+/// The size of one part of an upload, and the memory of an upload. Services accept no parts smaller than 5 MiB, except
+/// the last.
 const PART_BYTES: u64 = 8 << 20;
 /// How long to try to remove an unfinished upload.
 const ABORT_MAX: Duration = Duration::from_secs(10);
@@ -85,13 +85,13 @@ pub(super) async fn upload(
     let mut upload = objects.put_multipart_opts(to, options).await?;
     let sent = send_parts(&mut *upload, reader).await;
     if sent.is_err() {
-        // A part that stays costs storage. The bucket's own rules remove what this does not.
+        // Parts that stay cost storage. The lifecycle rules of the bucket remove those that this misses.
         let _ = timeout(ABORT_MAX, upload.abort()).await;
     }
     sent
 }
 
-/// One part after the other: a bucket is faster than an upstream.
+/// Parts are sent one after the other, because a bucket is faster than an upstream.
 async fn send_parts(upload: &mut dyn MultipartUpload, reader: File) -> Result<(), MediaError> {
     let mut reader = reader;
     loop {

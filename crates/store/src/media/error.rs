@@ -26,10 +26,10 @@ pub enum MediaError {
     /// The storage did not answer in time.
     #[error("the media storage does not answer")]
     Timeout,
-    /// The file system refused.
+    /// An operation of the file system failed.
     #[error("the media folder refused: {0}")]
     File(#[source] io::Error),
-    /// The storage refused, or cannot be reached.
+    /// The storage rejected the request, or cannot be reached.
     #[error("the media storage refused: {0}")]
     Storage(#[source] Box<object_store::Error>),
     /// The storage delivered fewer bytes than it had announced.

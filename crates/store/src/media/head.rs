@@ -1,4 +1,4 @@
-//! What the storage knows of a medium.
+//! The metadata of a medium.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use object_store::ObjectMeta;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaHead {
     pub bytes: u64,
-    /// Changes with the bytes: the quoted value of `etag`.
+    /// The quoted value of `etag`, which changes with the bytes.
     pub etag: String,
     pub kept_at: UnixMs,
     pub expires_at: UnixMs,

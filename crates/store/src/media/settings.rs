@@ -10,7 +10,7 @@ pub struct MediaSettings {
     pub place: MediaPlace,
     /// How long a medium is served.
     pub expiry: Duration,
-    /// How much longer it is kept, as evidence, before it is deleted.
+    /// How long a medium is kept as evidence after it has expired, before it is deleted.
     pub keep_expired: Duration,
     /// The floor of free bytes on the disk that files pass through. Below twice as much no file is accepted,
     /// because the ledger may be on the same disk.

@@ -42,7 +42,7 @@ pub(super) struct Place(PathBuf);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // A file that was stored has another name by now.
+        // A stored file was renamed, so this path no longer exists.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -25,7 +25,7 @@ use super::spool::{self, Spool, Spooled, blocking};
 
 /// The folder for incoming files in a media folder.
 const INCOMING: &str = "incoming";
-/// From the request to the first byte.
+/// The time limit from a request to its first byte.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// How long storing one file may take.
 const KEEP_MAX: Duration = Duration::from_secs(15 * 60);

@@ -1,4 +1,4 @@
-//! Deletes what is no longer kept.
+//! Deletes media whose retention time is over.
 
 use std::fs;
 use std::io;
@@ -25,14 +25,14 @@ const STEP_MAX: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     pub deleted: u64,
-    /// What is still stored.
+    /// The files that are still stored.
     pub kept: u64,
     pub kept_bytes: u64,
 }
 
 impl Media {
-    /// Deletes media that were kept long enough, and what unfinished copies left behind. Files that are not
-    /// ours stay. Any number of nodes may sweep at the same time.
+    /// Deletes media whose retention time is over, and the remains of unfinished copies. Other files are not touched.
+    /// Any number of nodes may sweep at the same time.
     pub async fn sweep(&self, now: UnixMs) -> Result<Swept, MediaError> {
         let folder = self.spool.to_path_buf();
         blocking(move || sweep_spool(&folder)).await?;

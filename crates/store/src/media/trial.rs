@@ -12,8 +12,8 @@ use super::storage::{ANSWER_MAX, Media, path_of};
 const CONTENT: &[u8] = b"tollgate tries its storage";
 
 impl Media {
-    /// Writes, reads and deletes a small object. Returns the step that failed, as what could not be done to it. The
-    /// object is deleted also if it could not be read.
+    /// Writes, reads and deletes a small object. An error names the step that failed. The object is deleted even if it
+    /// could not be read.
     pub async fn try_out(&self) -> Result<(), (&'static str, MediaError)> {
         let name = MediaName {
             id: MediaId::random(),

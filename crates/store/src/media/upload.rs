@@ -12,7 +12,7 @@ use super::spool::blocking;
 use super::storage::Media;
 use crate::disk::require_room;
 
-/// A file without a name, which disappears with its last user. It is in the same folder as incoming media, so
+/// A file without a name, which the system removes with its last user. It is in the same folder as incoming media, so
 /// that one rule keeps disk space for the ledger.
 #[derive(Debug)]
 pub struct Upload {

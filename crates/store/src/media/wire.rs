@@ -36,7 +36,8 @@ use crate::tls;
 
 /// The time limit for connecting, including TLS.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// From the first byte of a request, whose body may be several MiB, to the header of its answer.
+/// The time limit from the first byte of a request, whose body may be several MiB, to the head of
+/// its answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// How long a connection stays idle.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -78,7 +79,7 @@ impl Wire {
     /// An idle connection, or a new one.
     async fn connection(&self, to: &Target) -> Result<SendRequest<HttpRequestBody>, HttpError> {
         while let Some(mut waiting) = self.take(to) {
-            // It becomes ready when its task has seen the end of the last answer.
+            // The connection is ready when its task has read the end of the last answer.
             if let Ok(Ok(())) = timeout(CONNECT_MAX, waiting.ready()).await {
                 return Ok(waiting);
             }
@@ -113,7 +114,7 @@ impl Wire {
     }
 }
 
-/// Begins HTTP on a connection. Its task ends with the connection.
+/// Starts HTTP on a connection. The task that runs it ends with the connection.
 async fn begin<S>(stream: S) -> io::Result<SendRequest<HttpRequestBody>>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -122,7 +123,7 @@ where
         .await
         .map_err(io::Error::other)?;
     tokio::spawn(async move {
-        // The sender reports an error to whoever waits for an answer.
+        // The sender reports the error to the task that waits for an answer.
         let _ = connection.await;
     });
     Ok(sender)

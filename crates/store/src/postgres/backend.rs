@@ -1,5 +1,5 @@
-//! Opens a store in a database, and starts and stops its threads. What it does for [`Store`](crate::Store) is in
-//! `operations.rs` and `statement_reads.rs`.
+//! Opens a store in a database, and starts and stops its threads. `operations.rs` and `statement_reads.rs` implement
+//! the operations of [`Store`](crate::Store).
 
 use std::fmt;
 use std::sync::Arc;
@@ -107,8 +107,8 @@ impl Postgres {
             let (target, settings) = (Arc::clone(&target), settings.clone());
             background.block_on(async move { for_command(&target, &settings).await })?;
         }
-        // A command makes one change and waits for it, so there is nothing to gather. Nobody waits for its searches
-        // but its user.
+        // A command makes one change and waits for it, so batches need not wait for more commands. Only its user waits
+        // for its searches.
         let settings = Settings {
             gather: Duration::ZERO,
             search_max: COMMAND_SEARCH_MAX,

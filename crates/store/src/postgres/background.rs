@@ -13,11 +13,11 @@ use crate::postgres::connection::connect::Target;
 pub(super) struct StoreThreads {
     /// Lookups, tasks, the lease and the sweeper.
     pub(super) side: BackgroundThread,
-    /// Counts calls and puts reports together, which takes time that lookups must not wait for.
+    /// Counts calls and assembles reports, which takes time that lookups must not wait for.
     pub(super) journal: BackgroundThread,
 }
 
-/// A thread for things that must not delay the ledger, or each other. It ends when this is dropped.
+/// A thread for work that must not delay the ledger or other work. It ends when this is dropped.
 pub(super) struct BackgroundThread {
     thread: Option<JoinHandle<()>>,
     pub(super) runtime: tokio::runtime::Handle,

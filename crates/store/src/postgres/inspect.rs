@@ -1,4 +1,4 @@
-//! Looks at a database without changing it.
+//! Inspects a database without changing it.
 
 use super::connection::connect::{Role, Target};
 use super::schema::migrations::{self, Age};

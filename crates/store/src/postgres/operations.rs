@@ -125,7 +125,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Whether an admission has any chance.
+    /// Whether an admission may succeed.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
         if self.journal.is_none() || !self.node.is_leased() || self.counters.failing.get() {
             return Err(AdmitError::Unavailable);
@@ -350,7 +350,8 @@ impl Postgres {
             .await
     }
 
-    /// Uses its own thread and connection, because it reads everything and must not delay anybody.
+    /// Runs on its own thread and connection, because it reads everything and must not delay other
+    /// work.
     pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         let target = Arc::clone(&self.target);
         let lease = self.node.lease().max(Server::at("").lease);

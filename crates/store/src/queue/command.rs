@@ -35,7 +35,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
 pub(crate) enum Command {
     Admit(Admit, oneshot::Sender<Result<Granted, AdmitError>>),
     Extend(Extend, oneshot::Sender<Result<Durable, AdmitError>>),
-    /// Returns how far the hold reaches, from the beginning of the session.
+    /// Answers with how far the hold reaches, counted from the beginning of the session.
     Step(Box<SessionStep>, oneshot::Sender<Result<Micro, AdmitError>>),
     Close(Close),
     /// Stops counting the hold against its key's concurrency.
@@ -73,9 +73,9 @@ pub(crate) enum TaskCommand {
 /// A step of alerts and their deliveries.
 #[derive(Debug)]
 pub(crate) enum AlertCommand {
-    /// Whether this node looks for alerts, for so long.
+    /// Asks whether this node is to check for alerts, for this duration.
     Watch(Duration, Reply<bool>),
-    /// Replaces what this node sees.
+    /// Replaces the signals of this node.
     Signal {
         signals: Vec<AlertSignal>,
         lasting: Duration,
@@ -114,8 +114,8 @@ pub(crate) struct EndedWork {
     pub(crate) now: UnixMs,
 }
 
-/// A change that somebody asked for, written in one transaction with the row of the audit that tells of it, or a
-/// price version, which the server stores by itself.
+/// An administrative change, written in one transaction with its audit row; or a price version, which the server stores
+/// by itself without one.
 #[derive(Debug)]
 pub(crate) enum Change {
     CreateWallet {
@@ -146,14 +146,14 @@ pub(crate) enum Change {
         actor: Box<Actor>,
         reply: Reply<KeyRow>,
     },
-    /// A change of who may use the admin API.
+    /// A change of the access to the admin API.
     Access {
         change: Box<AccessChange>,
         now: UnixMs,
         actor: Box<Actor>,
         reply: Reply<AccessChanged>,
     },
-    /// A change of who is told of alerts.
+    /// A change of an alert rule.
     Rule {
         change: Box<RuleChange>,
         now: UnixMs,
@@ -166,7 +166,7 @@ pub(crate) enum Change {
         now: UnixMs,
         reply: Reply<PriceVersion>,
     },
-    /// Writes a row of the audit alone.
+    /// Writes an audit row alone.
     Deed {
         deed: Box<Deed>,
         now: UnixMs,
@@ -181,7 +181,7 @@ pub(crate) enum Change {
         actor: Box<Actor>,
         reply: Reply<Option<i64>>,
     },
-    /// Creates accounts that were elsewhere before.
+    /// Creates accounts of another gateway.
     Import {
         batch: Box<ImportBatch>,
         now: UnixMs,
@@ -203,7 +203,7 @@ pub(crate) struct NewCatalog {
     pub(crate) deed: Deed,
 }
 
-/// A route's cost card, and what identifies the route.
+/// A route's cost card, with the names that identify the route.
 #[derive(Debug, Clone)]
 pub(crate) struct CostedRoute {
     pub(crate) model: String,
@@ -211,7 +211,7 @@ pub(crate) struct CostedRoute {
     pub(crate) card: String,
 }
 
-/// A change of who is told of alerts.
+/// A change of an alert rule.
 #[derive(Debug, Clone)]
 pub(crate) enum RuleChange {
     Create { id: RuleId, new: NewRule },
@@ -226,18 +226,18 @@ pub(crate) enum AccessChange {
         new: NewToken,
     },
     RevokeToken(TokenId),
-    /// Not told by the audit.
+    /// Writes no audit row.
     NoteTokenUsed(TokenId),
     CreateCode(NewSignInCode),
     OpenSession(NewSession),
     EndSession(Digest),
 }
 
-/// What became of it.
+/// The result of a change of access.
 #[derive(Debug)]
 pub(crate) enum AccessChanged {
     Token(TokenRow),
-    /// `None` if the code of the session is worth nothing.
+    /// `None` if the code of the session is unknown, used or expired.
     Session(Option<SessionRow>),
     Done,
 }
@@ -266,9 +266,9 @@ pub(crate) enum KeyEdit {
     Rotate(KeyRotation),
 }
 
-/// An admitted call. Its hold is open until it is closed: whoever has this value owes a [`Close`], even if the
-/// decision turns out to be lost. Closing a hold that does not exist is harmless, and a lost hold may exist
-/// nevertheless, because a commit can succeed although its answer is lost.
+/// An admitted call. The owner of this value must send a [`Close`], even if the decision turns out to be lost. Closing
+/// a hold that does not exist is harmless, and a lost hold may exist nevertheless, because a commit can succeed
+/// although its answer is lost.
 #[derive(Debug)]
 #[must_use = "an admitted call keeps credits frozen until its hold is closed"]
 pub struct Admitted {

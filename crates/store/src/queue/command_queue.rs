@@ -15,7 +15,7 @@ use super::command::Command;
 use crate::error::{AdmitError, StoreError};
 use crate::sync::{AtomicUsize, Condvar, Instant, Mutex};
 
-/// How many balances, changes and extensions may wait beyond the limit for admissions.
+/// How many balance lookups, changes and extensions may wait, beyond the limit for admissions.
 const OTHERS_WAITING_MAX: usize = 16_384;
 /// A closed queue still waits for work that is due within this time.
 const CLOSING_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ impl Notifier {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) gather: Duration,
-    /// How many commands may wait that a caller waits for.
+    /// How many commands with a waiting caller the queue may contain.
     pub(crate) waiting_max: usize,
     /// How long a call waits for its decision.
     pub(crate) call_wait_max: Duration,
@@ -62,12 +62,12 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 struct State {
     queued: Vec<Queued>,
-    /// How many of them a caller waits for.
+    /// How many of the queued commands have a waiting caller.
     waiting: usize,
     /// When the queue last became non-empty.
     since: Instant,
     sleep: Sleep,
-    /// Somebody waits for the open batch itself.
+    /// Whether somebody waits for the open batch itself.
     batch_requested: bool,
     closed: bool,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Queued {
     pub(crate) at: Instant,
 }
 
-/// What the writer sleeps for, so that a push knows whether to wake it.
+/// What the writer sleeps for. A push uses it to decide whether to wake the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sleep {
     Awake,
@@ -95,15 +95,15 @@ enum Sleep {
 /// When the writer wants to start its next batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchTiming {
-    /// No batch starts before this: the pause under load or after a failure.
+    /// No batch starts before this time: the pause under load or after a failure.
     pub(crate) not_before: Instant,
-    /// Unless this many callers wait already.
+    /// A batch starts anyway when this many callers wait.
     pub(crate) enough: usize,
     /// Until this time, closes need not wake the writer.
     pub(crate) linger_until: Instant,
-    /// There is work at this time even if the queue is empty: closes to retry.
+    /// When closes are to be retried, even if the queue is empty.
     pub(crate) due: Option<Instant>,
-    /// A batch may begin although the queue is empty, because calls are expected.
+    /// Whether a batch may begin although the queue is empty, because calls are expected.
     pub(crate) opens_ahead: bool,
 }
 
@@ -214,8 +214,7 @@ impl CommandQueue {
         }
     }
 
-    /// Sleeps in an open batch until a caller waits for a decision or for the batch itself, or until the time
-    /// is over.
+    /// Sleeps in an open batch until a caller waits for a decision or for the batch itself, or until `until`.
     pub(crate) fn wait_in_batch(&self, until: Instant) {
         let Notifier::Thread(wake) = &self.notifier else {
             unreachable!("a task does not wait in a batch");
@@ -399,8 +398,8 @@ impl State {
         Plan::Sleep(Sleep::Gathering, until(Some(gathered)))
     }
 
-    /// A pause after a failure is kept while closing too, otherwise the writer would spin. Work that is due
-    /// much later is not waited for.
+    /// The pause after a failure applies while closing too, otherwise the writer would spin. Retries that are due much
+    /// later are not waited for.
     fn plan_end(&self, timing: &BatchTiming, now: Instant) -> Plan {
         let due = if self.queued.is_empty() {
             timing.due

@@ -52,7 +52,7 @@ impl Durable {
         };
         // Created before the state is read, so that a change in between is not missed.
         let notified = waiters.notified();
-        // In this order: a batch is marked before its waiters are notified.
+        // The order matters: a batch is marked before its waiters are notified.
         let has_ended = waiters.has_ended();
         let outcome = self.batch.outcome();
         if has_ended || outcome.is_some() {
@@ -153,10 +153,10 @@ impl Batch {
         }
     }
 
-    /// The waiters on the current runtime, or the outcome if nobody needs to wait for it.
+    /// The waiters of the current runtime, or the outcome if it is already known.
     fn join_waiters(&self) -> Result<Arc<Waiters>, Result<(), Lost>> {
         let mut all = self.waiters.lock();
-        // Under the lock: a mark that is not visible here will find these waiters.
+        // Checked under the lock: a mark that is not visible here will find these waiters.
         if let Some(outcome) = self.outcome() {
             return Err(outcome);
         }
@@ -297,8 +297,8 @@ impl SyncQueue {
             // The writer has not written it yet.
             self.queue.request_batch();
         }
-        // The writer may have pushed it by now. Taking the lock ensures that the sync thread either has its
-        // check still to make or is asleep, and that a later push sees that the batch is awaited.
+        // The writer may have pushed the batch by now. Taking the lock ensures that the sync thread is either asleep or
+        // has yet to check, and that a later push sees that the batch is awaited.
         drop(self.state.lock());
         self.wake.notify_one();
     }

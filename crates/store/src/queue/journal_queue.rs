@@ -10,11 +10,11 @@ pub(crate) struct JournalBounds {
     pub(crate) bytes_max: usize,
 }
 
-/// What happened to a row.
+/// The result of queuing a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Queued {
     Whole,
-    /// There was no room for its bodies.
+    /// The row was queued without its bodies, for lack of room.
     WithoutBodies,
     Dropped,
 }

@@ -21,14 +21,14 @@ pub struct NewToken {
 /// The current state of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRow {
-    /// Where it stands among the tokens, oldest first.
+    /// Its position among the tokens, oldest first.
     pub place: TokenPlace,
     pub id: TokenId,
     pub name: String,
     pub role: Role,
     pub shown_prefix: String,
     pub created_at: UnixMs,
-    /// Accurate to a minute.
+    /// Accurate to the minute.
     pub last_used_at: Option<UnixMs>,
     pub revoked_at: Option<UnixMs>,
 }
@@ -75,10 +75,10 @@ pub struct NewSession {
     pub opened_by: OpenedBy,
 }
 
-/// What a session is opened with.
+/// The credential that opens a session.
 #[derive(Debug, Clone)]
 pub enum OpenedBy {
-    /// A token, of the store or of the configuration. The session ends when the token does.
+    /// A token, from the store or from the configuration. The session ends when the token does.
     Token {
         digest: Digest,
         actor: String,
@@ -89,10 +89,10 @@ pub enum OpenedBy {
     Code(Digest),
 }
 
-/// A session that has not ended. If the token it was opened with is one of the store's, it is not revoked.
+/// A session that has not ended. If it was opened with a token of the store, that token is not revoked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
-    /// The token it was opened with, if it was one.
+    /// The token with which it was opened. `None` if it was opened with a code.
     pub token: Option<Digest>,
     /// The id of the actor in the audit.
     pub actor: String,
@@ -104,7 +104,7 @@ pub struct SessionRow {
 /// The actor of sessions that were opened by a sign-in code.
 pub(crate) const LINK: &str = "link";
 
-/// When something that begins now ends.
+/// The end of something that begins now and lasts for `lifetime`.
 pub(crate) fn end_of(now: UnixMs, lifetime: Duration) -> UnixMs {
     now.plus_ms(i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX))
 }

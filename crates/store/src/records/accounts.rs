@@ -27,7 +27,7 @@ pub struct WalletRow {
     pub id: WalletId,
     pub name: String,
     pub wallet: ledger::Wallet,
-    /// The balance below which an alert tells of the wallet.
+    /// The balance below which an alert for this wallet begins.
     pub alert_below: Option<Micro>,
     pub created_at: UnixMs,
 }
@@ -35,14 +35,14 @@ pub struct WalletRow {
 /// Wallets that owe more than their credit line.
 #[derive(Debug, Clone, Default)]
 pub struct WalletsBeyondCredit {
-    /// Those that owe most, in that order.
+    /// The wallets with the largest debt, in that order.
     pub deepest: Vec<WalletRow>,
-    /// How many there are.
+    /// The number of all such wallets.
     pub total: u64,
 }
 
 impl WalletRow {
-    /// Whether calls of this wallet are admitted at all.
+    /// Whether this wallet may make calls.
     pub fn is_active(&self) -> bool {
         matches!(self.wallet.status, WalletStatus::Active)
     }
@@ -101,7 +101,7 @@ pub struct KeyRotation {
     pub digest: Digest,
     /// The first characters of the new secret.
     pub shown_prefix: String,
-    /// Until when the secret before it works too. `None` ends it at once.
+    /// Until when the previous secret works too. `None` ends it at once.
     pub old_secret_until: Option<UnixMs>,
 }
 
@@ -127,7 +127,7 @@ pub struct KeyRow {
 }
 
 impl KeyRow {
-    /// Shows the row as of `now`: a period that is over has ended, even if no call has noticed it yet.
+    /// Updates the row to `now`: a period that is over has ended, even if no call has come since.
     #[must_use]
     pub(crate) fn at(mut self, now: UnixMs) -> Self {
         if let Some(calendar) = &self.calendar
@@ -142,7 +142,7 @@ impl KeyRow {
         self
     }
 
-    /// What authentication needs of the key.
+    /// The part of the key that authentication needs.
     pub fn head(&self) -> KeyHead {
         KeyHead {
             key: self.id,
@@ -155,13 +155,13 @@ impl KeyRow {
     }
 }
 
-/// What authentication needs of a key.
+/// The part of a key that authentication needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyHead {
     pub key: KeyId,
     pub wallet: WalletId,
     pub enabled: bool,
-    /// For the secret before a rotation, the time until which it works, if that is earlier.
+    /// For the secret before a rotation, the end of its validity, if that is earlier.
     pub expires_at: Option<UnixMs>,
     /// Requests per minute, for limits that do not involve the ledger.
     pub rpm_limit: Option<u32>,

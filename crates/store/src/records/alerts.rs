@@ -1,4 +1,4 @@
-//! Alerts: what is wrong, who is told of it, and what is to be sent to whom.
+//! Alerts, the rules that say which webhooks are told, and deliveries.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,18 +8,18 @@ use ledger::{Micro, UnixMs};
 
 use super::ids::{AlertId, RuleId, WalletId};
 
-/// What an alert is about.
+/// The kind of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AlertKind {
-    /// A wallet has less than somebody wants to be told of.
+    /// A wallet has less than the amount that it or a rule sets.
     LowBalance,
     /// A key has used 80 % or all of a limit.
     KeyLimit,
-    /// A channel is out of use after failures.
+    /// A channel has failed repeatedly and is not used.
     ChannelDown,
     /// More calls fail than usual.
     ErrorRate,
-    /// Finished calls cannot be booked.
+    /// The database refuses to book finished calls.
     StuckCloses,
 }
 
@@ -83,30 +83,30 @@ pub(crate) fn stored_kinds(text: &str) -> Vec<AlertKind> {
         .collect()
 }
 
-/// Where alerts are sent, and the secret that signs them.
+/// The URL of a webhook, and the secret that signs deliveries to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Webhook {
     pub url: String,
     pub secret: String,
 }
 
-/// The address of a webhook may contain a secret too.
+/// Hides everything: the URL of a webhook may contain a secret too.
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Webhook").finish_non_exhaustive()
     }
 }
 
-/// A new rule: who is told of which alerts.
+/// A new rule: which alerts are sent to which webhook.
 #[derive(Debug, Clone)]
 pub struct NewRule {
     pub kinds: Vec<AlertKind>,
     pub webhook: Webhook,
-    /// The address without what may be a secret, for the audit.
+    /// The URL without parts that may be secret, for the audit.
     pub shown_url: String,
     /// Only alerts about this wallet and its keys.
     pub wallet: Option<WalletId>,
-    /// The balance below which the rule wants to be told. A wallet's own amount comes before that of a rule for all.
+    /// The balance below which the rule wants an alert. A wallet's own amount overrides that of a rule for all wallets.
     pub below: Option<Micro>,
 }
 
@@ -146,15 +146,16 @@ pub const ALERT_DELIVERIES_MAX: usize = ALERT_RULES_MAX * CLAIMS_PER_RULE as usi
 pub struct NewAlert {
     pub id: AlertId,
     pub kind: AlertKind,
-    /// What is wrong: the same text as long as it is. No two open alerts have the same.
+    /// Identifies what is wrong. It stays the same while the alert lasts, and no two open alerts have the same
+    /// condition.
     pub condition: String,
-    /// The wallet, key or channel that it is about.
+    /// The wallet, key or channel that the alert is about.
     pub subject: Option<String>,
-    /// The wallet that it is about, or whose key.
+    /// The wallet that the alert is about, or that owns the key.
     pub wallet: Option<WalletId>,
-    /// A sentence.
+    /// A sentence for people.
     pub message: String,
-    /// Who is told.
+    /// The rules whose webhooks are told.
     pub rules: Vec<RuleId>,
 }
 
@@ -177,15 +178,15 @@ pub struct AlertRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AlertPlace(pub i64);
 
-/// What became of everything that an alert sends.
+/// The state of all deliveries of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// No rule applied.
+    /// No rule matches.
     None,
-    /// Something is still to be delivered.
+    /// A delivery is still pending.
     Pending,
     Delivered,
-    /// Something was given up.
+    /// A delivery was given up.
     Failed,
 }
 
@@ -200,7 +201,7 @@ impl DeliveryState {
         }
     }
 
-    /// From the counts of deliveries that wait, that were given up, and of all.
+    /// Computes the state from the numbers of deliveries that wait, that were given up, and of all.
     pub(crate) fn of(waiting: i64, given_up: i64, all: i64) -> Self {
         match (waiting, given_up, all) {
             (_, _, 0) => Self::None,
@@ -235,7 +236,7 @@ impl AlertQuery {
     }
 }
 
-/// Something that a node sees of itself or of its channels.
+/// A signal: something that a node reports about itself or its channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertSignal {
     pub condition: String,
@@ -244,7 +245,7 @@ pub struct AlertSignal {
     pub message: String,
 }
 
-/// What is delivered about an alert.
+/// The event of an alert that a delivery reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlertEvent {
     Begin,
@@ -284,7 +285,7 @@ pub struct DeliveryRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryClaim {
     pub number: i64,
-    /// From 1.
+    /// Counted from 1.
     pub attempt: i64,
 }
 
@@ -292,7 +293,7 @@ pub struct DeliveryClaim {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryOutcome {
     Delivered,
-    /// Tries again after this pause.
+    /// The delivery is tried again after this pause.
     Again {
         after: Duration,
         problem: String,
@@ -310,7 +311,7 @@ pub struct DeliveryNote {
     pub now: UnixMs,
 }
 
-/// What a delivery's row says after an attempt: the pause before the next one, the outcome, and the problem.
+/// The columns of a delivery after an attempt: the pause before the next one, the outcome, and the problem.
 pub(crate) type Noted<'a> = (Option<Duration>, Option<&'static str>, Option<&'a str>);
 
 impl DeliveryOutcome {
@@ -323,7 +324,7 @@ impl DeliveryOutcome {
     }
 }
 
-/// An active wallet with less than somebody wants to be told of.
+/// An active wallet with less than the amount that it or a rule sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LowWallet {
     pub place: i64,
@@ -335,7 +336,7 @@ pub struct LowWallet {
     pub below: Option<Micro>,
 }
 
-/// Which rows of a scan to read: those after a place, so many of them.
+/// A page of a scan: the rows after a row number, up to a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ScanPage {
     pub(crate) after: i64,

@@ -1,4 +1,4 @@
-//! Who changes something, with which rights, and the rows that tell of it.
+//! The audit: who changed what, and with which role.
 
 use std::fmt;
 use std::str::FromStr;
@@ -56,7 +56,7 @@ impl FromStr for Role {
     }
 }
 
-/// Who makes an administrative change.
+/// The author of an administrative change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
     /// A token's id, `config` for the configured token, `cli` for the command line, or `link` for a session
@@ -70,7 +70,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// The command line, run by this user of the operating system. Who can run it can read the database.
+    /// The command line, run by this user of the operating system. Anybody who can run it can read the database.
     pub fn cli(user: &str) -> Self {
         let name: String = user
             .chars()
@@ -94,11 +94,11 @@ pub struct AuditRow {
     pub actor: Actor,
     /// What was done, such as `wallet.create`.
     pub action: String,
-    /// The id of what was changed.
+    /// The id of the changed object.
     pub target: String,
-    /// JSON: the members that the change replaced. `None` for something new.
+    /// JSON: the previous values of the changed members. `None` for something new.
     pub before: Option<String>,
-    /// JSON: their new values. `None` for something that is gone.
+    /// JSON: the new values. `None` for something that was removed.
     pub after: Option<String>,
 }
 
@@ -109,7 +109,7 @@ pub struct AuditPlace(pub i64);
 /// Which rows of the audit to read, newest first. All conditions that are given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditQuery {
-    /// The id or the name of who made the change.
+    /// The id or the name of the actor.
     pub actor: Option<String>,
     pub action: Option<String>,
     pub target: Option<String>,
@@ -117,7 +117,7 @@ pub struct AuditQuery {
     pub from: Option<UnixMs>,
     /// Changes made before this.
     pub to: Option<UnixMs>,
-    /// A part of any text of the row, in either case.
+    /// A part of any text of the row, regardless of case.
     pub text: Option<String>,
     /// Rows older than this position: the next page.
     pub before: Option<AuditPlace>,

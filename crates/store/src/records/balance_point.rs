@@ -2,7 +2,7 @@
 
 use ledger::{Delta, Micro, UnixMs, Wallet};
 
-/// A wallet is given a point after each of so many entries, and after the last entry of each day.
+/// A wallet gets a balance point after every this many entries, and after the last entry of each day.
 pub(crate) const POINT_STEP: i64 = 1_024;
 
 const DAY_MS: i64 = 86_400_000;
@@ -81,7 +81,7 @@ impl BalancePoint {
     }
 }
 
-/// Whether the point after entry `seq`, whose time is `posted_at`, is stored when the next entry is posted at `next`.
+/// Whether the point after entry `seq` at `posted_at` is stored when the next entry is posted at `next`.
 pub(crate) fn keeps_point(seq: i64, posted_at: UnixMs, next: UnixMs) -> bool {
     seq > 0 && (seq % POINT_STEP == 0 || day_of(next) > day_of(posted_at))
 }
@@ -102,7 +102,7 @@ mod tests {
             (1, 0, DAY_MS - 1, false),
             (1, 0, DAY_MS, true),
             (1, DAY_MS - 1, DAY_MS, true),
-            // The time of an entry may lie before the one of an earlier entry.
+            // An entry may be earlier than the one before it.
             (1, 2 * DAY_MS, DAY_MS, false),
             (POINT_STEP, 5, 5, true),
             (POINT_STEP + 1, 5, 5, false),

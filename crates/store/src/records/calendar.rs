@@ -1,7 +1,7 @@
 //! The periods of spending limits: days, weeks and months in a time zone.
 //!
-//! The time zones are part of the program, so that all nodes agree on where a period ends, whatever their
-//! systems know.
+//! The time zones are part of the program, so that all nodes agree on the end of a period, whatever time zone data
+//! their systems have.
 
 use std::fmt;
 use std::str::FromStr;
@@ -74,8 +74,8 @@ impl Calendar {
         self.next_begin(now).unwrap_or(UnixMs::new(i64::MAX))
     }
 
-    /// Whether a period that ends at `ends_at` cannot contain `now`, because it begins later. The clock was far
-    /// ahead when that period began.
+    /// Whether a period that ends at `ends_at` begins after `now`. That happens if the clock was far ahead when the
+    /// period began.
     pub(crate) fn begins_after(&self, now: UnixMs, ends_at: UnixMs) -> bool {
         ends_at.ms_since(now) > self.per.longest_ms()
     }

@@ -69,8 +69,8 @@ impl Close {
 /// How a hold ends (W8).
 #[derive(Debug, Clone)]
 pub enum End {
-    /// Usage is known or counted. A charge for reported usage is booked whatever the hold. For a session it
-    /// covers the whole session, and what its steps have booked is subtracted.
+    /// Usage is known or counted. A charge for reported usage is booked regardless of the hold. For a session, it
+    /// covers the whole session, and the charges of its steps are subtracted.
     Settled {
         charge: Micro,
         meter: MeterText,
@@ -87,7 +87,7 @@ pub enum End {
     Abandoned,
 }
 
-/// Where the meter of a settlement comes from.
+/// The origin of the meter of a settlement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// The upstream reported it: the charge is the price of the meter.

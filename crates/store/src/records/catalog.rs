@@ -1,24 +1,24 @@
-//! Channels and models that operators have set, as documents with a version.
+//! Catalogs that operators have stored: documents of channels and models, with versions.
 
 use ledger::UnixMs;
 
-/// A stored catalog. What its document means is for the caller to know.
+/// A stored catalog. The store does not interpret the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogDocument {
-    /// From 1, without gaps. The highest one is in force.
+    /// Versions are numbered from 1 without gaps. The highest one is in force.
     pub version: i64,
     pub document: Box<str>,
-    /// The name of who made it.
+    /// The name of its author.
     pub made_by: Box<str>,
     pub made_at: UnixMs,
 }
 
-/// Something that an operator did, for the audit. `before` and `after` are JSON without secrets.
+/// An action of an operator, for the audit. `before` and `after` are JSON without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deed {
-    /// What was done, such as `config.replace`.
+    /// The name of the action, such as `config.replace`.
     pub action: &'static str,
-    /// The id of what it was done to.
+    /// The id of the object of the action.
     pub target: String,
     pub before: Option<String>,
     pub after: Option<String>,

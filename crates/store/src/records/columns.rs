@@ -23,7 +23,7 @@ pub(crate) struct EntryColumns<'a> {
     pub(crate) price_version: Option<i64>,
     pub(crate) basis: Option<&'a str>,
     pub(crate) note: Option<&'a str>,
-    /// The last three are only there for entries that people made.
+    /// Only manual entries have the last three.
     pub(crate) reference: Option<&'a str>,
     pub(crate) refund_of: Option<i64>,
     pub(crate) actor: Option<&'a str>,
@@ -32,7 +32,7 @@ pub(crate) struct EntryColumns<'a> {
 }
 
 impl EntryColumns<'_> {
-    /// Sets the cost of the entry, whose hold had the cost `booked` before.
+    /// Sets the cost of the entry. `booked` is the cost that earlier entries of the same hold have.
     pub(crate) fn set_cost(&mut self, cost: Option<&Cost>, booked: Micro) {
         if let Some(cost) = cost {
             self.cost = Some(cost.beyond(booked).get());

@@ -1,9 +1,9 @@
-//! What a call cost at its upstream, and the card that it was computed with.
+//! The cost of a call at its upstream, and the card by which it was computed.
 
 use ledger::{Micro, UnixMs};
 use sha2::{Digest as _, Sha256};
 
-/// The cost of a call on the route that answered it. Of a session, since its beginning.
+/// The cost of a call on the route that answered it. For a session, the cost since its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     pub amount: Micro,
@@ -11,14 +11,14 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// What an entry adds to the cost that earlier entries of the same hold have.
+    /// The part of this cost that earlier entries of the same hold do not have.
     pub(crate) fn beyond(&self, booked: Micro) -> Micro {
         let rest = self.amount.checked_sub(booked);
         rest.unwrap_or(Micro::ZERO).max(Micro::ZERO)
     }
 }
 
-/// A version of a route's cost card, kept forever. It names the channel, and with it the channel of each entry.
+/// A version of a route's cost card, kept forever. It also says which channel served an entry.
 ///
 /// It contains the digest of the card, so that an entry's hash covers what its cost was computed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct CostRow {
 /// The cost of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryCost {
-    /// Of this entry alone, also if it is a step of a session.
+    /// The cost of this entry alone, even if it is a step of a session.
     pub amount: Micro,
     pub version: CostNumber,
 }

@@ -24,11 +24,11 @@ pub struct EntryRow {
     pub note: Option<Box<str>>,
     /// Unique among the wallet's entries.
     pub reference: Option<Box<str>>,
-    /// The number of the top-up that a refund takes back.
+    /// The number of the refunded top-up.
     pub refund_of: Option<i64>,
-    /// The name of who made it. Entries of calls have none.
+    /// The name of the person or program that made the entry. Entries of calls have none.
     pub actor: Option<Box<str>>,
-    /// Only for entries of calls; credits have none.
+    /// Present only in entries of calls.
     pub call: Option<Box<CallRow>>,
 }
 
@@ -43,13 +43,13 @@ pub struct CallRow {
     pub booked: Micro,
     pub opened_at: UnixMs,
     pub request_id: Box<str>,
-    /// What was charged for; of a session, since its beginning. Released and abandoned holds have none.
+    /// The charged usage; for a session, since its beginning. Released and abandoned holds have none.
     pub usage: Option<SettledUsage>,
 }
 
 impl CallRow {
-    /// What the entry must charge if all of its usage costs `price`: what was booked before is subtracted, and
-    /// usage that we counted ourselves is limited to the hold when it ends.
+    /// The charge of this entry if all of its usage costs `price`: earlier bookings are subtracted, and when the hold
+    /// ends, usage that we counted ourselves is limited to the hold.
     pub fn charge(&self, kind: EntryKind, price: Micro) -> Micro {
         let (price, booked) = (price.get(), self.booked.get());
         let counted = self
@@ -65,7 +65,7 @@ impl CallRow {
     }
 }
 
-/// What a settlement charged for, and at which prices.
+/// The usage that a settlement charged, and its prices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettledUsage {
     pub meter: MeterText,

@@ -28,7 +28,7 @@ macro_rules! text_id {
         pub struct $name([u8; RANDOM_CHARS]);
 
         impl $name {
-            /// What every id of this kind begins with.
+            /// The prefix of every id of this kind.
             pub const PREFIX: &'static str = $prefix;
 
             /// A fresh random id.
@@ -39,12 +39,12 @@ macro_rules! text_id {
                 }))
             }
 
-            /// The id that follows from a text, always the same.
+            /// The id that is derived from a text. The same text always gives the same id.
             #[allow(dead_code, reason = "only wallets and keys are imported")]
             pub fn derived(text: &str) -> Self {
                 let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
                 Self(std::array::from_fn(|at| {
-                    // Two bytes for each character, so that all are almost equally likely.
+                    // Two bytes for each character make all characters almost equally likely.
                     let pair = digest.chunks_exact(2).nth(at).map(|pair| {
                         pair.iter().fold(0, |number, byte| number << 8 | usize::from(*byte))
                     });
@@ -62,7 +62,7 @@ macro_rules! text_id {
                 chars.map(Self).ok_or(IdError { prefix: Self::PREFIX })
             }
 
-            /// What follows the prefix.
+            /// The characters after the prefix.
             #[allow(dead_code, reason = "not every kind of id is hashed")]
             pub(crate) fn chars(&self) -> &[u8; RANDOM_CHARS] {
                 &self.0
@@ -118,7 +118,7 @@ text_id! {
     AlertId, "alt_"
 }
 text_id! {
-    /// A rule of who is told of alerts, `rul_…`.
+    /// An alert rule, `rul_…`.
     RuleId, "rul_"
 }
 text_id! {
@@ -126,8 +126,8 @@ text_id! {
     KeyId, "key_"
 }
 
-/// The id of a request, as its caller knows it: a short text that is copied, not shared, because the row of
-/// each call takes it to other threads. A longer text is not one of our ids, and is cut.
+/// The id of a request. It is a short text that is copied and not shared, because the row of each call takes it to
+/// other threads. A longer text is not one of our ids, and is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestId(ArrayString<REQUEST_ID_BYTES>);
 
@@ -192,7 +192,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// One start of a node. Grows by one with each start.
+/// The epoch of a node: a number that grows by one with each start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(i64);
 

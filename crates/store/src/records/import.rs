@@ -1,4 +1,4 @@
-//! Accounts of another gateway, which are created here with ids that follow from their names there.
+//! Accounts of another gateway. Their ids are derived from their names there, so that a repeated import finds them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,23 +14,23 @@ pub struct ImportBatch {
     pub keys: Vec<ImportedKey>,
 }
 
-/// A wallet as it was elsewhere.
+/// A wallet of another gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedWallet {
     pub id: WalletId,
     /// Unique among wallets.
     pub name: String,
     pub status: WalletStatus,
-    /// Below zero is debt, which is booked whatever the credit line.
+    /// A negative balance is debt, which is booked regardless of the credit line.
     pub balance: Micro,
     pub credit_limit: Micro,
     /// The reference of the entry that books the balance.
     pub reference: String,
-    /// Where it comes from, for people.
+    /// The origin of the balance, for people.
     pub note: String,
 }
 
-/// A key as it was elsewhere.
+/// A key of another gateway.
 #[derive(Debug, Clone)]
 pub struct ImportedKey {
     pub id: KeyId,
@@ -40,30 +40,30 @@ pub struct ImportedKey {
     pub second_secret: Option<(Digest, UnixMs)>,
 }
 
-/// What a comparison with the store needs of a batch.
+/// The ids and names of a batch, to compare it with the store.
 #[derive(Debug, Clone, Default)]
 pub struct ImportQuery {
-    /// Ids and the references of their balances.
+    /// Ids, each with the reference of its balance entry.
     pub wallets: Vec<(WalletId, String)>,
     pub names: Vec<String>,
     pub keys: Vec<KeyId>,
     pub digests: Vec<Digest>,
 }
 
-/// What the store has of a batch.
+/// What the store contains of a batch.
 #[derive(Debug, Clone, Default)]
 pub struct ImportKnown {
-    /// The wallets that exist, and the balances that an import has booked for them. `None` if there is no such entry.
+    /// The wallets that exist, each with the balance that an import has booked. `None` if there is no such entry.
     pub wallets: HashMap<WalletId, Option<Micro>>,
-    /// The names that are taken, and by whom.
+    /// The names that exist, and their wallets.
     pub names: HashMap<String, WalletId>,
     pub keys: HashSet<KeyId>,
-    /// The digests that are known, and of which keys.
+    /// The digests that exist, and their keys.
     pub digests: HashMap<Digest, KeyId>,
 }
 
 impl ImportBatch {
-    /// Any wallet that the batch concerns.
+    /// Some wallet of the batch.
     pub(crate) fn first_wallet(&self) -> Option<WalletId> {
         let created = self.wallets.first().map(|wallet| wallet.id);
         created.or_else(|| self.keys.first().map(|key| key.new.wallet))

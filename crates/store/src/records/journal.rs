@@ -26,7 +26,7 @@ pub struct JournalRow {
     /// The endpoint as a path template, never with a query.
     pub endpoint: Cow<'static, str>,
     pub model: Arc<str>,
-    /// The channel that answered. If the call failed, the last one that was tried.
+    /// The channel that answered. For a failed call, the last channel that was tried.
     pub channel: Option<Arc<str>>,
     pub upstream_model: Option<Arc<str>>,
     /// The HTTP status the caller saw.
@@ -62,7 +62,7 @@ impl JournalRow {
 /// The most that is stored of one body.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// The part of a body that is stored.
+/// The prefix of a body that is stored.
 pub(crate) fn cut(body: &str) -> &str {
     let mut end = body.len().min(BODY_BYTES_MAX);
     while !body.is_char_boundary(end) {
@@ -71,7 +71,7 @@ pub(crate) fn cut(body: &str) -> &str {
     body.get(..end).unwrap_or(body)
 }
 
-/// The number of a row is a time, not earlier than its own, shifted by this many bits.
+/// The number of a row is a time, shifted left by this many bits. It is never earlier than the time of its call.
 pub(crate) const TIME_SHIFT: u32 = 20;
 /// If the clock is set back by more than this, a search by time may miss rows.
 pub(crate) const SET_BACK_MS_MAX: i64 = 3_600_000;
@@ -86,18 +86,18 @@ pub(crate) fn number_of(at: UnixMs) -> i64 {
     at.get().max(0).saturating_mul(1 << TIME_SHIFT)
 }
 
-/// Where the time of a call went, in microseconds from its arrival.
+/// How long the stages of a call took, in microseconds since its arrival.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timings {
-    /// Until it was admitted.
+    /// When the call was admitted.
     pub admitted_us: Option<u64>,
-    /// The part of it spent waiting for the ledger's decision.
+    /// How much of that it waited for the ledger's decision.
     pub queued_us: Option<u64>,
-    /// Until the header of the upstream's answer arrived.
+    /// When the head of the upstream's answer arrived.
     pub upstream_us: Option<u64>,
-    /// Until the first byte of the answer was sent.
+    /// When the first byte of the answer was sent.
     pub first_byte_us: Option<u64>,
-    /// The whole call.
+    /// When the call ended.
     pub total_us: u64,
 }
 
@@ -144,7 +144,7 @@ pub struct JournalQuery {
     /// Our error code.
     pub code: Option<String>,
     pub request_id: Option<String>,
-    /// How the request id begins.
+    /// The beginning of the request id.
     pub request_prefix: Option<String>,
     /// Rows of calls that ended at or after this.
     pub since: Option<UnixMs>,
@@ -156,7 +156,7 @@ pub struct JournalQuery {
     pub after: Option<JournalPlace>,
     /// 0 means the default of 100. At most 1,000.
     pub limit: u32,
-    /// Bodies are not read: lists do not show them.
+    /// Bodies are not read, because lists do not show them.
     pub without_bodies: bool,
 }
 
@@ -164,8 +164,8 @@ pub struct JournalQuery {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JournalPage {
     pub entries: Vec<JournalEntry>,
-    /// Where the search goes on. `None` at the end of the journal. A page is not full, or even empty, if its search
-    /// took too long.
+    /// The position where the search continues. `None` at the end of the journal. If the search took too long, the page
+    /// may have fewer rows than requested, or none.
     pub next: Option<JournalPlace>,
 }
 
@@ -187,7 +187,7 @@ impl JournalQuery {
         self.code.is_some() || self.status.is_some_and(|range| range.first >= 400)
     }
 
-    /// Whether the roll-ups of traffic tell in which hours something matches.
+    /// Whether the roll-ups of traffic can tell which hours contain a match.
     pub(crate) fn is_of_traffic(&self) -> bool {
         let is_of_account = self.wallet.is_some() || self.key.is_some();
         let is_narrowed = self.model.is_some()

@@ -6,12 +6,11 @@ use super::ids::{KeyId, WalletId};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyQuery {
     pub wallet: Option<WalletId>,
-    /// A part of the key's name, of its wallet's name, or the beginning of its id or secret. The case of letters
-    /// does not matter.
+    /// A part of the key's or its wallet's name, or the beginning of its id or secret, regardless of case.
     pub text: Option<String>,
     /// One of the key's tags.
     pub tag: Option<String>,
-    /// The last key of the page before.
+    /// The last key of the previous page.
     pub after: Option<KeyId>,
     /// The most keys to return; `None` is all of them.
     pub count_max: Option<u32>,

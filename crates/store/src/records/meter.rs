@@ -1,4 +1,4 @@
-//! The usage of a call, as it is stored.
+//! The usage of a call, in its stored form.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use ledger::Meter;
 /// How many bytes of a text are stored inline. Most calls have few quantities.
 const SHORT_BYTES: usize = 52;
 
-/// A meter in JSON: written once by whoever measured it, and stored unchanged by ledger and journal.
+/// A meter in JSON. The code that measures the usage writes it once, and ledger and journal store it unchanged.
 #[derive(Debug, Clone)]
 pub struct MeterText {
     text: Text,
-    /// Only for a meter that was measured here, not for one that was read back.
+    /// Known only for a meter that was measured here, not for one that was read back.
     tokens: TokenCounts,
 }
 

@@ -14,7 +14,7 @@ pub struct AccountNames {
 /// Wallets and keys whose names or ids match a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundAccounts {
-    /// With their names.
+    /// Ids and names.
     pub wallets: Vec<(WalletId, String)>,
     pub keys: Vec<FoundKey>,
 }

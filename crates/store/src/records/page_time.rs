@@ -1,13 +1,14 @@
-//! How long a search of the journal looks for a page.
+//! The time limit for one page of a search in the journal.
 
 use std::time::{Duration, Instant};
 
-/// A page with rows is answered after this time, as it is.
+/// After this time, a page with rows is returned even if it is not full.
 const PAGE_TIME: Duration = Duration::from_millis(50);
-/// A page without rows only after this. Clients would ask on at once, which costs more than to look on.
+/// A page without rows is returned only after this time: clients would request the next one at once, which costs more
+/// than to continue the search.
 const EMPTY_PAGE_TIME: Duration = Duration::from_secs(1);
 
-/// The time of one page.
+/// The timer of one page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageTime(Instant);
 
@@ -17,7 +18,7 @@ impl PageTime {
         Self(Instant::now())
     }
 
-    /// Whether a page with so many rows is answered as it is.
+    /// Whether a page with `rows` rows is returned now.
     pub(crate) fn is_over(self, rows: usize) -> bool {
         is_over(self.0.elapsed(), rows)
     }

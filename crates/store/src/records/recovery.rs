@@ -1,16 +1,16 @@
-//! What a start found of earlier starts.
+//! The holds of earlier starts that a start has closed.
 
 use ledger::Micro;
 
 use super::ids::Epoch;
 
-/// What a start found of earlier starts.
+/// The holds of earlier starts that a start has closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovery {
     /// The epoch of this start.
     pub epoch: Epoch,
     /// Holds of earlier starts, closed as abandoned.
     pub abandoned: u64,
-    /// What they held.
+    /// The sum of these holds.
     pub held: Micro,
 }

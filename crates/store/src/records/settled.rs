@@ -1,4 +1,4 @@
-//! What was settled for each model, counted when entries are committed.
+//! Counts what was settled for each model, when entries are committed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use super::ids::PriceVersion;
 use super::meter::TokenCounts;
 use crate::cache::IdMap;
 
-/// What this process has committed for one model.
+/// What this process has settled and committed for one model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settled {
     pub model: Arc<str>,
     /// Calls, sessions and tasks that were settled.
     pub calls: u64,
-    /// What their entries charged, including steps of sessions.
+    /// The sum that their entries charged, including steps of sessions.
     pub charge_micro: u64,
-    /// What they used.
+    /// The tokens that they used.
     pub tokens: TokenCounts,
 }
 
-/// What a committed entry adds to the sums of its price version.
+/// The amounts that a committed entry adds to the sums of its price version.
 pub(crate) struct Charged {
     pub(crate) price_version: i64,
     pub(crate) charge: Micro,

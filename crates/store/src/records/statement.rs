@@ -1,4 +1,4 @@
-//! What a statement of a wallet consists of.
+//! The parts of a wallet's statement.
 
 use ledger::{Micro, UnixMs};
 
@@ -26,7 +26,7 @@ pub struct StatementRange {
     pub closing: BalancePoint,
 }
 
-/// What the entries of a range add up to.
+/// The sums of the entries of a range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatementTotals {
     /// In the order of [`EntryKind`]. Kinds without entries are missing.
@@ -40,7 +40,7 @@ pub struct StatementTotals {
 pub struct KindTotal {
     pub kind: EntryKind,
     pub entries: u64,
-    /// What they changed the wallet's credits by.
+    /// The sum of the changes to the wallet's credits.
     pub total: Micro,
 }
 
@@ -54,15 +54,15 @@ pub struct KeyTotal {
     pub charged: Micro,
 }
 
-/// A wallet with what its calls have cost.
+/// A wallet, and the cost of its calls.
 #[derive(Debug, Clone)]
 pub struct WalletSpending {
     pub row: WalletRow,
     /// Its position in the list of wallets.
     pub place: WalletPlace,
-    /// Since [`WalletQuery::day`].
+    /// The cost since [`WalletQuery::day`].
     pub spent_today: Micro,
-    /// Since [`WalletQuery::month`].
+    /// The cost since [`WalletQuery::month`].
     pub spent_this_month: Micro,
 }
 
@@ -73,7 +73,7 @@ pub struct WalletPlace(pub i64);
 /// Which wallets to list. The newest come first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WalletQuery {
-    /// A part of the name in any case, the beginning of the id, or nothing.
+    /// A part of the name regardless of case, the beginning of the id, or nothing.
     pub text: Option<String>,
     /// Wallets after this position: the next page.
     pub after: Option<WalletPlace>,
@@ -88,7 +88,7 @@ pub struct WalletQuery {
 /// The most wallets of one page.
 pub const WALLETS_MAX: u32 = 1_000;
 
-/// A stored balance, and where the entries after it are.
+/// A stored balance, and the position of the entries after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Anchor {
     pub(crate) point: BalancePoint,
@@ -96,12 +96,12 @@ pub(crate) struct Anchor {
     pub(crate) after_n: i64,
 }
 
-/// Which stored balance is looked for: the last one that is not beyond it.
+/// The bound of a search for the last stored balance before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnchorBound {
-    /// After this entry or an earlier one.
+    /// The balance after this entry or an earlier one.
     Entry(i64),
-    /// Of entries that were all posted before this time.
+    /// The balance after entries that were all posted before this time.
     Before(UnixMs),
 }
 

@@ -7,7 +7,7 @@ const TAGS_MAX: usize = 20;
 /// The longest tag.
 const TAG_CHARS_MAX: usize = 50;
 
-/// Checks tags, and drops those that were given before.
+/// Checks tags, and drops repeated ones.
 pub(crate) fn checked_tags(tags: Vec<String>) -> Result<Vec<String>, StoreError> {
     let mut checked: Vec<String> = Vec::with_capacity(tags.len().min(TAGS_MAX));
     for tag in tags {

@@ -1,9 +1,8 @@
 //! Tasks: asynchronous work that outlives the call that created it, and its callbacks.
 //!
-//! The row of a task is written with its hold before the upstream is called. Its end is one transaction of
-//! settlement, snapshot and callback (T1, T4). Whoever acts on a task holds a claim with a fencing number, and
-//! every write names that number (T7). Future times are given as delays, because with several nodes only the
-//! database's clock counts.
+//! The row of a task is written with its hold before the upstream is called. Its end is one transaction of settlement,
+//! snapshot and callback (T1, T4). A worker claims a task with a fencing number, and each of its writes names that
+//! number (T7). Future times are given as delays, because with several nodes only the database's clock counts.
 
 use std::time::Duration;
 
@@ -25,16 +24,16 @@ pub struct NewTask {
     pub model: Box<str>,
     /// The price of its hold and settlement.
     pub price_version: PriceVersion,
-    /// The usage that is held for.
+    /// The usage that the hold covers.
     pub bound: Box<Meter>,
-    /// What the protocol needs at later steps.
+    /// Data of the protocol for later steps.
     pub memo: Option<Box<str>>,
     pub callback_url: Option<Box<str>>,
-    /// What a lookup shows at first.
+    /// The state that lookups show at first.
     pub standing: TaskStanding,
-    /// How long its creator may take to have it accepted. After that, its fate is unknown.
+    /// How long the creation may take. After that, it is unknown whether the upstream has the task.
     pub lease: Duration,
-    /// After this time it ends, whatever the upstream says.
+    /// The task ends after this time, whatever the upstream says.
     pub lifetime: Duration,
 }
 
@@ -59,7 +58,7 @@ pub struct OpenedTask {
     pub rates: Rates,
 }
 
-/// The right to write to a task, until somebody else claims it.
+/// The right to write to a task, until another worker claims it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     pub task: TaskId,
@@ -72,7 +71,7 @@ pub struct Claim {
 pub struct TaskAccepted {
     pub claim: Claim,
     pub upstream: TaskUpstream,
-    /// The first poll.
+    /// The delay until the first poll.
     pub next_in: Duration,
     pub now: UnixMs,
 }
@@ -83,9 +82,9 @@ pub struct TaskKept {
     pub claim: Claim,
     /// How long the claim lasts from now on.
     pub lease: Duration,
-    /// Where it runs or ran. `None` keeps the stored value.
+    /// The upstream of the task. `None` keeps the stored value.
     pub upstream: Option<TaskUpstream>,
-    /// What the upstream has delivered, encoded by the engine. `None` keeps the stored value.
+    /// The delivery of the upstream, encoded by the engine. `None` keeps the stored value.
     pub delivery: Option<Box<str>>,
     pub now: UnixMs,
 }
@@ -107,10 +106,10 @@ impl TaskKept {
 #[derive(Debug, Clone)]
 pub struct TaskNote {
     pub claim: Claim,
-    /// What a lookup shows from now on. `None` keeps the stored value.
+    /// The state that lookups show from now on. `None` keeps the stored value.
     pub standing: Option<TaskStanding>,
     pub next_in: Duration,
-    /// Whether the upstream says that it has no such task.
+    /// Whether the upstream answered that it has no such task.
     pub missing: bool,
     pub now: UnixMs,
 }
@@ -137,22 +136,22 @@ pub struct TaskRow {
     pub price_version: PriceVersion,
     pub bound: Box<Meter>,
     pub memo: Option<Box<str>>,
-    /// Where it runs. `None` if its creator never reported it.
+    /// The upstream of the task. `None` if its creator never stored it.
     pub upstream: Option<TaskUpstream>,
-    /// What the upstream has delivered, while its media are copied.
+    /// The delivery of the upstream, while its media are copied.
     pub delivery: Option<Box<str>>,
-    /// How often it was polled.
+    /// The number of polls so far.
     pub polls: u32,
-    /// How many times in a row the upstream has not known it, and since when.
+    /// How many polls in a row the upstream has answered that it has no such task, and since when.
     pub missing: u32,
     pub missing_since: Option<UnixMs>,
     pub created_at: UnixMs,
     pub expires_at: UnixMs,
-    /// When it was claimed, by the clock of its other times.
+    /// When the task was claimed, by the same clock as its other times.
     pub claimed_at: UnixMs,
 }
 
-/// Where a task runs.
+/// The upstream of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskUpstream {
     /// Its channel, which never changes (T8).
@@ -179,7 +178,7 @@ pub struct TaskView {
 /// A callback that is due. The attempt is already counted (C1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackRow {
-    /// Its fence is the number of the attempt, from 1.
+    /// The fence of the claim is the number of the attempt, from 1.
     pub claim: Claim,
     pub wallet: WalletId,
     pub url: Box<str>,
@@ -194,15 +193,15 @@ pub struct CallbackNote {
     pub now: UnixMs,
 }
 
-/// What happens to a callback after an attempt.
+/// What happens with a callback after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallbackOutcome {
     Delivered,
-    /// The attempt was not made, and does not count.
+    /// The attempt was not made and does not count.
     NotTried {
         after: Duration,
     },
-    /// It will be retried.
+    /// The callback will be retried.
     Again {
         after: Duration,
     },

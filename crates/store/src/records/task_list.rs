@@ -10,13 +10,13 @@ use super::task_id::TaskId;
 pub struct TaskQuery {
     pub wallet: Option<WalletId>,
     pub protocol: Option<Box<str>>,
-    /// States, in the words of the protocol; any of them matches.
+    /// States in the words of the protocol. A task matches if it has any of them.
     pub statuses: Vec<String>,
     pub model: Option<Box<str>>,
     pub ids: Vec<TaskId>,
-    /// How the id begins.
+    /// The beginning of the id.
     pub id_prefix: Option<Box<str>>,
-    /// The key that created it.
+    /// The key that created the task.
     pub key: Option<KeyId>,
     /// Tasks that were created before this one: the next page.
     pub before: Option<TaskId>,
@@ -26,7 +26,7 @@ pub struct TaskQuery {
     pub with_hidden: bool,
     pub limit: u32,
     pub offset: u32,
-    /// The total number is not asked for, which is much cheaper.
+    /// The total number is not computed, which is much cheaper.
     pub uncounted: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct TaskPage {
 pub struct TaskListed {
     pub id: TaskId,
     pub wallet: WalletId,
-    /// The key that created it.
+    /// The key that created the task.
     pub key: Option<KeyId>,
     pub protocol: Box<str>,
     pub model: Box<str>,
@@ -53,7 +53,7 @@ pub struct TaskListed {
     pub channel: Option<Box<str>>,
     pub polls: u32,
     pub created_at: UnixMs,
-    /// When it is polled next. `None` if it has ended.
+    /// When the task is polled next. `None` if it has ended.
     pub next_at: Option<UnixMs>,
     pub ended_at: Option<UnixMs>,
     /// Delivery attempts so far, if there is a callback.
@@ -61,6 +61,6 @@ pub struct TaskListed {
     /// `delivered` or `given_up`.
     pub callback_outcome: Option<Box<str>>,
     pub snapshot: Box<[u8]>,
-    /// What it was charged. `None` until it has ended.
+    /// The charge. `None` until the task has ended.
     pub charge: Option<Micro>,
 }

@@ -8,7 +8,7 @@ use super::entries::EntryKind;
 use super::ids::KeyId;
 use super::statement::{KeyTotal, KindTotal, StatementTotals};
 
-/// Entries that are added up together.
+/// The key by which entries are added up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TotalKey {
     pub(crate) kind: EntryKind,
@@ -16,7 +16,7 @@ pub(crate) struct TotalKey {
     pub(crate) name: Option<Box<str>>,
 }
 
-/// What they add up to.
+/// The sums of a group of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TotalSum {
     entries: i64,
@@ -48,7 +48,7 @@ impl StatementTotals {
                 calls: 0,
                 charged: Micro::ZERO,
             });
-            // The steps of a session are parts of one call.
+            // The steps of a session belong to one call, which its last entry counts.
             if kind != EntryKind::Part {
                 of_key.calls = of_key.calls.saturating_add(count(sum.entries));
             }

@@ -1,5 +1,5 @@
-//! Opens a store of files, and starts and stops its threads. What it does for [`Store`](crate::Store) is in
-//! `operations.rs` and `statement_reads.rs`.
+//! Opens a store of files, and starts and stops its threads. `operations.rs` and `statement_reads.rs` implement the
+//! operations of [`Store`](crate::Store).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ pub(crate) struct Sqlite {
     pub(super) _expiry: Ticker,
 }
 
-/// What only a server has. The lock is dropped last, because nobody else may open the database before.
+/// The parts that only a server has. The lock is dropped last, because nobody else may open the database before.
 pub(super) struct Server {
     pub(super) journal: Journal,
     pub(super) _checkpointer: Ticker,
@@ -70,7 +70,7 @@ impl Sqlite {
         Self::open_with(path, settings, Arc::default(), |_| Ok(()))
     }
 
-    /// Opens the store of a server. Whoever holds `checkpoint_lock` has the log to itself. `prepare` may change
+    /// Opens the store of a server. No batch is written while somebody holds `checkpoint_lock`. `prepare` may change
     /// the writer's connection at the end.
     pub(crate) fn open_with(
         path: &Path,
@@ -84,7 +84,7 @@ impl Sqlite {
         count_frames(&mut opened.writer, &counters)
             .and_then(|()| prepare(&mut opened.writer))
             .map_err(|error| open_error(path, error))?;
-        // Without a floor, no reserve is needed either.
+        // Without a floor for free disk space, no reserve is needed.
         let ballast = match settings.disk_floor_bytes {
             0 => Ballast::none(),
             _ => Ballast::of(path),
@@ -114,8 +114,8 @@ impl Sqlite {
         let opened = for_command(path, settings)?;
         let checkpoint_lock = Arc::new(sync::Mutex::new(0));
         let ballast = Arc::new(Ballast::none());
-        // A command makes one change and waits for it, so there is nothing to gather. Nobody waits for its searches
-        // but its user.
+        // A command makes one change and waits for it, so batches need not wait for more commands. Only its user waits
+        // for its searches.
         let settings = Settings {
             gather: Duration::ZERO,
             search_max: COMMAND_SEARCH_MAX,
@@ -233,7 +233,7 @@ impl Sqlite {
             disk_floor_bytes: settings.disk_floor_bytes,
             progress: LogProgress::default(),
         };
-        // Before anyone is admitted.
+        // The first check comes before the first admission.
         checkpointer.check_disk();
         let ticker = Ticker::start("store-keep", checkpointer::TICK, move || {
             checkpointer.tick();
@@ -256,7 +256,7 @@ impl Sqlite {
         connection
             .pragma_update(None, "wal_autocheckpoint", 1_000)
             .map_err(sql)?;
-        // The totals of the current hour, day and month are changed by every batch.
+        // A larger cache, because every batch changes the totals of the current hour, day and month.
         connection
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)
             .map_err(sql)?;
@@ -276,7 +276,7 @@ fn readers(path: &Path, count: usize) -> rusqlite::Result<Vec<Connection>> {
     (0..count).map(|_| reader(path)).collect()
 }
 
-/// Connections for searches, which read many pages more than once.
+/// Connections for searches. Their cache is larger, because searches read many pages more than once.
 pub(super) fn searchers(path: &Path) -> rusqlite::Result<Vec<Connection>> {
     let connections = readers(path, SEARCHERS)?;
     for connection in &connections {

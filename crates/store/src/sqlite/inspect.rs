@@ -1,4 +1,4 @@
-//! Looks at a database file without changing it.
+//! Inspects a database file without changing it.
 
 use std::path::Path;
 

@@ -66,7 +66,7 @@ impl Sqlite {
         }
     }
 
-    /// Whether an admission has any chance.
+    /// Whether an admission may succeed.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
         let counters = &self.counters;
         if self.server.is_none()
@@ -284,7 +284,7 @@ impl Sqlite {
         self.searches.run(task_looks::channels).await
     }
 
-    /// Read on the pool, so that the writer wakes up only if there is work.
+    /// Reads on the pool, so that the writer wakes up only if there is work.
     pub(crate) async fn has_due_tasks(&self, now: UnixMs) -> Result<bool, StoreError> {
         self.reads
             .run(move |on| task_looks::has_due(on, "tasks", now))
@@ -297,7 +297,8 @@ impl Sqlite {
             .await
     }
 
-    /// Uses its own thread and connection, because it reads everything and must not delay lookups.
+    /// Runs on its own thread and connection, because it reads everything and must not delay
+    /// lookups.
     pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         let connection = reader(&self.path)?;
         let (reply, answer) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! A start: begins an epoch, and closes what earlier epochs left open.
+//! Recovery at a start: begins an epoch, and closes the holds of earlier epochs.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::{Connection, params};

@@ -26,14 +26,14 @@ impl Store {
         made.await?.token()
     }
 
-    /// Notes that a token was used now. Not a change that anybody asked for, so the audit does not tell of it.
+    /// Notes that a token was used now. Nobody asked for this change, so it has no audit row.
     pub async fn note_token_used(&self, id: TokenId) -> Result<(), StoreError> {
         let change = AccessChange::NoteTokenUsed(id);
         let made = self.change_access(change, &Actor::cli("")).await;
         made.map(drop)
     }
 
-    /// Tokens, oldest first. Revoked ones are among them.
+    /// Tokens, oldest first, including revoked ones.
     pub async fn tokens(&self, query: TokenQuery) -> Result<Vec<TokenRow>, StoreError> {
         on!(self, backend => backend.tokens(query).await)
     }

@@ -12,7 +12,7 @@ use crate::records::ids::{KeyId, WalletId};
 use crate::records::key_query::KeyQuery;
 use crate::records::names::{AccountNames, FoundAccounts};
 
-/// Changes are durable when they return, together with the row of the audit that names the actor.
+/// Changes are durable when they return, together with the audit row that names the actor.
 impl Store {
     /// Creates a wallet. Its initial amounts are booked as entries.
     pub async fn create_wallet(
@@ -82,7 +82,7 @@ impl Store {
         self.change_key(key, KeyEdit::Limits(change), actor).await
     }
 
-    /// Replaces the secret of a key. The one before it ends at once or at a set time, and any older one at once.
+    /// Replaces the secret of a key. The previous secret ends at once or at a set time, and any older one at once.
     pub async fn rotate_key(
         &self,
         key: KeyId,
@@ -142,7 +142,7 @@ impl Store {
         on!(self, backend => backend.find_accounts(text.to_owned(), limit).await)
     }
 
-    /// Writes a row of the audit about something that changes nothing in the store.
+    /// Writes an audit row for an action that changes nothing in the store.
     pub async fn note_deed(&self, deed: Deed, actor: &Actor) -> Result<(), StoreError> {
         let (deed, actor) = (Box::new(deed), Box::new(actor.clone()));
         let noted = self.change(|reply| Change::Deed {

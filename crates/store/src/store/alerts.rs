@@ -1,4 +1,4 @@
-//! Alerts, the rules of who is told of them, and deliveries.
+//! Alerts, alert rules and deliveries.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::store::Store;
 /// How many rows one read of a scan returns.
 const SCAN_ROWS: u32 = 1_000;
 
-/// Rules. Changes are durable when they return, together with the row of the audit.
+/// Rules. Changes are durable when they return, together with their audit rows.
 impl Store {
     /// Creates a rule.
     pub async fn create_alert_rule(
@@ -33,7 +33,7 @@ impl Store {
             .await
     }
 
-    /// Removes a rule, with what it has not delivered yet.
+    /// Removes a rule and its pending deliveries.
     pub async fn remove_alert_rule(
         &self,
         id: RuleId,
@@ -47,7 +47,7 @@ impl Store {
         on!(self, backend => backend.alert_rules().await)
     }
 
-    /// Where a rule sends alerts.
+    /// The webhook of a rule.
     pub async fn webhook(&self, rule: RuleId) -> Result<Option<Webhook>, StoreError> {
         on!(self, backend => backend.webhook(rule).await)
     }
@@ -70,7 +70,7 @@ impl Store {
         on!(self, backend => backend.alerts(query).await)
     }
 
-    /// Whether this node is the one of the cluster that looks for alerts. It stays so for `lease` at least.
+    /// Whether this node is the one of the cluster that checks for alerts. It keeps this role for at least `lease`.
     pub async fn watch_alerts(&self, lease: Duration) -> Result<bool, StoreError> {
         match &self.backend {
             // No other server uses the file.
@@ -79,7 +79,7 @@ impl Store {
         }
     }
 
-    /// Replaces what this node sees of itself and its channels, for all nodes to read within `lasting`.
+    /// Replaces the signals of this node. All nodes can read them for the time of `lasting`.
     pub async fn set_alert_signals(
         &self,
         signals: Vec<AlertSignal>,
@@ -95,7 +95,7 @@ impl Store {
         .await
     }
 
-    /// What any node sees, each condition once.
+    /// The signals of all nodes, each condition once.
     pub async fn alert_signals(&self, now: UnixMs) -> Result<Vec<AlertSignal>, StoreError> {
         on!(self, backend => backend.alert_signals(now).await)
     }
@@ -107,7 +107,8 @@ impl Store {
             .await
     }
 
-    /// Ends an alert, and queues its end for the rules that were told of its beginning. `false` if it has ended.
+    /// Ends an alert, and queues its end for the rules that were told of its beginning. `false` if it has already
+    /// ended.
     pub async fn end_alert(&self, id: AlertId, now: UnixMs) -> Result<bool, StoreError> {
         self.alert(|reply| AlertCommand::End(id, now, reply)).await
     }
@@ -161,7 +162,7 @@ impl Store {
     }
 }
 
-/// What alerts are made from.
+/// Reads for the computation of alerts.
 impl Store {
     /// Active wallets whose balance is below their own amount, or below `below`.
     pub async fn low_wallets(&self, below: Option<Micro>) -> Result<Vec<LowWallet>, StoreError> {

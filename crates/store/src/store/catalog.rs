@@ -30,8 +30,8 @@ impl Store {
         Ok(version)
     }
 
-    /// Stores a catalog as the one after version `expected` (0: none yet), and the row of the audit with it. Returns
-    /// its version, or `None` if `expected` is not the latest.
+    /// Stores a catalog as the one after version `expected` (0 if there is none), with its audit row. Returns its
+    /// version, or `None` if `expected` is not the latest.
     pub async fn replace_catalog(
         &self,
         expected: i64,

@@ -8,10 +8,10 @@ use crate::queue::command::Change;
 use crate::records::audit::Actor;
 use crate::records::import::{ImportBatch, ImportKnown, ImportQuery};
 
-/// Imports. A batch is durable when it returns, together with a row of the audit for each wallet and key.
+/// Imports. A batch is durable when it returns, together with an audit row for each wallet and key.
 impl Store {
-    /// Creates the accounts of a batch, all of them or none. A few hundred at once are fast on every database; the
-    /// transaction of a batch delays other decisions.
+    /// Creates the accounts of a batch, all of them or none. A batch of a few hundred is fast on every database. Its
+    /// transaction delays other decisions.
     pub async fn import(&self, batch: ImportBatch, actor: &Actor) -> Result<(), StoreError> {
         let (batch, actor) = (Box::new(batch), Box::new(actor.clone()));
         let now = clock::now();
@@ -24,7 +24,7 @@ impl Store {
         .await
     }
 
-    /// What the store has of accounts that are to be imported.
+    /// Reads which of the accounts of an import exist in the store.
     pub async fn import_known(&self, query: ImportQuery) -> Result<ImportKnown, StoreError> {
         on!(self, backend => backend.import_known(query).await)
     }

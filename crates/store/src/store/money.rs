@@ -11,10 +11,10 @@ use crate::records::audit::Actor;
 use crate::records::ids::WalletId;
 use crate::records::manual::{BookedEntry, ChangedWallet, NewEntry, WalletSettings};
 
-/// Money. Changes are durable when they return, together with the row of the audit that names the actor.
+/// Changes are durable when they return, together with the audit row that names the actor.
 impl Store {
-    /// Moves credits of a wallet. An entry with the same reference, kind and amount is returned instead of booked
-    /// again, also if the answer to the first request was lost.
+    /// Moves credits of a wallet. If an entry with the same reference, kind and amount exists, it is returned and
+    /// nothing is booked. So a request whose answer was lost can be repeated.
     pub async fn book_entry(
         &self,
         wallet: WalletId,
@@ -55,7 +55,7 @@ impl Store {
         Ok(self.book_entry(wallet, new, actor).await?.wallet)
     }
 
-    /// Changes what people set of a wallet, all of it or nothing.
+    /// Changes the settings of a wallet, all of them or none.
     pub async fn update_wallet(
         &self,
         wallet: WalletId,

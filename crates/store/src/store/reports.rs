@@ -15,7 +15,7 @@ impl Store {
         self.verify_with(Vec::new()).await
     }
 
-    /// The same, and checks that every head that was noted before is still part of its wallet's chain.
+    /// Like [`Self::verify`]. Also checks that every head in `noted` is still part of its wallet's chain.
     pub async fn verify_with(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         on!(self, backend => backend.verify(noted).await)
     }
@@ -35,13 +35,13 @@ impl Store {
         on!(self, backend => backend.journal(query).await)
     }
 
-    /// The same, a page at a time and never for long: a page may have few rows, or none, and still say where the
-    /// search goes on.
+    /// A page of the journal, within a short time: a page may have few rows, or none, and still name the position where
+    /// the search continues.
     pub async fn journal_page(&self, query: JournalQuery) -> Result<JournalPage, StoreError> {
         on!(self, backend => backend.journal_page(query).await)
     }
 
-    /// Counts calls. Fast however many there are, because the journal's writers keep the sums.
+    /// Counts calls. Fast regardless of their number, because the journal's writers maintain the sums.
     pub async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
         let rows = on!(self, backend => backend.usage(query).await)?;
         rows.ok_or_else(|| {

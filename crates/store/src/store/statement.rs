@@ -1,4 +1,4 @@
-//! Statements: the entries of a wallet with the balance after each, and what they add up to.
+//! Statements: the entries of a wallet with the balance after each, and their sums.
 //!
 //! Entries are append-only and their numbers have no gap, so a page is a span of numbers. Its first balance comes from
 //! the last stored balance before it, which is never far (`docs/decisions/036`).
@@ -18,7 +18,7 @@ use crate::records::statement::{
 
 /// Statements.
 impl Store {
-    /// Wallets that owe more than their credit line: those that owe most, and how many there are.
+    /// Wallets that owe more than their credit line: those with the largest debt, and the number of all.
     pub async fn wallets_beyond_credit(
         &self,
         limit: u32,
@@ -26,7 +26,7 @@ impl Store {
         on!(self, backend => backend.wallets_beyond_credit(limit).await)
     }
 
-    /// Wallets with what their calls have cost, newest first, a page at a time.
+    /// Wallets with the cost of their calls, newest first, a page at a time.
     pub async fn list_wallets(
         &self,
         query: WalletQuery,
@@ -34,7 +34,7 @@ impl Store {
         on!(self, backend => backend.list_wallets(query).await)
     }
 
-    /// One wallet with what its calls have cost. Of the query, only the times matter.
+    /// One wallet with the cost of its calls. Only the times of the query matter.
     pub async fn find_spending(
         &self,
         wallet: WalletId,
@@ -60,7 +60,7 @@ impl Store {
         Ok(entries)
     }
 
-    /// The entry of this number.
+    /// The entry with this number.
     pub async fn find_entry(
         &self,
         wallet: WalletId,
@@ -114,7 +114,7 @@ impl Store {
         self.span(n, after, until).await
     }
 
-    /// What the entries of a range add up to.
+    /// The sums of the entries of a range.
     pub async fn statement_totals(
         &self,
         wallet: WalletId,
@@ -159,11 +159,11 @@ impl Store {
         end: BalancePoint,
         time: UnixMs,
     ) -> Result<BalancePoint, StoreError> {
-        // A wallet without entries has no time of its last one: nothing happened in it before any time.
+        // A wallet without entries has no time of its last one, so its state is the same at any time.
         if end.seq == 0 || end.posted_at < time {
             return Ok(end);
         }
-        // The next stored balance is not before `time`, so what is looked for is at most one step away.
+        // The next stored balance is not before `time`, so the wanted state is at most one step away.
         let Anchor { point, after_n } = self.anchor(n, AnchorBound::Before(time)).await?;
         let span = EntrySpan {
             wallet: n,
@@ -171,7 +171,7 @@ impl Store {
             until: end.seq.min(point.seq.saturating_add(POINT_STEP)),
             after_n,
         };
-        // Usually a day begins here, and the next entry says so.
+        // `time` is usually the start of a day. Then the anchor is the answer, and reading a single entry confirms it.
         let next_one = EntrySpan {
             until: span.after.saturating_add(1),
             ..span

@@ -17,8 +17,7 @@ use crate::records::task_id::TaskId;
 use crate::records::task_list::{TaskPage, TaskQuery};
 use crate::store::{Store, found_in_time};
 
-/// Tasks. A step returns `false` if another node has claimed the task meanwhile, or if it has ended. Then
-/// nothing was written.
+/// Tasks. A step returns `false`, and has written nothing, if another node has claimed the task or the task has ended.
 impl Store {
     /// Decides a task like a call, and writes its row with its hold. The hold belongs to the task and ends with
     /// it, whatever happens to this process.
@@ -86,7 +85,7 @@ impl Store {
         Ok(rows)
     }
 
-    /// Claims one task of this wallet that has not ended, even if another node has it. Later writes of that
+    /// Claims one task of this wallet that has not ended, even if another node has claimed it. Later writes of that
     /// node fail.
     pub async fn claim_task(
         &self,
@@ -108,7 +107,7 @@ impl Store {
         Ok(row)
     }
 
-    /// A task, and so its prices, may be older than this process.
+    /// The prices of a task may be older than this process.
     fn name_price(&self, row: &TaskRow) {
         self.counters().settled.name(row.price_version, &row.model);
     }

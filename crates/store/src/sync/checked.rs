@@ -33,14 +33,14 @@ pub(crate) fn visits() -> BTreeMap<FaultPoint, u64> {
     VISITS.with_borrow(Clone::clone)
 }
 
-/// Begins an execution: resets the time and says where one thread panics.
+/// Begins an execution: resets the time and sets the point at which a thread panics.
 pub(crate) fn begin(by_chance: bool, panics: Option<(FaultPoint, u32)>) {
     NOW_NS.set(1);
     BY_CHANCE.set(by_chance);
     PANICS.set(panics);
 }
 
-/// Panics once, if the execution says so.
+/// Panics once, if the execution is set to panic here.
 pub(crate) fn fault_point(point: FaultPoint) {
     VISITS.with_borrow_mut(|visits| *visits.entry(point).or_default() += 1);
     let strikes = PANICS.with_borrow_mut(|panics| match panics {
@@ -84,7 +84,7 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// For code that no execution reaches.
+/// Used only by code that no execution reaches.
 impl From<Instant> for tokio::time::Instant {
     fn from(_: Instant) -> Self {
         Self::now()
@@ -113,7 +113,7 @@ impl<T> Mutex<T> {
         Self(shuttle::sync::Mutex::new(value))
     }
 
-    /// A panic does not poison it, as with `parking_lot`.
+    /// Like a lock of `parking_lot`, it is not poisoned by a panic.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.guard(held)
@@ -192,8 +192,8 @@ impl Condvar {
         guard.held = Some(woken.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Lets other threads run and returns, either at its deadline or spuriously. Both may happen with the real
-    /// one at any time.
+    /// Lets other threads run and returns, either at the deadline or spuriously. A real condition variable may do both
+    /// at any time.
     pub(crate) fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, until: Instant) -> Waited {
         drop(guard.held.take());
         shuttle::thread::yield_now();

@@ -28,7 +28,7 @@ pub(crate) enum FaultPoint {
     Decided,
     /// The decisions were taken from the shared ledger and are about to be written.
     BatchTaken,
-    /// They are committed, and nobody has been told.
+    /// The decisions are committed, and no caller has been told.
     Committed,
     /// The log is about to be synced.
     Syncing,

@@ -1,8 +1,8 @@
 //! `tollgate backup`: the whole store in a folder, while servers run.
 //!
 //! A backup is a store of its own: the two `SQLite` files, whichever database they were copied from, beside a manifest
-//! and the media. The folder gets its name when everything in it is on the disk, so that a backup that was stopped never
-//! looks complete.
+//! and the media. The folder gets its final name when everything in it is on the disk, so that an interrupted backup
+//! never looks complete.
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -23,8 +23,8 @@ use crate::clock;
 use crate::settings::{Location, Settings};
 use crate::sqlite::{SqliteSide, copy_pages};
 
-/// Copies a store to a new folder, with the files of a media folder. Servers go on meanwhile, and the copy is of one
-/// moment. Verifies the copy; what it finds is in the report.
+/// Copies a store to a new folder, with the files of a media folder. Servers keep running, and the copy is of one
+/// moment. Verifies the copy; the report contains the result.
 pub async fn backup_store(
     from: &Settings,
     media: Option<&Path>,
@@ -68,7 +68,7 @@ pub async fn backup_store(
                 done: census.rows(),
                 total: census.rows(),
             });
-            // A sweep may have deleted it since.
+            // A sweep may have deleted the file since.
             let Some((bytes, sha256)) = copy_file(&media.join(&name), &folder.join(&name))? else {
                 continue;
             };
@@ -90,14 +90,14 @@ pub async fn backup_store(
     })
 }
 
-/// Copies the database, in the form of `SQLite`'s two files. Returns where from.
+/// Copies the database into the two files of `SQLite`. Returns the source.
 async fn copy_databases(
     from: &Settings,
     to: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<String, TransferError> {
     match &from.location {
-        // Page by page, which is fast and exact.
+        // The copy is page by page, which is fast and exact.
         Location::File(path) => {
             copy_pages(path, to, progress)?;
             Ok(path.display().to_string())
@@ -120,10 +120,10 @@ async fn copy_databases(
     }
 }
 
-/// The folder of a backup in progress, beside the one that it will be.
+/// The folder of a backup in progress, beside its final place.
 struct Partial {
     folder: PathBuf,
-    /// Locked, so that nobody else replaces what is in the folder.
+    /// Locked, so that no other backup replaces the contents of the folder.
     _mark: File,
 }
 
@@ -137,32 +137,32 @@ impl Partial {
         let mut name = to.as_os_str().to_owned();
         name.push(".partial");
         let folder = PathBuf::from(name);
-        // An empty folder is what a backup leaves that was killed before it made its mark.
+        // A backup that was killed before it made its mark leaves an empty folder.
         if folder.symlink_metadata().is_ok() && fs::remove_dir(&folder).is_err() {
             return Self::replace(folder);
         }
-        // For the eyes of its owner: it has digests, names and maybe the bodies of calls.
+        // Only the owner may read it: it contains digests, names and maybe the bodies of calls.
         let mut owned = DirBuilder::new();
         owned.recursive(true).mode(0o700);
         owned.create(&folder).map_err(TransferError::io(&folder))?;
         Self::marked(folder)
     }
 
-    /// Empties the folder that a killed backup has left. Refuses any other folder.
+    /// Empties the folder of a killed backup. Refuses any other folder.
     fn replace(folder: PathBuf) -> Result<Self, TransferError> {
         let is_folder = folder.symlink_metadata().is_ok_and(|found| found.is_dir());
-        // Its last steps are to remove the mark and to rename the folder.
+        // The last steps of a backup remove the mark and rename the folder.
         let is_left = folder.join(IN_PROGRESS).exists() || Manifest::read(&folder).is_ok();
         if !is_folder || !is_left {
             return Err(TransferError::Exists { path: folder });
         }
         let manifest = folder.join(MANIFEST);
         if manifest.exists() {
-            // A backup that is at its last steps has this lock.
+            // A backup in its last steps holds this lock.
             drop(locked(&manifest, &folder)?);
         }
         let partial = Self::marked(folder)?;
-        // The mark stays: if this is killed too, the next backup still knows the folder.
+        // The mark stays: if this backup is killed too, the next one still recognizes the folder.
         let io = TransferError::io(&partial.folder);
         for found in fs::read_dir(&partial.folder).map_err(&io)? {
             let found = found.map_err(&io)?;
@@ -184,11 +184,11 @@ impl Partial {
         })
     }
 
-    /// Gives the folder its name, when everything in it is on the disk.
+    /// Gives the folder its final name, when everything in it is on the disk.
     fn complete(self, to: &Path) -> Result<(), TransferError> {
         let io = TransferError::io(&self.folder);
         sync_tree(&self.folder)?;
-        // The mark protects the folder no longer, so another file does.
+        // The mark no longer protects the folder, so the lock on the manifest does.
         let _manifest = locked(&self.folder.join(MANIFEST), &self.folder)?;
         fs::remove_file(self.folder.join(IN_PROGRESS)).map_err(&io)?;
         sync_folder(&self.folder)?;
@@ -240,14 +240,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path().join("copy");
         let left = folder.path().join("copy.partial");
-        // Before it made its mark.
+        // Killed before it made its mark.
         fs::create_dir(&left).unwrap();
-        // While it copied.
+        // Killed while it copied.
         let partial = Partial::begin(&to).unwrap();
         fs::create_dir(left.join(MEDIA)).unwrap();
         fs::write(left.join(DATABASE), "part").unwrap();
         drop(partial);
-        // Between the last steps: the mark was removed, and the folder was not renamed yet.
+        // Killed between the last steps: the mark was removed, but the folder not yet renamed.
         let partial = Partial::begin(&to).unwrap();
         assert_eq!(names(&left), [IN_PROGRESS]);
         manifest().write(&left.join(MANIFEST)).unwrap();

@@ -1,4 +1,4 @@
-//! What a store contains, in a form that can be compared.
+//! The contents of a store, in a form that can be compared.
 
 use std::fmt::Write as _;
 
@@ -66,7 +66,7 @@ impl Census {
         self.counts.iter().sum()
     }
 
-    /// Identifies the source of a transfer and its state: a source that was used since has another one.
+    /// Identifies the source of a transfer and its state: it changes when the source is used.
     pub(crate) fn fingerprint(&self) -> String {
         let mut hasher = Sha256::new();
         hasher.update(self.wallets);
@@ -84,7 +84,7 @@ impl Census {
         names.join(", ")
     }
 
-    /// What differs from another store.
+    /// Describes the difference to another store.
     pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         let counts = self.counts.iter().zip(&other.counts);
         for (table, (own, others)) in TABLES.iter().zip(counts) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::OpenError;
 use crate::verify::VerifyReport;
 
-/// Why a transfer failed. The source is as it was; the destination cannot be opened until the transfer is complete.
+/// Why a transfer failed. The source is unchanged; the destination cannot be opened until the transfer is complete.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// One of the databases could not be opened.
@@ -23,25 +23,25 @@ pub enum TransferError {
     /// Another transfer writes to the destination.
     #[error("{place}: another move or restore is writing here")]
     Busy { place: String },
-    /// The destination contains something else.
+    /// The destination contains other rows.
     #[error("{place}: the destination is not empty: it has rows in {tables}")]
     NotEmpty { place: String, tables: String },
-    /// The destination has the beginning of another transfer.
+    /// The destination contains a part of another transfer.
     #[error(
         "{place}: an unfinished move from another source is here, or the source was used since it was begun; \
          empty the destination and begin again"
     )]
     OtherSource { place: String },
-    /// The ledger is not right.
+    /// The verification of the ledger found differences.
     #[error("{place}: `ledger verify` finds {} differences", report.differences.len())]
     Unclean {
         place: String,
         report: Box<VerifyReport>,
     },
-    /// The copy is not equal to its source.
+    /// The copy differs from its source.
     #[error("the copy differs from its source: {0}")]
     Differs(String),
-    /// A text of the ledger cannot be stored as it is, and must not be changed.
+    /// The destination cannot store a text of the ledger without changing it, which is not allowed.
     #[error(
         "{table}: a text in column {column} has a NUL character, which PostgreSQL cannot store"
     )]
@@ -49,19 +49,19 @@ pub enum TransferError {
         table: &'static str,
         column: &'static str,
     },
-    /// A database refused or went away. The same command continues.
+    /// A database rejected a statement or became unavailable. The same command continues the transfer.
     #[error("{place}: {source}")]
     Database {
         place: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Something is where a file or folder would be written.
+    /// A file or folder exists where one would be written.
     #[error("{path}: exists already, and nothing is overwritten", path = path.display())]
     Exists { path: PathBuf },
-    /// The folder is no complete backup.
+    /// The folder is not a complete backup.
     #[error("{path}: is not a complete backup: {reason}", path = path.display())]
     NoBackup { path: PathBuf, reason: String },
-    /// The file system refused.
+    /// An operation of the file system failed.
     #[error("{path}: {source}", path = path.display())]
     Io {
         path: PathBuf,

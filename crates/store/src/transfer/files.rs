@@ -1,4 +1,4 @@
-//! Copies files, digests them, and brings them to the disk.
+//! Copies files, computes their digests, and syncs them.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -70,14 +70,14 @@ pub(super) fn sync_tree(folder: &Path) -> Result<(), TransferError> {
     sync_folder(folder)
 }
 
-/// Syncs the names in a folder.
+/// Syncs the directory entries of a folder.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), TransferError> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(TransferError::io(folder))
 }
 
-/// The folder that something is in.
+/// The parent folder of a path.
 pub(super) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -1,4 +1,4 @@
-//! What a backup says of itself.
+//! The manifest of a backup.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::TransferError;
 use super::files::digest_of;
 
-/// The form of backups that this program writes and reads.
+/// The version of the backup format that this program writes and reads.
 pub(super) const FORMAT: u32 = 1;
 /// The names in a backup.
 pub(super) const MANIFEST: &str = "backup.json";
@@ -22,10 +22,10 @@ pub(super) const IN_PROGRESS: &str = "backup-in-progress";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     pub(super) format: u32,
-    /// The program that wrote it.
+    /// The program that wrote the backup.
     pub(super) program: String,
     pub(super) made_at: i64,
-    /// The database that it was copied from.
+    /// The database from which the backup was copied.
     pub(super) store: String,
     pub(super) wallets: u64,
     pub(super) keys: u64,
@@ -74,7 +74,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Reads the manifest of a folder, and checks that every file is as it was written.
+    /// Reads the manifest of a folder, and checks that every file is unchanged.
     pub(super) fn read_checked(folder: &Path) -> Result<Self, TransferError> {
         let damaged = |reason: String| TransferError::NoBackup {
             path: folder.to_owned(),

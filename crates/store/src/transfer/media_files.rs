@@ -7,12 +7,12 @@ use std::path::Path;
 use super::error::TransferError;
 use crate::media::MediaName;
 
-/// The names of the media in a folder. Files in transit are in a folder of their own, and are not among them.
+/// The names of the media in a folder. Incoming files are in a folder of their own and not among them.
 pub(super) fn list(folder: &Path) -> Result<Vec<String>, TransferError> {
     let io = TransferError::io(folder);
     let found = match fs::read_dir(folder) {
         Ok(found) => found,
-        // Nothing was ever stored.
+        // The folder does not exist, because no medium was ever stored.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(io(error)),
     };

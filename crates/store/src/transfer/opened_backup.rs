@@ -1,4 +1,4 @@
-//! The files of a backup, which are read and never changed.
+//! The files of a backup, opened without changing them.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::side::Side;
 
 pub(super) struct OpenedBackup {
     pub(super) side: Side,
-    /// A copy of the files, if they are of an earlier version.
+    /// A migrated copy of the files, if they are of an earlier version.
     pub(super) scratch: Option<tempfile::TempDir>,
 }
 

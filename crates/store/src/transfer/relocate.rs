@@ -10,8 +10,8 @@ use crate::settings::Settings;
 use crate::store::Store;
 use crate::verify::VerifyReport;
 
-/// Moves a store to an empty database and verifies it at both ends. A move that was stopped is continued by the same
-/// call. The source is read only, and nobody can use it meanwhile.
+/// Moves a store to an empty database and verifies both. The same call continues an interrupted move. The source is
+/// only read, and cannot be used during the move.
 pub async fn move_store(
     from: &Settings,
     to: &Settings,
@@ -28,18 +28,18 @@ pub async fn move_store(
     close_orphans(to, report)
 }
 
-/// A transfer to a destination that takes it.
+/// A transfer whose destination has been checked.
 pub(super) struct Transfer {
     source: Side,
     destination: Side,
-    /// What the source contains.
+    /// The contents of the source.
     census: Census,
     is_begun: bool,
     already_done: bool,
 }
 
 impl Transfer {
-    /// Refuses a destination that has something else in it. Nothing is written yet.
+    /// Refuses a destination with other contents. Nothing is written yet.
     pub(super) async fn check(source: Side, destination: Side) -> Result<Self, TransferError> {
         let census = Census::of(&source).await?;
         let unfinished = destination.unfinished().await?;
@@ -61,7 +61,7 @@ impl Transfer {
         })
     }
 
-    /// Copies everything, compares both ends, and opens the destination to others.
+    /// Copies everything, compares source and destination, and removes the mark from the destination.
     pub(super) async fn run(
         self,
         progress: &mut dyn FnMut(Progress),
@@ -74,13 +74,13 @@ impl Transfer {
             already_done,
         } = self;
         let fingerprint = census.fingerprint();
-        // The verification takes long, so nobody may begin to use the destination meanwhile.
+        // The verification takes long, and no node may use the destination before it ends.
         if !already_done {
             destination.begin(&fingerprint).await?;
         }
         let verified = verify_source(&source, &destination, &census, progress).await;
         if verified.is_err() && !already_done && !is_begun {
-            // Why the transfer fails matters more than this.
+            // An error here is ignored, because the reason why the transfer fails matters more.
             drop(destination.remove_marks().await);
         }
         let verified = verified?;
@@ -116,7 +116,7 @@ impl Transfer {
     }
 }
 
-/// Whether everything has been copied to here before. Refuses a database with anything else in it.
+/// Whether everything was copied to this destination before. Refuses a database with any other contents.
 async fn is_complete(destination: &Side, source: &Census) -> Result<bool, TransferError> {
     let found = Census::of(destination).await?;
     if found.rows() == 0 {
@@ -131,7 +131,7 @@ async fn is_complete(destination: &Side, source: &Census) -> Result<bool, Transf
     })
 }
 
-/// Verifies the source, unless a node has begun to use the destination before it was marked.
+/// Verifies the source. Fails if a node has begun to use the destination before it was marked.
 async fn verify_source(
     source: &Side,
     destination: &Side,
@@ -163,13 +163,14 @@ async fn verify(
     })
 }
 
-/// Closes calls that were open at the source as the next start would, so that the destination is verified as it is.
+/// Closes calls that were open at the source as the next start would, so that the destination is verified in its final
+/// state.
 pub(super) fn close_orphans(
     to: &Settings,
     report: TransferReport,
 ) -> Result<TransferReport, TransferError> {
     if report.abandoned > 0 {
-        // Nobody has decided here for how long journal rows are kept.
+        // Nobody has configured here how long journal rows are kept.
         let settings = Settings {
             journal_retention_days: 0,
             ..to.clone()

@@ -1,4 +1,4 @@
-//! What a transfer tells.
+//! Progress and reports of transfers.
 
 use crate::chain::WalletHead;
 use crate::verify::VerifyReport;
@@ -6,11 +6,11 @@ use crate::verify::VerifyReport;
 /// How far a transfer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// What is being done: the name of a table or file, or `verify`.
+    /// The current step: the name of a table or file, or `verify`.
     pub step: &'static str,
     /// How many rows of all tables have been copied, or pages of a file.
     pub done: u64,
-    /// How many there are.
+    /// The total of them.
     pub total: u64,
 }
 
@@ -24,9 +24,9 @@ pub struct TransferReport {
     /// Whether everything had been copied and verified before.
     pub already_done: bool,
     pub totals: TransferTotals,
-    /// The head of every wallet, equal at both ends.
+    /// The head of every wallet, equal in source and destination.
     pub heads: Vec<WalletHead>,
-    /// Calls that were open at the source, of which the outcome is unknown. They were closed as abandoned at no charge.
+    /// Calls that were open at the source and whose outcome is unknown. They were closed as abandoned, at no charge.
     pub abandoned: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct BackupReport {
     pub verified: VerifyReport,
 }
 
-/// The sums over all wallets in micro-credits, equal at both ends.
+/// The sums over all wallets in micro-credits, equal in source and destination.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TransferTotals {
     pub wallets: u64,

@@ -12,8 +12,8 @@ use super::report::{Progress, TransferReport};
 use super::side::Side;
 use crate::settings::Settings;
 
-/// Restores a backup to an empty database of either kind and verifies it, and its media to a folder. Overwrites nothing.
-/// A restore that was stopped is continued by the same call. Returns how many media files were restored, too.
+/// Restores a backup to an empty database of either kind and verifies it, and its media to a folder. Overwrites
+/// nothing. The same call continues an interrupted restore. Also returns how many media files were restored.
 pub async fn restore_store(
     backup: &Path,
     to: &Settings,
@@ -28,7 +28,7 @@ pub async fn restore_store(
     let source = OpenedBackup::open(backup)?;
     let destination = Side::destination(to).await?;
     let task = Transfer::check(source.side, destination).await?;
-    // Before the database, so that a database that can be opened has its media.
+    // Media come before the database, so that a database that can be opened has its media.
     if let Some(media) = media {
         restore_media(&missing, backup, media)?;
     }
@@ -37,7 +37,7 @@ pub async fn restore_store(
     Ok((close_orphans(to, report)?, missing.len() as u64))
 }
 
-/// The media files that are not in the folder yet. Refuses one that is there and differs.
+/// The media files that are not in the folder yet. Refuses a file that exists and differs.
 fn missing_media(
     manifest: &Manifest,
     backup: &Path,
@@ -55,12 +55,12 @@ fn missing_media(
     Ok(missing)
 }
 
-/// Copies media files. They and their names are on the disk at the end.
+/// Copies media files. At the end, the files and their names are synced.
 fn restore_media(names: &[String], backup: &Path, media: &Path) -> Result<(), TransferError> {
     let new_folders: Vec<&Path> = media.ancestors().take_while(|it| !it.exists()).collect();
     fs::create_dir_all(media).map_err(TransferError::io(media))?;
     for name in names {
-        // A file gets its name when it is complete.
+        // A file gets its final name when it is complete.
         let partial: PathBuf = media.join(format!("{name}.partial"));
         if partial.symlink_metadata().is_ok() {
             fs::remove_file(&partial).map_err(TransferError::io(&partial))?;

@@ -17,7 +17,7 @@ pub(crate) enum Side {
     Postgres(Box<PostgresSide>),
 }
 
-/// Calls an operation of whichever database it is. Those of `PostgreSQL` are awaited.
+/// Calls an operation of the database, whichever it is. Those of `PostgreSQL` are awaited.
 macro_rules! on {
     ($side:expr, $name:ident($($argument:expr),*)) => {
         match $side {
@@ -28,7 +28,7 @@ macro_rules! on {
 }
 
 impl Side {
-    /// A source that nobody uses. Nobody can change it until the result is dropped.
+    /// A source that nobody uses. Nobody can change it until this value is dropped.
     pub(crate) async fn stopped(settings: &Settings) -> Result<Self, TransferError> {
         match &settings.location {
             Location::File(path) => {
@@ -42,7 +42,7 @@ impl Side {
         }
     }
 
-    /// A destination: with the tables of this program, and nobody else who transfers to it.
+    /// A destination with the tables of this program, locked against other transfers.
     pub(crate) async fn destination(settings: &Settings) -> Result<Self, TransferError> {
         match &settings.location {
             Location::File(path) => {
@@ -56,7 +56,7 @@ impl Side {
         }
     }
 
-    /// A source that nodes go on using: what it contains at this moment.
+    /// A source that nodes continue to use, as of this moment.
     pub(crate) async fn snapshot(server: &Server) -> Result<Self, TransferError> {
         let side = PostgresSide::snapshot(server).await?;
         Ok(Self::Postgres(Box::new(side)))
@@ -72,7 +72,7 @@ impl Side {
         SqliteSide::is_current(database)
     }
 
-    /// Files of an earlier version, which are brought to this one.
+    /// Migrates files of an earlier version and opens them.
     pub(crate) fn upgraded(database: &Path) -> Result<Self, TransferError> {
         let side = SqliteSide::stopped(database, Duration::ZERO)?;
         Ok(Self::Sqlite(Box::new(side)))
@@ -100,22 +100,22 @@ impl Side {
         on!(self, count(table))
     }
 
-    /// The last epoch that has begun. Epochs begin the ids of holds, so none may be used twice.
+    /// The last epoch that has begun. Hold ids begin with the epoch, so no epoch may be used twice.
     pub(crate) async fn last_epoch(&self) -> Result<i64, TransferError> {
         on!(self, last_epoch())
     }
 
-    /// How many holds are open that belong to no task, so that the next start closes them.
+    /// The number of open holds that belong to no task. The next start closes them.
     pub(crate) async fn orphans(&self) -> Result<u64, TransferError> {
         on!(self, orphans())
     }
 
-    /// Verifies the ledger. Whose holds are open does not matter here: the start that follows closes them.
+    /// Verifies the ledger. The owners of open holds are not checked, because the next start closes the holds.
     pub(crate) async fn verify(&self) -> Result<VerifyReport, TransferError> {
         on!(self, verify())
     }
 
-    /// The source from which a transfer to here was begun and not finished.
+    /// The source of the unfinished transfer to this database, if there is one.
     pub(crate) async fn unfinished(&self) -> Result<Option<String>, TransferError> {
         on!(self, unfinished())
     }
@@ -130,7 +130,7 @@ impl Side {
         on!(self, remove_marks())
     }
 
-    /// Refuses a database that a node uses. A side of `SQLite` keeps servers out by its lock.
+    /// Refuses a database that a node uses. For `SQLite`, the lock of this side keeps servers out.
     pub(crate) async fn refuse_live_node(&self) -> Result<(), TransferError> {
         match self {
             Self::Sqlite(_) => Ok(()),
@@ -143,7 +143,7 @@ impl Side {
         on!(self, position(table))
     }
 
-    /// Writes rows and how far the copy has come, in one transaction.
+    /// Writes rows and the progress of the copy, in one transaction.
     pub(crate) async fn write(
         &mut self,
         table: &'static Table,

@@ -1,6 +1,6 @@
 //! Every table of a store with its columns, for both databases.
 //!
-//! The columns of a new migration are added here; a test of each database compares this list with its schema.
+//! A migration that adds columns must add them here; a test for each database compares this list with its schema.
 
 /// A table.
 #[derive(Debug)]
@@ -8,7 +8,7 @@ pub(crate) struct Table {
     /// The name in `PostgreSQL` and in messages.
     pub(crate) name: &'static str,
     pub(crate) file: File,
-    /// What `SQLite` reads from. The table itself has the alias `t`.
+    /// The source of the rows in `SQLite`. The table itself has the alias `t`.
     pub(crate) sqlite_from: &'static str,
     /// The columns. The first ones are the key.
     pub(crate) columns: &'static [Column],
@@ -45,25 +45,25 @@ pub(crate) enum Kind {
     Bytes,
 }
 
-/// How `SQLite` keeps a column.
+/// How `SQLite` stores a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InSqlite {
     Column,
-    /// Not at all: it is computed when it is read.
+    /// The column is not stored, but computed when it is read.
     Computed(&'static str),
-    /// As a number of the journal's table `names`.
+    /// The column is a number in the journal's table `names`.
     Name,
-    /// In `key_states`, which has no row for a key that was never used.
+    /// The column is in `key_states`, which has no row for a key that was never used.
     State(&'static str),
 }
 
-/// How `PostgreSQL` keeps a column.
+/// How `PostgreSQL` stores a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InPostgres {
     Column,
-    /// Not at all: it is computed when it is read.
+    /// The column is not stored, but computed when it is read.
     Computed(&'static str),
-    /// As a column that is read in another way.
+    /// The column is read by this expression.
     ReadAs(&'static str),
 }
 
@@ -104,7 +104,7 @@ const fn truth(name: &'static str) -> Column {
     Column::of(name, Kind::Boolean)
 }
 
-/// A text that `SQLite`'s journal keeps in `names`.
+/// A text that `SQLite`'s journal stores in `names`.
 const fn named(name: &'static str) -> Column {
     text(name).sqlite(InSqlite::Name)
 }
@@ -158,18 +158,18 @@ impl Table {
     }
 }
 
-/// Tables that are not copied: each database makes their contents itself, or only running nodes do.
+/// Tables that are not copied: each database creates their contents itself, or only running nodes do.
 #[cfg(test)]
 pub(crate) const NOT_COPIED: &[&str] = &[
     "names",
     "refinery_schema_history",
     "alert_signals",
     "alert_watcher",
-    // Added to `usage_totals` before a transfer.
+    // Its counts are added to `usage_totals` before a transfer.
     "usage_pending",
 ];
 
-/// Every table, in an order in which each refers only to earlier ones.
+/// Every table, ordered so that each refers only to earlier ones.
 pub(crate) const TABLES: &[Table] = &[
     NODES,
     WALLETS,
@@ -406,8 +406,8 @@ pub(crate) const TABLES: &[Table] = &[
     .in_journal(),
 ];
 
-/// Starts of the server: epochs of a file, nodes of a cluster. None of them runs at the destination, so each is closed.
-/// One with open holds is still to be swept.
+/// Starts of servers: epochs of a file, nodes of a cluster. None of them runs at the destination, so each is copied as
+/// closed. One with open holds is still to be swept.
 const NODES: Table = table(
     "nodes",
     "epochs t",
@@ -530,7 +530,7 @@ const TASKS: Table = table(
     &[
         text("id"),
         int("wallet"),
-        // A hold is open, or an entry has closed it. Both know the key.
+        // The key of a task: from its open hold, or from the entry that closed it.
         int("key").sqlite(InSqlite::Computed(
             "coalesce((SELECT h.key FROM holds h WHERE h.id = t.hold),
                       (SELECT e.key FROM entries e WHERE e.closes = t.hold), 0)",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A value of a column. Truth values are the integers 0 and 1.
+/// A value of a column. Booleans are the integers 0 and 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Value {
     Null,
@@ -12,7 +12,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The integer, 0 if it is none.
+    /// The integer, or 0 for any other value.
     pub(crate) fn integer(&self) -> i64 {
         match self {
             Self::Integer(integer) => *integer,
@@ -34,7 +34,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// The key as it is stored in the destination.
+    /// The key in the form in which the destination stores it.
     pub(crate) fn encode(&self) -> String {
         serde_json::to_string(&self.after).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! How durations are distributed, in buckets whose width grows with the duration.
+//! A histogram of durations, with buckets whose width grows with the duration.
 //!
 //! Every power of two is cut into sixteen buckets, so a bucket is at most a sixteenth as wide as its durations
 //! are long. A percentile is the middle of its bucket, and differs from the true one by at most
@@ -8,16 +8,16 @@ use std::cmp::Ordering;
 
 use super::varint;
 
-/// A power of two has this many bits of buckets.
+/// Each power of two is divided into two to the power of this many buckets.
 const SUB_BITS: u32 = 4;
 /// Up to this many buckets are searched one by one when histograms are merged: the calls of one key within a batch
 /// have only a few, and a new list for each of them would be most of the work.
 const FEW_BUCKETS: usize = 4;
 
-/// Counts of durations in microseconds. Only buckets that are not empty take room.
+/// Counts of durations in microseconds. Empty buckets take no space.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// In the order of the buckets.
+    /// Buckets with their counts, in ascending order.
     counts: Vec<(u16, u64)>,
 }
 
@@ -82,7 +82,8 @@ impl Histogram {
         counts.fold(0, u64::saturating_add)
     }
 
-    /// The duration that so many of a hundred do not exceed, in microseconds. `None` if nothing was counted.
+    /// The duration, in microseconds, that `of_hundred` per cent of the durations do not exceed. `None` if nothing was
+    /// counted.
     pub fn percentile(&self, of_hundred: u8) -> Option<u64> {
         let all = u128::from(self.count());
         let rank = (all * u128::from(of_hundred.min(100))).div_ceil(100).max(1);
@@ -106,10 +107,10 @@ impl Histogram {
         }
     }
 
-    /// Adds what was encoded, and takes it from the front of `from`.
+    /// Adds encoded counts, and removes them from the front of `from`.
     pub(super) fn merge_encoded(&mut self, from: &mut &[u8]) -> Option<()> {
         let buckets = usize::try_from(varint::take(from)?).ok()?;
-        // Each of them takes two bytes or more, so damaged bytes cannot ask for more memory than they have.
+        // Each count takes two bytes or more, so damaged bytes cannot cause an allocation larger than the input.
         let mut counts = Vec::with_capacity(buckets.min(from.len() / 2));
         let mut bucket = 0_u16;
         for place in 0..buckets {

@@ -1,4 +1,4 @@
-//! The numbers of series that were used lately.
+//! The numbers of recently used series.
 
 use super::roll_up::SeriesNumbers;
 use super::series::Series;
@@ -7,7 +7,7 @@ use crate::cache::IdMap;
 /// About how many series are remembered.
 const SERIES_MAX: usize = 131_072;
 
-/// Series that have numbers. Those that were not used lately are forgotten.
+/// Series that have numbers. Those that were not used recently are dropped.
 #[derive(Debug, Default)]
 pub(crate) struct KnownSeries {
     young: IdMap<Series, SeriesNumbers>,
@@ -28,14 +28,14 @@ impl KnownSeries {
         self.young.insert(series, numbers);
     }
 
-    /// Drops the series that were not used lately, if there are too many. Only called between batches.
+    /// Drops the series that were not used recently, if there are too many. Called only between batches.
     pub(crate) fn age(&mut self) {
         if self.young.len() >= SERIES_MAX / 2 {
             self.old = std::mem::take(&mut self.young);
         }
     }
 
-    /// The series of a transaction that was rolled back are not in the table.
+    /// Forgets all series, because those of a transaction that was rolled back are not in the table.
     pub(crate) fn forget(&mut self) {
         self.young.clear();
         self.old.clear();

@@ -1,9 +1,8 @@
-//! Usage in numbers: roll-ups of the journal, which the journal's writers keep up to date.
+//! Usage statistics: roll-ups of the journal, which the journal's writers keep up to date.
 //!
-//! A writer counts each batch of rows in the transaction that writes the rows, so both always tell the same. Reports
-//! read what was counted, however many rows there are. `roll_up` says what is kept, `pending` how counts wait to be
-//! added to the roll-ups, `plan` which roll-ups answer a question, and `report` puts the answer together. Nothing
-//! here knows a database.
+//! A writer counts each batch of rows in the transaction that writes the rows, so both always agree. Reports read only
+//! the counts, however many rows there are. `roll_up` defines the counts, `pending` stores those that are not yet added
+//! to the roll-ups, `plan` selects the roll-ups for a query, and `report` adds them up. Nothing here knows a database.
 
 mod histogram;
 mod known_series;

@@ -1,4 +1,4 @@
-//! Totals of several series as one value, as a database puts them together.
+//! Totals of several series as one value, as a database query concatenates them.
 
 /// For each series its number (eight bytes), the length of its totals (four bytes), and the totals.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ mod tests {
         }
         let read: Vec<_> = PackedTotals::new(&bytes).collect();
         assert_eq!(read, [(7, &b"abc"[..]), (-1, b""), (1 << 40, b"x")]);
-        // What was cut off is not read.
+        // A truncated value is not read.
         for cut in 1..13 {
             let rest = &bytes[..bytes.len() - cut];
             assert_eq!(PackedTotals::new(rest).count(), 2, "{cut}");

@@ -1,4 +1,4 @@
-//! Counts of batches that wait to be added to the roll-ups, as bytes.
+//! Encodes counts of batches that are not yet added to the roll-ups.
 //!
 //! For each series and minute: the numbers of the series, the minute, and its totals.
 
@@ -22,7 +22,7 @@ pub(crate) fn encode(counts: &NumberedCounts) -> Vec<u8> {
     bytes
 }
 
-/// Adds what was encoded to `counts`. `None` if the bytes are damaged; what stands before the damage is added.
+/// Adds encoded counts to `counts`. `None` if the bytes are damaged; the counts before the damage are added.
 pub(crate) fn decode(mut from: &[u8], counts: &mut NumberedCounts) -> Option<()> {
     while !from.is_empty() {
         let mut numbers = SeriesNumbers::default().all();

@@ -1,4 +1,4 @@
-//! Which roll-ups answer a question.
+//! Selects the roll-ups that answer a usage query.
 
 use ledger::UnixMs;
 
@@ -7,7 +7,7 @@ use super::series::Series;
 use super::time::UsageStep;
 use crate::records::ids::{KeyId, WalletId};
 
-/// What calls can be counted by.
+/// A dimension by which calls can be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dimension {
     Model,
@@ -28,7 +28,7 @@ impl Dimension {
     ];
 }
 
-/// A question about usage.
+/// A usage query.
 ///
 /// Its ends are widened to whole minutes, and to whole hours where they lie more than two days back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct UsageQuery {
 const ROWS_MAX: usize = 200_000;
 
 impl UsageQuery {
-    /// Everything within a time, counted together.
+    /// All usage of a time, counted together.
     pub fn between(from: UnixMs, to: UnixMs, now: UnixMs) -> Self {
         Self {
             from,
@@ -70,12 +70,12 @@ impl UsageQuery {
         }
     }
 
-    /// The earliest time that can be counted by minutes.
+    /// The earliest time for which minutes are available.
     pub fn minutes_since(now: UnixMs) -> UnixMs {
         minutes_kept_since(now)
     }
 
-    /// Whether a series is asked for.
+    /// Whether a series matches the query.
     pub(super) fn matches(&self, series: &Series) -> bool {
         let text =
             |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|text| text == is);
@@ -105,8 +105,8 @@ impl UsageQuery {
 
     /// The roll-ups to read. They do not overlap, and the longest steps come first.
     ///
-    /// Grains that earlier versions did not write are read only for steps since `long_steps_since`, the mark that the
-    /// migration left. `None` if they are complete.
+    /// Grains that earlier versions did not write are read only for steps since `long_steps_since`, which the migration
+    /// has recorded. `None` if they are complete.
     pub(crate) fn segments(&self, long_steps_since: Option<UnixMs>) -> Vec<Segment> {
         let dimensions = self.dimensions();
         let of = |dimension: Dimension| dimensions.contains(&dimension);
@@ -180,7 +180,7 @@ struct Cover {
 }
 
 impl Cover {
-    /// Covers a time with the first grain, and its ends with the finer ones.
+    /// Covers a time with the first grain, and the remaining ends with finer ones.
     fn add(&self, grains: &[Grain], from: UnixMs, to: UnixMs, segments: &mut Vec<Segment>) {
         let Some((grain, finer)) = grains.split_first() else {
             return;
@@ -252,7 +252,7 @@ mod tests {
             plan(&by_wallet),
             [
                 (Grain::WalletDay, 30 * DAY_MS, 0),
-                // Minutes of that time are gone, so its end is widened to an hour.
+                // Minutes of that time are deleted, so the end is widened to an hour.
                 (Grain::CallHour, 30 * DAY_MS + HOUR_MS, 30 * DAY_MS),
                 (
                     Grain::CallHour,

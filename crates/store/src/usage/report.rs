@@ -1,4 +1,4 @@
-//! Puts the answer together from roll-ups.
+//! Adds up the roll-ups of a usage report.
 
 use std::collections::HashMap;
 
@@ -9,20 +9,20 @@ use super::series::Series;
 use super::totals::Totals;
 use crate::cache::IdMap;
 
-/// The usage of one step, by what was asked for.
+/// The usage of one step, for one combination of the requested dimensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageRow {
     /// When the step began. `None` without steps.
     pub at: Option<UnixMs>,
-    /// Only what was asked for.
+    /// The values of the requested dimensions. Others are empty.
     pub series: Series,
     pub totals: Totals,
 }
 
-/// The most totals that a report is made of, so that it ends in about a second.
+/// The most totals of a report, so that it takes about a second at most.
 const TOTALS_MAX: usize = 1_000_000;
 
-/// What became of some totals.
+/// The result of adding totals to a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
     Yes,
@@ -34,11 +34,11 @@ pub(crate) enum Added {
 #[derive(Debug)]
 pub(crate) struct Report {
     query: UsageQuery,
-    /// To which group a series belongs, by its number. `None` if it was not asked for.
+    /// The group of each series, by its number. `None` if the series does not match the query.
     groups: IdMap<i64, Option<usize>>,
-    /// The groups of the answer, by what was asked for.
+    /// The groups of the answer, by the values of the requested dimensions.
     numbers: HashMap<Series, usize>,
-    /// By step and group.
+    /// Totals by step and group.
     rows: IdMap<(Option<UnixMs>, usize), Totals>,
     read: usize,
 }
@@ -54,12 +54,12 @@ impl Report {
         }
     }
 
-    /// Whether the series with this number was met before. The others have to be looked up.
+    /// Whether the series with this number is known. Others have to be looked up.
     pub(crate) fn knows(&self, series: i64) -> bool {
         !self.query.needs_series() || self.groups.contains_key(&series)
     }
 
-    /// Says what is counted by a number.
+    /// Sets the series of a number.
     pub(crate) fn name(&mut self, number: i64, series: &Series) {
         let group = self.query.matches(series).then(|| {
             let next = self.numbers.len();
@@ -69,7 +69,7 @@ impl Report {
         self.groups.insert(number, group);
     }
 
-    /// Adds stored totals. Those of a series that was not asked for are skipped.
+    /// Adds stored totals. Totals of series that do not match are skipped.
     #[must_use]
     pub(crate) fn add(&mut self, at: UnixMs, series: i64, totals: &[u8]) -> Added {
         self.add_by(at, series, |row| {
@@ -79,7 +79,7 @@ impl Report {
         })
     }
 
-    /// Adds totals. Those of a series that was not asked for are skipped.
+    /// Adds totals. Totals of series that do not match are skipped.
     #[must_use]
     pub(crate) fn add_totals(&mut self, at: UnixMs, series: i64, totals: &Totals) -> Added {
         self.add_by(at, series, |row| row.merge(totals))
@@ -107,7 +107,7 @@ impl Report {
         TOTALS_MAX.saturating_sub(self.read).saturating_add(1)
     }
 
-    /// The rows of the answer, by time and then by what was asked for.
+    /// The rows of the answer, by time and then by dimension values.
     pub(crate) fn finish(self) -> Vec<UsageRow> {
         let mut series = vec![Series::default(); self.numbers.len().max(1)];
         for (name, group) in self.numbers {

@@ -1,4 +1,4 @@
-//! What is kept of a batch of journal rows.
+//! The roll-ups into which journal rows are counted.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::totals::Totals;
 use crate::cache::IdMap;
 use crate::records::journal::JournalRow;
 
-/// How long roll-ups of a minute are kept. All others are kept for good.
+/// How long roll-ups of minutes are kept. All others are kept forever.
 const MINUTES_KEPT_MS: i64 = 49 * HOUR_MS;
 
-/// What calls are counted by in a roll-up.
+/// The dimensions of a roll-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
-    /// Has few series, and serves everything that does not ask for wallets.
+    /// Few series; serves all queries that do not ask for wallets or keys.
     Traffic,
     /// All dimensions at once.
     Calls,
@@ -53,7 +53,7 @@ impl Subject {
 pub(crate) struct SeriesNumbers([i64; Subject::ALL.len()]);
 
 impl SeriesNumbers {
-    /// Asks for the number of each part of a series.
+    /// Looks up the number of each part of a series.
     pub(crate) fn find<E>(
         series: &Series,
         mut number: impl FnMut(Series) -> Result<i64, E>,
@@ -83,14 +83,14 @@ impl SeriesNumbers {
     }
 }
 
-/// The series of a call in each of the roll-ups.
+/// The series of a call in each kind of roll-up.
 pub(crate) fn parts_of(series: &Series) -> [Series; Subject::ALL.len()] {
     Subject::ALL.map(|subject| series.only(subject.dimensions()))
 }
 
-/// A kind of roll-up: by what calls are counted, and how long its steps are.
+/// A kind of roll-up: its dimensions and the length of its steps.
 ///
-/// A report reads the longest steps that fit, so that it reads few of them however long its time is.
+/// A report reads the longest steps that fit, so that it reads few of them, however long its range is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Grain {
     TrafficMinute,
@@ -120,10 +120,10 @@ impl Grain {
         Self::WalletTrafficDay,
         Self::WalletTrafficMonth,
     ];
-    /// Those that count no wallets, and have few series.
+    /// Kinds without wallets and keys, which have few series.
     pub(crate) const OF_TRAFFIC: [Self; 3] =
         [Self::TrafficMinute, Self::TrafficHour, Self::TrafficDay];
-    /// Those that count wallets or keys, and may have a series for every call.
+    /// Kinds with wallets or keys, which may have a series for every call.
     pub(crate) const OF_ACCOUNTS: [Self; 8] = [
         Self::CallMinute,
         Self::CallHour,
@@ -134,7 +134,7 @@ impl Grain {
         Self::WalletTrafficDay,
         Self::WalletTrafficMonth,
     ];
-    /// Those that are deleted when they are old.
+    /// Kinds that are deleted after a while.
     pub(crate) const MINUTES: [Self; 2] = [Self::TrafficMinute, Self::CallMinute];
 
     /// The number by which it is stored.
@@ -165,7 +165,7 @@ impl Grain {
         }
     }
 
-    /// Whether earlier versions did not write it, so that old steps have no totals.
+    /// Whether earlier versions did not write this kind, so that old steps have no totals.
     pub(crate) fn is_later_addition(self) -> bool {
         match self {
             Self::TrafficMinute
@@ -203,7 +203,7 @@ pub(crate) fn minutes_kept_since(now: UnixMs) -> UnixMs {
     floor(now.minus_ms(MINUTES_KEPT_MS), HOUR_MS)
 }
 
-/// Where totals are kept, in the order of the table.
+/// The key of stored totals, in the order of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Slot {
     pub(crate) grain: Grain,
@@ -212,7 +212,7 @@ pub(crate) struct Slot {
     pub(crate) series: i64,
 }
 
-/// The calls of a batch of rows, by minute and by all dimensions. The roll-ups are sums of these.
+/// The calls of a batch of rows, by minute and all dimensions. The roll-ups are sums of these.
 #[derive(Debug, Default)]
 pub(crate) struct BatchCounts(IdMap<(Series, UnixMs), Totals>);
 
@@ -234,7 +234,7 @@ impl BatchCounts {
         self.0.keys().map(|(series, _)| series)
     }
 
-    /// The same counts by the numbers of their series. Series without numbers are left out.
+    /// The same counts by series numbers. Series without numbers are left out.
     pub(crate) fn numbered(
         self,
         mut numbers: impl FnMut(&Series) -> Option<SeriesNumbers>,
@@ -254,7 +254,7 @@ impl BatchCounts {
 pub(crate) struct NumberedCounts(IdMap<(SeriesNumbers, UnixMs), Totals>);
 
 impl NumberedCounts {
-    /// By numbers and minutes.
+    /// The counts with their numbers and minutes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SeriesNumbers, UnixMs, &Totals)> {
         let counts = self.0.iter();
         counts.map(|((numbers, minute), totals)| (*numbers, *minute, totals))
@@ -269,8 +269,8 @@ impl NumberedCounts {
         }
     }
 
-    /// What these calls add to one roll-up: the beginning of the step, the number of the series, and the totals.
-    /// Neither steps nor series are summed up.
+    /// The contributions of these calls to one roll-up: the beginning of the step, the number of the series, and the
+    /// totals. They are not added up yet.
     pub(crate) fn of_grain(&self, grain: Grain) -> impl Iterator<Item = (UnixMs, i64, &Totals)> {
         self.iter().map(move |(numbers, minute, totals)| {
             let at = grain.step().start_of(minute);
@@ -278,7 +278,7 @@ impl NumberedCounts {
         })
     }
 
-    /// What to add to some roll-ups, in the order of the table, so that neighbours are written together.
+    /// The totals to add to some roll-ups, in the order of the table, so that neighbours are written together.
     pub(crate) fn roll_up(&self, grains: &[Grain], now: UnixMs) -> Vec<(Slot, Totals)> {
         let minutes_since = minutes_kept_since(now);
         let mut slots: IdMap<Slot, Totals> = IdMap::default();

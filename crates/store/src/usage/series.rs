@@ -1,4 +1,4 @@
-//! What calls are counted by.
+//! Series: the dimensions by which calls are counted.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::plan::Dimension;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::JournalRow;
 
-/// A combination of what calls are counted by. What is left out is empty.
+/// A combination of dimension values. Dimensions that are left out are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Series {
     pub wallet: Option<WalletId>,
@@ -18,7 +18,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series of a call. Names that callers made up are left out, so that nobody can fill the store with them.
+    /// The series of a call. Model names that callers invented are left out, so that nobody can fill the store with
+    /// them.
     pub(super) fn of(row: &JournalRow, nothing: &Arc<str>) -> Self {
         let is_known = is_model_known(row);
         Self {
@@ -30,7 +31,7 @@ impl Series {
         }
     }
 
-    /// The same, with nothing but these dimensions.
+    /// The same series with these dimensions only.
     #[must_use]
     pub(crate) fn only(&self, dimensions: &[Dimension]) -> Self {
         let mut only = Self::default();

@@ -8,7 +8,7 @@ pub(super) const MINUTE_MS: i64 = 60_000;
 pub(super) const HOUR_MS: i64 = 3_600_000;
 pub(super) const DAY_MS: i64 = 86_400_000;
 
-/// How long each step of a time series is.
+/// The length of the steps of a time series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UsageStep {
     Minute,
@@ -28,7 +28,7 @@ impl UsageStep {
         }
     }
 
-    /// The start of this time's step, or of the next one if the step has begun before.
+    /// The time itself if it is the start of a step, otherwise the start of the next step.
     pub(super) fn ceil(self, at: UnixMs) -> UnixMs {
         match self {
             Self::Minute => ceil(at, MINUTE_MS),

@@ -1,4 +1,4 @@
-//! The sums of some calls.
+//! The sums over a set of calls.
 
 use ledger::Micro;
 
@@ -7,10 +7,10 @@ use super::varint;
 use crate::records::journal::JournalRow;
 use crate::records::meter::TokenCounts;
 
-/// The first byte of stored totals, for versions to come.
+/// The version of the encoding, which is its first byte.
 const VERSION: u64 = 1;
 
-/// The sums of some calls.
+/// The sums over a set of calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Totals {
     pub requests: u64,
@@ -20,13 +20,13 @@ pub struct Totals {
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub charge: Micro,
-    /// How many calls have a known cost, what they cost, and what was charged for them.
+    /// For calls with a known cost: their number, their cost and their charge.
     pub costed_requests: u64,
     pub cost: Micro,
     pub costed_charge: Micro,
-    /// Of whole calls.
+    /// The durations of whole calls.
     pub latency: Histogram,
-    /// Until the first byte of an answer.
+    /// The times to the first byte of the answer.
     pub first_byte: Histogram,
 }
 
@@ -58,7 +58,7 @@ impl Totals {
         }
     }
 
-    /// Adds other calls.
+    /// Adds the sums of other calls.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.requests = self.requests.saturating_add(other.requests);
         self.errors = self.errors.saturating_add(other.errors);
@@ -72,18 +72,18 @@ impl Totals {
         self.first_byte.merge(&other.first_byte);
     }
 
-    /// What these calls cost us. `None` if that is known of none of them.
+    /// The cost of these calls at their upstreams. `None` if no call has a known cost.
     pub fn known_cost(&self) -> Option<Micro> {
         (self.costed_requests > 0).then_some(self.cost)
     }
 
-    /// What we earn by the calls whose cost is known.
+    /// The charge minus the cost, over the calls whose cost is known.
     pub fn margin(&self) -> Option<Micro> {
         let margin = self.costed_charge.get().saturating_sub(self.cost.get());
         (self.costed_requests > 0).then_some(Micro::new(margin))
     }
 
-    /// The form in which totals are stored. It ends where its last number ends, so several can follow each other.
+    /// The stored form of totals. It is self-delimiting, so several can follow each other.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(48);
         self.encode_to(&mut bytes);
@@ -108,8 +108,8 @@ impl Totals {
         self.first_byte.encode(bytes);
     }
 
-    /// What was stored. Totals that cannot be read are reported and count as nothing, because a report must not
-    /// keep the journal from being written.
+    /// Reads stored totals. Totals that cannot be read are logged and count as zero, because an error here must not
+    /// prevent the journal from being written.
     pub(crate) fn stored(bytes: &[u8]) -> Self {
         let mut totals = Self::default();
         if totals.merge_encoded(bytes).is_none() {
@@ -119,7 +119,7 @@ impl Totals {
         totals
     }
 
-    /// Adds what was encoded. `None` if the bytes are none of ours.
+    /// Adds encoded totals. `None` if the bytes cannot be read.
     pub(crate) fn merge_encoded(&mut self, mut from: &[u8]) -> Option<()> {
         while !from.is_empty() {
             self.merge_one(&mut from)?;
@@ -156,7 +156,7 @@ impl Totals {
     }
 }
 
-/// The tokens of a call. A meter that was read back from the journal has only its text.
+/// The tokens of a call. A meter that was read back from the journal has only its JSON text.
 fn tokens_of(row: &JournalRow) -> TokenCounts {
     let Some(meter) = &row.meter else {
         return TokenCounts::default();
@@ -169,7 +169,7 @@ fn tokens_of(row: &JournalRow) -> TokenCounts {
     measured
 }
 
-/// Sums for people stop at the largest amount, where the ledger would refuse.
+/// Adds amounts. The sum is limited to the largest amount, because it is for people; the ledger would refuse it.
 fn plus(one: Micro, other: Micro) -> Micro {
     Micro::new(one.get().saturating_add(other.get()))
 }

@@ -1,4 +1,4 @@
-//! Whole numbers in as few bytes as they need: seven bits in each, the lowest first.
+//! Variable-length integers: seven bits in each byte, the lowest first.
 
 /// Appends a number.
 pub(super) fn put(to: &mut Vec<u8>, mut number: u64) {
@@ -18,7 +18,7 @@ pub(super) fn put_signed(to: &mut Vec<u8>, number: i64) {
     put(to, ((number << 1) ^ (number >> 63)).cast_unsigned());
 }
 
-/// Takes a number from the front. `None` if there is none, or if it is too large.
+/// Reads a number from the front. `None` if there is none, or if it is too large.
 pub(super) fn take(from: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
@@ -36,7 +36,7 @@ pub(super) fn take(from: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes a number that may be negative.
+/// Reads a number that may be negative.
 pub(super) fn take_signed(from: &mut &[u8]) -> Option<i64> {
     let number = take(from)?;
     Some((number >> 1).cast_signed() ^ -((number & 1).cast_signed()))

@@ -1,4 +1,4 @@
-//! Recomputes every invariant from the rows that it is given (V1 to V10 of `docs/invariants.md`).
+//! Recomputes every invariant from the given rows (V1 to V10 of `docs/invariants.md`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,9 +27,9 @@ pub(crate) struct Check {
     pub(super) chains: Chains,
     /// Heads noted by an earlier verification whose wallets have not been seen yet.
     pub(super) noted: HashMap<WalletId, WalletHead>,
-    /// Stored balances that no entry has asked for yet, by wallet and entry.
+    /// Stored balances that no entry has been compared with yet, by wallet and entry.
     pub(super) points: HashMap<(i64, i64), BalancePoint>,
-    /// Sessions with booked steps: the booked amount of the open hold, and the sum of its entries.
+    /// Sessions with booked steps: the booked amount in the open hold, and the sum of the entries.
     pub(super) sessions: HashMap<i64, Session>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Session {
 }
 
 impl Check {
-    /// `live` are the epochs that may own open holds, `noted` the heads of an earlier verification.
+    /// `live` are the epochs that may own open holds, `noted` the heads from an earlier verification.
     pub(crate) fn new(live: impl IntoIterator<Item = Epoch>, noted: &[WalletHead]) -> Self {
         Self {
             report: VerifyReport::default(),
@@ -156,7 +156,7 @@ impl Check {
         }
     }
 
-    /// An entry or hold of a wallet must name a key of that wallet.
+    /// Checks that an entry or hold of a wallet names a key of that wallet.
     fn owner(&mut self, wallet: i64, key: i64, rule: Rule, what: impl FnOnce() -> String) {
         let found = match self.keys.get(&key) {
             Some(sums) if sums.stored.wallet == wallet => return,
@@ -178,7 +178,7 @@ impl Check {
         }
     }
 
-    /// V2 for values that people set: the entries say what they were set to.
+    /// V2 for settings: takes the new value from the note of each entry that sets one.
     fn settings(&mut self, entry: &EntryColumns<'_>) {
         let Some(sums) = self.wallets.get_mut(&entry.wallet) else {
             return;
@@ -200,7 +200,7 @@ impl Check {
         }
     }
 
-    /// V4 for sessions: each entry of a hold says what the entries before it have booked.
+    /// V4 for sessions: each entry of a hold contains the sum that the entries before it have booked.
     fn parts(&mut self, entry: &EntryColumns<'_>) {
         let (before, cost_before) = match (entry.part_of, entry.closes) {
             (Some(hold), _) => {
@@ -224,8 +224,8 @@ impl Check {
         }
     }
 
-    /// V7 for the cost: the card's price of the usage, without what earlier entries of the hold have. Nothing is
-    /// said of an entry without a cost.
+    /// V7 for the cost: the price of the usage by the cost card, minus the cost of earlier entries of the hold. An
+    /// entry without a cost is not checked.
     fn cost(&mut self, entry: &EntryColumns<'_>, before: i64) {
         if entry.cost.is_none() && entry.cost_version.is_none() {
             return;
@@ -332,8 +332,8 @@ impl Check {
         }
         match priced {
             Ok(price) => {
-                // Usage that we counted is limited to the hold when it ends; reported usage is not. What
-                // earlier steps have booked is already paid.
+                // When the hold ends, usage that we counted is limited to the hold; reported usage is not. The bookings
+                // of earlier steps are already paid.
                 let is_capped = entry.kind == "settled" && entry.basis == Some("counted");
                 let cap = entry.held.filter(|_| is_capped);
                 let cap = cap.map(|held| held.saturating_add(entry.booked));

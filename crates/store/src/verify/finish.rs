@@ -1,4 +1,4 @@
-//! The end of a verification: compares the sums and chains with what is stored.
+//! The end of a verification: compares the computed sums and chains with the stored values.
 
 use super::check::Check;
 use super::report::{Difference, Rule, VerifyReport};
@@ -8,7 +8,8 @@ use crate::records::ids::HoldId;
 impl Check {
     /// The differences, after everything was added.
     pub(crate) fn finish(mut self) -> VerifyReport {
-        // Sessions without a close: their holds are open and say what their steps have booked.
+        // Sessions without a close: their holds are open and contain the sums that their steps have
+        // booked.
         for (hold, session) in std::mem::take(&mut self.sessions) {
             if session.stored != session.booked {
                 let what = format!("booked by hold {}", HoldId::new(hold));
@@ -69,7 +70,7 @@ impl Check {
         self.report.heads = heads;
     }
 
-    /// V1, V2, V3, V4 and V5: compares the sums with what is stored.
+    /// V1, V2, V3, V4 and V5: compares the sums with the stored values.
     fn sums(&mut self) {
         let mut found = Vec::new();
         for (n, sums) in &self.wallets {

@@ -1,4 +1,5 @@
-//! `ledger verify`: compares the entries with what is stored (V1 to V10 of `docs/invariants.md`).
+//! `ledger verify`: compares the entries with the stored balances, heads and totals (V1 to V10 of
+//! `docs/invariants.md`).
 //!
 //! The check is given rows and knows no database. A store reads the rows in one snapshot.
 

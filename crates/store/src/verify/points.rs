@@ -1,5 +1,4 @@
-//! What statements rely on: stored balances are those of the entries (V10), and refunds take back no more than their
-//! top-up (V2).
+//! Checks for statements: stored balances agree with the entries (V10), and refunds do not exceed their top-up (V2).
 
 use ledger::{Micro, UnixMs};
 
@@ -9,7 +8,7 @@ use crate::records::balance_point::{BalancePoint, keeps_point};
 use crate::records::columns::EntryColumns;
 
 impl Check {
-    /// Adds a stored balance. All of them are added before the entries.
+    /// Adds a stored balance. All balances are added before the entries.
     pub(crate) fn point(&mut self, wallet: i64, point: BalancePoint) {
         self.points.insert((wallet, point.seq), point);
     }
@@ -36,7 +35,7 @@ impl Check {
         }
     }
 
-    /// V10: balances that no entry asks for, and the sums of the wallets.
+    /// V10: balances without an entry, and the sums of the wallets.
     pub(super) fn points_end(&mut self) {
         let mut rest: Vec<_> = self.points.drain().collect();
         rest.sort_unstable_by_key(|(place, _)| *place);
@@ -62,7 +61,7 @@ impl Check {
         }
     }
 
-    /// V2 for entries of people: their sign, and that no top-up is refunded twice.
+    /// V2 for manual entries: their sign, and that no top-up is refunded twice.
     pub(super) fn manual(&mut self, entry: &EntryColumns<'_>) {
         let total = entry.delta.total();
         let expected = match entry.kind {

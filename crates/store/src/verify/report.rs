@@ -40,9 +40,9 @@ pub struct Difference {
 pub enum Rule {
     /// The open holds add up to what is frozen.
     V1Frozen,
-    /// The entries add up to the columns, and the last ones say the credit limit and the status.
+    /// The entries add up to the columns of the wallet, and the last ones contain its credit limit and status.
     V2Entries,
-    /// There is no balance while credit is used.
+    /// No wallet has a balance while it uses credit.
     V3Credit,
     /// Each hold is open or has one close, and the numbers of entries have no gap.
     V4Closes,
@@ -56,7 +56,7 @@ pub enum Rule {
     V8Tasks,
     /// The entries hash to the wallet's head, and the heads noted before are hashes of the same chain.
     V9Chain,
-    /// The balances that are stored for statements are those of the entries.
+    /// The balances that are stored for statements agree with the entries.
     V10Points,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct WalletFound {
     /// The latest time of its entries, and their charges.
     pub(crate) posted_at: i64,
     pub(crate) charged: i64,
-    /// `None` if what is stored is not a head.
+    /// `None` if the stored value is not a head.
     pub(crate) head: Option<Head>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct WalletSums {
     pub(super) balance: i128,
     pub(super) gift_balance: i128,
     pub(super) credit_used: i128,
-    /// What the entries so far should be stored as.
+    /// The state of the wallet after the entries so far.
     pub(super) point: BalancePoint,
     /// The part of each top-up that was not refunded.
     pub(super) top_ups: HashMap<i64, i64>,
@@ -78,7 +78,7 @@ pub(super) struct KeySums {
     pub(super) frozen: i128,
     pub(super) counting: i64,
     pub(super) usage: i128,
-    /// What was charged before the current period of its window.
+    /// The charges before the current period of its window.
     pub(super) usage_before: i128,
 }
 

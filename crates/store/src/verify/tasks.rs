@@ -1,4 +1,4 @@
-//! What tasks must have (V8), in SQL that both databases understand.
+//! Checks of tasks (V8), in SQL that both databases understand.
 
 /// Statements that return the wallet and id of tasks, and what is missing.
 pub(crate) const LACKS: [(&str, &str); 5] = [

@@ -1,4 +1,4 @@
-//! Reads alerts, rules, and what alerts are made from.
+//! Reads alerts and rules, and the rows from which alerts are computed.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ pub(super) const ALERT: &str =
 /// The number of columns of [`ALERT`].
 pub(super) const ALERT_COLUMNS: usize = 12;
 
-/// Whether a delivery `d` may be made. An end waits until its beginning is delivered or given up, because a receiver that
-/// hears of the end first would keep the alert open.
+/// Whether a delivery `d` may be made. The end of an alert waits until its beginning is delivered or given up: a
+/// receiver that hears of the end first would keep the alert open.
 pub(super) const BEGINNING_IS_DONE: &str =
     "NOT (d.event = 'end' AND EXISTS (SELECT 1 FROM alert_deliveries b WHERE b.alert = d.alert AND b.rule = d.rule
      AND b.event = 'begin' AND b.next_at IS NOT NULL))";
@@ -109,7 +109,7 @@ pub(super) fn alert_row(row: &Row, first: usize) -> Read<AlertRow> {
     })
 }
 
-/// What any node sees, each condition once.
+/// The signals of all nodes, each condition once.
 pub(crate) async fn signals(on: Arc<Client>) -> Read<Vec<AlertSignal>> {
     let select = "SELECT DISTINCT ON (condition) condition, kind, subject, message FROM alert_signals
                   WHERE until > (extract(epoch FROM clock_timestamp()) * 1000)::bigint ORDER BY condition, node";
@@ -129,7 +129,7 @@ pub(crate) async fn low_wallets(
     below: Option<Micro>,
     page: ScanPage,
 ) -> Read<Vec<LowWallet>> {
-    // Without an amount of a rule, only the wallets with their own are read, by their index.
+    // Without an amount of a rule, only wallets with an amount of their own can match. An index finds them.
     let is_low = match below {
         Some(_) => {
             "(balance + gift_balance - credit_used < alert_below
@@ -158,7 +158,7 @@ pub(crate) async fn low_wallets(
     rows.iter().map(wallet).collect()
 }
 
-/// A superset of the keys that have used 80 % of a limit: the caller computes exactly.
+/// Keys that may have used 80 % of a limit. The caller computes the exact share.
 pub(crate) async fn keys_near_limits(on: Arc<Client>, page: ScanPage) -> Read<Vec<(i64, KeyRow)>> {
     let select = format!(
         "SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.n > $1 AND k.enabled

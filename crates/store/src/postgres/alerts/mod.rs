@@ -1,4 +1,4 @@
-//! Alerts, rules and deliveries. Steps are one statement each; times are the database's.
+//! Alerts, rules and deliveries. Each step is one statement, and uses the database's clock.
 
 pub(super) mod lookups;
 mod updates;

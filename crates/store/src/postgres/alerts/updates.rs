@@ -53,7 +53,7 @@ async fn watch(
     Ok(taken > 0)
 }
 
-/// Expired rows of any node are removed on the way.
+/// Also removes expired rows of other nodes.
 async fn set_signals(
     connection: &SharedConnection,
     signals: &[AlertSignal],
@@ -181,7 +181,7 @@ async fn note_delivery(
     Ok(execute(connection, &update, &values).await? > 0)
 }
 
-/// Keeps those whose end is still to be delivered.
+/// Keeps alerts whose end has not been delivered yet.
 async fn forget(connection: &SharedConnection, old: EndedWork) -> Result<u64, StoreError> {
     let delete = format!(
         "DELETE FROM alerts WHERE n IN (SELECT n FROM alerts a WHERE a.ended_at <= {NOW} - $1 AND NOT EXISTS (

@@ -1,4 +1,4 @@
-//! Connecting to the database, and the settings of every session.
+//! Connects to the database, and configures every session.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,8 +25,8 @@ pub(crate) const READ_MAX: Duration = Duration::from_secs(10);
 /// What a connection is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Decisions on money. Waits for a lock as long as a call waits for its decision. No statement, and no
-    /// pause between two, takes longer than a step.
+    /// Decisions on money. They wait for a lock as long as a call waits for its decision. No statement, and no pause
+    /// between statements, may take longer than `step`.
     Ledger { lock_wait: Duration, step: Duration },
     /// Lookups with a time limit.
     Reads,
@@ -36,8 +36,8 @@ pub(crate) enum Role {
     Tasks,
     /// Reads everything, without a time limit.
     Verify,
-    /// Writes the journal. Nobody waits for it, so its commits are as durable as all others: a crash or a
-    /// failover of the server loses no confirmed row.
+    /// The journal's writer. Its commits are as durable as all others: a crash or a failover of the server loses no
+    /// confirmed row.
     Journal,
     /// Renews the node's lease, and migrates.
     Node,
@@ -55,7 +55,7 @@ pub(crate) struct Target {
 }
 
 impl Server {
-    /// Checks the URL. Returns what is wrong with it.
+    /// Checks the URL. The error describes the problem.
     pub fn check(&self) -> Result<(), String> {
         url::read(self).map(drop)
     }
@@ -213,7 +213,7 @@ impl Role {
             Self::Ledger { step, .. } => step,
             Self::Verify => Duration::ZERO,
             Self::Reads | Self::Searches { .. } | Self::Tasks | Self::Journal => STEP_MAX,
-            // Its row locks last as long as the sweep.
+            // The row locks of a sweep last as long as the sweep.
             Self::Node => Duration::from_secs(60),
         };
         format!(

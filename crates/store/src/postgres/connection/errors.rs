@@ -43,7 +43,7 @@ impl PgError {
             Self::EveryHost(hosts) => {
                 let kinds: Vec<FailureKind> =
                     hosts.iter().map(|(_, failed)| failed.kind()).collect();
-                // An answer of one server says more than the silence of another.
+                // An answer of one server says more than no answer of another.
                 return [FailureKind::Permanent, FailureKind::Environment]
                     .into_iter()
                     .find(|kind| kinds.contains(kind))

@@ -25,7 +25,8 @@ pub(crate) struct Opened {
     pub(crate) keeper: Client,
 }
 
-/// For a node: migrates, begins a new epoch, and closes what its earlier epochs and dead nodes left open.
+/// Opens the database for a node: migrates it, begins a new epoch, and closes the holds of earlier epochs and of dead
+/// nodes.
 pub(crate) async fn for_node(
     target: &Arc<Target>,
     server: &Server,
@@ -47,7 +48,7 @@ pub(crate) async fn for_node(
     })
 }
 
-/// For a command: migrates only a database without a live node.
+/// Opens the database for a command. Migrates it only if there is no live node.
 pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<(), OpenError> {
     let refused = |failed| target.refused(failed);
     let mut client = target.connect(Role::Node).await.map_err(refused)?;
@@ -72,7 +73,7 @@ pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<
     Ok(())
 }
 
-/// Waits until no node writes entries without their chain or their balances.
+/// Waits until no node is left that writes entries without chain or balances.
 async fn older_nodes_stop(
     on: &Client,
     target: &Target,
@@ -102,7 +103,7 @@ async fn has_live_node(on: &Client) -> Result<bool, tokio_postgres::Error> {
 /// A node that is alive, or was until a moment ago.
 pub(crate) struct LiveNode {
     pub(crate) name: String,
-    /// How long its lease lasts if it is not renewed.
+    /// How long its lease still lasts if it is not renewed.
     pub(crate) lease_ms: i64,
 }
 

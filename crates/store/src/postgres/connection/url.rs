@@ -23,9 +23,8 @@ pub(crate) struct Addresses {
     pub(crate) writable: bool,
 }
 
-/// Reads a URL. Returns what is wrong with it. Several hosts become several servers, each of which is tried
-/// within its own time limit: a server that accepts connections but does not answer must not block the next
-/// one.
+/// Reads a URL. The error describes the problem. Several hosts become several servers, each of which is tried within
+/// its own time limit: a server that accepts connections but does not answer must not block the next one.
 pub(crate) fn read(server: &Server) -> Result<Addresses, String> {
     let whole: Config = with_known_tls_mode(&server.url).parse().map_err(
         |error: tokio_postgres::Error| match error.source() {

@@ -63,7 +63,7 @@ pub(crate) async fn make_days(
     Ok(())
 }
 
-/// Creates a day's table beside the journal and then attaches it, so that nobody who writes has to wait.
+/// Creates a day's table beside the journal and then attaches it, so that no writer has to wait.
 async fn make(on: &Client, day: i64) -> Result<(), tokio_postgres::Error> {
     let name = format!("calls_of_day_{day}");
     let there = "SELECT to_regclass($1) IS NOT NULL";

@@ -9,12 +9,12 @@ use crate::records::journal::{JournalEntry, JournalPlace, JournalQuery, JournalR
 
 pub(super) type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// What a search asks of a row. Conditions are bound values, never parts of the SQL text.
+/// The conditions of a search. Their values are bound, never parts of the SQL text.
 #[derive(Default)]
 pub(super) struct Conditions {
     texts: Vec<String>,
     values: Vec<Box<dyn ToSql + Sync + Send>>,
-    /// How many of them an index answers alone. They come first.
+    /// How many of the conditions an index answers alone. They come first.
     indexed: usize,
     without_bodies: bool,
 }
@@ -56,7 +56,7 @@ impl Conditions {
         }
         if let Some(prefix) = &query.request_prefix {
             let prefix = prefix.replace('\0', "");
-            // The operators of the index, which compares bytes whatever the language of the database is.
+            // These operators match the index, which compares bytes regardless of the database's collation.
             self.add("request_id ~<=~ ?", format!("{prefix}\u{10ffff}"));
             self.add("request_id ~>=~ ?", prefix);
         }
@@ -96,7 +96,7 @@ impl Conditions {
         rows.await?.iter().map(entry).collect()
     }
 
-    /// Where a window of so many rows begins that ends before a number.
+    /// The first number of a window of `rows` rows that ends before a number.
     pub(super) async fn window_start(
         &self,
         on: &Client,

@@ -10,11 +10,11 @@ use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
 use crate::records::journal::JournalRow;
 use crate::stats::Counters;
 
-/// Nobody waits for a row, so many rows share a transaction.
+/// How long rows are collected into one transaction. Nobody waits for a row.
 const GATHER: Duration = Duration::from_millis(100);
 /// This many rows are written at once.
 const BATCH_ROWS: usize = 2_048;
-/// Rows of calls without a hold fill at most this part of the queue.
+/// Rows of calls without a hold may fill one part in this many of the queue.
 const UNHELD_SHARE: usize = 4;
 
 /// The queue of the journal's writer.
@@ -50,8 +50,8 @@ impl Journal {
     }
 
     pub(crate) fn append(&self, row: JournalRow) {
-        // A call with a hold may have been billed. During an outage of the database nobody gets a hold, and the
-        // rows of refused calls must not take the room of billed ones.
+        // A call with a hold may have been billed. During an outage of the database no call gets a hold, and the rows
+        // of refused calls must not displace those of billed ones.
         let mut bounds = self.bounds;
         if row.hold.is_none() {
             bounds.rows_max /= UNHELD_SHARE;
@@ -88,7 +88,7 @@ impl Journal {
         self.state.lock().closed
     }
 
-    /// The rows that the writer took are written or given up.
+    /// The rows that the writer took have been written or given up.
     pub(super) fn taken_are_done(&self) {
         self.state.lock().queue.written();
     }

@@ -1,8 +1,8 @@
 //! Searches the journal, newest first, a window of rows at a time.
 //!
-//! Only wallets, keys and request ids have an index, because an index of everything would make every row dearer to
-//! write. The roll-ups of traffic tell in which hours a model, a channel, an endpoint or an error occurs, and the
-//! search skips the others.
+//! Only wallets, keys and request ids have an index, because more indexes would make every row more expensive to write.
+//! The roll-ups of traffic tell in which hours a model, a channel, an endpoint or an error occurs, and the search skips
+//! the others.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::records::journal::{
 use crate::records::page_time::PageTime;
 use crate::usage::{Grain, Totals};
 
-/// Rows that are read before the search looks at the clock.
+/// Rows that are read between two checks of the time limit.
 const WINDOW_ROWS: usize = 4_096;
 const HOUR_MS: i64 = 3_600_000;
 /// How far back hours are looked up at once.
@@ -70,25 +70,25 @@ pub(super) async fn search(
     })
 }
 
-/// The hours in which something can match.
+/// The hours that may contain a match.
 enum Hours {
     Any,
     These {
         /// The series of traffic that match.
         series: Vec<i64>,
         only_errors: bool,
-        /// Before this time nothing was counted.
+        /// Nothing was counted before this time.
         oldest: i64,
         /// The beginnings of hours with a match, the oldest first.
         found: Vec<i64>,
-        /// Earlier hours were not looked at yet.
+        /// Hours before this have not been examined yet.
         looked_from: i64,
     },
 }
 
 impl Hours {
     async fn of(on: &Client, query: &JournalQuery) -> Read<Self> {
-        // Rows that are not counted yet are in no roll-up.
+        // Rows that are not counted yet appear in no roll-up.
         let uncounted = "SELECT 1 FROM usage_uncounted LIMIT 1";
         if !query.is_of_traffic() || on.query_opt(uncounted, &[]).await?.is_some() {
             return Ok(Self::Any);
@@ -96,7 +96,7 @@ impl Hours {
         let plain = |name: &Option<String>| name.as_ref().map(|name| name.replace('\0', ""));
         let (model, channel) = (plain(&query.model), plain(&query.channel));
         let endpoint = plain(&query.endpoint);
-        // Models that nobody knew are counted without a name.
+        // Calls of unknown models are counted without a model name.
         let select = "SELECT n FROM usage_series WHERE wallet = '' AND key = ''
             AND ($1::text IS NULL OR model IN ($1, '')) AND ($2::text IS NULL OR channel = $2)
             AND ($3::text IS NULL OR endpoint = $3)";
@@ -116,7 +116,7 @@ impl Hours {
         })
     }
 
-    /// The newest range of numbers below `before` that can have a match. It is empty if some time was skipped.
+    /// The newest range of numbers below `before` that may contain a match. It is empty if hours were skipped.
     async fn next(&mut self, on: &Client, (first, before): (i64, i64)) -> Read<Option<(i64, i64)>> {
         let (series, only_errors, oldest, found, looked_from) = match self {
             Self::Any => return Ok(Some((first, before))),
@@ -130,7 +130,7 @@ impl Hours {
         };
         while let Some(hour) = found.last() {
             let hour = UnixMs::new(*hour);
-            // A row's number may be later than its time.
+            // The number of a row may be later than its time.
             let end = number_of(hour.plus_ms(HOUR_MS + SET_BACK_MS_MAX)).min(before);
             let start = number_of(hour).max(first);
             if start < end {

@@ -15,10 +15,10 @@ use crate::usage::{
     UsageQuery, UsageRow, minutes_kept_since, parts_of,
 };
 
-/// One node at a time adds to the roll-ups: it reads totals, adds to them and writes them back.
+/// One node at a time changes the roll-ups: it reads totals, adds to them and writes them back.
 const LOCK: &str =
     "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' tollgate usage', 0))";
-/// Series that are new get a number, and all are looked up.
+/// Inserts new series, and returns the numbers of all.
 const NEW_SERIES: &str = "INSERT INTO usage_series (wallet, key, model, channel, endpoint)
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) ON CONFLICT DO NOTHING";
 const SERIES: &str = "SELECT a.place, s.n
@@ -39,7 +39,7 @@ pub(super) struct UsageWriter {
 }
 
 impl UsageWriter {
-    /// The series of a transaction that was rolled back are not in the table.
+    /// Forgets all series, because those of a transaction that was rolled back are not in the table.
     pub(super) fn forget(&mut self) {
         self.known.forget();
     }
@@ -52,7 +52,7 @@ impl UsageWriter {
         now: UnixMs,
     ) -> Result<(), PgError> {
         let counts = BatchCounts::of(rows);
-        // Before the lock, so that other nodes do not wait for it.
+        // Series get their numbers before the lock is taken, so that other nodes wait less.
         self.number(on, &counts).await?;
         let counts = counts.numbered(|series| self.known.get(series));
         let slots = counts.roll_up(&Grain::ALL, now);
@@ -88,7 +88,7 @@ impl UsageWriter {
             return Ok(());
         }
         let mut parts: Vec<Series> = unknown.iter().flat_map(|series| parts_of(series)).collect();
-        // In one order on all nodes, so that none of them waits for another in a circle.
+        // All nodes insert in the same order, so that they cannot deadlock.
         parts.sort_unstable();
         parts.dedup();
         let found = look_up(on, &parts).await?;
@@ -102,7 +102,7 @@ impl UsageWriter {
     }
 }
 
-/// The numbers of series. New ones get a number.
+/// The numbers of series. New series are inserted.
 async fn look_up(on: &Client, series: &[Series]) -> Result<HashMap<Series, i64>, PgError> {
     let texts = |text: fn(&Series) -> String| -> Vec<String> {
         series
@@ -144,20 +144,20 @@ pub(super) async fn prune(on: &Client, now: UnixMs) -> Result<(), tokio_postgres
     Ok(())
 }
 
-/// Since when all grains are complete. `None` if they always were.
+/// Since when all grains are complete. `None` if they have always been.
 async fn long_steps_since(on: &Client) -> Result<Option<UnixMs>, tokio_postgres::Error> {
     let since = on.query_opt("SELECT since FROM usage_long_steps", &[]);
     let since = since.await?.map(|row| row.try_get(0)).transpose()?;
     Ok(since.map(UnixMs::new))
 }
 
-/// Answers a question about usage. `None` if the answer is made of too many totals.
+/// Answers a usage query. `None` if the answer would consist of too many totals.
 pub(crate) async fn usage(
     on: Arc<Client>,
     query: UsageQuery,
 ) -> Result<Option<Vec<UsageRow>>, tokio_postgres::Error> {
-    // All totals of a step come as one value. To group them by series, the database would sort them, which takes
-    // longer than everything else.
+    // All totals of a step are returned as one value. If the database grouped them by series, it would sort them, which
+    // takes longer than everything else.
     let select = |of_series: &str| {
         format!(
             "SELECT at, string_agg(int8send(series) || int4send(length(totals)) || totals, ''::bytea) FROM (
@@ -192,7 +192,7 @@ pub(crate) async fn usage(
     Ok(Some(report.finish()))
 }
 
-/// The series of the wallet or key that was asked for.
+/// The series of the requested wallet or key.
 async fn series_of_account(
     on: &Client,
     query: &UsageQuery,

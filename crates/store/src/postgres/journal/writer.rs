@@ -25,9 +25,10 @@ const DAYS_EVERY: Duration = Duration::from_secs(3_600);
 const DAYS_AGAIN: Duration = Duration::from_secs(60);
 /// How long one attempt may take.
 const COPY_MAX: Duration = Duration::from_secs(15);
-/// How many rows that are older than the roll-ups are counted in one transaction.
+/// How many rows from before the roll-ups existed are counted in one transaction.
 const COUNT_ROWS: u32 = 1_000;
-/// The pause between two of these, so that new rows, other nodes and the database's other work come first.
+/// The pause between two of these transactions, so that new rows, other nodes and other work of the database come
+/// first.
 const COUNT_PAUSE: Duration = Duration::from_millis(50);
 /// The first pause after a failure. It doubles up to the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -81,7 +82,7 @@ struct Writer {
     usage: UsageWriter,
 }
 
-/// The numbers of rows of an attempt with an unknown outcome: all of them are stored, or none.
+/// The numbers of the rows of an attempt whose outcome is unknown: either all of them are stored, or none.
 #[derive(Debug, Clone, Copy)]
 struct Doubtful {
     first: i64,
@@ -261,8 +262,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Numbers the rows by the time of their calls. A row that comes late gets a number of the time it came, so
-    /// that a reader who follows the journal does not miss it, but not so late that a search by time misses it.
+    /// Numbers the rows by the time of their calls. A late row gets a number of the current time, so that a reader who
+    /// follows the journal does not miss it, but not so late that a search by time misses it.
     fn numbers(&mut self, rows: &[JournalRow], late: Option<UnixMs>) -> Vec<i64> {
         let time = |row: &JournalRow| match late {
             Some(now) => now.min(row.at.plus_ms(SET_BACK_MS_MAX - 1)).max(row.at),

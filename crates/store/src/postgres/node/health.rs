@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// How often an unused component is probed.
 pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
-/// A component that takes longer to answer counts as failed.
+/// A component that does not answer within this time counts as failed.
 pub(crate) const PROBE_MAX: Duration = Duration::from_secs(2);
 
 /// One bit for each component that fails.

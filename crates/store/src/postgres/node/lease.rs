@@ -1,9 +1,9 @@
 //! The identity of this process among the nodes: its epoch, and the lease that allows it to open holds.
 //!
-//! A lease is measured by the database's clock and renewed every quarter of its length. In its second half no
-//! hold is opened any more. A transaction ends within half a lease, because of the database's own timeouts. So
-//! a node whose lease has expired never commits a hold. A node that was silent for longer finds its epoch
-//! closed, and begins a new one.
+//! A lease is measured by the database's clock and renewed every quarter of its length. A node opens no hold in the
+//! second half of its lease. A transaction ends within half a lease, because of the database's own timeouts. So a node
+//! whose lease has expired never commits a hold. A node that was silent for longer finds its epoch closed, and begins a
+//! new one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -38,11 +38,11 @@ pub(crate) struct Node {
     lost: AtomicBool,
 }
 
-/// What this process knows of its lease, by its own clock.
+/// The lease as this process has observed it, by its own clock.
 #[derive(Debug, Clone, Copy)]
 struct Life {
     renewed: Instant,
-    /// Since when the database has answered every time.
+    /// Since when the database has answered every request.
     answered_since: Instant,
 }
 
@@ -79,7 +79,7 @@ impl Node {
         self.lease
     }
 
-    /// Whether a transaction may open holds: the lease must last longer than the transaction.
+    /// Whether a transaction may open holds: the lease must outlast the transaction.
     pub(crate) fn may_open(&self, begun: &OpenTransaction) -> bool {
         let half = i64::try_from(self.lease.as_millis() / 2).unwrap_or(i64::MAX);
         begun
@@ -87,7 +87,7 @@ impl Node {
             .is_some_and(|until| until.ms_since(begun.now) >= half)
     }
 
-    /// Whether an attempt to open a hold has any chance.
+    /// Whether an attempt to open a hold may succeed.
     pub(crate) fn is_leased(&self) -> bool {
         !self.lost.load(Ordering::Relaxed) && self.life.lock().renewed.elapsed() < self.lease / 2
     }
@@ -215,7 +215,7 @@ async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Res
     if within(RENEWAL_MAX, renewal).await?.is_some() {
         return Ok(true);
     }
-    // The node was silent for too long: another node has closed our epoch, and with it our holds.
+    // The node was silent for too long: another node has closed its epoch, and with it its holds.
     let next = within(RENEWAL_MAX, begin_epoch(on, &node.name, node.lease)).await?;
     tracing::error!(
         lost = epoch.get(),
@@ -227,7 +227,7 @@ async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Res
     Ok(true)
 }
 
-/// Releases the lease, so that another node closes at once what is left open.
+/// Releases the lease, so that another node closes the open holds at once.
 pub(crate) async fn give_back(node: &Node, on: &Client) -> Result<(), PgError> {
     let close =
         format!("UPDATE nodes SET closed_at = {NOW} WHERE epoch = $1 AND closed_at IS NULL");

@@ -1,5 +1,4 @@
-//! The nodes of a database: this node's lease and health, and the sweeper that closes what dead nodes left
-//! open.
+//! The nodes of a database: this node's lease and health, and the sweeper that closes the holds of dead nodes.
 
 pub(super) mod health;
 pub(super) mod lease;

@@ -1,4 +1,4 @@
-//! The sweeper: closes as abandoned what dead nodes left open.
+//! The sweeper: closes the holds of dead nodes as abandoned.
 //!
 //! An epoch is closed first, so that its node can open no more holds, and then its holds are closed. Each step
 //! is a transaction of its own; if the sweeper stops, the next one continues. Holds of tasks belong to their
@@ -24,7 +24,7 @@ use crate::stats::Counters;
 
 /// Holds closed in one transaction.
 const CHUNK: i64 = 1_000;
-/// How often to look for nodes whose lease has expired.
+/// How often to search for nodes whose lease has expired.
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
 /// How long the row of a closed epoch is kept, for operators.
 const KEPT_MS: i64 = 30 * 86_400_000;

@@ -11,13 +11,14 @@ use crate::records::ids::{Digest, KeyId, WalletId};
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// By the secret, or by the one before the last rotation, which has an end of its own.
+/// Finds a key by its secret, or by the secret before the last rotation, which expires separately.
 pub(crate) async fn key_by_digest(on: Arc<Client>, digest: Digest) -> Read<Option<KeyHead>> {
     let select =
         "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit, k.models,
                   CASE WHEN k.digest = $1 THEN NULL ELSE k.old_secret_until END
                   FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.digest = $1 OR k.old_digest = $1";
-    // With the type of its parameter, so that it takes one round trip without a prepared statement.
+    // Names the type of its parameter, so that it takes one round trip without a prepared
+    // statement.
     let bytes = digest.as_bytes().as_slice();
     let found = on.query_typed(select, &[(&bytes, Type::BYTEA)]).await?;
     found
@@ -44,7 +45,7 @@ pub(crate) async fn wallets(on: Arc<Client>) -> Read<Vec<WalletRow>> {
         .collect()
 }
 
-/// Wallets that owe more than their credit line, the deepest first, and how many there are.
+/// Wallets that owe more than their credit line, the largest debt first, and their total number.
 pub(crate) async fn wallets_beyond_credit(
     on: Arc<Client>,
     limit: u32,
@@ -61,7 +62,7 @@ pub(crate) async fn wallets_beyond_credit(
     Ok(found)
 }
 
-/// By id, otherwise by name. No name looks like an id.
+/// Finds a wallet by id, otherwise by name. No name looks like an id.
 pub(crate) async fn find_wallet(on: Arc<Client>, name_or_id: String) -> Read<Option<WalletRow>> {
     let select = format!("SELECT {WALLET} FROM wallets w WHERE w.id = $1 OR w.name = $1");
     let found = on.query_opt(&select, &[&name_or_id]).await?;

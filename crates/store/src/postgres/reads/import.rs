@@ -1,4 +1,4 @@
-//! What the ledger has of accounts that are imported.
+//! Reads which parts of an import exist in the ledger.
 
 use std::sync::Arc;
 

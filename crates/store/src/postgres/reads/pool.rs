@@ -14,7 +14,8 @@ use crate::postgres::node::health::{Component, Health, PROBE_EVERY, PROBE_MAX};
 
 /// Connections for lookups, which are short. Many lookups share a connection.
 const LOOKUPS: usize = 2;
-/// The database ends a read at its own limit. After so much longer it does not answer at all.
+/// How much longer than the time limit of a read we wait for its answer. The database itself ends the read at the
+/// limit.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 
 /// The connections for lookups.
@@ -76,7 +77,7 @@ impl Reads {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % LOOKUPS;
         let connection = self.lookups.get(turn).map(Arc::clone);
         let connection = connection.ok_or(StoreError::Unavailable)?;
-        // On our own runtime, which has the connections and timers, whatever runtime the caller is on.
+        // Runs on our own runtime, which has the connections and timers, whatever runtime the caller is on.
         let asked = self
             .runtime
             .spawn(async move { connection.ask(&read).await });
@@ -115,7 +116,7 @@ impl SharedConnection {
             }
             (Ok(answer), _) => Ok(answer?),
             (Err(_), Role::Searches { time_max }) => {
-                // The next search does not wait for what is left of this one.
+                // The next search must not wait for the rest of this one.
                 *self.client.lock().await = None;
                 Err(StoreError::TooSlow { limit: time_max })
             }
@@ -123,13 +124,13 @@ impl SharedConnection {
         }
     }
 
-    /// Ends what is running, for nobody waits for its answer. The next request opens a connection of its own.
+    /// Ends the running read, because nobody waits for its answer. The next request opens a new connection.
     pub(crate) async fn end(&self) {
         let Some(client) = self.client.lock().await.take() else {
             return;
         };
         if let Err(error) = self.target.cancel(&client).await {
-            // The server ends it at its time limit.
+            // The server ends the read at its time limit.
             tracing::debug!(%error, "a search that nobody waits for could not be ended");
         }
     }

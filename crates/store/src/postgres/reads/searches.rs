@@ -46,8 +46,8 @@ impl Searches {
         }
     }
 
-    /// Runs a search. If the caller leaves, it is not begun, or it is ended. Each of its statements, and the whole of
-    /// them, has a time limit.
+    /// Runs a search. If the caller leaves, the search is not started, or is ended. Each of its statements has a time
+    /// limit, and so has the whole.
     pub(crate) async fn run<T, F>(
         &self,
         read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,
@@ -109,7 +109,7 @@ impl Drop for Waiting {
 struct PooledConnection<'p> {
     pool: &'p Pool,
     connection: Arc<SharedConnection>,
-    /// Released last, when the connection is back.
+    /// Dropped last, when the connection is back in the pool.
     _permit: SemaphorePermit<'p>,
 }
 
@@ -154,7 +154,7 @@ mod tests {
         drop(all);
     }
 
-    /// The server would otherwise sleep until the time limit, while the connection is taken.
+    /// Without the cancellation, the server would sleep until the time limit and block the connection.
     #[tokio::test]
     async fn a_search_whose_caller_has_left_is_ended_at_the_server() {
         let Ok(url) = std::env::var("TOLLGATE_TEST_POSTGRES") else {

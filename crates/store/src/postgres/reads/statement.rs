@@ -31,7 +31,7 @@ pub(crate) async fn wallet_end(
     found.map(read).transpose()
 }
 
-/// The last stored balance that is not beyond the bound. Without one, the state before the first entry.
+/// The last stored balance within the bound. Without one, the state before the first entry.
 pub(crate) async fn anchor(on: Arc<Client>, wallet: i64, bound: AnchorBound) -> Read<Anchor> {
     let (condition, value) = match bound {
         AnchorBound::Entry(seq) => ("seq <= $2", seq),
@@ -98,8 +98,9 @@ pub(crate) async fn totals(on: Arc<Client>, span: EntrySpan) -> Read<BTreeMap<To
     Ok(sums)
 }
 
-/// What a wallet's calls have cost since the time that is bound as `parameter`: the charges of all entries, less those
-/// of the entries before that time, the last of which always has a stored balance if the time begins a day.
+/// The SQL for the cost of a wallet's calls since the time that is bound as `parameter`: the charges of all entries,
+/// minus those of the entries before that time. If the time is the start of a day, the last of those entries has a
+/// stored balance.
 fn spent_since(parameter: &str) -> String {
     format!(
         "CASE WHEN w.posted_at < {parameter} THEN 0 ELSE w.charged - coalesce((SELECT p.charged FROM balance_points p

@@ -111,7 +111,7 @@ pub(crate) async fn verify(
     Ok(check.finish())
 }
 
-/// Row by row as they arrive, because a ledger may not fit into memory.
+/// Reads row by row, because a ledger may not fit into memory.
 pub(crate) async fn each(
     on: &Transaction<'_>,
     sql: &str,

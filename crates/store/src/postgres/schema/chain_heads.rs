@@ -9,7 +9,7 @@ use crate::records::ids::PriceVersion;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// No limit: there may be many entries, and nobody writes meanwhile.
+/// There is no time limit: there may be many entries, and nobody writes meanwhile.
 const ALONE: &str = "SET LOCAL statement_timeout = 0; LOCK TABLE wallets IN EXCLUSIVE MODE";
 
 /// Whether a migration has left heads to compute.

@@ -54,7 +54,7 @@ pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
         AND ($3::text[] IS NULL OR t.status = ANY($3)) AND ($4::text IS NULL OR t.model = $4)
         AND ($5::text[] IS NULL OR t.id = ANY($5)) AND (NOT $6 OR t.ended_at IS NULL) AND ($7 OR t.hidden_at IS NULL)
         AND ($8::text IS NULL OR t.id < $8) AND ($9::text IS NULL OR (t.id >= $9 AND t.id < $9 || 'g'))";
-    // A hold is open, or an entry has closed it. Both know the key.
+    // The key of a task: from its open hold, or from the entry that closed it.
     const FROM: &str = "tasks t JOIN wallets w ON w.n = t.wallet
         LEFT JOIN holds h ON h.wallet = t.wallet AND h.id = t.hold
         LEFT JOIN entries e ON e.wallet = t.wallet AND e.closes = t.hold
@@ -69,7 +69,7 @@ pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
         Some(_) => "k.id = $10::text",
         None => "$10::text IS NULL",
     };
-    // By the index of the wallet. Otherwise a caller with few tasks would read those of all callers.
+    // Uses the index of the wallet. Otherwise a caller with few tasks would read those of all callers.
     let of_wallet = match wallet {
         Some(_) => "t.wallet = (SELECT n FROM wallets WHERE id = $1::text)",
         None => "$1::text IS NULL",

@@ -34,7 +34,7 @@ const INSERT: &str = "INSERT INTO tasks (wallet, id, key, hold, protocol, model,
     status, progress, snapshot, created_at, expires_at, next_at, fence, claimed_by)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
 
-/// The owner of a claimed task's hold.
+/// Selects the owner of a claimed task's hold.
 const OWNER: &str = "SELECT t.hold, k.n, k.id, w.n, w.id FROM tasks t JOIN wallets w ON w.n = t.wallet
     JOIN keys k ON k.wallet = t.wallet AND k.n = t.key WHERE t.id = $1 AND t.fence = $2 AND t.ended_at IS NULL";
 

@@ -109,7 +109,7 @@ pub(super) async fn claim(
     Ok(rows.iter().map(task_row).collect::<Result<_, _>>()?)
 }
 
-/// Claims one task of a wallet, even if another node has it.
+/// Claims one task of a wallet, even if another node has claimed it.
 pub(super) async fn claim_one(
     connection: &SharedConnection,
     one: OneTask,

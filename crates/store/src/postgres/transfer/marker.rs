@@ -1,4 +1,4 @@
-//! The mark of an unfinished transfer: a table that says where from, and how far each table has been copied.
+//! The mark of an unfinished transfer: a table with the source, and with how far each table has been copied.
 //!
 //! While it exists, nobody opens the database.
 

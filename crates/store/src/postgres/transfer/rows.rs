@@ -60,8 +60,8 @@ fn is_here(column: &Column) -> bool {
     !matches!(column.postgres, InPostgres::Computed(_))
 }
 
-/// Makes rows fit: `PostgreSQL` texts cannot contain the NUL character. In the journal it is replaced, as by its own
-/// writer. What the ledger says is hashed and must not be changed.
+/// Replaces NUL, which `PostgreSQL` texts cannot contain, in rows of the journal, as the journal's writer does. Texts
+/// of the ledger are hashed and must not be changed, so NUL is an error there.
 pub(super) fn fit(table: &Table, rows: &mut [Row]) -> Result<(), TransferError> {
     for row in rows {
         for (column, value) in table.columns.iter().zip(row) {
@@ -77,8 +77,8 @@ pub(super) fn fit(table: &Table, rows: &mut [Row]) -> Result<(), TransferError> 
             }
             *text = text.replace('\0', "\u{fffd}");
             if table.name == "usage_series" {
-                // Another series may have this very name. Whoever chose both names could not know the number.
-                // Writing to a text does not fail.
+                // Another series may already have the new name. The random number avoids that, because nobody can
+                // choose a name that contains it. Writing to a text does not fail.
                 let _ = write!(text, "~{:016x}", rand::rng().random::<u64>());
             }
         }

@@ -42,7 +42,7 @@ impl PostgresSide {
         side.refuse_live_node().await?;
         migrations::migrate(&mut side.client, &side.target).await?;
         let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
-        // The locks come before the snapshot, so that it sees everything that was written before them.
+        // The locks come before the snapshot, so that the snapshot contains everything that was written before them.
         let lock = format!(
             "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE {} IN SHARE MODE",
             names.join(", ")
@@ -53,7 +53,7 @@ impl PostgresSide {
         Ok(side)
     }
 
-    /// A source that nodes go on using: what it contains at this moment.
+    /// A source that nodes continue to use, as of this moment.
     pub(crate) async fn snapshot(server: &Server) -> Result<Self, TransferError> {
         let side = Self::connect(server).await?;
         match migrations::age(&side.client, &side.target).await? {
@@ -91,7 +91,7 @@ impl PostgresSide {
                 return Err(TransferError::OtherSource { place });
             }
             Age::Older { found, .. } => {
-                // A database that somebody uses keeps its version.
+                // The tables of a database in use are not migrated.
                 if found > 0 {
                     side.refuse_live_node().await?;
                     side.refuse_rows().await?;
@@ -180,7 +180,7 @@ impl PostgresSide {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// The rows of nodes that were swept long ago are deleted, so the sequence knows better.
+    /// Rows of nodes that were swept long ago are deleted, so the sequence is asked instead.
     pub(crate) async fn last_epoch(&self) -> Result<i64, TransferError> {
         let last = "SELECT greatest((SELECT coalesce(max(epoch), 0) FROM nodes),
                     coalesce(pg_sequence_last_value(pg_get_serial_sequence('nodes', 'epoch')::regclass), 0))";
@@ -251,7 +251,7 @@ impl PostgresSide {
         let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
         let analyze = format!("ANALYZE {}", names.join(", "));
         let finish = async {
-            // The statistics of tables that were just filled, for the first node.
+            // Updates the statistics of tables that were just filled, for the first node.
             self.client.batch_execute(&analyze).await?;
             self.client.batch_execute("BEGIN").await?;
             self.set_sequences(last_epoch).await?;

@@ -94,7 +94,7 @@ async fn revoke_token(
     actor: &Actor,
 ) -> Result<TokenRow, ChangeError> {
     let client = &session.client;
-    // Locked, so that two revocations at once leave one row of the audit.
+    // Locks the row, so that two concurrent revocations write one audit row.
     let select = format!("SELECT {TOKEN} FROM admin_tokens WHERE id = $1 FOR UPDATE");
     let found = client.query_opt(&select, &[&id.to_string()]).await?;
     let row = token_row(&found.ok_or_else(|| no_token(id))?)?;
@@ -205,7 +205,7 @@ async fn open_session(
     Ok(Some(row))
 }
 
-/// Deletes a code. Returns whom it signs in.
+/// Deletes a code. Returns the name and the role that it signs in, unless it has expired.
 async fn use_code(
     session: &Session,
     code: &Digest,

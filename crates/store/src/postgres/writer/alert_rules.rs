@@ -1,4 +1,4 @@
-//! Rules of who is told of alerts, changed in a transaction of their own.
+//! Alert rules, changed in a transaction of their own.
 
 use ledger::{Micro, UnixMs};
 
@@ -26,7 +26,7 @@ pub(super) async fn change_rule(
         }
         RuleChange::Remove(id) => {
             let row = find_rule(session, *id).await?;
-            // Its deliveries go with it.
+            // Also deletes its deliveries.
             let delete = "DELETE FROM alert_rules WHERE id = $1";
             let gone = session.client.execute(delete, &[&id.to_string()]).await?;
             if gone == 0 {

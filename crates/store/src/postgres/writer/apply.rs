@@ -76,7 +76,7 @@ impl Worker {
                 }
                 self.close(closing);
             }
-            // Not retried when the batch fails: the hold then counts until it is closed.
+            // This is not retried if the batch fails: the hold then counts until it is closed.
             Command::Uncount(hold) => self.books.stop_counting(hold),
             Command::Balance(key, _, reply) if !self.lane.is_decidable(key) => {
                 drop(reply.send(Err(StoreError::Unavailable)));
@@ -120,7 +120,7 @@ impl Worker {
             Closed::Late => {
                 self.lane.counters.late_closes.add(1);
                 if let Some(charge) = charge {
-                    // For reconciliation: this was delivered and is not charged.
+                    // For reconciliation: the answer was delivered and is not charged.
                     tracing::warn!(%hold, charge, "a settlement came after the end of its hold");
                 }
                 self.remove_owners(&[hold]);

@@ -1,4 +1,4 @@
-//! Writes rows of the audit, in the transaction of the change that they tell of.
+//! Writes audit rows, in the transaction of the change that they describe.
 
 use ledger::UnixMs;
 use tokio_postgres::ToStatement;

@@ -1,4 +1,4 @@
-//! Stores catalogs, each as the one after the last.
+//! Stores catalogs, each with the version after the last one.
 
 use ledger::UnixMs;
 
@@ -7,8 +7,7 @@ use crate::postgres::connection::ledger_connection::Session;
 use crate::queue::command::NewCatalog;
 use crate::records::audit::Actor;
 
-/// Stores a catalog with its row of the audit. `None` if it does not follow the latest one, or another node was
-/// faster.
+/// Stores a catalog with its audit row. `None` if it does not follow the latest one, or another node was faster.
 pub(super) async fn store_catalog(
     session: &Session,
     new: &NewCatalog,

@@ -1,4 +1,4 @@
-//! The lock under which an administrative change is made, and why one is not made.
+//! The lock under which administrative changes are made, and the errors of a change.
 
 use tokio_postgres::Row;
 

@@ -12,7 +12,7 @@ use crate::records::call::Close;
 use crate::records::ids::HoldId;
 
 impl Worker {
-    /// Commits, and tells everyone concerned how it went.
+    /// Commits, and tells all waiting callers the outcome.
     pub(super) async fn end(&mut self, begun: &OpenTransaction, batch: &Arc<Batch>, count: u64) {
         let closed: Vec<HoldId> = self.closed();
         batch.seal();
@@ -28,7 +28,7 @@ impl Worker {
                 self.lane.counters.commits_failed.add(1);
                 self.lane.failed();
                 if failure.failed.kind() == FailureKind::Permanent {
-                    // One of them makes the transaction fail. Run alone, they show which.
+                    // One of the closes makes the transaction fail. Running each alone shows which.
                     self.close_one_by_one(closings).await;
                 } else {
                     let mut state = self.lane.state.borrow_mut();
@@ -36,7 +36,7 @@ impl Worker {
                         state.retry.push_front(closing);
                     }
                 }
-                // Last, so that whoever learns of the loss sees the updated counters.
+                // Marked last, so that a caller that learns of the loss sees the updated counters.
                 batch.mark_lost();
             }
         }
@@ -105,8 +105,8 @@ impl Worker {
         })
     }
 
-    /// Commits a batch of calls. While the outcome of the commit is unknown, asks for it for as long as the
-    /// node runs: callers either learn what the ledger says, or wait.
+    /// Commits a batch of calls. While the outcome is unknown, asks for it for as long as the node runs: callers wait
+    /// until they can be told the truth.
     pub(super) async fn commit_calls(
         &mut self,
         begun: &OpenTransaction,

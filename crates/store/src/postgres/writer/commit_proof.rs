@@ -6,7 +6,7 @@ use crate::books::Books;
 
 #[derive(Debug)]
 pub(crate) enum CommitProof {
-    /// A hold that the transaction opened. If it was closed since, an entry names it.
+    /// A hold that the transaction opened. If it has been closed since, an entry names it.
     Opened { wallet: i64, hold: i64 },
     /// The entry that closed a hold. The sweeper's entry for the same hold may have the same number, but is of
     /// another kind.
@@ -19,7 +19,7 @@ pub(crate) enum CommitProof {
 }
 
 impl CommitProof {
-    /// A proof for the changes of a batch. `None` if it wrote no row that is its own.
+    /// A proof for the changes of a batch. `None` if no row of the batch is unique to it.
     pub(crate) fn of(books: &Books) -> Option<Self> {
         let opened = books.pending.opened.iter().find_map(|id| {
             let hold = books.holds.get(id)?;

@@ -73,7 +73,7 @@ pub(super) async fn create_key(
     Ok(row)
 }
 
-/// Changes a key. Returns what the audit tells of it, unless nothing was changed.
+/// Changes a key. Returns its audit row, unless nothing was changed.
 pub(super) async fn change_key(
     session: &Session,
     id: KeyId,
@@ -138,7 +138,7 @@ async fn update(session: &Session, id: &str, row: &KeyRow) -> Result<(), ChangeE
     Ok(())
 }
 
-/// Replaces the secret of a key. The one before it is kept if it still works for a while.
+/// Replaces the secret of a key. The previous secret is kept if it still works for a while.
 async fn rotate(session: &Session, id: &str, rotation: &KeyRotation) -> Result<(), ChangeError> {
     refuse_known_secret(session, &rotation.digest, &rotation.shown_prefix).await?;
     let update =

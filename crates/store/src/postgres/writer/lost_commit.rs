@@ -32,7 +32,7 @@ pub(crate) enum CommitOutcome {
     RolledBack,
     /// The transaction may still be running, or the database did not answer.
     Unknown,
-    /// Nothing can tell any more.
+    /// The outcome can no longer be determined.
     Unknowable,
 }
 
@@ -111,7 +111,7 @@ impl LedgerConnection {
                 confirm(client).await?;
                 Ok(CommitOutcome::Committed)
             }
-            // It was committed after the proof was looked for, or the id belongs to another transaction.
+            // The transaction was committed after the proof was looked for, or the id belongs to another transaction.
             (Some("committed"), Some(proof)) => {
                 if within(ROUND_TRIP_MAX, proof.is_there(client)).await? {
                     confirm(client).await?;
@@ -175,7 +175,7 @@ mod tests {
         Some(LedgerConnection::new(target, role))
     }
 
-    /// The id of another transaction, with and without the row of ours.
+    /// The id of another transaction is found, with and without our row.
     #[tokio::test]
     async fn an_id_that_another_transaction_has_got_does_not_speak_for_ours() {
         let Some(mut connection) = connection().await else {
@@ -205,7 +205,7 @@ mod tests {
                 CommitOutcome::RolledBack
             };
             assert_eq!(connection.outcome(&lost_commit).await, fate);
-            // The same is true on a standby that took over. An id alone tells nothing.
+            // The same holds on a standby that took over: an id alone proves nothing.
             if let Some(before) = &mut lost_commit.served_by {
                 before.timeline = "00000000".to_owned();
             }

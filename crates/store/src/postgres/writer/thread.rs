@@ -70,7 +70,7 @@ impl LedgerThread {
     }
 }
 
-/// However the ledger's thread ends, nobody must wait for it any longer.
+/// Ensures that nobody waits for the ledger's thread after it has ended, for whatever reason.
 struct LedgerGuard(Vec<Arc<CommandQueue>>);
 
 impl Drop for LedgerGuard {

@@ -18,7 +18,7 @@ use crate::records::audit::Actor;
 use crate::records::ids::WalletId;
 use crate::records::manual::{ChangedWallet, NewEntry};
 
-/// Columns of an entry that people made, for [`found_entry`].
+/// Columns of a manual entry, for [`found_entry`].
 const FOUND: &str = "seq, kind, balance_delta + gift_delta - credit_delta, refund_of";
 
 pub(super) async fn create_wallet(
@@ -132,7 +132,7 @@ fn taken(name: &str) -> ChangeError {
     })
 }
 
-/// What the ledger knows about a new entry. The lock of the wallet's row keeps it true until the commit.
+/// What the ledger contains about a new manual entry. The lock of the wallet's row keeps it true until the commit.
 async fn manual_facts(
     session: &Session,
     wallet: i64,

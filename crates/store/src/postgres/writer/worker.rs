@@ -17,7 +17,7 @@ use crate::queue::command::{Change, Command};
 use crate::queue::command_queue::Queued;
 use crate::records::ids::{HoldId, KeyId, WalletId};
 
-/// How often a transaction is tried that conflicts with another or loses its connection.
+/// How many times a transaction is tried if it conflicts with another or loses its connection.
 const ATTEMPTS_MAX: u32 = 4;
 /// The longest pause between two attempts.
 const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! Reads alerts, rules, and what alerts are made from, on the read pool.
+//! Reads alerts and rules, and the rows from which alerts are computed, on the read pool.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
@@ -22,8 +22,8 @@ pub(super) const ALERT: &str =
 /// The number of columns of [`ALERT`].
 pub(super) const ALERT_COLUMNS: usize = 12;
 
-/// Whether a delivery `d` may be made. An end waits until its beginning is delivered or given up, because a receiver that
-/// hears of the end first would keep the alert open.
+/// Whether a delivery `d` may be made. The end of an alert waits until its beginning is delivered or given up: a
+/// receiver that hears of the end first would keep the alert open.
 pub(super) const BEGINNING_IS_DONE: &str =
     "NOT (d.event = 'end' AND EXISTS (SELECT 1 FROM alert_deliveries b WHERE b.alert = d.alert AND b.rule = d.rule
      AND b.event = 'begin' AND b.next_at IS NOT NULL))";
@@ -102,7 +102,7 @@ pub(super) fn alert_row(row: &Row<'_>, first: usize) -> rusqlite::Result<AlertRo
     })
 }
 
-/// What any node sees, each condition once.
+/// The signals of all nodes, each condition once.
 pub(crate) fn signals(on: &Connection, now: UnixMs) -> rusqlite::Result<Vec<AlertSignal>> {
     let select = "SELECT condition, kind, subject, min(message) FROM alert_signals WHERE until > ?1
                   GROUP BY condition ORDER BY condition";
@@ -132,7 +132,7 @@ pub(crate) fn low_wallets(
     below: Option<Micro>,
     page: ScanPage,
 ) -> rusqlite::Result<Vec<LowWallet>> {
-    // Without an amount of a rule, only the wallets with their own are read, by their index.
+    // Without an amount of a rule, only wallets with an amount of their own can match. An index finds them.
     let is_low = match below {
         Some(_) => "(total < alert_below OR total < ?1)",
         None => "alert_below IS NOT NULL AND total < alert_below",
@@ -157,7 +157,7 @@ pub(crate) fn low_wallets(
         .collect()
 }
 
-/// A superset of the keys that have used 80 % of a limit: the caller computes exactly.
+/// Keys that may have used 80 % of a limit. The caller computes the exact share.
 pub(crate) fn keys_near_limits(
     on: &Connection,
     page: ScanPage,

@@ -13,9 +13,9 @@ use crate::error::OpenError;
 
 /// `Toll` in ASCII, in the header of our files.
 pub(crate) const APPLICATION_ID: i32 = 0x546f_6c6c;
-/// Files up to this size are checked as a whole at the start. Of larger files, only the small tables of a ledger
-/// without which nothing can be admitted: a start must not become slower with every call ever made.
-/// `tollgate ledger verify` reads the rest.
+/// Files up to this size are checked completely at the start. Of larger files, only the small tables of the ledger are
+/// checked, without which no call can be admitted: a start must not become slower with every call ever made. `tollgate
+/// ledger verify` reads the rest.
 const CHECKED_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Small pages: a batch changes a few bytes in about six pages, and the log stores whole pages. In a
 /// measurement, 2,048 bytes instead of 4,096 saved a single call a sixth of its time and cost large batches
@@ -113,7 +113,7 @@ pub(crate) fn make_writer(
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // A log that had to grow releases the space when it restarts.
+    // A log that has grown beyond the limit is truncated when it restarts.
     connection.pragma_update(None, "journal_size_limit", LOG_KEPT_BYTES)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
@@ -134,7 +134,7 @@ pub(crate) fn open(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection>
     // Each connection is used by one thread, so SQLite need not lock it.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags | more)?;
-    // Keeps the plan of a statement. Otherwise new bound values may cause a new plan each time.
+    // Keeps the plan of a statement. Otherwise SQLite may make a new plan for new bound values.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
@@ -206,7 +206,7 @@ mod tests {
             let path = folder.path().join("store");
             drop(prepared(&path, schema, Duration::ZERO).unwrap());
             let file = std::fs::File::options().write(true).open(&path).unwrap();
-            // Pages that no table uses, and that take no room on the disk.
+            // The added pages belong to no table and take no space on the disk.
             file.set_len(CHECKED_BYTES_MAX + u64::from(PAGE_BYTES))
                 .unwrap();
             prepared(&path, schema, Duration::ZERO).unwrap();

@@ -21,7 +21,7 @@ const VETO: i32 = rusqlite::ffi::SQLITE_CONSTRAINT_COMMITHOOK;
 
 impl FailureKind {
     pub(crate) fn of(error: &rusqlite::Error) -> Self {
-        // A veto on the commit says nothing about the rows.
+        // A commit that a test vetoes says nothing about the rows.
         if error
             .sqlite_error()
             .is_some_and(|error| error.extended_code == VETO)

@@ -19,15 +19,15 @@ pub(crate) fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Syncs a folder. A synced file is lost if its name is lost.
+/// Syncs a folder, because a synced file is lost if its name is not synced.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder(path))?.sync_all()
 }
 
 /// The size of a file in bytes. `None` if it does not exist.
 ///
-/// By name, because opening a database file outside `SQLite` and closing it again would drop the locks that
-/// `SQLite` holds on it in this process.
+/// The file is not opened: closing a database file outside of `SQLite` would drop the locks that `SQLite` holds on it
+/// in this process.
 pub(crate) fn size(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|found| found.len())
 }

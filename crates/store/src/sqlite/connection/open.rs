@@ -22,8 +22,8 @@ use crate::sqlite::writer::ledger::Ledger;
 use crate::sqlite::writer::writer_lock::WriterLock;
 use crate::stats::Counters;
 
-/// How long the writer waits at once, for the writer lock and for the database's lock. Short, so that it
-/// notices that the store is being closed. It retries until its commands have waited too long.
+/// How long the writer waits at a time, for the writer lock and for the database's lock. It is short, so that the
+/// writer notices when the store is being closed. The writer retries until its commands have waited too long.
 const WRITER_WAIT: Duration = Duration::from_millis(100);
 
 /// A database that is ready for its writer.
@@ -35,7 +35,7 @@ pub(crate) struct Opened {
     pub(crate) epoch: Epoch,
 }
 
-/// For a server that holds the lock: migrates, begins a new epoch, and closes older ones.
+/// Opens the database for a server that holds the lock: migrates it, begins a new epoch, and closes earlier ones.
 pub(crate) fn for_server(
     path: &Path,
     settings: &Settings,
@@ -72,7 +72,7 @@ pub(crate) fn for_server(
     Ok((opened, recovery))
 }
 
-/// For a command: recovers nothing, and migrates only a database without a server.
+/// Opens the database for a command. Recovers nothing, and migrates only a database without a server.
 pub(crate) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, OpenError> {
     if !is_current(path, Schema::Ledger)? {
         match ServerLock::try_take(path)? {
@@ -158,7 +158,7 @@ fn open_log(path: &Path) -> Result<File, OpenError> {
     Ok(file)
 }
 
-/// A connection with short waits, which the writer lock can switch off.
+/// A connection that waits only briefly for locks, and whose waits the writer lock can switch off.
 fn in_turn(mut writer: Connection, path: &Path) -> Result<(Connection, WriterLock), OpenError> {
     let writer_lock = WriterLock::open(path, WRITER_WAIT)?;
     wait_with(&mut writer, WRITER_WAIT, writer_lock.busy_wait.clone())

@@ -51,7 +51,8 @@ impl ServerLock {
     }
 }
 
-/// Opens a lock file beside a database. Everyone who may use the database may use the file, whoever created it.
+/// Opens a lock file beside a database. Everyone who may use the database may also use the lock file, whoever created
+/// it.
 pub(crate) fn open_beside(database: &Path, suffix: &str) -> Result<File, OpenError> {
     let path = beside(database, suffix);
     let opened = fs::create_dir_all(folder(database)).and_then(|()| open_or_make(&path, database));

@@ -66,7 +66,7 @@ async fn a_log_that_is_folded_in_an_open_batch_is_begun_anew_by_it() {
         rig.release(&call);
     }
     rig.money().await;
-    // Nobody waits for it, so its batch stays open.
+    // Nobody waits for this call, so its batch stays open.
     let call = rig.admit().await.unwrap();
     let long = {
         let mut folds = rig.checkpoint_lock.lock();

@@ -21,7 +21,7 @@ async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {
     rig.settle(&open);
     let lost = rig.admit().await.unwrap();
     assert_eq!(lost.durable.wait().await, Err(Lost));
-    // Its owner closes the hold as usual, although there is nothing to close.
+    // The owner closes the hold as usual, although it does not exist.
     rig.release(&lost);
     rig.until("the close is booked", |stats| {
         stats.open_holds == 0 && stats.retried_closes == 0
@@ -40,7 +40,7 @@ async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {
     rig.assert_clean().await;
 }
 
-/// What was rolled back must not count as settled, however often it was decided.
+/// Settlements that were rolled back are not counted, however often they were decided.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn metrics_count_what_was_committed() {
     let rig = Rig::new().await;
@@ -52,8 +52,8 @@ async fn metrics_count_what_was_committed() {
         call.durable.wait().await.unwrap();
         kept.push(call);
     }
-    // Decided and rolled back three times before it is written: a settlement above its hold, one without a
-    // charge for what was used, one that is abandoned, and a call that is lost with its charge.
+    // Each of these is decided and rolled back three times before it is written: a settlement above its hold, one that
+    // charges nothing for its usage, an abandoned hold, and a call that is lost with its charge.
     rig.vetoes.store(3, Ordering::SeqCst);
     rig.settle_for(&kept[0], 1_500_000);
     let meter = MeterText::from(&Meter {
@@ -168,7 +168,7 @@ async fn while_commits_fail_nobody_is_admitted() {
         let refused = rig.admit().await.unwrap_err();
         assert_eq!(refused, AdmitError::Unavailable);
     }
-    // Calls admitted before continue, and are closed when commits succeed again.
+    // Calls that were admitted before continue, and are closed when commits succeed again.
     rig.settle(&open);
     rig.vetoes.store(0, Ordering::SeqCst);
     rig.until("commits succeed again", |_| rig.store.healthy())
@@ -185,7 +185,7 @@ async fn an_answered_call_is_charged_although_its_hold_was_lost() {
     // The batch stays open until somebody waits for it.
     let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
     rig.vetoes.store(2, Ordering::SeqCst);
-    // One ends in the failing batch, one after it, and the caller of the third got no answer.
+    // The first call ends in the failing batch, the second after it, and the third was not answered.
     let (early, late, unanswered) = (
         rig.admit_as("req_early").await.unwrap(),
         rig.admit_as("req_late").await.unwrap(),
@@ -241,7 +241,7 @@ async fn a_close_that_cannot_be_booked_does_not_stop_the_others() {
     rig.until("the poison is set aside", |stats| stats.stuck_closes == 1)
         .await;
     rig.settle(&later);
-    // Its hold stays open. Everything else is booked.
+    // The hold stays open. Everything else is booked.
     assert_eq!(rig.money().await, (9_500_000, 1_000_000));
     rig.assert_clean().await;
 

@@ -1,5 +1,5 @@
-//! Holds whose growth is lost with a failed commit. Their calls were told of the growth, so a counted charge
-//! may be as large.
+//! Holds whose extension is lost with a failed commit. Their calls know of the extension, so a counted charge may be as
+//! large as the extended hold.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::rig::*;
 use crate::{Admitted, Basis, Close, End, IfLost, MeterText};
 use crate::{Extend, SessionStep};
 
-/// The hold after it has grown, in micro-credits.
+/// The size of the extended hold, in micro-credits.
 const REACH: u32 = 2_000_000;
-/// What the call costs in the end, by our own count.
+/// The charge at the end, by our own count.
 const COUNTED: u32 = 1_900_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -24,12 +24,12 @@ enum Grows {
     ByStep,
 }
 
-/// When the call ends.
+/// When the call ends, relative to the failed batch.
 #[derive(Debug, Clone, Copy)]
 enum Ends {
     InTheFailedBatch,
     BehindIt,
-    /// After it, and its own batch fails too.
+    /// After the failed batch, in a batch that fails too.
     InAnother,
 }
 
@@ -100,7 +100,7 @@ impl Rig {
     }
 }
 
-/// What a call is charged if its hold grows in a batch that fails.
+/// The charge of a call whose hold grows in a batch that fails.
 async fn charged(is_stored: bool, grows: Grows, ends: Ends, counted: u32) -> i64 {
     // A batch is written only when somebody waits for it.
     let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
@@ -139,7 +139,7 @@ async fn a_counted_charge_reaches_as_far_as_the_hold_that_the_call_was_told_of()
     for is_stored in [true, false] {
         for grows in [Grows::ByExtension, Grows::ByStep] {
             for ends in [Ends::InTheFailedBatch, Ends::BehindIt, Ends::InAnother] {
-                // Within the hold, and beyond it.
+                // A charge within the hold, and one beyond it.
                 for (counted, charge) in [(COUNTED, COUNTED), (REACH + 1, REACH)] {
                     let charged = charged(is_stored, grows, ends, counted).await;
                     let case = (is_stored, grows, ends, counted);

@@ -1,4 +1,4 @@
-//! What stays true when the database fails (R8).
+//! What remains true when the database fails (R8).
 
 mod checkpoints;
 mod commits;

@@ -47,7 +47,7 @@ async fn a_payment_whose_commit_failed_is_booked_by_its_retry() {
 async fn a_payment_that_seemed_to_fail_is_found_by_its_retry() {
     let rig = Rig::new().await;
     rig.lies.store(1, Ordering::SeqCst);
-    // Whatever the first request was told, there is one entry.
+    // There is one entry, whatever the first request was answered.
     let first = pay(&rig).await;
     let retried = loop {
         if let Ok(booked) = pay(&rig).await {

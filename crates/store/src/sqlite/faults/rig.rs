@@ -21,13 +21,13 @@ pub(super) const CREDIT: Micro = Micro::new(1_000_000);
 pub(super) struct Rig {
     pub(super) folder: tempfile::TempDir,
     pub(super) store: Store,
-    /// Commits that will fail and leave nothing.
+    /// How many commits fail and write nothing.
     pub(super) vetoes: Arc<AtomicU32>,
-    /// Commits that will succeed and look as if they had failed.
+    /// How many commits succeed and are reported as failed.
     pub(super) lies: Arc<AtomicU32>,
     /// Commits wait while this is locked.
     pub(super) commits_wait: Arc<Mutex<()>>,
-    /// Whoever holds it has the log to itself.
+    /// No batch is written while this is locked.
     pub(super) checkpoint_lock: Arc<Mutex<u64>>,
     pub(super) key: KeyRow,
     pub(super) price: PriceVersion,
@@ -141,7 +141,7 @@ impl Rig {
         });
     }
 
-    /// The balance and the frozen amount, after everything that is queued.
+    /// The balance and the frozen amount, after all queued commands.
     pub(super) async fn money(&self) -> (i64, i64) {
         let (wallet, key) = self.store.balance(&self.key.id).await.unwrap();
         assert_eq!(wallet.frozen, key.frozen);

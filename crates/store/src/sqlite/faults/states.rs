@@ -12,7 +12,7 @@ use crate::sqlite::writer::writer_lock::WriterLock;
 
 const PAGE: &str = include_str!("../writer/mod.rs");
 
-/// What the writer holds, as the table spells it.
+/// The locks that the writer holds, in the words of the table.
 type Held = [&'static str; 4];
 
 /// The states and their cells.
@@ -49,7 +49,7 @@ fn observe(rig: &Rig) -> Held {
     ]
 }
 
-/// Waits until the writer holds what the first state of the table says, and removes that state.
+/// Waits until the writer holds the locks of the table's first state, and removes that state from the table.
 fn walk(table: &mut Vec<(&'static str, Held)>, rig: &Rig, state: &str) {
     let (next, expected) = table.remove(0);
     assert_eq!(next, state);
@@ -85,7 +85,7 @@ async fn the_writer_holds_what_the_table_of_its_states_says() {
     drop(stopped);
     assert_eq!(waiting.await.unwrap(), Ok(()));
 
-    // Four calls at once are a load.
+    // Four open calls count as load.
     let mut calls = vec![call];
     for _ in 0..4 {
         calls.push(rig.admit().await.unwrap());

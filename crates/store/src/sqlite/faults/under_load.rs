@@ -1,4 +1,4 @@
-//! The same under load: calls arrive faster than batches are written, and each batch is written while the next
+//! The same faults under load: calls arrive faster than batches are written, and each batch is written while the next
 //! one is decided.
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Ended {
     }
 }
 
-/// Eight callers, each of which calls again as soon as its hold is on disk or lost. Every second call has ended
+/// Eight callers, each of which calls again as soon as its hold is durable or lost. Every second call has been closed
 /// by then.
 async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
     let caller = || async {
@@ -132,7 +132,7 @@ async fn who_writes_out_of_turn_costs_calls_and_no_money() {
     };
     let before = created_at().await;
     let (mut ended, mut rounds) = (Ended::default(), 0);
-    // There is only a moment between two batches, and who gets it is a matter of luck.
+    // The lock is free only for a moment between two batches, so which process gets it is a matter of chance.
     while rounds < 200 && (rounds < 3 || rig.store.stats().commits_failed == 0) {
         let mut other = Connection::open(rig.path()).unwrap();
         let look_again = |_| {
@@ -151,7 +151,7 @@ async fn who_writes_out_of_turn_costs_calls_and_no_money() {
     }
     assert!(rig.store.stats().commits_failed >= 1, "{ended:?}");
     assert_charged(&rig, ended, 0).await;
-    // Nothing of it was overwritten.
+    // No write of the other process was overwritten.
     assert_eq!(created_at().await, before + 20 * rounds);
 }
 

@@ -47,8 +47,7 @@ impl<'c> Names<'c> {
         word.map(|word| self.word(word)).transpose()
     }
 
-    /// The number of the first of `count` rows; the others follow. If a new day begins, the names in use are
-    /// recorded again.
+    /// The number of the first of `rows` rows; the others follow. On a new day, the names in use are recorded again.
     pub(super) fn number(&mut self, at: UnixMs, rows: usize) -> i64 {
         let first = number_of(at).max(self.last.saturating_add(1));
         self.last = first.saturating_add_unsigned(rows.saturating_sub(1) as u64);
@@ -56,7 +55,7 @@ impl<'c> Names<'c> {
         first
     }
 
-    /// The number of a row that had a number in another store: the same one, or the next that is free here.
+    /// The number of a row that is copied from another store: its number there, or the next free one.
     pub(crate) fn count_on(&mut self, number: i64) -> i64 {
         self.last = number.max(self.last.saturating_add(1));
         self.begin_day();
@@ -121,7 +120,7 @@ impl<'c> Names<'c> {
     }
 
     fn name(&self, name: &str, wallet: Option<i64>) -> rusqlite::Result<i64> {
-        // Once a day for each name, because names are remembered until the day changes.
+        // Runs once a day for each name, because names are cached until the day changes.
         let upsert = "INSERT INTO names (name, wallet, seen) VALUES (?1, ?2, ?3)
                       ON CONFLICT (name) DO UPDATE SET seen = max(seen, excluded.seen) RETURNING n";
         self.connection

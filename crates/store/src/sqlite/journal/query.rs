@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 use crate::records::ids::HoldId;
 use crate::records::journal::{JournalEntry, JournalPlace, JournalQuery, JournalRow, Timings};
 
-/// What a search asks of a row. Conditions are bound values, never parts of the SQL text.
+/// The conditions of a search. Their values are bound, never parts of the SQL text.
 pub(super) struct Conditions {
     texts: Vec<&'static str>,
     values: Vec<Value>,
@@ -17,7 +17,7 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// `None` if no row can match, because a name was never used.
+    /// Returns `None` if no row can match, because a name was never used.
     pub(super) fn of(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Option<Self>> {
         let mut conditions = Self {
             texts: Vec::new(),

@@ -9,9 +9,9 @@ use crate::records::journal::{JournalRow, cut};
 use crate::records::meter::MeterText;
 use crate::sqlite::writer::insert::{Insert, Values};
 
-/// Rows that ended this close to each other are numbered together.
+/// Rows of calls that ended this close to each other are numbered together.
 const NEAR_MS: u64 = 1_000;
-/// At most this many, so that a number is never far from its row's time.
+/// The most rows that are numbered together, so that a number is never far from its row's time.
 const RUN_ROWS: usize = 2_048;
 /// The contents of a row, without its number.
 const COLUMNS: &str = "at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream,
@@ -19,8 +19,8 @@ const COLUMNS: &str = "at, wallet, key, status, request_id, model, endpoint, cha
     request_body, response_body, hold, queued_us, cost";
 const COLUMNS_COUNT: usize = 25;
 
-/// Inserts runs of rows. The first row of a run gets its number explicitly, and the table counts on from there.
-/// A statement that set several numbers would keep a copy of every page it changes, to be able to undo itself.
+/// Inserts runs of rows. The first row of a run gets an explicit number, and `SQLite` numbers the others. A statement
+/// with several explicit numbers would keep a copy of every page that it changes, to be able to undo itself.
 pub(super) struct Inserts<'c> {
     first: Insert<'c>,
     rest: Insert<'c>,

@@ -1,8 +1,8 @@
 //! Searches the journal, newest first, a window of rows at a time.
 //!
-//! Only wallets and request ids have an index, because an index of everything would make every row dearer to
-//! write. The roll-ups of traffic tell in which hours a model, a channel, an endpoint or an error occurs, and the
-//! search skips the others.
+//! Only wallets and request ids have an index, because more indexes would make every row more expensive to write. The
+//! roll-ups of traffic tell in which hours a model, a channel, an endpoint or an error occurs, and the search skips the
+//! others.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::records::journal::{
 use crate::records::page_time::PageTime;
 use crate::usage::{Grain, Totals};
 
-/// Rows that are read before the search looks at the clock.
+/// Rows that are read between two checks of the time limit.
 const WINDOW_ROWS: i64 = 4_096;
 const HOUR_MS: i64 = 3_600_000;
 /// How far back hours are looked up at once.
@@ -27,12 +27,12 @@ const LAST_CHAR: char = '\u{10ffff}';
 
 /// All rows that match, up to the limit of the query.
 pub(crate) fn find(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Vec<JournalEntry>> {
-    // All windows see the journal of one moment.
+    // One transaction, so that all windows see the same state of the journal.
     let moment = on.unchecked_transaction()?;
     find_within(&moment, query)
 }
 
-/// The same, within a transaction of the caller.
+/// Like [`find`], within a transaction of the caller.
 pub(super) fn find_within(
     on: &Connection,
     query: &JournalQuery,
@@ -96,7 +96,7 @@ fn search(
     })
 }
 
-/// Where a window of rows begins that ends before a number.
+/// The first number of a window of rows that ends before a number.
 fn window_start(
     on: &Connection,
     wallet: Option<i64>,
@@ -118,7 +118,7 @@ fn window_start(
     Ok(start.unwrap_or(first))
 }
 
-/// The hours in which something can match.
+/// The hours that may contain a match.
 enum Hours {
     Any,
     These {
@@ -127,18 +127,18 @@ enum Hours {
         only_errors: bool,
         /// The beginnings of hours with a match, the oldest first.
         found: Vec<i64>,
-        /// Earlier hours were not looked at yet.
+        /// Hours before this have not been examined yet.
         looked_from: i64,
     },
 }
 
 impl Hours {
     fn of(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Self> {
-        // Rows that are not counted yet are in no roll-up.
+        // Rows that are not counted yet appear in no roll-up.
         if !query.is_of_traffic() || usage::uncounted(on)?.is_some() {
             return Ok(Self::Any);
         }
-        // Models that nobody knew are counted without a name.
+        // Calls of unknown models are counted without a model name.
         let mut select = on.prepare_cached(
             "SELECT n FROM usage_series WHERE wallet = '' AND key = '' AND (?1 IS NULL OR model IN (?1, ''))
              AND (?2 IS NULL OR channel = ?2) AND (?3 IS NULL OR endpoint = ?3)",
@@ -154,7 +154,7 @@ impl Hours {
         })
     }
 
-    /// The newest range of numbers below `before` that can have a match. It is empty if some time was skipped.
+    /// The newest range of numbers below `before` that may contain a match. It is empty if hours were skipped.
     fn next(
         &mut self,
         on: &Connection,
@@ -171,7 +171,7 @@ impl Hours {
         };
         while let Some(hour) = found.last() {
             let hour = UnixMs::new(*hour);
-            // A row's number may be later than its time.
+            // The number of a row may be later than its time.
             let end = number_of(hour.plus_ms(HOUR_MS + SET_BACK_MS_MAX)).min(before);
             let start = number_of(hour).max(first);
             if start < end {
@@ -227,7 +227,7 @@ impl Requests {
         })
     }
 
-    /// The rows of the newest hour below `before`, and where that hour begins.
+    /// The rows of the newest hour below `before`, and the beginning of that hour.
     fn window(
         &self,
         on: &Connection,

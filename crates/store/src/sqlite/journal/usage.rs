@@ -1,8 +1,8 @@
 //! The roll-ups of the journal: counted with its rows, read for reports.
 //!
-//! A batch adds to the roll-ups of traffic, which have few series. For those of wallets and keys, which may have as
-//! many series as the batch has calls, it leaves its counts in `usage_pending`. The counts of many batches are added
-//! to these roll-ups together, and reports read both.
+//! A batch adds to the roll-ups of traffic, which have few series. The roll-ups of wallets and keys may have as many
+//! series as the batch has calls, so a batch stores its counts for them in `usage_pending`. Later the counts of many
+//! batches are added to these roll-ups together. Reports read both.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::usage::{
     Slot, Totals, UsageQuery, UsageRow, UsageStep, minutes_kept_since, pending,
 };
 
-/// A report of one wallet or key looks up each of its totals, if they are not more than these.
+/// The most totals of one wallet or key that a report looks up one by one. For more, it reads all totals of the time.
 const LOOKUPS_MAX: usize = 200_000;
 
 const SERIES: &str = "SELECT n FROM usage_series
@@ -26,11 +26,11 @@ const SERIES: &str = "SELECT n FROM usage_series
 const NEW_SERIES: &str = "INSERT INTO usage_series (wallet, key, model, channel, endpoint)
     VALUES (?1, ?2, ?3, ?4, ?5) RETURNING n";
 const TOTALS: &str = "SELECT totals FROM usage_totals WHERE grain = ?1 AND at = ?2 AND series = ?3";
-/// How long counts of batches wait for more of them.
+/// How long pending counts wait for those of further batches.
 const PENDING_FOR: Duration = Duration::from_secs(5);
-/// With so many different series and minutes, they wait no longer: a report has to read them all.
+/// With this many pairs of series and minute, pending counts wait no longer, because a report has to read them all.
 const PENDING_MAX: usize = 4_096;
-/// The pause after they could not be added.
+/// The pause after pending counts could not be added.
 const PENDING_AGAIN: Duration = Duration::from_secs(60);
 
 const PUT: &str = "INSERT INTO usage_totals (grain, at, series, totals) VALUES (?1, ?2, ?3, ?4)
@@ -62,7 +62,7 @@ impl<'c> UsageWriter<'c> {
         self.pending_due
     }
 
-    /// The series of a transaction that was rolled back are not in the table.
+    /// Forgets all series, because those of a transaction that was rolled back are not in the table.
     pub(super) fn forget(&mut self) {
         self.known.forget();
     }
@@ -92,7 +92,7 @@ impl<'c> UsageWriter<'c> {
         Ok(())
     }
 
-    /// Adds what waits to the roll-ups.
+    /// Adds the pending counts to the roll-ups.
     pub(super) fn add_pending(&mut self, now: UnixMs) {
         self.pending.clear();
         self.pending_due = match add_pending(self.connection, now) {
@@ -121,7 +121,7 @@ impl<'c> UsageWriter<'c> {
     }
 }
 
-/// Adds the counts that wait to the roll-ups, in a transaction of its own.
+/// Adds the pending counts to the roll-ups, in a transaction of its own.
 pub(crate) fn add_pending(on: &Connection, now: UnixMs) -> rusqlite::Result<()> {
     let transaction = on.unchecked_transaction()?;
     let counts = read_pending(&transaction)?;
@@ -132,7 +132,7 @@ pub(crate) fn add_pending(on: &Connection, now: UnixMs) -> rusqlite::Result<()> 
     transaction.commit()
 }
 
-/// The counts that wait to be added to the roll-ups.
+/// The pending counts.
 fn read_pending(on: &Connection) -> rusqlite::Result<NumberedCounts> {
     let mut counts = NumberedCounts::default();
     let mut select = on.prepare_cached("SELECT counts FROM usage_pending")?;
@@ -180,7 +180,7 @@ pub(super) fn uncounted(on: &Connection) -> rusqlite::Result<Option<i64>> {
         .optional()
 }
 
-/// Remembers which rows are still to be counted.
+/// Stores which rows are still to be counted.
 pub(super) fn set_uncounted(on: &Connection, before: Option<i64>) -> rusqlite::Result<()> {
     match before {
         Some(before) => on.execute("UPDATE usage_uncounted SET before = ?1", [before])?,
@@ -189,16 +189,16 @@ pub(super) fn set_uncounted(on: &Connection, before: Option<i64>) -> rusqlite::R
     Ok(())
 }
 
-/// Since when all grains are complete. `None` if they always were.
+/// Since when all grains are complete. `None` if they have always been.
 fn long_steps_since(on: &Connection) -> rusqlite::Result<Option<UnixMs>> {
     on.prepare_cached("SELECT since FROM usage_long_steps")?
         .query_row([], |row| row.get(0).map(UnixMs::new))
         .optional()
 }
 
-/// Answers a question about usage. `None` if the answer is made of too many totals.
+/// Answers a usage query. `None` if the answer would consist of too many totals.
 pub(crate) fn usage(on: &Connection, query: UsageQuery) -> rusqlite::Result<Option<Vec<UsageRow>>> {
-    // The roll-ups of one moment.
+    // One transaction, so that all roll-ups are of the same moment.
     let on = on.unchecked_transaction()?;
     let segments = query.segments(long_steps_since(&on)?);
     let series = series_of_account(&on, &query)?;
@@ -235,7 +235,7 @@ pub(crate) fn usage(on: &Connection, query: UsageQuery) -> rusqlite::Result<Opti
     Ok(Some(reader.report.finish()))
 }
 
-/// The series of the wallet or key that was asked for.
+/// The series of the requested wallet or key.
 fn series_of_account(
     on: &Connection,
     query: &UsageQuery,
@@ -270,7 +270,7 @@ fn series_of_account(
     Ok(Some(found.collect::<rusqlite::Result<_>>()?))
 }
 
-/// The steps and series to look up one by one. `None` if it is less work to read all totals of the time.
+/// The steps and series to look up one by one. `None` if reading all totals of the time is less work.
 fn lookups(
     part: Segment,
     series: Option<&[AccountSeries]>,
@@ -284,9 +284,9 @@ fn lookups(
 /// A series of one wallet.
 struct AccountSeries {
     number: i64,
-    /// Empty if it is not of a key.
+    /// Empty if the series has no key.
     key: Box<str>,
-    /// Whether it counts all calls of the key, of whatever model and endpoint.
+    /// Whether the series counts all calls of the key, regardless of model and endpoint.
     is_of_all_calls: bool,
 }
 
@@ -297,8 +297,8 @@ struct ReportReader<'c> {
 }
 
 impl ReportReader<'_> {
-    /// Looks up hours of all dimensions. Most keys have calls on few days, so the totals of days are asked first: the
-    /// hours of a day are looked up only for the keys that have any.
+    /// Looks up hours of all dimensions. Most keys have calls on few days, so the totals of days are looked up first,
+    /// and then the hours of those days only.
     fn look_up_by_day(
         &mut self,
         hours: &[UnixMs],
@@ -355,7 +355,7 @@ impl ReportReader<'_> {
         Ok(Added::Yes)
     }
 
-    /// Adds what the roll-ups of wallets and keys do not contain yet.
+    /// Adds the pending counts, which the roll-ups of wallets and keys do not contain yet.
     fn add_pending(
         &mut self,
         part: Segment,
@@ -493,7 +493,7 @@ mod tests {
         let before = reports();
         assert_eq!(before.each_ref().map(|rows| requests(rows)), [5, 4, 2]);
 
-        // A process that was killed leaves them to the next one, which adds them at once.
+        // A killed process leaves its pending counts to the next one, which adds them at once.
         let mut next = UsageWriter::new(&on);
         assert!(next.pending_due().is_some_and(|due| due <= Instant::now()));
         next.add_pending(NOW);

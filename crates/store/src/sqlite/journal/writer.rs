@@ -18,16 +18,16 @@ use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
 use crate::records::journal::{JournalPlace, JournalQuery, JournalRow, number_of};
 use crate::stats::Counters;
 
-/// Nobody waits for a row, so many rows share a transaction.
+/// How long rows are collected into one transaction. Nobody waits for a row.
 const GATHER: Duration = Duration::from_millis(100);
 /// This many rows are written at once.
 const BATCH_ROWS: usize = 2_048;
 /// How many old rows are deleted in one transaction, so that new rows need not wait long.
 const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
-/// How many rows that are older than the roll-ups are counted in one transaction.
+/// How many rows from before the roll-ups existed are counted in one transaction.
 const COUNT_ROWS: u32 = 1_000;
-/// The pause between two of these, so that new rows and the disk's other work come first.
+/// The pause between two of these transactions, so that new rows and other work of the disk come first.
 const COUNT_PAUSE: Duration = Duration::from_millis(50);
 const COUNT_AGAIN: Duration = Duration::from_secs(60);
 
@@ -152,7 +152,7 @@ struct Writer<'c> {
     connection: &'c Connection,
     counters: &'c Counters,
     options: JournalOptions,
-    /// Prepared with the first row.
+    /// Prepared when the first row is written.
     inserts: Option<Inserts<'c>>,
     names: Names<'c>,
     usage: UsageWriter<'c>,
@@ -323,7 +323,7 @@ mod tests {
         let (_folder, connection) = connection();
         let counters = Counters::default();
         let mut writer = Writer::new(&connection, &counters, OPTIONS);
-        // Calls that ended within a second, out of order; a pause; a clock that was set back a little; a burst.
+        // Calls that ended out of order within a second, a pause, a clock that was set back a little, and a burst.
         let mut times = vec![0, 300, 200, 7_200_000, 7_200_100, 7_100_000];
         times.extend((0..40).map(|n| 7_100_000 + n));
         let row = |ms: &i64| JournalRow {
@@ -374,7 +374,7 @@ mod tests {
             ..JournalRow::default()
         };
         writer.write(&[row("a/old", 40)]).unwrap();
-        // Used again on a later day, without reading the table in between.
+        // The name is used again on a later day, and is not read from the table in between.
         writer
             .write(&[row("a/kept", 40), row("a/kept", 2)])
             .unwrap();
@@ -387,7 +387,7 @@ mod tests {
             names.map(Result::unwrap).collect()
         };
         assert_eq!(names(&connection), ["/v1/x", "a/kept"]);
-        // What was deleted is written again.
+        // A deleted name is inserted again.
         writer.write(&[row("a/old", 1)]).unwrap();
         assert_eq!(names(&connection), ["/v1/x", "a/kept", "a/old"]);
         let found = super::super::find(&connection, &JournalQuery::default()).unwrap();

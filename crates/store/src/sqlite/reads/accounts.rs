@@ -8,7 +8,7 @@ use crate::records::accounts::{KeyHead, KeyRow, WalletRow, WalletsBeyondCredit, 
 use crate::records::ids::{Digest, KeyId, WalletId};
 use crate::sqlite::rows::{FROM_KEYS, KEY, WALLET, key_row, model_list, time_or_null, wallet_row};
 
-/// By the secret, or by the one before the last rotation, which has an end of its own.
+/// Finds a key by its secret, or by the secret before the last rotation, which expires separately.
 const KEY_BY_DIGEST: &str = "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit, k.models,
      CASE WHEN k.digest = ?1 THEN NULL ELSE k.old_secret_until END
      FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.digest = ?1 OR k.old_digest = ?1";
@@ -34,7 +34,7 @@ pub(crate) fn wallets(on: &Connection) -> rusqlite::Result<Vec<WalletRow>> {
     select.query_map([], wallet_row)?.collect()
 }
 
-/// Wallets that owe more than their credit line, the deepest first, and how many there are.
+/// Wallets that owe more than their credit line, the largest debt first, and their total number.
 pub(crate) fn wallets_beyond_credit(
     on: &Connection,
     limit: u32,
@@ -53,7 +53,7 @@ pub(crate) fn wallets_beyond_credit(
     Ok(found)
 }
 
-/// By id, otherwise by name. No name looks like an id.
+/// Finds a wallet by id, otherwise by name. No name looks like an id.
 pub(crate) fn find_wallet(
     on: &Connection,
     name_or_id: &str,
@@ -90,7 +90,8 @@ mod tests {
     use crate::sqlite::connection::connect;
     use crate::sqlite::schema::migrations::Schema;
 
-    /// Planning it for each value would cost thirty times as much as the lookup itself.
+    /// If `SQLite` planned the statement for each value, that would cost thirty times as much as the
+    /// lookup itself.
     #[test]
     fn a_lookup_is_planned_once() {
         let folder = tempfile::tempdir().unwrap();

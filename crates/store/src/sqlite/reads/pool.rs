@@ -1,6 +1,6 @@
 //! Reads outside the writer: a few threads, each with its own connection.
 //!
-//! Calls wait for lookups, so lookups have connections of their own. A search may take its time, but not delay them.
+//! Calls wait for lookups, so lookups have connections of their own. A long search does not delay them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -45,7 +45,7 @@ impl ReadLimits {
 /// How many steps the database takes between two checks of the time.
 const STEPS: i32 = 10_000;
 
-/// A read that waits for its turn.
+/// A queued read.
 struct Job {
     run: Box<dyn FnOnce(&Connection) + Send>,
     caller: Caller,
@@ -94,7 +94,7 @@ struct State {
     closed: bool,
 }
 
-/// The current read of a connection: when it is to end, and for whom it runs.
+/// The running read of a connection: its deadline and its caller.
 #[derive(Clone, Default)]
 struct CurrentRead(Arc<Mutex<Option<(Instant, Caller)>>>);
 
@@ -141,7 +141,7 @@ impl Reads {
         Ok(reads)
     }
 
-    /// Runs a read on one of the connections. If the caller leaves, it is not begun, or it is interrupted.
+    /// Runs a read on one of the connections. If the caller leaves, the read is not started, or is interrupted.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -267,7 +267,7 @@ mod tests {
         let reads = Reads::new("test-read", vec![connection], ReadLimits::LOOKUPS).unwrap();
         let (release, held) = std::sync::mpsc::channel::<()>();
         let mut slow = Box::pin(reads.run(move |_| {
-            // Fails when the test has left the other read.
+            // Fails when the test has dropped the other read.
             held.recv().unwrap_err();
             Ok(())
         }));

@@ -16,7 +16,7 @@ use crate::records::totals::{TotalKey, TotalSum};
 use crate::sqlite::reads::entries::{ENTRY_ROW, entry};
 use crate::sqlite::rows::{WALLET, balance_point, wallet_row};
 
-/// The parts of the table that the index `entries_in_parts` knows, as a shift of the row number.
+/// The index `entries_in_parts` divides the table into parts: the row number, shifted right by this.
 const PART_SHIFT: u32 = 12;
 
 /// The number of a wallet, and its state after its last entry.
@@ -33,7 +33,7 @@ pub(crate) fn wallet_end(
         .optional()
 }
 
-/// The last stored balance that is not beyond the bound. Without one, the state before the first entry.
+/// The last stored balance within the bound. Without one, the state before the first entry.
 pub(crate) fn anchor(on: &Connection, wallet: i64, bound: AnchorBound) -> rusqlite::Result<Anchor> {
     let (condition, value) = match bound {
         AnchorBound::Entry(seq) => ("seq <= ?2", seq),
@@ -139,8 +139,9 @@ fn parts(on: &Connection, span: &EntrySpan) -> rusqlite::Result<std::ops::RangeI
     Ok(part(span.after_n.saturating_add(1))..=part(last))
 }
 
-/// What a wallet's calls have cost since the time that is bound as `parameter`: the charges of all entries, less those
-/// of the entries before that time, the last of which always has a stored balance if the time begins a day.
+/// The SQL for the cost of a wallet's calls since the time that is bound as `parameter`: the charges of all entries,
+/// minus those of the entries before that time. If the time is the start of a day, the last of those entries has a
+/// stored balance.
 fn spent_since(parameter: &str) -> String {
     format!(
         "CASE WHEN w.posted_at < {parameter} THEN 0 ELSE w.charged - coalesce((SELECT p.charged FROM balance_points p

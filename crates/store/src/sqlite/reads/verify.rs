@@ -11,7 +11,7 @@ use crate::verify::{Check, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound
 
 pub(crate) fn verify(on: &Connection, noted: &[WalletHead]) -> rusqlite::Result<VerifyReport> {
     let snapshot = on.unchecked_transaction()?;
-    // Only the last start may own holds.
+    // Only the last epoch may own open holds.
     let epoch = "SELECT coalesce(max(epoch), 0) FROM epochs";
     let epoch = snapshot.query_row(epoch, [], |row| row.get(0))?;
     let mut check = Check::new([Epoch::new(epoch)], noted);
@@ -48,7 +48,8 @@ pub(crate) fn verify(on: &Connection, noted: &[WalletHead]) -> rusqlite::Result<
         check.point(row.get(0)?, balance_point(row, 1)?);
         Ok(())
     })?;
-    // By row number, which is the order of posting within a wallet and the order of the file.
+    // Ordered by row number, which is the order of posting within a wallet and the order in the
+    // file.
     let entries = format!("SELECT {ENTRY} FROM entries ORDER BY n");
     each(&snapshot, &entries, |row| {
         check.entry(&entry_columns(row)?);

@@ -69,7 +69,7 @@ pub(super) fn execute(plan: &Plan, template: &Arc<Template>) {
     node.reckon(plan, template, &database);
 }
 
-/// Another process writes, sometimes with the writer lock and sometimes without it.
+/// Another process that writes, sometimes with the writer lock and sometimes without it.
 fn write_beside(database: &Database, commands: u32, strangers: u32) {
     if commands + strangers == 0 {
         return;
@@ -282,7 +282,7 @@ impl Node {
         }
     }
 
-    /// What must be true at the end.
+    /// Checks what must be true at the end.
     fn reckon(&self, plan: &Plan, template: &Template, database: &Database) {
         let reader = database.reader();
         let report = verify(&reader, &[]).unwrap();

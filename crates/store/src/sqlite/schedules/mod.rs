@@ -42,8 +42,8 @@ fn number(variable: &str) -> Option<u64> {
     Some(set.parse().expect("a number is expected"))
 }
 
-/// Runs the execution of one seed. Every second one follows priorities with a few switches, which finds faults
-/// that need one thread to stand still for long.
+/// Runs the execution of one seed. Every second one uses thread priorities with a few switches, which finds faults that
+/// need one thread to be stopped for long.
 fn run(seed: u64, template: &Arc<Template>) {
     let plan = Plan::of(seed);
     if seed.is_multiple_of(2) {
@@ -79,7 +79,7 @@ fn money_holds_in_every_schedule_with_faults() {
     let (time, visits) = (begun.elapsed(), visits());
     eprintln!("{count} schedules in {time:?}: {}", template.summary());
     eprintln!("{visits:?}");
-    // A search that never reaches a fault point says nothing about it.
+    // A search that never reaches a fault point proves nothing about it.
     let unseen = |point: &&FaultPoint| !visits.contains_key(*point);
     let unseen: Vec<_> = POINTS.iter().filter(unseen).collect();
     assert!(unseen.is_empty() || count < SEEDS, "{unseen:?}");

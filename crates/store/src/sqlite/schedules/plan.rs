@@ -4,29 +4,29 @@ use crate::sync::FaultPoint;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plan {
-    /// The commits that fail, by number: from the first to before the second.
+    /// The numbers of the commits that fail: from the first up to, but not including, the second.
     pub(super) failing_commits: (u32, u32),
     /// A commit that succeeds and is reported as failed.
     pub(super) lying_commit: Option<u32>,
     /// The sync that fails.
     pub(super) failing_sync: Option<u32>,
-    /// Where a thread panics, and at which visit.
+    /// The point at which a thread panics, and the number of the visit.
     pub(super) panics: Option<(FaultPoint, u32)>,
     /// How many commands may wait. With one, the queue is often full.
     pub(super) queue_max: usize,
     pub(super) callers: Vec<Vec<Mode>>,
     /// How often the log is checkpointed.
     pub(super) folds: u32,
-    /// How often another process writes with the writer lock.
+    /// How many times another process writes with the writer lock.
     pub(super) commands: u32,
-    /// How often a program writes that ignores the writer lock.
+    /// How many times a program writes that ignores the writer lock.
     pub(super) strangers: u32,
 }
 
 /// How a call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// It is answered at once, and closed then.
+    /// It is answered and closed at once.
     Behind,
     /// It is answered at once, and closed when its batch is durable or lost.
     BehindSlow,
@@ -96,8 +96,8 @@ impl Plan {
         plan
     }
 
-    /// Whether a confirmed decision may be lost without notice: the contents of a disk are unknown after a
-    /// failed sync, and so is what a thread left behind that panicked.
+    /// Whether a confirmed decision may be lost without notice: after a failed sync the contents of the disk are
+    /// unknown, and so is the state that a panicking thread leaves behind.
     pub(super) fn ends_badly(&self) -> bool {
         self.failing_sync.is_some() || self.panics.is_some()
     }

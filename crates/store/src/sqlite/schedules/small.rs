@@ -1,4 +1,4 @@
-//! Small parts, in every possible schedule.
+//! Small parts of the writer, in every possible schedule.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::sync::{Instant, checked};
 
 /// More schedules than any of these tests has.
 const SCHEDULES_MAX: usize = 200_000;
-/// If there are too many schedules, how many to run.
+/// How many schedules to run if there are too many for all.
 const RANDOM_SCHEDULES: usize = 2_000;
 
 /// Runs every schedule, and prints how many there are.
@@ -71,7 +71,7 @@ fn nobody_who_waits_is_left_in_the_queue() {
         });
         let (reply, answer) = tokio::sync::oneshot::channel();
         queue.push(Command::Flush(reply)).unwrap();
-        // The writer drops it when it has taken it, and nobody else wakes the waiter before.
+        // The writer drops the command when it takes it, and nothing else wakes the waiter before.
         assert!(block_on(answer).is_err());
         queue.push_close(Command::Uncount(HoldId::new(1)));
         queue.close();
@@ -132,7 +132,7 @@ fn a_batch_that_is_dropped_undecided_is_lost_to_whoever_waits() {
     });
 }
 
-/// A call is decided in the batch that it is told, or not at all.
+/// A call is decided in the batch that it is told about, or not at all.
 #[test]
 fn a_call_belongs_to_the_batch_that_it_was_told() {
     in_every_schedule("open books", || {

@@ -1,4 +1,5 @@
-//! What an execution runs on: a database of its own, and a record of what callers were told.
+//! The environment of an execution: a database of its own, and a record of the answers that callers
+//! got.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -45,7 +46,7 @@ pub(super) struct Template {
     pub(super) counts: Counts,
 }
 
-/// What all executions together have seen.
+/// What all executions together have reached.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) answered: AtomicU64,
@@ -57,7 +58,7 @@ pub(super) struct Counts {
 
 impl Template {
     pub(super) fn new() -> Self {
-        // In memory if possible, because the tests do not depend on the disk.
+        // In memory if possible, because the tests do not depend on a real disk.
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() {
             tempfile::tempdir_in(memory)
@@ -225,7 +226,8 @@ impl Holds {
     }
 }
 
-/// What callers were told. The checker does not know its lock, which is only held for a moment.
+/// The answers that callers got. The checker does not control its lock, which is held only for a
+/// moment.
 #[derive(Debug, Default)]
 pub(super) struct Told(Mutex<Words>);
 
@@ -233,7 +235,7 @@ pub(super) struct Told(Mutex<Words>);
 pub(super) struct Words {
     /// Answered calls with their charge.
     pub(super) answered: BTreeMap<i64, i64>,
-    /// Those whose hold was confirmed as durable.
+    /// The answered calls whose hold was confirmed as durable.
     pub(super) promised: BTreeSet<i64>,
     /// Calls that were admitted and then released, or told that they failed.
     pub(super) free: BTreeSet<i64>,

@@ -35,7 +35,7 @@ pub(crate) fn fill(on: &Connection) -> rusqlite::Result<()> {
         chains.price_version(PriceVersion::new(row.get(0)?, model, card));
         Ok(())
     })?;
-    // By row number, which is the order of posting within a wallet and the order of the file.
+    // Ordered by row number, which is the order of posting within a wallet and the order in the file.
     let entries = format!("SELECT {ENTRY} FROM entries ORDER BY n");
     let mut count: u64 = 0;
     each(&transaction, &entries, |row| {

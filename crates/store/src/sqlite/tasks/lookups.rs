@@ -58,14 +58,14 @@ pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskP
         AND (?5 IS NULL OR t.id IN (SELECT value FROM json_each(?5))) AND (NOT ?6 OR t.ended_at IS NULL)
         AND (?7 OR t.hidden_at IS NULL) AND (?8 IS NULL OR t.id < ?8)
         AND (?9 IS NULL OR (t.id >= ?9 AND t.id < ?9 || 'g'))";
-    // A hold is open, or an entry has closed it. Both know the key.
+    // The key of a task: from its open hold, or from the entry that closed it.
     const FROM: &str = "tasks t JOIN wallets w ON w.n = t.wallet LEFT JOIN holds h ON h.id = t.hold
         LEFT JOIN entries e ON e.closes = t.hold LEFT JOIN keys k ON k.n = coalesce(h.key, e.key)";
     let of_key = match query.key {
         Some(_) => "k.id = ?10",
         None => "?10 IS NULL",
     };
-    // By the index of the wallet. Otherwise a caller with few tasks would read those of all callers.
+    // Uses the index of the wallet. Otherwise a caller with few tasks would read those of all callers.
     let of_wallet = match query.wallet {
         Some(_) => "t.wallet = (SELECT n FROM wallets WHERE id = ?1)",
         None => "?1 IS NULL",

@@ -38,7 +38,7 @@ impl Ledger<'_> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused)),
         };
-        // Nobody is told of a task before it is durable, so a lost hold owes nothing.
+        // A task is reported only when it is durable, so nothing is owed for a lost hold.
         self.books.pending.inseparable.push(hold);
         let wallet = self.books.rows_of(key).map(|rows| rows.key.wallet);
         match self.insert_task(new, hold, wallet, now) {
@@ -233,7 +233,7 @@ impl Ledger<'_> {
         Ok(self.wrote(changed))
     }
 
-    /// Keeps those whose callback is still pending.
+    /// Keeps tasks whose callback is still pending.
     pub(crate) fn forget_tasks(&mut self, old: EndedWork) -> Result<u64, StoreError> {
         let select = "SELECT id FROM tasks t WHERE ended_at <= ?1 AND NOT EXISTS (
                       SELECT 1 FROM callbacks c WHERE c.task = t.id AND c.next_at IS NOT NULL)

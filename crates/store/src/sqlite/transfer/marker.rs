@@ -1,4 +1,4 @@
-//! The mark of an unfinished transfer: a table that says where from, and how far each table has been copied.
+//! The mark of an unfinished transfer: a table with the source, and with how far each table has been copied.
 //!
 //! The mark in the ledger's file is the one that counts. While it exists, nobody opens the database.
 
@@ -54,7 +54,7 @@ pub(super) fn set_position(
     put(on, table, &position.encode(), rows)
 }
 
-/// Notes that everything was copied and verified. From here on only the marks are left to remove.
+/// Notes that everything was copied and verified. After this, only the marks remain to be removed.
 pub(super) fn complete(on: &Connection) -> rusqlite::Result<()> {
     put(on, COMPLETE, "", 0)
 }

@@ -16,8 +16,8 @@ use crate::transfer::{Progress, TransferError};
 /// How many pages are copied before progress is reported.
 const STEP_PAGES: i32 = 4_096;
 
-/// Copies both files as they were at one moment. The journal's moment comes first, so that the ledger has every entry
-/// that the journal tells of.
+/// Copies both files, each as of one moment. The journal's moment comes first, so that the ledger has every entry to
+/// which the journal refers.
 pub(crate) fn copy_pages(
     from: &Path,
     to: &Path,
@@ -46,7 +46,7 @@ pub(crate) fn copy_pages(
     SqliteSide::settle_files(to)
 }
 
-/// A connection that sees the file as it is now, for as long as it lives.
+/// A connection that sees the file as it is now, until the connection is closed.
 fn snapshot(path: &Path, schema: Schema) -> Result<Connection, TransferError> {
     let refused = |error| open_error(path, error);
     let connection = reader(path).map_err(refused)?;

@@ -49,7 +49,7 @@ fn value(found: ValueRef<'_>) -> rusqlite::Result<Value> {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(integer) => Value::Integer(integer),
         ValueRef::Blob(bytes) => Value::Bytes(bytes.to_owned()),
-        // No column of ours is a float, so this is an error.
+        // None of our columns is a float, so this value is an error.
         ValueRef::Text(_) | ValueRef::Real(_) => Value::Text(found.as_str()?.to_owned()),
     })
 }
@@ -90,7 +90,7 @@ fn insert_columns(
     Ok(())
 }
 
-/// What calls change of keys. A key that was never used has no row.
+/// Inserts the state of keys, which calls change. A key that was never used has no row.
 fn insert_states(on: &Connection, table: &Table, rows: &[Row]) -> rusqlite::Result<()> {
     let is_state = |column: &Column| matches!(column.sqlite, InSqlite::State(_));
     let columns: Vec<&str> = table

@@ -22,7 +22,7 @@ use crate::transfer::tables::{File, TABLES, Table};
 use crate::transfer::value::{Position, Row, Value};
 use crate::verify::{Rule, VerifyReport};
 
-/// When so many pages were written, they are copied from the log to the file. Each time the disk is synced.
+/// After this many written pages, the log is copied into the file, which syncs the disk.
 const LOG_PAGES: u32 = 16_384;
 
 /// A database and its journal.
@@ -66,7 +66,8 @@ impl SqliteSide {
             _lock: Some(lock),
         };
         if side.is_used()? {
-            // It is complete, or the transfer is refused. Either way its files stay as they are.
+            // Either everything was copied before, or the transfer is refused. The files stay as they are in both
+            // cases.
             return Ok(side);
         }
         prepare_to_fill(&mut side.ledger, path, Schema::Ledger, lock_wait)?;
@@ -78,8 +79,8 @@ impl SqliteSide {
         Ok(side)
     }
 
-    /// Whether this is a store in use with our schema. Files that an unfinished transfer has filled are not. An error
-    /// if they are in use with an older schema, because a transfer must not migrate them.
+    /// Whether the files are a store in use with our schema. Files that an unfinished transfer has filled are not.
+    /// Fails if they are in use with an older schema, because a transfer must not migrate them.
     fn is_used(&self) -> Result<bool, TransferError> {
         let journal = journal_path(&self.path);
         let ages = [
@@ -104,7 +105,7 @@ impl SqliteSide {
             }
         }
         if filled.is_empty() || !is_earlier {
-            // Without all tables it cannot be compared with the source.
+            // A store without all tables cannot be compared with the source.
             return Ok(!filled.is_empty() && ages.iter().all(|age| *age == Age::Same));
         }
         Err(TransferError::NotEmpty {
@@ -113,7 +114,7 @@ impl SqliteSide {
         })
     }
 
-    /// The files of a backup. They are not changed, and nothing is written beside them.
+    /// Opens the files of a backup. They are not changed, and nothing is written beside them.
     pub(crate) fn read_only(path: &Path) -> Result<Self, TransferError> {
         let side = Self {
             ledger: open_read_only(path)?,
@@ -139,12 +140,12 @@ impl SqliteSide {
         Ok(true)
     }
 
-    /// Brings everything of two files into the files themselves, so that they can be copied and read alone.
+    /// Moves the contents of both logs into the files, so that the files can be copied and read alone.
     pub(crate) fn settle_files(path: &Path) -> Result<(), TransferError> {
         for path in [path, &journal_path(path)] {
             let refused = |error| open_error(path, error);
             let on = open(path, OpenFlags::empty()).map_err(refused)?;
-            // Only the journal has it, since version 5.
+            // Only the journal has this table, since version 5.
             if on.table_exists(None, "usage_pending").map_err(refused)? {
                 add_pending_usage(&on, clock::now()).map_err(refused)?;
             }
@@ -160,7 +161,7 @@ impl SqliteSide {
         }
     }
 
-    /// Verifies the ledger of a backup. Its calls may have been open: whoever restores it closes them.
+    /// Verifies the ledger of a backup. Its open holds are no error: a restore closes them.
     pub(crate) fn verify_file(path: &Path) -> Result<VerifyReport, TransferError> {
         let refused = |error| open_error(path, error);
         let on = open_read_only(path)?;
@@ -210,7 +211,7 @@ impl SqliteSide {
     }
 
     pub(crate) fn begin(&self, source: &str) -> Result<(), TransferError> {
-        // The ledger's mark first: it is the one that keeps others away.
+        // The ledger's mark comes first, because it keeps others from opening the database.
         for on in [&self.ledger, &self.journal] {
             marker::make(on, source).map_err(|error| self.failed(error))?;
         }
@@ -248,7 +249,7 @@ impl SqliteSide {
         self.remove_marks()
     }
 
-    /// Both files are on the disk before the ledger's mark is removed.
+    /// Syncs both files before the ledger's mark is removed.
     pub(crate) fn remove_marks(&self) -> Result<(), TransferError> {
         let journal = journal_path(&self.path);
         for (on, path) in [(&self.journal, &journal), (&self.ledger, &self.path)] {

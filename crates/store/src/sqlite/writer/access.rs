@@ -190,7 +190,7 @@ impl Ledger<'_> {
         Ok(Some(row))
     }
 
-    /// Deletes a code. Returns whom it signs in.
+    /// Deletes a code. Returns the name and the role that it signs in, unless it has expired.
     fn use_code(&self, code: &Digest, now: UnixMs) -> Result<Option<(String, Role)>, StoreError> {
         let delete = "DELETE FROM sign_in_codes WHERE digest = ?1 RETURNING name, role, expires_at";
         let mut delete = self.connection.prepare_cached(delete)?;

@@ -1,4 +1,4 @@
-//! Rules of who is told of alerts, changed in the transaction of the ledger's batch.
+//! Alert rules, changed in the transaction of the ledger's batch.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, params};

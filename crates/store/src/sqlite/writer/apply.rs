@@ -61,7 +61,7 @@ impl Ledger<'_> {
                 drop(reply.send(answer));
             }
             Command::Close(closing) => self.book(closing, undecided),
-            // Not retried when the batch fails: the hold then counts until it is closed.
+            // This is not retried if the batch fails: the hold then counts until it is closed.
             Command::Uncount(hold) => {
                 if let Err(error) = self.stop_counting(hold) {
                     tracing::warn!(%error, %hold, "a hold is still counted");

@@ -1,4 +1,4 @@
-//! Writes rows of the audit, in the transaction of the change that they tell of.
+//! Writes audit rows, in the transaction of the change that they describe.
 
 use ledger::UnixMs;
 use rusqlite::params;
@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::records::audit::Actor;
 
 impl Ledger<'_> {
-    /// Makes a change, or leaves everything in the open transaction as it was.
+    /// Makes a change within a savepoint. If it fails, the open transaction is as it was before.
     pub(crate) fn atomically<T>(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, StoreError>,
@@ -19,7 +19,7 @@ impl Ledger<'_> {
         if made.is_err() && self.is_in_transaction() {
             self.connection.execute_batch("ROLLBACK TO change")?;
         }
-        // The database has ended the whole transaction if the savepoint is gone.
+        // If the savepoint is gone, the database has ended the whole transaction.
         if self.is_in_transaction() {
             self.connection.execute_batch("RELEASE change")?;
         }

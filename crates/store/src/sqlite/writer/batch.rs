@@ -23,7 +23,7 @@ struct CurrentBatch {
     counts: BatchCounts,
     /// Closes that could not be decided.
     undecided: VecDeque<Close>,
-    /// The writer had to decide a command itself.
+    /// Whether the writer had to decide a command itself.
     interrupted: bool,
 }
 
@@ -168,14 +168,14 @@ impl Writer<'_> {
         } = current;
         self.policy.observe(&counts);
         self.retry = undecided;
-        // Some closes could not be decided. Run alone, they show whether the fault is their own.
+        // Some closes could not be decided. Running each alone shows which one fails.
         self.one_by_one = !self.retry.is_empty();
-        // Everyone concerned has been told of a failure, and its closes are in `retry`.
+        // On a failure, all waiting callers have been told, and the closes are in `retry`.
         let _: Result<(), FailureKind> = self.end(batch, counts.commands, begun);
     }
 
-    /// The last batch is committed, but a program that ignores the writer lock has written since, or is
-    /// writing. Everything that was decided meanwhile was decided on rows that may be stale.
+    /// The last batch is committed, but a program that ignores the writer lock has written since, or is writing. All
+    /// later decisions may be based on stale rows.
     fn lost_to_foreign_write(&mut self, current: &CurrentBatch, error: Option<&rusqlite::Error>) {
         self.failures = 0;
         if let Some(error) = error {

@@ -1,5 +1,5 @@
-//! How long a batch stays open, whether the next batch follows at once, and when other processes may write. All
-//! of it depends on how busy the writer is.
+//! How long a batch stays open, whether the next batch follows at once, and when other processes may write. All of this
+//! depends on the load of the writer.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ const LOCK_FREE: Duration = Duration::from_micros(400);
 /// The longest time before the lock is left free again. Calls that arrive while it is free find no shared
 /// batch.
 const LOCK_KEPT_MAX: Duration = Duration::from_millis(50);
-/// A batch that nobody waits for stays open this many times longer: the more calls share a batch, the less each
-/// call costs.
+/// A batch that nobody waits for stays open this many times longer, because calls are cheaper the more of them share a
+/// batch.
 const UNAWAITED_FACTOR: u32 = 10;
 
 #[derive(Debug)]
 pub(crate) struct BatchPolicy {
-    /// The last batch with calls had many of them open at the same time.
+    /// Whether the last batch with calls had many of them open at the same time.
     loaded: bool,
-    /// The next batch is opened before a call arrives, so that calls find a shared batch.
+    /// Whether the next batch is opened before a call arrives, so that calls find a shared batch.
     pub(crate) opens_ahead: bool,
     /// When the lock was last free for other processes.
     lock_freed: Instant,

@@ -1,4 +1,4 @@
-//! Transactions, and the writes that they contain.
+//! Transactions, and their writes.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) struct BatchWriter<'c> {
     /// What the current transaction will write.
     pub(crate) pending_write: PendingWrite,
     data_version: i64,
-    /// The last transaction failed.
+    /// Whether the last transaction failed.
     last_failed: bool,
     pub(crate) counters: Arc<Counters>,
     pub(crate) writer_lock: WriterLock,
@@ -263,7 +263,7 @@ fn post(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Result<()> 
     values.add(entry.cost_version)
 }
 
-/// With the columns that only entries of people have.
+/// Posts an entry with the columns that only manual entries have.
 fn post_manual(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Result<()> {
     post(posting, values)?;
     let entry = posting.columns();
@@ -272,7 +272,7 @@ fn post_manual(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Resu
     values.add(entry.actor)
 }
 
-/// Stores balances, before the entries that follow them.
+/// Stores balance points, before the entries that follow them.
 fn keep_points(on: &Connection, points: &[(i64, BalancePoint)]) -> rusqlite::Result<()> {
     let mut keep = on.prepare_cached(
         "INSERT INTO balance_points (wallet, seq, posted_at, balance, gift_balance, credit_used, charged, after_n)

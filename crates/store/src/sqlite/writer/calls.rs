@@ -1,4 +1,4 @@
-//! Calls: loads their rows, then decides.
+//! Calls: loads their rows, then decides them.
 
 use ledger::{Micro, Rates};
 

@@ -1,4 +1,4 @@
-//! Stores catalogs, each as the one after the last.
+//! Stores catalogs, each with the version after the last one.
 
 use ledger::UnixMs;
 use rusqlite::params;
@@ -10,7 +10,7 @@ use crate::records::audit::Actor;
 use crate::sqlite::reads::catalog;
 
 impl Ledger<'_> {
-    /// Stores a catalog with its row of the audit. `None` if it does not follow the latest one.
+    /// Stores a catalog with its audit row. `None` if it does not follow the latest one.
     pub(crate) fn store_catalog(
         &mut self,
         new: NewCatalog,

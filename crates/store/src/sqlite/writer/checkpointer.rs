@@ -23,11 +23,11 @@ const BLOCKED_PAUSE: Duration = Duration::from_secs(2);
 const EARLY_FRACTION: u64 = 8;
 /// How many times the log is copied beside the writer, before the writer has to wait for the last copy.
 const PASSES_MAX: usize = 4;
-/// If the last copy would delay the writer longer than this, it is put off, unless the log exceeds its maximum
-/// by the factor below.
+/// If the last copy would delay the writer longer than this, it is postponed, unless the log exceeds its maximum by the
+/// factor below.
 const WRITER_WAITS_MAX: Duration = Duration::from_millis(50);
 const OVERSIZE_FACTOR: u64 = 4;
-/// This few frames are copied quickly.
+/// The number of frames that can be copied quickly.
 const LAST_FRAMES: u64 = 256;
 
 pub(crate) struct Checkpointer {
@@ -87,7 +87,7 @@ impl Checkpointer {
                 self.counters
                     .below_journal_floor
                     .set(free < self.disk_floor_bytes.saturating_mul(2));
-                // Creating the file must not be what fills the disk.
+                // Creating the file must not fill the disk.
                 let room = free > self.disk_floor_bytes.saturating_add(2 * BALLAST_BYTES);
                 if room && let Err(error) = self.ballast.create() {
                     tracing::warn!(%error, "the ballast file could not be written");
@@ -105,7 +105,7 @@ impl Checkpointer {
         }
         let frames = self.counters.wal_frames.get();
         let bytes = frames.saturating_mul(u64::from(PAGE_BYTES));
-        // Either nobody has written since the last time, or a reader keeps the log from being reset.
+        // Either nobody has written since, or a reader prevents the log from being reset.
         let same_log = self.progress.copied_frames > 0 && frames >= self.progress.copied_frames;
         if same_log && now.duration_since(self.progress.copied_at) < BLOCKED_PAUSE {
             return;
@@ -132,9 +132,9 @@ impl Checkpointer {
         self.progress.copied_at = now;
     }
 
-    /// Copies the log so that the writer can restart it from the beginning. Most of it is copied beside the
-    /// writer. Only the last few pages, which were added meanwhile, are copied while the writer waits. If the
-    /// disk is slow at the moment, that last part is put off, unless the log is far too long.
+    /// Copies the log so that the writer can restart it from the beginning. Most of it is copied beside the writer.
+    /// Only the last few pages, which were added meanwhile, are copied while the writer waits. If the disk is slow at
+    /// the moment, that last part is postponed, unless the log is far too long.
     fn checkpoint(&self, bytes: u64) -> rusqlite::Result<()> {
         let mut took = Duration::ZERO;
         for _ in 0..PASSES_MAX {

@@ -1,4 +1,4 @@
-//! Free disk space: a reserve for calls that were admitted before the disk became full.
+//! A reserve of disk space for calls that were admitted before the disk became full.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::sqlite::connection::files::beside;
 
-/// Enough for the settlements of all calls that can be in flight.
+/// The size of the reserve: enough for the settlements of all calls that can be in flight.
 pub(crate) const BALLAST_BYTES: u64 = 16 * 1024 * 1024;
 const BLOCK_BYTES: usize = 1024 * 1024;
 
@@ -43,7 +43,7 @@ impl Ballast {
             .write(true)
             .truncate(true)
             .open(path)?;
-        // Written, not only extended: a sparse file would reserve no space.
+        // The blocks are written, because a sparse file would reserve no space.
         let block = vec![0; BLOCK_BYTES];
         for _ in 0..BALLAST_BYTES / BLOCK_BYTES as u64 {
             file.write_all(&block)?;

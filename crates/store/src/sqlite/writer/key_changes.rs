@@ -1,7 +1,7 @@
 //! Administrative changes of keys in the ledger.
 //!
-//! The batch writes what calls change of a key. Values that people set are written here. As in `changes`, the books
-//! are changed last.
+//! The values of a key that calls change are written by the batch, and its settings are written here. As in `changes`,
+//! the books are changed last.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, params};
@@ -121,7 +121,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// Replaces the secret of a key. The one before it is kept if it still works for a while.
+    /// Replaces the secret of a key. The previous secret is kept if it still works for a while.
     fn rotate(&self, n: i64, rotation: &KeyRotation) -> Result<(), StoreError> {
         self.refuse_known_secret(&rotation.digest, &rotation.shown_prefix)?;
         let until = rotation.old_secret_until.map(UnixMs::get);

@@ -18,7 +18,7 @@ use crate::queue::durable::Durable;
 use crate::records::call::{Admit, Close};
 use crate::sync::{Instant, Mutex};
 
-/// Where the writer leaves the books of an open batch.
+/// The slot in which the writer shares the books of an open batch with the threads of callers.
 #[derive(Debug)]
 pub(crate) struct SharedLedger {
     shared: Mutex<Option<SharedBatch>>,
@@ -123,7 +123,7 @@ impl SharedLedger {
             counts: *counts,
         };
         *self.shared.lock() = Some(shared);
-        // If the writer panics, no books are left behind that nobody would write.
+        // If the writer panics, the books are removed, because nobody would write them.
         let _shut = EndSharing(&self.shared);
         let slept = sleep();
         if let Some(shared) = self.shared.lock().take() {

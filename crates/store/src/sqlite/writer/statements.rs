@@ -6,7 +6,7 @@ use super::insert::Insert;
 use crate::sqlite::rows::{FROM_KEYS, HOLD, KEY, WALLET};
 
 const ENTRY_COLUMNS: usize = 21;
-/// The columns that only entries of people have.
+/// The number of columns that only manual entries have.
 const MANUAL_COLUMNS: usize = 3;
 
 // A failed batch is rolled back as a whole, so single statements need no rollback journal of their own.
@@ -27,7 +27,7 @@ pub(crate) struct Statements<'c> {
     pub(crate) change_hold: Statement<'c>,
     pub(crate) delete_hold: Statement<'c>,
     pub(crate) post: Insert<'c>,
-    /// Posts entries, some of which people made.
+    /// Posts entries, some of which are manual.
     pub(crate) post_manual: Insert<'c>,
 }
 

@@ -36,7 +36,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// How long a store that is being closed tries to book the remaining closes.
 const LAST_TRIES: Duration = Duration::from_secs(5);
 
-/// What the writer shares with the rest of the store.
+/// The parts that the writer shares with the rest of the store.
 #[derive(Clone)]
 pub(crate) struct WriterContext {
     pub(crate) queue: Arc<CommandQueue>,
@@ -59,7 +59,7 @@ pub(crate) struct Writer<'c> {
     pub(crate) stuck: Vec<Close>,
     pub(crate) stuck_due: Option<Instant>,
     pub(super) failures: u32,
-    /// Each command gets its own transaction, because one of the last commands made its transaction fail.
+    /// Whether each command gets its own transaction, because one of the last commands made its transaction fail.
     pub(crate) one_by_one: bool,
     pub(super) policy: BatchPolicy,
     pub(super) drained: Vec<Queued>,
@@ -220,7 +220,7 @@ impl<'c> Writer<'c> {
         counters.failing.set(true);
         counters.commits_failed.add(1);
         self.recount();
-        // Last, so that whoever learns of the loss sees the updated counters.
+        // Marked last, so that a caller that learns of the loss sees the updated counters.
         batch.mark_lost();
         kind
     }
@@ -267,7 +267,8 @@ pub(crate) fn write(
     }
 }
 
-/// However the writer ends, nobody must wait for it any longer, and what it committed must still be synced.
+/// Ensures that nobody waits for the writer after it has ended, for whatever reason, and that its commits are still
+/// synced.
 struct WriterGuard {
     queue: Arc<CommandQueue>,
     sync_queue: Arc<SyncQueue>,

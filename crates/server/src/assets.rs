@@ -18,11 +18,12 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
-/// A page loads from its own origin alone: no inline script or style, no form target, no frame.
+/// The content security policy of pages: they load from their own origin only, without inline scripts or styles, form
+/// targets and frames.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self' data: blob:; media-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Lists files of a folder as `(path, bytes)`, for [`Assets::new`]. The folder is relative to the crate.
+/// Lists the files of a folder as `(path, bytes)`, for [`Assets::new`]. The folder is relative to the crate.
 macro_rules! embedded {
     ($folder:literal: $($path:literal),+ $(,)?) => {
         &[$((
@@ -66,12 +67,12 @@ impl Assets {
         &self.version
     }
 
-    /// The file of a path relative to the folder, such as `ui/table.js`.
+    /// The file at a path relative to the folder, such as `ui/table.js`.
     pub(crate) fn find(&self, path: &str) -> Option<&Asset> {
         self.by_path.get(path)
     }
 
-    /// The file of a path that begins with the version, such as `1b2c…/ui/table.js`. Another version names nothing.
+    /// The file at a path that begins with the version, such as `1b2c…/ui/table.js`. `None` for any other version.
     pub(crate) fn find_versioned(&self, path: &str) -> Option<&Asset> {
         let path = path.strip_prefix(self.version.as_str())?;
         self.find(path.strip_prefix('/')?)
@@ -87,7 +88,7 @@ pub(crate) enum Lifetime {
     Checked,
 }
 
-/// One file: its content as it is and compressed.
+/// One file: its content, plain and compressed.
 #[derive(Debug, Clone)]
 pub(crate) struct Asset {
     content_type: HeaderValue,
@@ -98,7 +99,7 @@ pub(crate) struct Asset {
 }
 
 impl Asset {
-    /// A file of this type. Also for pages that are written at run time.
+    /// A file of this type, also for pages that are generated at run time.
     pub(crate) fn new(content_type: &'static str, plain: Bytes) -> Self {
         // Weak: the same tag for both encodings of the content.
         let etag = format!("W/\"{}\"", hex(&Sha256::digest(&plain)));
@@ -112,7 +113,7 @@ impl Asset {
         }
     }
 
-    /// The content as a text; empty if it is none.
+    /// The content as text; empty if it is not UTF-8.
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.plain).unwrap_or_default()
     }
@@ -149,7 +150,7 @@ impl Asset {
         response
     }
 
-    /// Whether the client names this content as one that it has.
+    /// Whether the client already has this content, according to its headers.
     fn is_held_by(&self, request: &HeaderMap) -> bool {
         let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
         let ours = opaque(self.etag.to_str().unwrap_or_default());
@@ -175,7 +176,7 @@ fn write_page_policy(headers: &mut HeaderMap) {
     );
 }
 
-/// The type of a file by the ending of its name. Scripts and styles must have theirs, or browsers refuse them.
+/// The type of a file by its extension. Browsers refuse scripts and styles without the right type.
 fn content_type(path: &str) -> &'static str {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     match ending {

@@ -1,9 +1,9 @@
-//! Tells whether a file has changed.
+//! Detects changes of a file.
 
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Differs whenever the file has changed: its time and its size.
+/// The modification time and the size of a file, which differ if the file has changed.
 pub(crate) type FileStamp = (SystemTime, u64);
 
 /// The stamp of a file. `None` if there is no file.

@@ -56,11 +56,11 @@ impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for OneLineEach<M> {
     }
 }
 
-/// Spells out control characters. A text that an upstream wrote must not look like a line of ours.
+/// Escapes control characters, so that a text of an upstream cannot look like a log line of ours.
 struct OneLine<W>(W);
 
 impl<W: io::Write> io::Write for OneLine<W> {
-    /// Gets one event, with its line end.
+    /// Gets one event, including its line break.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let line = event.strip_suffix(b"\n").unwrap_or(event);
         if line.iter().any(u8::is_ascii_control) {

@@ -1,7 +1,7 @@
-//! What callers are told about a model: its sizes, abilities, endpoints and prices.
+//! The facts about a model that callers see: its sizes, abilities, endpoints and prices.
 //!
-//! All of it follows from the configuration. What the configuration does not say is left out, never guessed: clients
-//! read a 0 or an empty list as a fact. The names of members are those that clients know from other gateways.
+//! All of them follow from the configuration. Facts that it does not state are left out, never guessed: clients take a
+//! 0 or an empty list for a fact. The names of the members are those of other gateways, which clients know.
 
 use engine::{Model, video_protocols};
 use ledger::{Price, PriceCard, PriceKey};
@@ -22,7 +22,7 @@ pub(crate) struct ModelFacts<'a> {
     pub(crate) max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Modalities::is_unknown")]
     pub(crate) architecture: Modalities,
-    /// What the configuration says that the model can do: see [`abilities`].
+    /// The abilities of the model by its configuration: see [`abilities`].
     pub(crate) abilities: Vec<&'static str>,
     /// The endpoints that serve the model, without the version that their paths begin with. `{model}` stands for its id.
     pub(crate) supported_endpoints: Vec<&'static str>,
@@ -34,7 +34,7 @@ pub(crate) struct ModelFacts<'a> {
 }
 
 impl<'a> ModelFacts<'a> {
-    /// The facts about a model. `aliases` says whether the paths are served that only SDKs use.
+    /// The facts about a model. `aliases` says whether paths that only SDKs use are served.
     pub(crate) fn of(model: &'a Model, aliases: bool) -> Self {
         Self {
             kind: model.kind.as_str(),
@@ -52,7 +52,7 @@ impl<'a> ModelFacts<'a> {
     }
 }
 
-/// What goes into a model and what comes out of it.
+/// The input and output modalities of a model.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Modalities {
     pub(crate) input_modalities: Vec<&'static str>,
@@ -146,7 +146,7 @@ fn modalities(model: &Model) -> Modalities {
             use PriceKey::{
                 RealtimeMinute, SttSecond, SttStreamSecond, TtsCharacters, TtsStreamCharacters,
             };
-            // Audio models do what they have a price for.
+            // The prices of an audio model determine what it does.
             let speaks = has_price(&[TtsCharacters, TtsStreamCharacters]);
             let listens = has_price(&[SttSecond, SttStreamSecond]);
             let talks = has_price(&[RealtimeMinute]);
@@ -199,7 +199,7 @@ pub(crate) fn endpoints(model: &Model, aliases: bool) -> Vec<&'static str> {
     paths
 }
 
-/// A path without the version. Whoever looks for an upstream's address in our answers then finds none.
+/// A path without the version, so that a scan of our answers for upstream URLs finds none.
 fn below_version(path: &'static str) -> &'static str {
     let below = path
         .strip_prefix("/v1/")
@@ -240,7 +240,7 @@ fn video_endpoints(model: &Model) -> Vec<&'static str> {
     paths
 }
 
-/// Audio models are offered what they have a price for.
+/// The prices of an audio model determine its endpoints.
 fn voice_endpoints(model: &Model, aliases: bool) -> Vec<&'static str> {
     let table: [(PriceKey, &'static str, bool); 5] = [
         (PriceKey::TtsCharacters, "/v1/tts", false),

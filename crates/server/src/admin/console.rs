@@ -1,6 +1,6 @@
 //! The console: a page at `/` of the admin listener, with its modules and styles.
 //!
-//! Its files know nothing of this process. They call `/admin/v1` like any other client.
+//! Its files contain nothing about this process. They call `/admin/v1` like any other client.
 
 use bytes::Bytes;
 use http::header::CONTENT_SECURITY_POLICY;
@@ -8,9 +8,9 @@ use http::{HeaderMap, HeaderValue, Response};
 
 use crate::assets::{Asset, Assets, Lifetime, embedded};
 
-/// Where the files are, followed by their version.
+/// The path of the files. Their version follows.
 const FILES: &str = "/console/";
-/// Stands in the page for the version of the files.
+/// The placeholder for the version of the files in the page.
 const VERSION: &str = "CONSOLE_VERSION";
 
 const EMBEDDED: &[(&str, &[u8])] = embedded!("console":
@@ -108,7 +108,8 @@ impl Console {
     }
 }
 
-/// The page loads from its own origin alone. Pictures and films of tasks come from the public listener too.
+/// The content security policy: the page loads from its own origin only, except for pictures and films of tasks, which
+/// come from the public listener.
 fn policy(public_url: &str) -> HeaderValue {
     let media = origin(public_url).unwrap_or_default();
     let text = format!(
@@ -119,7 +120,7 @@ fn policy(public_url: &str) -> HeaderValue {
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("default-src 'self'"))
 }
 
-/// Scheme, host and port of a URL, if they can stand in a policy.
+/// Scheme, host and port of a URL, if they can be written into a policy.
 fn origin(url: &str) -> Option<String> {
     let url: http::Uri = url.parse().ok()?;
     let scheme = url
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
     use crate::assets::assert_lists_all;
 
-    /// The first page loads no more than this over the network.
+    /// The size limit of the first page over the network.
     const FIRST_PAGE_BYTES_MAX: usize = 150 * 1024;
 
     fn console() -> Console {

@@ -21,12 +21,12 @@ use super::patient_socket::PatientSocket;
 use super::router::router;
 use crate::tls::TlsAcceptor;
 
-/// How long clients may do nothing.
+/// How long clients may be inactive.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
-    /// For the head of a request, and between two of them.
+    /// The time limit for the head of a request, and between two requests.
     head: Duration,
-    /// For 64 KiB of an answer, or for what is left of it.
+    /// The time limit for 64 KiB of an answer, or for the rest of it.
     answer: Duration,
 }
 
@@ -34,8 +34,9 @@ const PATIENCE: Patience = Patience {
     head: Duration::from_secs(10),
     answer: Duration::from_secs(20),
 };
-/// How many connections are served at once. Each ends within a bounded time of its client doing nothing: heads and
-/// bodies have deadlines, answers must be taken (`patient_socket`), and streams of events are fewer and end.
+/// The most connections at the same time. A connection whose client is inactive ends within a bounded time: heads and
+/// bodies have deadlines, answers must be read (`patient_socket`), and there are fewer event streams than connections,
+/// each of which ends.
 const CONNECTIONS_MAX: usize = 256;
 
 /// The operators' listener, bound and ready to run.
@@ -66,8 +67,8 @@ impl AdminListener {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop`, which comes after the public listener has drained, so that operators can watch
-    /// the drain.
+    /// Serves until `stop`. It is cancelled after the public listener has drained, so that operators can watch the
+    /// drain.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let connections = TaskTracker::new();
         while let Some(accepted) = stop.run_until_cancelled(self.listener.accept()).await {
@@ -117,7 +118,7 @@ where
         .header_read_timeout(patience.head)
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
-    // The client has gone, or was too slow: there is nobody to tell.
+    // An error means that the client has gone or was too slow. There is nobody to report it to.
     let _ = connection.await;
 }
 
@@ -131,8 +132,8 @@ mod tests {
 
     const REQUEST: &str = "GET /large HTTP/1.1\r\nhost: a\r\n\r\n";
 
-    /// Serves a connection on which the client sends this. Returns the client's end, and a task that ends with the
-    /// connection.
+    /// Serves a connection on which the client sends these bytes. Returns the client's end, and a task that ends with
+    /// the connection.
     async fn connect(sent: &str) -> (DuplexStream, tokio::task::JoinHandle<()>) {
         let (ours, mut theirs) = tokio::io::duplex(4096);
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
@@ -147,7 +148,7 @@ mod tests {
         (theirs, served)
     }
 
-    /// Each of these would wait for ever if the connection had no end of its own.
+    /// Each of these would wait for ever if connections had no time limits.
     #[tokio::test]
     async fn no_client_holds_a_connection_by_doing_nothing() {
         for sent in ["", "GET /lar", REQUEST] {

@@ -1,4 +1,4 @@
-//! A socket whose reader must keep up: a client that does not take its answer loses the connection.
+//! A socket whose client must keep up: a client that does not read its answer loses the connection.
 
 use std::io;
 use std::pin::Pin;
@@ -8,23 +8,23 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// What a client must take before its deadline, so that one that takes a byte now and then does not hold on for ever.
+/// How much a client must read before its deadline, so that one that reads a byte now and then is not kept for ever.
 const PROGRESS_BYTES: usize = 64 * 1024;
 
 /// A socket with a deadline for writes.
 #[derive(Debug)]
 pub(super) struct PatientSocket<S> {
     socket: S,
-    /// How long a client may take for [`PROGRESS_BYTES`] of an answer, or for what is left of it.
+    /// How long a client may take for [`PROGRESS_BYTES`] of an answer, or for the rest of it.
     patience: Duration,
-    /// When the connection is given up. Only counts while `behind` is set.
+    /// When the connection is closed. Only counts while `behind` is set.
     deadline: Pin<Box<Sleep>>,
-    /// What the client has taken since it was found to be behind.
+    /// How much the client has read since it fell behind.
     behind: Option<usize>,
 }
 
 impl<S> PatientSocket<S> {
-    /// `patience` is how long a client may take for 64 KiB of an answer, or for what is left of it.
+    /// `patience` is how long a client may take for 64 KiB of an answer, or for the rest of it.
     pub(super) fn new(socket: S, patience: Duration) -> Self {
         Self {
             socket,
@@ -34,7 +34,7 @@ impl<S> PatientSocket<S> {
         }
     }
 
-    /// The client takes nothing at present.
+    /// Called when the client reads nothing.
     fn poll_behind(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         if self.behind.is_none() {
             self.behind = Some(0);
@@ -45,7 +45,7 @@ impl<S> PatientSocket<S> {
         Poll::Ready(io::ErrorKind::TimedOut.into())
     }
 
-    /// The client has taken some of the answer.
+    /// Called when the client has read some of the answer.
     fn note_written(&mut self, bytes: usize) {
         self.behind = self
             .behind
@@ -103,7 +103,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PatientSocket<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Only called when everything was written.
+        // Called only when everything has been written.
         match Pin::new(&mut self.socket).poll_flush(cx) {
             Poll::Pending => self.poll_behind(cx).map(Err),
             flushed @ Poll::Ready(_) => {
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// Short, so that the tests are.
+    /// Short, to keep the tests fast.
     const IMPATIENT: Duration = Duration::from_millis(50);
 
     #[tokio::test]
@@ -143,7 +143,7 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(1024);
         let mut socket = PatientSocket::new(ours, IMPATIENT);
         let answer = vec![0; 1 << 20];
-        // A few bytes now and then are no progress.
+        // A few bytes now and then do not count as progress.
         let trickle = async {
             loop {
                 tokio::time::sleep(IMPATIENT / 10).await;
@@ -169,7 +169,7 @@ mod tests {
         });
         socket.write_all(&vec![0; 1 << 20]).await.unwrap();
         assert!(socket.behind.is_none_or(|taken| taken < PROGRESS_BYTES));
-        // Between two answers nobody is behind, however long that is.
+        // A client is not behind between two answers, however long the pause.
         socket.flush().await.unwrap();
         assert_eq!(socket.behind, None);
         reader.await.unwrap();

@@ -1,4 +1,4 @@
-//! Puts the routers of all resources together, and what every request passes through around them.
+//! Combines the routers of all resources, and adds the middleware of every request.
 
 use std::sync::LazyLock;
 
@@ -86,7 +86,7 @@ fn api() -> (Router<AdminState>, utoipa::openapi::OpenApi) {
         .split_for_parts()
 }
 
-/// The API's description, which is the same for ever in one program.
+/// The description of the API, which never changes within one program.
 static DESCRIPTION: LazyLock<Bytes> = LazyLock::new(|| {
     let text = api().1.to_pretty_json().unwrap_or_default();
     Bytes::from(text + "\n")

@@ -1,4 +1,4 @@
-//! What a command works on: the configuration, and the store that it names.
+//! The context of a command: the configuration, and the store that it names.
 
 use std::path::{Path, PathBuf};
 
@@ -95,7 +95,7 @@ impl Context {
         Ok(config::load_stored_things(&file)?)
     }
 
-    /// Where a browser of this machine reaches the admin listener, by the configuration.
+    /// The URL at which a browser on this machine reaches the admin listener, by the configuration.
     pub(super) fn console_url(&self) -> Result<String, CommandError> {
         let config = self.config_or_default()?;
         let scheme = scheme(config.admin.tls.is_some());
@@ -110,7 +110,7 @@ impl Context {
     }
 }
 
-/// Who makes the changes of a command.
+/// The actor of a command's changes.
 pub(super) fn actor() -> Actor {
     Actor::cli(&user::name())
 }

@@ -23,7 +23,7 @@ use super::context::Context;
 use super::terminal::CommandError;
 use crate::gateway::local_address;
 
-/// Answers of `/readyz` are a few words.
+/// The size limit of an answer of `/readyz`, which has a few words.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug, Args)]
@@ -105,8 +105,8 @@ fn tls_config() -> io::Result<ClientConfig> {
     Ok(config)
 }
 
-/// Accepts every certificate: it is for the public name of the listener, and this is its own machine.
-/// Nothing is sent, and only "ready" is believed.
+/// Accepts every certificate: it is made out for the public name of the listener, but this connects to the local
+/// machine. Nothing is sent, and the answer only tells whether the node is ready.
 #[derive(Debug)]
 struct AnyName(Arc<CryptoProvider>);
 

@@ -1,7 +1,7 @@
-//! `tollgate completions` and `tollgate manual`: what packages install beside the program.
+//! `tollgate completions` and `tollgate manual`: files that packages install beside the program.
 //!
-//! Both are made from the declared arguments, as is `docs/commands.md`, so none of them can be out
-//! of date.
+//! Both are generated from the declared arguments, as is `docs/commands.md`, so none of them can be
+//! outdated.
 
 use std::fs;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ mod reference {
         All commands take `--config FILE` (or `TOLLGATE_CONFIG`; `./tollgate.toml` if neither is set) and `--json`, \
         which prints JSON instead of tables.\nA wrong command line ends with exit code 2, a command that fails with 1.\n";
 
-    /// One line of a table; a bar would end its cell.
+    /// One line of a table cell. A bar would end the cell.
     fn cell(text: &str) -> String {
         text.replace('|', "\\|").replace('\n', " ")
     }

@@ -94,7 +94,7 @@ async fn query(store: &Store, filter: &Filter) -> Result<TaskQuery, CommandError
 }
 
 /// Shows tasks repeatedly: the whole table on a terminal, otherwise only changes. Waits while the database is
-/// away.
+/// unavailable.
 async fn follow(
     store: &Store,
     query: &TaskQuery,
@@ -111,7 +111,7 @@ async fn follow(
     let mut seen: HashMap<TaskId, (Box<str>, Option<u8>)> = HashMap::new();
     loop {
         let look = async || {
-            // Looked up first, so that the last table shows the tasks that were open at that time.
+            // Looked up before the table is read, so that the last table shows the tasks that were open then.
             let is_drained = drain && store.tasks(open.clone()).await?.total == 0;
             Ok((is_drained, store.tasks(query.clone()).await?.tasks))
         };
@@ -209,7 +209,7 @@ fn print(tasks: &[TaskListed], context: &mut Context) -> Result<(), CommandError
     context.out.table(&table)
 }
 
-/// One task with all its members, the ones asked for most first.
+/// All members of one task, the most wanted first.
 fn members(task: &TaskListed) -> Vec<(&'static str, Value)> {
     vec![
         ("id", json!(task.id.to_string())),
@@ -228,7 +228,7 @@ fn members(task: &TaskListed) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A bar and its number; an ended task needs none.
+/// A progress bar and its number; empty for an ended task.
 fn progress(task: &TaskListed) -> String {
     match task.progress {
         Some(percent) if task.ended_at.is_none() => {

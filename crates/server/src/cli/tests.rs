@@ -1,4 +1,4 @@
-//! Commands from their words to their answers, on a store of their own.
+//! Whole commands, from their arguments to their output, each on a store of its own.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,7 +17,7 @@ struct Operator {
     folder: TempDir,
 }
 
-/// What a command wrote.
+/// The output of a command.
 #[derive(Clone, Default)]
 struct Paper(Arc<Mutex<Vec<u8>>>);
 
@@ -42,7 +42,7 @@ impl Operator {
         self.folder.path()
     }
 
-    /// What the command writes, and how it ends.
+    /// Runs a command. Returns its output and its result.
     fn asks(&self, line: &str) -> (String, Result<(), CommandError>) {
         let config = self.config().join("t.toml");
         let words = ["tollgate", "--config", config.to_str().unwrap()];
@@ -61,7 +61,7 @@ impl Operator {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// The complaint of a command that fails.
+    /// The error message of a command that fails.
     fn is_told(&self, line: &str) -> String {
         let (text, end) = self.asks(line);
         assert_eq!(text, "", "{line}");
@@ -136,7 +136,7 @@ fn a_key_tells_its_secret_once_and_takes_limits() {
     for text in [listed.to_string(), shown] {
         assert!(!text.contains(secret), "{text}");
     }
-    // Nothing in the files holds it either.
+    // The secret is in none of the files either.
     for file in std::fs::read_dir(operator.config().join("tollgate-data")).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         assert!(
@@ -209,7 +209,7 @@ fn a_check_tells_the_catalog_or_every_problem() {
     assert!(matches!(end, Err(CommandError::Reported)));
     let answer: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(answer["problems"][1]["key"], "server.node");
-    // A key can be disabled while the file is being mended.
+    // A key can be disabled while the configuration has problems.
     assert_eq!(operator.gets("wallet list"), json!([]));
 }
 
@@ -237,7 +237,7 @@ fn heads_are_written_once_compared_and_replaced_when_asked() {
     let (people, end) = operator.asks("ledger verify");
     assert!(end.is_ok() && people.contains(hash), "{people}");
 
-    // Later entries are no difference, and the file is not touched unless that is asked for.
+    // Later entries are not a difference, and the file is not changed unless requested.
     operator.gets("wallet topup acme 1");
     assert_eq!(operator.gets(&verify)["heads_written"], false);
     assert_eq!(read(), kept);
@@ -248,7 +248,7 @@ fn heads_are_written_once_compared_and_replaced_when_asked() {
     let newer = read();
     assert_ne!(newer, kept);
 
-    // A head that is not of the chain any more is a difference, and then nothing is written.
+    // A head that is no longer part of the chain is a difference, and then nothing is written.
     let other = kept.replace(" 1 ", " 2 ");
     std::fs::write(&file, &other).unwrap();
     for update in ["", " --update"] {

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-/// The user's name: as the login has named them, otherwise as the system knows their number, otherwise the number.
-/// Services and containers often have no login.
+/// The user's name: from the login, otherwise from the list of accounts, otherwise the user id. Services and containers
+/// often have no login.
 pub(super) fn name() -> String {
     let set = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
     let login = set("USER").or_else(|| set("LOGNAME"));
@@ -11,13 +11,13 @@ pub(super) fn name() -> String {
 }
 
 fn name_by_number() -> Option<String> {
-    // A process owns its own entry.
+    // A process owns its own entry in `/proc`, so the owner is the user id.
     let uid = std::fs::metadata("/proc/self").ok()?.uid();
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     Some(name_of(uid, &accounts))
 }
 
-/// The name of a number in the list of accounts.
+/// The name of a user id in the list of accounts.
 fn name_of(uid: u32, accounts: &str) -> String {
     let name = accounts.lines().find_map(|line| {
         let mut fields = line.split(':');

@@ -5,7 +5,7 @@ use super::load::Config;
 use super::settings::{MediaPlace, StoreUrl, read_headers};
 
 impl Config {
-    /// How the store is to be opened.
+    /// The settings to open the store.
     pub fn store_settings(&self) -> store::Settings {
         store::Settings {
             location: self.store_location(),
@@ -23,7 +23,7 @@ impl Config {
         match &self.store.url {
             StoreUrl::File(path) => store::Location::File(path.clone()),
             StoreUrl::Server(url) => store::Location::Server(store::Server {
-                // A missing password was reported when secrets were looked up.
+                // A missing password has been reported by the lookup of secrets.
                 password: self.store.password.as_ref().and_then(SecretSource::text),
                 ca_file: self.store.ca_file.clone(),
                 node: self.server.node.clone(),
@@ -33,10 +33,10 @@ impl Config {
         }
     }
 
-    /// How the media storage is to be opened.
+    /// The settings to open the media storage.
     pub fn media_settings(&self) -> store::MediaSettings {
         let media = &self.media;
-        // Missing credentials were reported when secrets were looked up.
+        // Missing credentials have been reported by the lookup of secrets.
         let text = |source: &Option<SecretSource>| {
             let text = source.as_ref().and_then(SecretSource::text);
             text.unwrap_or_default()
@@ -65,7 +65,7 @@ impl Config {
         }
     }
 
-    /// How calls are handled.
+    /// The settings of the engine.
     pub fn engine_settings(&self) -> engine::Settings {
         engine::Settings {
             commit: self.ledger.commit,
@@ -137,7 +137,7 @@ impl Config {
 
     fn telemetry_settings(&self) -> engine::TelemetrySettings {
         let telemetry = &self.telemetry;
-        // Missing headers, and such that cannot be read, were reported when secrets were looked up.
+        // Missing and unreadable headers have been reported by the lookup of secrets.
         let headers = telemetry.headers.as_ref().and_then(SecretSource::text);
         engine::TelemetrySettings {
             otlp_url: telemetry.otlp_url.clone(),
@@ -152,7 +152,8 @@ impl Config {
         }
     }
 
-    /// Whether two configurations differ only in what is reloaded: channels and models.
+    /// Whether two configurations differ only in the parts that can be reloaded: channels and
+    /// models.
     pub fn differs_only_in_catalog(&self, other: &Self) -> bool {
         let without_catalog = |config: &Self| Self {
             channels: Vec::new(),

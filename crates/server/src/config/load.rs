@@ -15,15 +15,14 @@ use super::settings::{
 };
 use crate::known_models::KnownModels;
 
-/// Everything a configuration file states, typed and checked.
+/// A configuration file, typed and checked.
 ///
-/// `Config::default()` is what an empty file states. Secrets are named here and looked up by
-/// [`resolve`](super::resolve).
+/// `Config::default()` equals an empty file. Secrets are only named here; [`resolve`](super::resolve) looks them up.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
     /// The file it was read from; `None` when it was not read from one.
     pub file: Option<PathBuf>,
-    /// What was read.
+    /// The text of the file.
     pub(crate) text: Arc<str>,
     pub server: Server,
     pub admin: Admin,
@@ -45,7 +44,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads a file. Paths in it count from its folder.
+    /// Reads a file. Paths in it are relative to its folder.
     pub fn load(file: &Path) -> Result<Self, Vec<Problem>> {
         Self::parse(&read_text(file)?, file)
     }
@@ -57,7 +56,7 @@ impl Config {
 }
 
 impl Config {
-    /// The same configuration with other channels and models, or the problems of these.
+    /// The same configuration with other channels and models, or their problems.
     pub(crate) fn with_entries(
         &self,
         entries: &Entries,
@@ -68,12 +67,12 @@ impl Config {
     }
 }
 
-/// The settings of the store, whatever other problems the file has.
+/// The settings of the store, even if the rest of the file has problems.
 pub fn load_store_settings(file: &Path) -> Result<store::Settings, Vec<Problem>> {
     Ok(load_parts(file, &["store"])?.store_settings())
 }
 
-/// The settings of the store and where media are kept, whatever other problems the file has.
+/// The settings of the store and of the media storage, even if the rest of the file has problems.
 pub fn load_stored_things(
     file: &Path,
 ) -> Result<(store::Settings, store::MediaPlace), Vec<Problem>> {
@@ -111,14 +110,15 @@ pub(super) fn parse_in(
     for fault in &faults {
         log.report(fault.span(), "", fault.message());
     }
-    // The parser recovers from a syntax error by guessing. Problems that result from a guess would confuse.
+    // The parser recovers from a syntax error by guessing. Problems that follow from a guess would confuse the
+    // operator.
     if !faults.is_empty() {
         return Err(sorted(log.problems));
     }
     let mut config = read(document.get_ref(), &mut log);
     config.file = Some(file.to_owned());
     config.text = text.into();
-    // Secrets are looked up here too, so that their problems are reported with the others.
+    // Secrets are looked up here too, so that their problems are reported together with the others.
     if let Err(problems) = plan::secrets(&config, environment) {
         log.problems.extend(problems);
     }
@@ -159,7 +159,8 @@ fn read<'d>(document: &'d DeTable<'d>, log: &mut Log<'_>) -> Config {
     config
 }
 
-/// The known models of a configuration. A file that cannot be used is a problem: without it prices would change.
+/// The known models of a configuration. A file that cannot be read is a problem, because prices would change without
+/// it.
 fn known_models(catalog: &Catalog, log: &mut Log<'_>) -> Cow<'static, KnownModels> {
     match catalog.known_models() {
         Ok(known) => known,
@@ -186,7 +187,7 @@ fn sorted(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems
 }
 
-/// Every setting that was asked for while this text was read, such as `channel[].name`.
+/// Every setting that was read, such as `channel[].name`.
 #[cfg(test)]
 pub(super) fn known_settings(text: &str) -> std::collections::BTreeSet<String> {
     let file = Path::new("known.toml");

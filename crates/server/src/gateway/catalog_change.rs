@@ -1,4 +1,4 @@
-//! A change of the channels and models: which entries it makes, and what the audit says of it.
+//! A change of the channels and models: the resulting entries, and its audit row.
 
 use store::Deed;
 
@@ -8,14 +8,14 @@ use crate::config::Entries;
 /// A change of the entries.
 #[derive(Debug)]
 pub(super) enum Change {
-    /// The entries of this version are replaced.
+    /// Replaces the entries that have this version.
     Replace { version: u64, entries: Entries },
-    /// A channel is switched on or off.
+    /// Switches a channel on or off.
     Switch { channel: String, enabled: bool },
 }
 
 impl Change {
-    /// The entries after the change, given those before and their version.
+    /// The entries after the change, computed from those before and their version.
     pub(super) fn apply(&self, before: &Entries, version: u64) -> Result<Entries, ReplaceError> {
         match self {
             Self::Replace {
@@ -39,7 +39,7 @@ impl Change {
         }
     }
 
-    /// What the audit says of the change.
+    /// The audit row of the change.
     pub(super) fn deed(&self, before: &Entries, after: &Entries) -> Deed {
         match self {
             Self::Replace { .. } => deed("config.replace", "config", before, after),
@@ -48,7 +48,7 @@ impl Change {
     }
 }
 
-/// What the audit says of a channel that is switched on or off.
+/// The audit row of a channel that is switched on or off.
 pub(crate) fn switch_deed(channel: &str, enabled: bool, before: &Entries, after: &Entries) -> Deed {
     let action = if enabled {
         "channel.enable"
@@ -58,7 +58,7 @@ pub(crate) fn switch_deed(channel: &str, enabled: bool, before: &Entries, after:
     deed(action, channel, before, after)
 }
 
-/// The entries that differ. They name credentials and do not contain them.
+/// The audit row with the entries that differ. Entries name credentials and do not contain them.
 fn deed(action: &'static str, target: &str, before: &Entries, after: &Entries) -> Deed {
     let told = |entries: Entries| serde_json::to_string(&entries).ok();
     Deed {

@@ -1,8 +1,8 @@
 //! The channels and models in force, and the one way to replace them while the gateway runs.
 //!
 //! They come from the configuration file. With `admin.config = "store"` the latest catalog in the store replaces the
-//! entries of the file, on every node. Whatever the source, the entries are put into the text of the file and that
-//! text is read, so a change is installed exactly as a reload of a file with these entries would be.
+//! entries of the file, on every node. In both cases the entries are written into the text of the file, and that text
+//! is read. So a change has exactly the same effect as a reload of a file with these entries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use crate::config::{
 /// How often nodes look for a newer catalog in the store.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Knows the catalog in force and replaces it.
+/// Owns the catalog in force, and replaces it.
 #[derive(Debug)]
 pub(crate) struct CatalogKeeper {
     engine: Arc<Engine>,
     in_force: ArcSwap<InForce>,
-    /// One change at a time, so that a version is compared and replaced in one step.
+    /// Serializes changes, so that a version is compared and replaced in one step.
     changing: tokio::sync::Mutex<()>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) enum ReplaceError {
     Store(#[from] StoreError),
 }
 
-/// Problems as an operator reads them: the setting and what is wrong with it.
+/// Problems for an operator: each with its setting.
 pub(crate) fn shown(problems: &[Problem]) -> Vec<String> {
     let shown = problems.iter().map(|problem| match problem.key.as_str() {
         "" => problem.message.clone(),
@@ -87,7 +87,7 @@ pub(crate) fn shown(problems: &[Problem]) -> Vec<String> {
 }
 
 impl CatalogKeeper {
-    /// Takes over a configuration whose catalog is installed.
+    /// Starts with a configuration whose catalog is installed.
     pub(crate) fn new(engine: Arc<Engine>, loaded: Loaded) -> Self {
         Self {
             engine,
@@ -101,7 +101,7 @@ impl CatalogKeeper {
         self.in_force.load_full()
     }
 
-    /// Everything that is wrong with these entries.
+    /// All problems of these entries.
     pub(crate) async fn check(&self, mut entries: Entries) -> Result<Vec<String>, ReplaceError> {
         let now = self.in_force();
         let known = now.entries()?;
@@ -116,7 +116,7 @@ impl CatalogKeeper {
         }
     }
 
-    /// Replaces the entries whose version is `version`, and keeps them.
+    /// Replaces the entries whose version is `version`, and stores them.
     pub(crate) async fn replace(
         &self,
         version: u64,
@@ -127,14 +127,14 @@ impl CatalogKeeper {
             .await
     }
 
-    /// Switches a channel on or off, and keeps that.
+    /// Switches a channel on or off, and stores the change.
     pub(crate) async fn switch_channel(
         &self,
         channel: String,
         enabled: bool,
         actor: &Actor,
     ) -> Result<Arc<InForce>, ReplaceError> {
-        // A switch changes the latest entries, whoever has made them.
+        // A switch applies to the latest entries, whoever has changed them.
         if self.in_force().config.admin.config == KeptIn::Store {
             self.follow_once().await?;
         }
@@ -179,9 +179,9 @@ impl CatalogKeeper {
         }
     }
 
-    /// Builds the catalog first, so that a file that cannot be installed is never written. Everything that can fail
-    /// is done before the audit tells of the change, except for giving the new file its name. The same entries again
-    /// write nothing.
+    /// Writes the file. The catalog is built first, so that a file that cannot be installed is never written.
+    /// Everything that can fail comes before the audit row, except for the final rename. If the entries are the same,
+    /// nothing is written.
     async fn write_file(
         &self,
         base: Config,
@@ -256,7 +256,7 @@ impl CatalogKeeper {
         in_force
     }
 
-    /// Installs the file as it is now, with the entries of the store where they are kept there.
+    /// Installs the current file, with the entries of the store if they are stored there.
     pub(super) async fn reload(&self, file: &Path) -> Result<Arc<InForce>, ReplaceError> {
         let _alone = self.changing.lock().await;
         let file = file.to_owned();
@@ -267,7 +267,7 @@ impl CatalogKeeper {
         Ok(self.install(loaded, catalog))
     }
 
-    /// Follows the store for ever, on nodes that keep their catalog there.
+    /// Follows the store for ever, on nodes whose catalog is stored there.
     pub(crate) async fn follow_store(self: Arc<Self>) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -325,7 +325,7 @@ impl Loaded {
 }
 
 impl InForce {
-    /// The entries, as they were written.
+    /// The entries in the form in which they were written.
     pub(crate) fn entries(&self) -> Result<Entries, EntriesError> {
         Entries::of(&self.config.text)
     }
@@ -355,8 +355,8 @@ impl InForce {
     }
 }
 
-/// The configuration with the entries of the latest stored catalog, if catalogs are kept in the store and there is
-/// one, and its version.
+/// The configuration with the entries of the latest stored catalog, and its version, if catalogs are stored and there
+/// is one.
 pub(super) async fn with_stored_entries(
     config: Config,
     engine: &Engine,
@@ -393,7 +393,7 @@ async fn with_entries(
     Ok(off_workers(move || config.with_entries(&entries)).await??)
 }
 
-/// Reads and writes files. A slow disk must not hold up calls.
+/// Runs file operations on a thread that may block, so that a slow disk does not delay calls.
 async fn off_workers<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ReplaceError> {

@@ -17,7 +17,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause before a valid file that could not be installed is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Watches the file for ever.
+/// Watches the files for ever.
 pub(crate) async fn watch(file: PathBuf, started_with: Config, keeper: Arc<CatalogKeeper>) {
     let mut hangups = match signal(SignalKind::hangup()) {
         Ok(hangups) => hangups,
@@ -44,7 +44,7 @@ pub(crate) async fn watch(file: PathBuf, started_with: Config, keeper: Arc<Catal
             Reloaded::Done | Reloaded::Invalid => None,
             Reloaded::NotInstalled => Some(Instant::now() + RETRY_INTERVAL),
         };
-        // The reloaded configuration may name another catalog file, which it has read.
+        // The reloaded configuration may name another catalog file, which has just been read.
         let now = Stamps::of(&file, &keeper);
         if now.catalog_file != last.catalog_file {
             last = Stamps {
@@ -55,7 +55,7 @@ pub(crate) async fn watch(file: PathBuf, started_with: Config, keeper: Arc<Catal
     }
 }
 
-/// The configuration file and the catalog file that it names, as they are at a moment.
+/// The stamps of the configuration file and of its catalog file at one moment.
 struct Stamps {
     main: Option<FileStamp>,
     catalog_file: Option<PathBuf>,

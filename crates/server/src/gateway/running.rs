@@ -19,7 +19,7 @@ use crate::config::{self, Config, KeptIn, Tls};
 use crate::http::{Limits, PublicListener, ServeThreads};
 use crate::tls::{HTTP_1, HTTP_1_AND_2, HttpVersions, TlsAcceptor};
 
-/// A gateway that serves.
+/// A running gateway.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     engine: Arc<Engine>,
@@ -131,7 +131,7 @@ impl Gateway {
         self.admin_address
     }
 
-    /// What the last process left open, and was closed at the start.
+    /// The holds of earlier starts that this start has closed.
     pub(crate) fn recovery(&self) -> &Recovery {
         &self.recovery
     }
@@ -156,8 +156,8 @@ impl Gateway {
     }
 }
 
-/// Starts the work that runs beside the listeners. Work on tasks stops together with the public listener,
-/// because [`Engine::finish`] then waits for what it has started.
+/// Starts the background work of the node. Work on tasks stops together with the public listener, because
+/// [`Engine::finish`] waits for the work that it has started.
 fn run_in_background(
     engine: &Arc<Engine>,
     keeper: &Arc<CatalogKeeper>,
@@ -188,7 +188,7 @@ fn run_in_background(
             async move { engine.renew_tokens().await }
         }),
     ];
-    // It sends what is left after everything else has ended, and then ends by itself.
+    // The export sends what is left after everything else has ended, and then ends by itself.
     running.push(tokio::spawn(engine().export_telemetry(stop_all.clone())));
     let started_with = &keeper.in_force().config;
     if let Some(file) = started_with.file.clone() {
@@ -225,7 +225,7 @@ fn spawn_until(
     })
 }
 
-/// The address at which this machine reaches its own listener: loopback if that listens on all addresses.
+/// The address at which this machine reaches its own listener: loopback if the listener uses all addresses.
 pub(crate) fn local_address(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

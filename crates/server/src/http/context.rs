@@ -1,4 +1,4 @@
-//! What a request carries from its head to the last byte of its answer.
+//! The context of a request, from its head to the last byte of its answer.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -23,8 +23,8 @@ pub(crate) struct RequestContext {
     pub(crate) arrived: Instant,
     /// The span of a caller whom the operator trusts. Boxed, because few requests have one.
     pub(crate) traceparent: Option<Box<Traceparent>>,
-    /// The caller, once its key is recognised. While this exists, the request counts among the
-    /// requests of its key.
+    /// The caller, once its key is recognised. While this value exists, the request counts among the requests of the
+    /// key.
     pub(crate) caller: OnceLock<Caller>,
     /// Counts the request among the calls of the node, until the call is settled.
     pub(crate) call_slot: Option<CallSlot>,
@@ -40,7 +40,7 @@ impl RequestContext {
         &self.connection.listener.limits
     }
 
-    /// What the engine gets to know about the request.
+    /// The arrival of the request, for the engine.
     pub(crate) fn arrival(&self, caller: &Caller) -> Arrival {
         Arrival {
             key: caller.key.clone(),
@@ -51,7 +51,7 @@ impl RequestContext {
         }
     }
 
-    /// Whose memory the body of the request is charged to.
+    /// The account to whose memory the body of the request is charged.
     pub(crate) fn memory_account<'a>(&'a self, caller: &'a Caller) -> MemoryAccount<'a> {
         MemoryAccount {
             engine: self.engine(),

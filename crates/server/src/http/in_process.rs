@@ -1,8 +1,8 @@
 //! Serves requests that come from inside the process: calls of the console's playground.
 //!
 //! Such a request passes through the same service as one from a socket, over a pipe in memory, so that it is limited,
-//! billed, recorded and streamed like any other. It differs in one thing: its caller is known by the id of a key, because
-//! only digests of secrets are stored. Nothing that arrives on the public listener can set this.
+//! billed, recorded and streamed like any other. There is one difference: its caller is identified by the id of a key,
+//! because only digests of secrets are stored. No request from a socket can set this.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};
@@ -30,7 +30,7 @@ use super::framing::RefusedRequests;
 use super::limits::{HEADERS_MAX, READ_BUFFER_BYTES};
 use super::service;
 
-/// How much of an answer may wait in the pipe for its reader.
+/// How many bytes of an answer may wait in the pipe for their reader.
 const PIPE_BYTES: usize = 64 << 10;
 
 /// The public service, for requests from inside the process. Cheap to clone.
@@ -43,7 +43,7 @@ pub(crate) struct InProcess {
     pub(super) connections: TaskTracker,
 }
 
-/// Why a request was not served at all.
+/// Why a request could not be served.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InProcessError {
     #[error("the node is stopping or has too many connections")]
@@ -53,7 +53,7 @@ pub(crate) enum InProcessError {
 }
 
 impl InProcess {
-    /// Serves a request as one of this key. The answer arrives as the public service writes it.
+    /// Serves a request in the name of this key. The answer arrives as the public service writes it.
     pub(crate) async fn call<B>(
         &self,
         key: KeyId,
@@ -63,7 +63,7 @@ impl InProcess {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        // The node waits for these connections when it stops, and for none that begins later.
+        // The node waits for these connections when it stops, and accepts no new ones then.
         if self.connections.is_closed() {
             return Err(InProcessError::Busy);
         }
@@ -72,13 +72,13 @@ impl InProcess {
         self.connections.spawn(serve(far, connection));
         let (mut sender, exchange) = client::handshake(TokioIo::new(near)).await?;
         self.connections.spawn(async {
-            // The reader of the answer sees why it broke off.
+            // An error is ignored here: the reader of the answer sees it.
             let _ = exchange.with_upgrades().await;
         });
         Ok(sender.send_request(request).await?)
     }
 
-    /// Runs what goes on after an answer, such as a session. The node waits for it when it stops.
+    /// Runs work that continues after an answer, such as a session. The node waits for it when it stops.
     pub(crate) fn spawn(&self, after: impl Future<Output = ()> + Send + 'static) {
         self.connections.spawn(after);
     }

@@ -8,7 +8,7 @@ use upstream::Network;
 use super::connection::WaitLimits;
 use crate::config::Config;
 
-/// hyper refuses larger request heads before they reach us, because they do not fit its buffer.
+/// The size of hyper's read buffer. hyper refuses larger request heads before they reach us.
 pub(crate) const READ_BUFFER_BYTES: usize = 128 << 10;
 pub(crate) const HEADERS_MAX: usize = 100;
 

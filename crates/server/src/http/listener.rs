@@ -120,8 +120,7 @@ impl PublicListener {
         sweeper.abort();
     }
 
-    /// Assigns a connection to the serving thread that has the least to do. Drops it unread if a
-    /// limit of connections is reached.
+    /// Assigns a connection to the least busy serving thread. Drops it unread if a limit on connections is reached.
     fn assign(&self, socket: TcpStream, peer: SocketAddr) {
         let timers = Arc::new(ConnectionTimers::new(Arc::clone(&self.clock)));
         let streams = Arc::<OpenStreams>::default();

@@ -29,12 +29,12 @@ pub(super) async fn serve_connection(
     };
     match tls {
         None => serve(socket, connection, executor).await,
-        // Apart from the task of other connections, which would have to make room for it.
+        // Boxed, so that tasks of plain connections need not reserve room for it.
         Some(tls) => Box::pin(serve_tls(socket, tls, connection, executor)).await,
     }
 }
 
-/// Performs the handshake, within the time that a connection has for its first request, and serves.
+/// Performs the handshake, within the time limit of the first request, and serves the connection.
 async fn serve_tls(
     socket: TcpStream,
     tls: Arc<TlsAcceptor>,

@@ -1,4 +1,4 @@
-//! What happens to every request: its endpoint is found, its handler runs, its answer is written.
+//! Serves a request: finds its endpoint, runs the handler, and writes the answer.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -18,7 +18,7 @@ use super::handlers::{Output, dispatch};
 use super::panics::catch_panic;
 use super::response::{self, Grant, ResponseBody};
 
-/// Answers one request. It always answers: refusals and panics have their error envelope too.
+/// Answers one request. Refusals and panics are answered with an error envelope too.
 ///
 /// hyper copies this future for every request, so it is kept small: an `async fn` would store its
 /// arguments twice, and the handlers borrow the head of the request.
@@ -38,7 +38,7 @@ pub(crate) fn serve(
             Ok(context) => context,
             Err(refusal) => return Ok(response::finish(refusal, grant, is_head)),
         };
-        // In a block of its own, because the context moves into its answer.
+        // A block of its own, because the context is moved into the answer.
         let handled = {
             let handler = pin!(dispatch(&context, target, &mut head, body));
             catch_panic(handler).await

@@ -1,7 +1,7 @@
 //! Compares a plan with the store and creates what is missing.
 //!
-//! Ids of wallets and keys follow from where they come from, so a second run, or one after a kill, finds what is there
-//! and creates the rest.
+//! The ids of wallets and keys are derived from their origin, so a second run, or a run after a kill, finds the
+//! existing ones and creates the rest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,10 +24,10 @@ const COMPARED_AT_ONCE: usize = 1_000;
 const CREATED_AT_ONCE: usize = 400;
 /// The longest name of a wallet or key, and the longest reference of an entry.
 const TEXT_CHARS_MAX: usize = 200;
-/// Why a second account of the same origin is not created.
+/// The reason for not creating a second account with the same origin.
 const LISTED_TWICE: &str = "listed twice; the first one counts";
 
-/// Why an import stopped. What was created before stays, and the next run continues.
+/// Why an import stopped. Accounts that were created before stay, and the next run continues.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImportError {
     #[error(transparent)]
@@ -38,7 +38,7 @@ pub(crate) enum ImportError {
     NoSecretsFile(usize),
 }
 
-/// What is created, compared with the store.
+/// The accounts to create, after the comparison with the store.
 #[derive(Debug)]
 pub(crate) struct Comparison {
     wallets: Vec<ImportedWallet>,
@@ -61,13 +61,13 @@ impl Comparison {
         self.wallets.is_empty() && self.keys.is_empty()
     }
 
-    /// How many keys get a new secret.
+    /// The number of keys that get a new secret.
     pub(crate) fn fresh_secrets(&self) -> usize {
         self.keys.iter().filter(|key| key.needs_secret).count()
     }
 }
 
-/// The reference of something that is imported from `source`. One that is too long becomes its digest.
+/// The reference of something that is imported from `source`. If it is too long, its digest is used.
 fn reference(source: &str, origin: &str) -> String {
     let text = format!("import:{source}:{origin}");
     let is_short = text.chars().count() <= TEXT_CHARS_MAX;
@@ -142,7 +142,7 @@ pub(crate) async fn compare(
     Ok(comparison)
 }
 
-/// Creates what a comparison found to be missing, a few hundred at once.
+/// Creates the missing accounts, a few hundred at a time.
 pub(crate) async fn create(
     store: &Store,
     comparison: Comparison,
@@ -164,7 +164,8 @@ pub(crate) async fn create(
     }
     let mut keys = comparison.keys;
     for keys in keys.chunks_mut(CREATED_AT_ONCE) {
-        // The secrets are on the disk before the keys exist: a kill in between costs a line, not a secret.
+        // The secrets are on the disk before the keys exist: a kill in between leaves a useless line, but loses no
+        // secret.
         let mut lines = Vec::new();
         for new in keys.iter_mut().filter(|key| key.needs_secret) {
             let (secret, shown) = secret::fresh();
@@ -205,7 +206,7 @@ pub(crate) async fn create(
     Ok(comparison.outcome)
 }
 
-/// What the store has of a plan.
+/// The accounts of a plan that the store contains.
 async fn known(store: &Store, plan: &ImportPlan, source: &str) -> Result<ImportKnown, ImportError> {
     let mut known = ImportKnown::default();
     for planned in plan.wallets.chunks(COMPARED_AT_ONCE) {

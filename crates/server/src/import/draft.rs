@@ -1,7 +1,7 @@
 //! Channels and models of another system, as a part of a configuration for an operator to review.
 //!
-//! The text never contains a credential: channels name environment variables, and the report tells where their values
-//! are now.
+//! The text never contains a credential: channels name environment variables, and the report says where the values are
+//! now.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,13 +16,13 @@ use crate::known_models::KnownModels;
 pub(crate) struct CatalogDraft {
     pub(crate) channels: Vec<DraftChannel>,
     pub(crate) models: BTreeMap<String, DraftModel>,
-    /// Environment variables to set, and where their values are.
+    /// Environment variables to set, and the present places of their values.
     pub(crate) variables: BTreeMap<String, String>,
-    /// Public names there, and ids here.
+    /// Maps public names of the other system to ids here.
     pub(crate) ids: BTreeMap<String, String>,
 }
 
-/// Whether an account of this preset needs more than an address and a key, which only its operator knows.
+/// Whether an account of this preset needs more than an address and a key. Only its operator knows the rest.
 pub(crate) fn needs_account(preset: Preset) -> bool {
     preset.base_url().is_some_and(|url| url.contains('{'))
 }
@@ -32,7 +32,7 @@ pub(crate) fn may_hold_secret(address: &str) -> bool {
     address.contains(['@', '?', '#'])
 }
 
-/// What is told of a channel whose address is not copied.
+/// The note for a channel whose address is not copied.
 pub(crate) const ADDRESS_NOT_COPIED: &str = "its address has a user, a query or a fragment, which may be a secret; write its channel by hand";
 
 /// An upstream account.
@@ -41,14 +41,14 @@ pub(crate) struct DraftChannel {
     pub(crate) name: String,
     pub(crate) preset: Preset,
     pub(crate) base_url: Option<String>,
-    /// The variable that holds its key.
+    /// The variable that contains its key.
     pub(crate) variable: Option<String>,
     /// Whether all models that the catalog knows of this vendor are offered.
     pub(crate) has_all_models: bool,
     pub(crate) comments: Vec<String>,
 }
 
-/// A model with what is known of it.
+/// A model, with the values that are known.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DraftModel {
     pub(crate) kind: Option<Kind>,
@@ -69,7 +69,7 @@ pub(crate) struct DraftRoute {
 }
 
 impl CatalogDraft {
-    /// The id of a public name here, and notes it. `route` is a preset and the vendor's name of the model.
+    /// The id for a public name, which is recorded. `route` is a preset and the vendor's name of the model.
     pub(crate) fn id_for(
         &mut self,
         system: &str,
@@ -91,7 +91,7 @@ impl CatalogDraft {
         id
     }
 
-    /// The id of a public name that may not have been seen.
+    /// The id for a public name that may not have been recorded.
     pub(crate) fn known_id(&self, system: &str, name: &str) -> String {
         let known = self.ids.get(name).cloned();
         known.unwrap_or_else(|| public_id(system, name))
@@ -233,8 +233,8 @@ fn write_comments(comments: &[String], text: &mut String) {
     }
 }
 
-/// `maker/name`, unless the name has a maker already. Characters that no id has become dashes. A star stays, because
-/// the lists of keys may have one.
+/// `maker/name`, or the name itself if it has a maker. Characters that ids cannot contain become dashes. A star stays,
+/// because lists of keys may contain one.
 fn public_id(maker: &str, name: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "-_.:@+~/*".contains(c) {

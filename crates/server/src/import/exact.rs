@@ -1,4 +1,4 @@
-//! Exact decimal numbers of other systems, and the amounts of credits that they become.
+//! Exact decimal numbers of other systems, and their conversion to credits.
 
 use std::fmt;
 use std::iter::Sum;
@@ -10,7 +10,7 @@ use ledger::Micro;
 const AMOUNT_DECIMALS: u32 = 12;
 /// 10^6: one micro-credit in units of an [`Amount`].
 const UNITS_PER_MICRO: i128 = 1_000_000;
-/// More digits than any amount or price has.
+/// The most digits of a number, more than any amount or price has.
 const DIGITS_MAX: usize = 34;
 
 /// A decimal number: `digits` times 10 to the power of `-scale`.
@@ -78,7 +78,7 @@ impl Decimal {
         Some(product.shortened())
     }
 
-    /// The quotient by a whole number above 0, cut at 24 decimals.
+    /// The quotient by a positive whole number, truncated to 24 decimals.
     pub(crate) fn over(self, divisor: i64) -> Option<Self> {
         const DECIMALS: u32 = 24;
         let divisor = i128::from(divisor);
@@ -94,7 +94,7 @@ impl Decimal {
         Some(quotient.shortened())
     }
 
-    /// Without zeros at its end.
+    /// The number without trailing zeros.
     fn shortened(mut self) -> Self {
         while self.scale > 0 && self.digits % 10 == 0 {
             self.digits /= 10;
@@ -103,7 +103,7 @@ impl Decimal {
         self
     }
 
-    /// The amount of credits, rounded to 12 decimals, halves to the even digit. So the noise of floats goes away.
+    /// The amount of credits, rounded half to even to 12 decimals. This removes the noise of floats.
     pub(crate) fn amount(self) -> Option<Amount> {
         if self.scale <= AMOUNT_DECIMALS {
             let factor = 10_i128.checked_pow(AMOUNT_DECIMALS - self.scale)?;
@@ -144,13 +144,14 @@ pub(crate) struct Amount(i128);
 impl Amount {
     pub(crate) const ZERO: Self = Self(0);
 
-    /// A number of parts of which `per_credit` are one credit, rounded down. `None` if `per_credit` is not above 0.
+    /// The credits for a number of parts, of which `per_credit` are one credit, rounded down. `None` if `per_credit` is
+    /// not positive.
     pub(crate) fn of_parts(parts: i64, per_credit: i64) -> Option<Self> {
         let units = i128::from(parts).checked_mul(10_i128.pow(AMOUNT_DECIMALS))?;
         (per_credit > 0).then(|| Self(units.div_euclid(per_credit.into())))
     }
 
-    /// The next smaller micro-credit.
+    /// The amount rounded down to a whole micro-credit.
     pub(crate) fn down(self) -> Option<Micro> {
         let micro = i64::try_from(self.0.div_euclid(UNITS_PER_MICRO)).ok()?;
         Some(Micro::new(micro))

@@ -1,4 +1,4 @@
-//! Digests of other systems, which write them as hexadecimal digits.
+//! Digests in hexadecimal digits, as other systems write them.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The digest that 64 digits are. `None` for any other text.
+/// The digest with these 64 digits. `None` for any other text.
 pub(super) fn digest(digits: &str) -> Option<Digest> {
     let digits = digits.as_bytes();
     if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {

@@ -1,8 +1,8 @@
 //! Moves accounts here from other gateways: wallets, keys, balances and limits into the store, channels and models
 //! into a file for review (`docs/moving.md`).
 //!
-//! A reader (`new_api`, `litellm`, `openrouter`) turns what it finds into an [`ImportPlan`], which knows no database.
-//! `apply` compares the plan with the store and creates what is missing; `outcome` adds everything up.
+//! A reader (`new_api`, `litellm`, `openrouter`) produces an [`ImportPlan`], which is independent of any database.
+//! `apply` compares the plan with the store and creates the missing accounts; `outcome` adds everything up.
 
 mod apply;
 mod draft;

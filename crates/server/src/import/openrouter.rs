@@ -1,4 +1,4 @@
-//! Reads what `OpenRouter` answers to a management key: the list of keys and the credits, as files.
+//! Reads files with `OpenRouter`'s answers to a management key: the list of keys, and the credits.
 
 use ledger::{Micro, UnixMs};
 use serde_json::value::RawValue;
@@ -11,13 +11,13 @@ use super::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, Sum};
 
 /// The system's name in references and reports.
 pub(crate) const SYSTEM: &str = "openrouter";
-/// The account as a whole is one wallet.
+/// The wallet: the whole account becomes one.
 const WALLET: &str = "accounts:1";
 
-/// Members of JSON whose numbers stay as they are written.
+/// Members of a JSON object whose numbers keep their text.
 type Members<'a> = std::collections::BTreeMap<String, &'a RawValue>;
 
-/// What the files contain.
+/// The contents of the files.
 #[derive(Default)]
 struct Answers<'a> {
     keys: Vec<Members<'a>>,
@@ -271,7 +271,7 @@ mod tests {
         };
         assert_eq!(adopted(None), 0);
         assert_eq!(adopted(Some("sk-or-v1-other")), 0);
-        // Those of the list that are no digests get new secrets.
+        // Entries of the list that are not digests get new secrets.
         assert_eq!(adopted(Some(known)), 1);
     }
 

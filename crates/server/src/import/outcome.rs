@@ -1,40 +1,40 @@
-//! What an import has done, added up.
+//! The outcome of an import, with its sums.
 
 use ledger::Micro;
 
 use super::exact::Amount;
 use super::plan::{ImportPlan, Leftover, PlannedKey, PlannedSecret, Sum};
 
-/// Numbers of wallets or keys: read is created, existing and left out together.
+/// Counts of wallets or keys: `read` is the sum of `created`, `existing` and `left_out`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) read: usize,
     pub(crate) created: usize,
-    /// There before.
+    /// Existed before the import.
     pub(crate) existing: usize,
     pub(crate) left_out: usize,
 }
 
-/// Amounts: read is carried, left and rounding together.
+/// Amounts: `read` is the sum of `carried`, `left` and `rounding`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub(crate) read: Amount,
     pub(crate) carried: Amount,
-    /// What the list of leftovers adds up to.
+    /// The sum of the leftovers.
     pub(crate) left: Amount,
-    /// Parts of a micro-credit.
+    /// The sum of the fractions of a micro-credit.
     pub(crate) rounding: Amount,
 }
 
 impl Sums {
-    /// Adds an amount that is carried, and what rounding makes of it.
+    /// Adds an amount that is imported, and its rounding.
     pub(super) fn add(&mut self, read: Amount, carried: Micro) {
         let carried = Amount::from(carried);
         self.carried = self.carried + carried;
         self.rounding = self.rounding + (read - carried);
     }
 
-    /// What does not add up. Zero, or the import is wrong.
+    /// The unexplained difference. It is zero unless the import is wrong.
     pub(crate) fn difference(&self) -> Amount {
         self.read - self.carried - self.left - self.rounding
     }
@@ -45,19 +45,19 @@ impl Sums {
 pub(crate) struct Outcome {
     pub(crate) wallets: Counts,
     pub(crate) keys: Counts,
-    /// Keys whose secret goes on working.
+    /// Keys whose secret continues to work.
     pub(crate) adopted: usize,
     /// Keys that got a new secret.
     pub(crate) reissued: usize,
     /// Balances of wallets.
     pub(crate) money: Sums,
-    /// Limits of keys, by what is left of them.
+    /// The remaining limits of keys.
     pub(crate) limits: Sums,
     pub(crate) leftovers: Vec<Leftover>,
 }
 
 impl Outcome {
-    /// What is known before the comparison: what was read, and what cannot be carried whatever the store has.
+    /// The outcome before the comparison: what was read, and what cannot be imported regardless of the store.
     pub(super) fn of(plan: &ImportPlan) -> Self {
         let left = |sum: Sum| {
             let leftovers = plan.leftovers.iter().filter(|it| it.sum == sum);

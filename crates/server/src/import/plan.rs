@@ -1,4 +1,4 @@
-//! What an import would create, and what it cannot carry.
+//! The plan of an import: what to create, and what cannot be imported.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use store::{Digest, KeyLimits};
 use super::draft::CatalogDraft;
 use super::exact::Amount;
 
-/// Everything that was read of another system.
+/// Everything that was read from another system.
 #[derive(Debug, Default)]
 pub(crate) struct ImportPlan {
     /// The system, such as `new-api`.
     pub(crate) system: &'static str,
     pub(crate) wallets: Vec<PlannedWallet>,
     pub(crate) keys: Vec<PlannedKey>,
-    /// Keys that were read. More than `keys` by those that are left over.
+    /// The number of keys that were read, including those that are left out.
     pub(crate) keys_read: usize,
     pub(crate) wallets_read: usize,
-    /// Money that was read: balances, or what is left of budgets.
+    /// The money that was read: balances, or the rest of budgets.
     pub(crate) money_read: Amount,
-    /// What is left of the limits of keys, as it was read.
+    /// The remaining limits of keys, as they were read.
     pub(crate) limits_read: Amount,
     pub(crate) leftovers: Vec<Leftover>,
     /// Advice for the operator.
@@ -31,11 +31,11 @@ pub(crate) struct ImportPlan {
 /// A wallet to create.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedWallet {
-    /// The table and the id there: `users:17`.
+    /// The table and the id in the other system: `users:17`.
     pub(crate) origin: String,
     pub(crate) name: String,
     pub(crate) is_enabled: bool,
-    /// What was read, before rounding.
+    /// The amount that was read, before rounding.
     pub(crate) money: Amount,
     pub(crate) balance: Micro,
     pub(crate) credit_limit: Micro,
@@ -44,14 +44,14 @@ pub(crate) struct PlannedWallet {
 /// A key to create.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedKey {
-    /// The table and the id there: `tokens:5`.
+    /// The table and the id in the other system: `tokens:5`.
     pub(crate) origin: String,
     /// The origin of its wallet.
     pub(crate) wallet: String,
     pub(crate) name: Option<String>,
     pub(crate) secret: PlannedSecret,
     pub(crate) is_enabled: bool,
-    /// What was read of its limit, before rounding.
+    /// The remaining limit that was read, before rounding.
     pub(crate) limit_read: Amount,
     pub(crate) limits: KeyLimits,
 }
@@ -59,37 +59,37 @@ pub(crate) struct PlannedKey {
 /// The secret of a key.
 #[derive(Debug, Clone)]
 pub(crate) enum PlannedSecret {
-    /// The caller's secret goes on working.
+    /// The existing secret continues to work.
     Adopted {
         digest: Digest,
-        /// A second text that is accepted too, and until when, in Unix milliseconds.
+        /// A second text that is accepted as well, and until when, in Unix milliseconds.
         second: Option<(Digest, i64)>,
         shown: String,
     },
-    /// Nobody knows the secret, so a new one is made.
+    /// The secret is unknown, so a new one is created.
     Fresh,
 }
 
-/// Which sum something left over belongs to.
+/// The sum to which a leftover belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sum {
     /// Money of wallets.
     Money,
     /// Limits of keys.
     Limits,
-    /// Nothing that is added up.
+    /// No sum.
     Nothing,
 }
 
-/// Something that is not carried, or not as it was.
+/// Something that is not imported, or not unchanged.
 #[derive(Debug, Clone)]
 pub(crate) struct Leftover {
-    /// The table and the id there.
+    /// The table and the id in the other system.
     pub(crate) origin: String,
     pub(crate) sum: Sum,
     pub(crate) amount: Amount,
     pub(crate) reason: String,
-    /// Whether a key or wallet as a whole is not created.
+    /// Whether a whole key or wallet is not created.
     pub(crate) is_whole: bool,
 }
 
@@ -101,12 +101,12 @@ impl ImportPlan {
         }
     }
 
-    /// Tells of something that is carried differently, without an amount.
+    /// Notes something that is imported differently, without an amount.
     pub(crate) fn tell(&mut self, origin: &str, reason: impl Into<String>) {
         self.leave(origin, Sum::Nothing, Amount::ZERO, reason);
     }
 
-    /// Tells of an amount that is not carried.
+    /// Notes an amount that is not imported.
     pub(crate) fn leave(
         &mut self,
         origin: &str,
@@ -123,7 +123,7 @@ impl ImportPlan {
         });
     }
 
-    /// Tells of a wallet or key that is not created.
+    /// Notes a wallet or key that is not created.
     pub(crate) fn leave_out(
         &mut self,
         origin: &str,

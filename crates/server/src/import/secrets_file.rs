@@ -46,7 +46,7 @@ impl SecretsFile {
         }
     }
 
-    /// Adds lines, which are on the disk when this returns.
+    /// Appends lines, which are on the disk when this returns.
     pub(super) fn append(&mut self, lines: &[[String; 5]]) -> io::Result<()> {
         let mut text = String::new();
         for line in lines {

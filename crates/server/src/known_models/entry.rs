@@ -1,4 +1,4 @@
-//! One known model, as the files of the catalog have it.
+//! One known model, in the form of the catalog files.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -24,34 +24,34 @@ pub(crate) struct KnownModel {
     pub(crate) price: PriceCard,
     #[serde(default, skip_serializing_if = "is_empty")]
     pub(crate) profile: Profile,
-    /// Who serves it, the maker first.
+    /// The vendors that serve it, the maker first.
     pub(crate) vendors: Vec<Offer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_price: Option<NextPrice>,
     /// The announced end of its service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retires: Option<Day>,
-    /// Where the figures come from.
+    /// The source of the figures.
     pub(crate) source: String,
-    /// What is not certain about them.
+    /// What is uncertain about them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unsure: Option<String>,
 }
 
 impl KnownModel {
-    /// How channels of this preset serve it.
+    /// The offer of the vendor behind this preset.
     pub(crate) fn offer(&self, preset: Preset) -> Option<&Offer> {
         self.vendors.iter().find(|offer| offer.preset == preset)
     }
 
-    /// What a channel of this preset is charged: the vendor's own price, or the list price.
+    /// The cost for a channel of this preset: the vendor's own price, or the list price.
     pub(crate) fn cost(&self, preset: Preset) -> &PriceCard {
         let own = self.offer(preset).and_then(|offer| offer.cost.as_ref());
         own.unwrap_or(&self.price)
     }
 }
 
-/// How a vendor serves a model.
+/// The offer of a vendor for a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Offer {
@@ -61,7 +61,7 @@ pub(crate) struct Offer {
     pub(crate) model: String,
     /// The protocols that serve it, the best first.
     pub(crate) protocols: Vec<Protocol>,
-    /// What this vendor charges, if it is not the list price.
+    /// The price of this vendor, if it is not the list price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cost: Option<PriceCard>,
 }

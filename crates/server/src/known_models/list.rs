@@ -14,7 +14,7 @@ use super::entry::{Day, KnownModel};
 
 const BUILT_IN: &str = include_str!("../../../../catalog/models.toml");
 
-/// Where an entry comes from.
+/// The origin of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The program.
@@ -48,13 +48,13 @@ impl KnownModels {
         static BUILT_IN_MODELS: LazyLock<KnownModels> =
             LazyLock::new(|| match KnownModels::parse(BUILT_IN, Origin::BuiltIn) {
                 Ok(models) => models,
-                // A test reads the file, so no such program is ever built.
+                // A test reads this file, so a program with an invalid file is never released.
                 Err(fault) => unreachable!("catalog/models.toml: {fault}"),
             });
         &BUILT_IN_MODELS
     }
 
-    /// Reads a file of the catalog. The message names the first fault.
+    /// Reads a catalog file. The message describes the first error.
     pub(crate) fn parse(text: &str, origin: Origin) -> Result<Self, String> {
         let file: CatalogFile = toml::from_str(text).map_err(|fault| fault.to_string())?;
         let mut models = Self {
@@ -73,7 +73,7 @@ impl KnownModels {
         Ok(models)
     }
 
-    /// The built-in models, with the entries of a file in the place of those with the same id.
+    /// The built-in models. Entries of a file replace those with the same id.
     pub(crate) fn with_file(file: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
@@ -115,7 +115,7 @@ impl KnownModels {
     }
 }
 
-/// What the types of an entry do not say.
+/// Checks that the types of an entry do not make.
 fn check(model: &KnownModel) -> Result<(), String> {
     if !model.id.contains('/') || model.id.split('/').any(str::is_empty) {
         return Err("the id must have the form <maker>/<model>".to_owned());
@@ -133,7 +133,7 @@ fn check(model: &KnownModel) -> Result<(), String> {
     Ok(())
 }
 
-/// A tool under another name than the metered one would never be charged.
+/// Refuses tools under other names than the metered ones, because they would never be charged.
 fn check_tools(card: &PriceCard) -> Result<(), String> {
     let card = json!(card);
     let names = card.get("tools").and_then(|tools| tools.as_object());

@@ -1,4 +1,4 @@
-//! Rules of who is told of alerts: creates and tests them.
+//! Creates and tests alert rules.
 
 use ledger::Micro;
 use store::{
@@ -6,10 +6,10 @@ use store::{
 };
 use upstream::{FetchError, Guarded};
 
-/// What every secret of a webhook begins with, so that a leaked one is recognised.
+/// The prefix of every webhook secret, by which a leaked one is recognised.
 const PREFIX: &str = "whsec_";
 
-/// What people say of a new rule.
+/// The settings of a new rule.
 #[derive(Debug)]
 pub(crate) struct RuleRequest {
     pub(crate) kinds: Vec<AlertKind>,
@@ -21,12 +21,12 @@ pub(crate) struct RuleRequest {
 /// Why a rule was not created.
 #[derive(Debug)]
 pub(crate) enum RuleError {
-    /// The address cannot be called.
+    /// The URL cannot be called.
     Url(FetchError),
     Store(StoreError),
 }
 
-/// Creates a rule. Its secret is returned once, and signs everything that it sends.
+/// Creates a rule. Its secret, which signs all deliveries, is returned once.
 pub(crate) async fn create(
     store: &Store,
     guarded: &Guarded,
@@ -53,7 +53,7 @@ pub(crate) async fn create(
     Ok((created.map_err(RuleError::Store)?, secret))
 }
 
-/// Sends one message that says that it is a test. Returns why it was not taken, if it was not.
+/// Sends one message that is marked as a test. Returns the reason if it was not accepted.
 pub(crate) async fn test(
     store: &Store,
     guarded: &Guarded,
@@ -77,7 +77,7 @@ pub(crate) async fn test(
     Ok(problem)
 }
 
-/// The address without what may be a secret: its path and query.
+/// The URL without the parts that may be secret: its path and query.
 pub(crate) fn shown_url(url: &str) -> String {
     match upstream::ExternalUrl::parse_any(url) {
         Ok(url) => format!("{url:?}"),

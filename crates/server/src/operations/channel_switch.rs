@@ -1,7 +1,7 @@
 //! Switches a channel on or off beside a running gateway, or without one.
 //!
-//! The change is kept where changes of the admin API are kept: in the configuration file, or in the store. A gateway
-//! that runs takes it up as it takes up any change there.
+//! The change is stored where the admin API stores its changes: in the configuration file, or in the store. A running
+//! gateway reloads it like any other change there.
 
 use store::{Actor, Store, StoreError};
 
@@ -27,7 +27,7 @@ pub(crate) enum SwitchError {
     Store(#[from] StoreError),
 }
 
-/// The channels and models in force: those of the store if they are kept there, otherwise those of the file.
+/// The channels and models in force: those in the store if they are stored there, otherwise those of the file.
 pub(crate) struct EntriesInForce {
     entries: Entries,
     /// The version in the store, 0 if the entries are those of the file.
@@ -37,7 +37,7 @@ pub(crate) struct EntriesInForce {
 }
 
 impl EntriesInForce {
-    /// Reads them.
+    /// Reads the entries in force.
     pub(crate) async fn read(config: Config, store: &Store) -> Result<Self, SwitchError> {
         let stored = match config.admin.config {
             KeptIn::File => None,
@@ -58,7 +58,8 @@ impl EntriesInForce {
         })
     }
 
-    /// Switches a channel on or off, and returns the configuration with it. The same state again changes nothing.
+    /// Switches a channel on or off, and returns the configuration with the change. If the channel already has this
+    /// state, nothing changes.
     pub(crate) async fn switch(
         self,
         channel: &str,

@@ -1,4 +1,4 @@
-//! Keys: creation and rotation, which make a secret.
+//! Creates keys and rotates their secrets.
 
 use ledger::UnixMs;
 use store::{

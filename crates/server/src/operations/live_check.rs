@@ -1,5 +1,5 @@
-//! Tries what a configuration names: channels are asked for their models, the store is read, and a small object goes
-//! through the storage of media. No model is called, and nothing is left behind.
+//! Tests the services that a configuration names: asks channels for their models, reads the store, and writes a small
+//! object to the media storage and deletes it. No model is called.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use upstream::{Channel, ChannelSpec, Timeouts};
 
 use crate::config::{Config, Plan};
 
-/// How long the store, and the storage of media, may take. A channel has a time limit of its own.
+/// The time limit of the store and of the media storage. Channels have a time limit of their own.
 const TRIED_WITHIN: Duration = Duration::from_secs(30);
 
-/// What was found.
+/// The findings.
 #[derive(Debug)]
 pub(crate) struct LiveReport {
     /// Live channels, in the order of the file.
@@ -38,7 +38,7 @@ impl LiveReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Works,
-    /// There is nothing to try, which is no fault.
+    /// There is nothing to try. This is not an error.
     NotTried,
     Failed,
 }
@@ -53,7 +53,7 @@ impl State {
     }
 }
 
-/// What was found of the store, or of the storage of media.
+/// The finding about the store or the media storage.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) state: State,
@@ -70,14 +70,14 @@ impl Finding {
     }
 }
 
-/// What a channel said.
+/// The finding about a channel.
 #[derive(Debug)]
 pub(crate) struct ChannelFinding {
     pub(crate) name: String,
     pub(crate) finding: Finding,
     /// The status of the upstream's answer, if there was one.
     pub(crate) status: Option<u16>,
-    /// How many models the account has.
+    /// The number of models of the account.
     pub(crate) models: Option<usize>,
     /// Routes whose model the account does not have.
     pub(crate) missing: Vec<MissingRoute>,
@@ -112,7 +112,7 @@ impl ChannelFinding {
 
 /// Tries everything at the same time.
 pub(crate) async fn run(plan: &Plan, config: &Config) -> LiveReport {
-    // A channel that is taken out of use is not asked.
+    // Disabled channels are not asked.
     let is_idle = |spec: &&ChannelSpec| plan.idle.iter().any(|(name, _)| *name == spec.name);
     let channels = plan.channels.iter().filter(|spec| !is_idle(spec));
     let channels = channels.map(|spec| try_channel(spec, plan.timeouts, plan));
@@ -193,7 +193,7 @@ fn finding_of(answer: &ModelsAnswer, missing: &[MissingRoute]) -> Finding {
     }
 }
 
-/// The routes to a channel whose model is not in its list. A list that is not complete proves nothing.
+/// The routes to a channel whose model is not in its list. An incomplete list proves nothing.
 fn missing(channel: &str, list: &ModelList, plan: &Plan) -> Vec<MissingRoute> {
     if !list.is_complete {
         return Vec::new();

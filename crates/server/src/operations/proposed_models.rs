@@ -1,4 +1,4 @@
-//! Entries for models that an upstream has listed: what is known about each, ready to be completed and saved.
+//! Proposes entries for models that an upstream lists, with all known values, ready to be completed and saved.
 
 use protocol::{Dialect, Kind, ListedModel};
 use serde_json::{Map, Value, json};
@@ -10,15 +10,15 @@ use crate::known_models::{KnownModel, KnownModels};
 /// The characters of a public id that are not letters or digits.
 const ID_CHARS: &str = "-_.:@+~/";
 
-/// A `[[model]]` entry without routes, as far as something is known.
+/// A `[[model]]` entry without routes, with the values that are known.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Proposal {
     pub(crate) entry: Map<String, Value>,
-    /// Where its price and profile come from; `None` if nobody knows a price.
+    /// The source of its price and profile; `None` if no price is known.
     pub(crate) source: Option<&'static str>,
     /// Whether the configuration has a model of this id, which would get another route.
     pub(crate) is_configured: bool,
-    /// Whether the account can serve it by its id in the channel's `models`.
+    /// Whether the channel can serve it if its `models` contain the id.
     pub(crate) has_catalog_route: bool,
     /// The only dialect in which the vendor serves it, as far as the catalog knows.
     pub(crate) dialect: Option<Dialect>,
@@ -32,7 +32,7 @@ pub(crate) struct Account<'a> {
     pub(crate) protocols: &'a [Protocol],
 }
 
-/// Where models are known.
+/// The sources of known models.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Knowledge<'a> {
     pub(crate) entries: &'a Entries,
@@ -41,7 +41,7 @@ pub(crate) struct Knowledge<'a> {
     pub(crate) catalog: &'a KnownModels,
 }
 
-/// The models that the catalog knows of an account whose vendor does not list them.
+/// The models of the catalog for an account whose vendor does not list its models.
 pub(crate) fn models_of_catalog(
     account: Account<'_>,
     catalog: &KnownModels,
@@ -58,8 +58,8 @@ pub(crate) fn models_of_catalog(
     })
 }
 
-/// What is known about a listed model. Models of the configuration are known best: one that is reached under the same
-/// name at the same kind of upstream, or one with the id that this model would get. Then the catalog is asked.
+/// Proposes an entry for a listed model. Models of the configuration take precedence: one with the same name at the
+/// same kind of upstream, or one with the id that this model would get. Otherwise the catalog is used.
 pub(crate) fn propose(
     account: Account<'_>,
     listed: &ListedModel,
@@ -83,7 +83,7 @@ pub(crate) fn propose(
     let offer = public.and_then(|(model, _)| Some((model, model.offer(preset)?)));
     let dialect =
         offer.and_then(|(model, offer)| pinned_dialect(account.protocols, model.kind, offer));
-    // A channel names the models of the catalog by their ids there.
+    // A channel refers to models of the catalog by their ids there.
     let has_catalog_route = |id: Option<&str>| {
         let fits = |(model, offer): (&KnownModel, _)| {
             id == Some(model.id.as_str()) && is_reachable(account.protocols, offer)
@@ -116,7 +116,7 @@ pub(crate) fn propose(
     let mut entry = Map::new();
     entry.insert("id".to_owned(), json!(id));
     if let Some((model, origin)) = public {
-        // The entry takes everything else from the catalog, with the price of the day.
+        // The entry takes all other values from the catalog, with its current price.
         entry.insert("kind".to_owned(), json!(model.kind.as_str()));
         return Proposal {
             entry,

@@ -1,8 +1,8 @@
-//! Makes the secret of a new API key.
+//! Generates the secret of a new API key.
 
 use rand::Rng;
 
-/// What every key begins with, so that a leaked one is recognised.
+/// The prefix of every key, by which a leaked one is recognised.
 const PREFIX: &str = "sk-tg-";
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -13,7 +13,7 @@ const DIGITS: usize = 43;
 /// How much of a secret is shown afterwards: the prefix and four digits, 24 of 256 bits.
 const SHOWN: usize = PREFIX.len() + 4;
 
-/// A fresh secret and what may be shown of it later.
+/// A fresh secret, and the part of it that may be shown later.
 pub(crate) fn fresh() -> (String, String) {
     let mut bits = [0; 32];
     rand::rng().fill_bytes(&mut bits);

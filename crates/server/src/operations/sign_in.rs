@@ -7,8 +7,8 @@ use store::{Actor, Digest, NewSignInCode, Role, Store, StoreError};
 /// How long a link works.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 
-/// Makes a code that signs in whoever has it, once and within ten minutes. The session has this role, and the name
-/// of the actor who made the code.
+/// Creates a code that signs in its holder, once and within ten minutes. The session has this role, and the name of the
+/// actor who created the code.
 pub(crate) async fn create_code(
     store: &Store,
     role: Role,

@@ -15,7 +15,7 @@ const HISTORY_DAYS: i64 = 366;
 /// The heading of the table.
 pub(crate) const CSV_HEADING: &str = "entry,time,kind,amount,balance_after,paid_after,gift_after,credit_used_after,reference,refund_of,note,actor,key,key_name,request_id\r\n";
 
-/// What the entries of each month of a range add up to. Months without entries are left out.
+/// The sums of each month of a range. Months without entries are left out.
 pub(crate) async fn months(
     store: &Store,
     wallet: &WalletRow,
@@ -26,7 +26,7 @@ pub(crate) async fn months(
         return Ok(months);
     }
     let first = if range.opening.seq == 0 {
-        // Entries are never older than their wallet, unless they were imported with it.
+        // No entry is older than its wallet, unless it was imported with the wallet.
         wallet.created_at.min(range.closing.posted_at)
     } else {
         range.opening.posted_at
@@ -77,7 +77,7 @@ fn days(points: &[BalancePoint], since: UnixMs, now: UnixMs) -> Vec<BalanceView>
     let mut day = since;
     while day <= now && days.len() < usize::try_from(HISTORY_DAYS).unwrap_or(usize::MAX) {
         let end = day.plus_ms(DAY_MS);
-        // The clock of another node may be ahead: what it posted counts today.
+        // The clock of another node may be ahead: its entries count for today.
         let is_last = end > now;
         while let Some(point) = points.next_if(|point| point.posted_at < end || is_last) {
             current = *point;
@@ -88,7 +88,7 @@ fn days(points: &[BalancePoint], since: UnixMs, now: UnixMs) -> Vec<BalanceView>
     days
 }
 
-/// An entry as a line of the table. Texts that a spreadsheet would take for a formula begin with an apostrophe.
+/// An entry as a line of the table. Texts that a spreadsheet might interpret as a formula begin with an apostrophe.
 pub(crate) fn csv_line(entry: StatementEntry) -> String {
     let entry = EntryView::from(entry);
     let time = jiff::Timestamp::from_millisecond(entry.at)
@@ -115,7 +115,7 @@ pub(crate) fn csv_line(entry: StatementEntry) -> String {
     cells.join(",") + "\r\n"
 }
 
-/// A text as a cell: harmless in a spreadsheet, and in quotes if it has to be.
+/// A text as a cell: harmless in a spreadsheet, and quoted if necessary.
 fn cell(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if is_formula {
@@ -173,7 +173,7 @@ mod tests {
             point(2, day + 1, 8),
             point(9, day + 9, 9),
             point(10, day + 3 * DAY_MS, 4),
-            // From a clock that is ahead.
+            // An entry of a node whose clock is ahead.
             point(11, day + 9 * DAY_MS, 5),
         ];
         let now = UnixMs::new(day + 3 * DAY_MS + 7);

@@ -2,7 +2,7 @@
 
 use store::{Actor, Digest, NewToken, Role, Store, StoreError, TokenRow};
 
-/// What every token begins with, so that a leaked one is recognised.
+/// The prefix of every token, by which a leaked one is recognised.
 const PREFIX: &str = "tga_";
 
 /// How much of a secret is shown afterwards: the prefix and four of 22 characters.

@@ -1,4 +1,4 @@
-//! Takes TLS connections with the certificate that is current.
+//! Accepts TLS connections with the current certificate.
 
 use std::io;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl TlsAcceptor {
         tokio_rustls::TlsAcceptor::from(config).accept(socket).await
     }
 
-    /// Loads the files again whenever they change, for ever. Files that cannot be used change nothing.
+    /// Reloads the files whenever they change, for ever. Files that cannot be used change nothing.
     pub(crate) async fn follow_files(self: Arc<Self>) {
         let mut last = self.stamp();
         loop {
@@ -62,7 +62,7 @@ impl TlsAcceptor {
                     let file = self.files.certificate.display();
                     tracing::info!(%file, "the certificate is reloaded");
                 }
-                // The key of a new certificate may be written after it. That is another change of the files.
+                // The key of a new certificate may be written after it. That will be another change.
                 Ok(Err(why)) => {
                     tracing::warn!(why, "the new certificate is not used; the old one stays");
                 }

@@ -13,15 +13,16 @@ use rustls::{RootCertStore, ServerConfig};
 /// The files of a listener, in PEM form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
-    /// The certificate, followed by those of the authorities between it and a known one.
+    /// The certificate, followed by the intermediate certificates.
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
-    /// Authorities one of which must have signed the certificate of a client. Without it, clients need none.
+    /// The authorities for client certificates. A client needs a certificate signed by one of them. Without it, clients
+    /// need no certificate.
     pub(crate) client_authorities: Option<PathBuf>,
 }
 
 impl TlsFiles {
-    /// The files that there are.
+    /// The files that are set.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         let files = [
             Some(&self.certificate),
@@ -32,8 +33,8 @@ impl TlsFiles {
     }
 }
 
-/// Reads the files and checks that they fit together. TLS 1.2 and 1.3 are offered. `Err` says which file
-/// cannot be used, and why.
+/// Reads the files and checks that certificate and key match. TLS 1.2 and 1.3 are offered. `Err` says which file cannot
+/// be used, and why.
 pub(crate) fn load(files: &TlsFiles) -> Result<ServerConfig, String> {
     let chain = certificates(&files.certificate)?;
     let key =
@@ -61,7 +62,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     Ok(found)
 }
 
-/// Accepts clients with a certificate of one of the authorities in `file`.
+/// Accepts clients with a certificate signed by one of the authorities in `file`.
 fn clients_of(
     file: &Path,
     provider: Arc<rustls::crypto::CryptoProvider>,

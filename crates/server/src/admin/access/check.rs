@@ -1,4 +1,4 @@
-//! Finds out who sent a request, by its token or the cookie of its session.
+//! Authenticates requests, by their token or the cookie of their session.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ const TOKEN_BYTES_MAX: usize = 4096;
 /// The name of the configured token, and its id in the audit.
 const CONFIGURED: &str = "config";
 
-/// Decides who is let in.
+/// Authenticates requests.
 #[derive(Debug)]
 pub(crate) struct Access {
     /// The digest of the configured token.
@@ -47,7 +47,7 @@ pub(crate) struct Access {
     noted: Mutex<HashMap<TokenId, Instant>>,
 }
 
-/// What somebody signs in with.
+/// The credential with which somebody signs in.
 pub(crate) enum Credential {
     Token(String),
     Code(String),
@@ -63,8 +63,8 @@ impl Access {
         }
     }
 
-    /// Who sent the request. A wrong token or cookie counts against its address. Returns the cookie too, if the
-    /// request was let in by it.
+    /// Identifies the sender of a request. A wrong token or cookie counts against its address. Also returns the cookie,
+    /// if it authenticated the request.
     async fn identify(
         &self,
         store: &Store,
@@ -77,7 +77,7 @@ impl Access {
             (self.by_token(store, token).await?, None)
         } else if let Some(cookie) = SessionCookie::of(headers) {
             // Sessions stay open while their address is locked out: one program with an old token must not lock out
-            // the people behind the same proxy. A cookie that belongs to no session is refused like a token.
+            // people behind the same proxy. A cookie without a session is refused like a wrong token.
             let identity = self.by_session(store, &cookie).await?;
             if identity.is_some() {
                 cookie.check_request(method, headers)?;
@@ -149,7 +149,7 @@ impl Access {
         let Some(row) = store.session(&cookie.digest()).await? else {
             return Ok(None);
         };
-        // The store knows whether one of its own tokens is revoked. Only we know the configured one.
+        // The store knows whether one of its own tokens is revoked. The configured token is checked here.
         let is_stale =
             row.actor == CONFIGURED && !row.token.is_some_and(|token| self.is_configured(&token));
         Ok((!is_stale).then_some(Identity {
@@ -159,13 +159,13 @@ impl Access {
         }))
     }
 
-    /// Compares digests in constant time. That of a wrong token tells nothing about the right one anyway.
+    /// Compares digests in constant time.
     fn is_configured(&self, digest: &Digest) -> bool {
         let configured = self.configured.as_ref();
         configured.is_some_and(|it| it.as_bytes().ct_eq(digest.as_bytes()).into())
     }
 
-    /// Notes that a token is in use, at most once a minute, and does not wait for it.
+    /// Notes that a token is in use, at most once a minute, without waiting for the write.
     fn note_used(&self, store: &Store, token: TokenId) {
         let now = Instant::now();
         {
@@ -217,7 +217,7 @@ impl Access {
                 None => None,
             },
             Credential::Code(code) => {
-                // Whom the code signs in, and so who acts, is known only when it is used.
+                // The actor is known only when the code is used.
                 let nobody = Actor {
                     request_id: Some(request_id),
                     ..Actor::cli("")
@@ -255,7 +255,7 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
         .strip_prefix(b"Bearer ")
 }
 
-/// Lets a request pass if it needs no token, or if its sender is known.
+/// Lets a request pass if it needs no token, or if it is authenticated.
 pub(crate) async fn authenticate(
     State(state): State<AdminState>,
     mut request: Request,
@@ -283,13 +283,13 @@ pub(crate) async fn authenticate(
     }
 }
 
-/// Whether a request needs no token. Everything else does, whether it exists or not.
+/// Whether a request needs no token. Every other path needs one, even if it does not exist.
 fn is_open(method: &Method, path: &str) -> bool {
     match path {
         "/healthz" | "/readyz" | "/metrics" | "/openapi.json" => {
             *method == Method::GET || *method == Method::HEAD
         }
-        // Where tokens are exchanged for a session.
+        // Sign-in, where a token is exchanged for a session.
         "/admin/v1/session" => *method == Method::POST,
         _ => false,
     }

@@ -1,8 +1,8 @@
 //! The cookie of a session, and the checks that keep other sites from using it.
 //!
-//! A browser sends the cookie with every request to this address, whoever caused the request. So it is
-//! `SameSite=Strict`, a request that changes something needs the session's CSRF token too, which only a page of this
-//! origin can read, and a request that names another origin is refused.
+//! A browser sends the cookie with every request to this address, even if another site caused the request. So the
+//! cookie is `SameSite=Strict`, and requests that name another origin are refused. A request that changes something
+//! also needs the session's CSRF token, which only pages of this origin can read.
 
 use http::header::{COOKIE, HOST, ORIGIN, UPGRADE};
 use http::{HeaderMap, Method};
@@ -14,7 +14,7 @@ use crate::admin::api::error::ApiError;
 
 const NAME: &str = "tollgate_admin";
 
-/// What the CSRF token is a digest of, before the secret.
+/// The prefix of the text whose digest is the CSRF token; the secret follows it.
 const CSRF: &str = "tollgate csrf ";
 
 /// The secret of a session, as its cookie carries it.
@@ -44,12 +44,13 @@ impl SessionCookie {
         Some(Self(secret.to_owned()))
     }
 
-    /// What the store knows it by.
+    /// The digest by which the store finds the session.
     pub(crate) fn digest(&self) -> Digest {
         Digest::of(self.0.as_bytes())
     }
 
-    /// The CSRF token. It follows from the secret, so that every node knows it, and tells nothing about it.
+    /// The CSRF token. It is derived from the secret, so that every node can compute it, and does not reveal the
+    /// secret.
     pub(crate) fn csrf(&self) -> String {
         let digest = Digest::of(format!("{CSRF}{}", self.0).as_bytes());
         digest
@@ -89,7 +90,8 @@ impl SessionCookie {
     }
 }
 
-/// The tokens among the subprotocols that a socket offers: `csrf.<token>`. Browsers cannot set other headers of one.
+/// The CSRF tokens among the subprotocols of a WebSocket handshake: `csrf.<token>`. Browsers cannot set other headers
+/// of a handshake.
 fn csrf_of_socket(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let values = headers.get_all("sec-websocket-protocol").iter();
     values
@@ -118,7 +120,7 @@ pub(crate) fn is_same_origin(headers: &HeaderMap) -> bool {
     matches!((origin, host), (Some((_, origin)), Some(host)) if origin.eq_ignore_ascii_case(host))
 }
 
-/// Whether the browser reaches us by TLS, as its origin tells.
+/// Whether the browser reaches us over TLS, according to its origin.
 pub(crate) fn is_secure_origin(headers: &HeaderMap) -> bool {
     headers
         .get(ORIGIN)
@@ -135,7 +137,7 @@ pub(crate) fn new_cookie(cookie: &SessionCookie, secure: bool) -> String {
     )
 }
 
-/// The header that takes the cookie away.
+/// The header that removes the cookie from a browser.
 pub(crate) fn expired_cookie() -> String {
     format!("{NAME}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
 }

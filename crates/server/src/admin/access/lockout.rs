@@ -40,7 +40,7 @@ impl Guesses {
 }
 
 impl Lockout {
-    /// For how long the address is still locked out, whatever token it sends.
+    /// For how long the address is still locked out, even with a valid token.
     pub(crate) fn remaining(&self, address: IpAddr, now: Instant) -> Option<Duration> {
         let guesses = self.guesses.lock();
         let found = guesses.get(&address).filter(|it| it.wrong >= WRONG_MAX)?;
@@ -53,8 +53,8 @@ impl Lockout {
         self.note(address, now, None);
     }
 
-    /// Notes a wrong cookie of a session. The same one again counts once: it is a session that has ended, whose cookie
-    /// the browser keeps sending. Whoever guesses sends another one each time.
+    /// Notes a wrong session cookie. The same cookie counts once: the session has ended, and its browser keeps sending
+    /// the cookie. An attacker who guesses sends a different one each time.
     pub(crate) fn note_wrong_cookie(&self, address: IpAddr, cookie: Digest, now: Instant) {
         self.note(address, now, Some(cookie));
     }
@@ -104,7 +104,7 @@ mod tests {
             lockout.note_wrong(address(1), at(0));
         }
         assert_eq!(lockout.remaining(address(1), at(1)), None);
-        // The minute is over, so they count no more.
+        // The minute is over, so earlier guesses no longer count.
         lockout.note_wrong(address(1), at(60));
         assert_eq!(lockout.remaining(address(1), at(60)), None);
         for _ in 0..9 {
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(lockout.remaining(address(1), now), None);
         lockout.note_wrong_cookie(address(1), cookie(9), now);
         assert_eq!(lockout.remaining(address(1), now), Some(WINDOW));
-        // They count together with wrong tokens.
+        // Wrong cookies and wrong tokens are counted together.
         for n in 0..9 {
             lockout.note_wrong_cookie(address(2), cookie(n), now);
         }

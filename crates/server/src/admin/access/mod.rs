@@ -1,7 +1,7 @@
-//! Who asks, and what they may do.
+//! Access to the admin API: authentication, roles and limits.
 //!
-//! `check` finds out who sent a request, by its token or the cookie of its session (`cookie`). `lockout` refuses addresses that guess tokens, `rate` those
-//! who ask too much. Handlers take one of the extractors of `roles`.
+//! `check` authenticates a request by its token or the cookie of its session (`cookie`). `lockout` refuses addresses
+//! that guess tokens, `rate` limits the requests of one token. Handlers take one of the extractors of `roles`.
 
 mod check;
 mod cookie;

@@ -1,4 +1,4 @@
-//! Where a request came from.
+//! The origin of a request.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
 impl Peer {
-    /// The network that guesses are counted for: an IPv4 address, or the 64 bits that one IPv6 subscriber has.
+    /// The network for which wrong guesses are counted: an IPv4 address, or the 64 bits that one IPv6 subscriber has.
     pub(super) fn network(self) -> IpAddr {
         match self.0.ip().to_canonical() {
             IpAddr::V6(ip) => {

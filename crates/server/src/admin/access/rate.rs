@@ -1,4 +1,4 @@
-//! Limits how much one token asks for.
+//! Limits the requests of one token.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 /// How many actors are remembered. Only tokens that exist get here, so there are never that many.
 const ACTORS_MAX: usize = 4096;
 
-/// A bucket for each actor that holds a minute's worth of requests and refills continuously.
+/// A token bucket for each actor, which holds one minute's worth of requests.
 #[derive(Debug)]
 pub(crate) struct RateLimit {
     per_minute: u32,
@@ -24,7 +24,7 @@ impl RateLimit {
         }
     }
 
-    /// Takes a request from the actor's bucket. If it is empty, says when it no longer is.
+    /// Takes one request from the actor's bucket. If the bucket is empty, returns how long to wait.
     pub(crate) fn take(&self, actor: &str, now: Instant) -> Result<(), Duration> {
         const MINUTE: Duration = Duration::from_secs(60);
         let one = MINUTE / self.per_minute;

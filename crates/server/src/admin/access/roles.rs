@@ -1,4 +1,4 @@
-//! Extractors by which a handler says which role it needs. Each gives the actor, for the audit.
+//! Extractors that declare the role a handler needs. Each provides the actor for the audit.
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -7,7 +7,7 @@ use store::{Actor, Role};
 use crate::admin::api::answer::RequestId;
 use crate::admin::api::error::ApiError;
 
-/// Who sent a request, as `authenticate` found out.
+/// The authenticated sender of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Identity {
     pub(super) id: String,

@@ -1,5 +1,5 @@
-//! What every answer of the listener has: a request id, the envelope of its error, and headers that keep browsers
-//! from guessing, framing and caching it.
+//! Completes every answer of the listener: request id, error envelope, and headers that keep browsers from guessing its
+//! type, framing it and caching it.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -30,7 +30,7 @@ pub(crate) async fn complete(mut request: Request, next: Next) -> Response {
     }
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&id) {
-        // A call of the playground has the id of its row in the journal.
+        // A call of the playground already has the id of its journal row.
         headers.entry(REQUEST_ID).or_insert(id);
     }
     write_policies(headers);
@@ -60,7 +60,7 @@ fn write_error(response: &mut Response, error: ApiError, request_id: &str) {
     *response.body_mut() = Body::from(serde_json::to_vec(&body).unwrap_or_default());
 }
 
-/// Policies for browsers. Pages that need others, such as the console, have set their own.
+/// Browser policies. Pages that need others, such as the console, have already set their own.
 fn write_policies(headers: &mut HeaderMap) {
     for (name, value) in [
         (CACHE_CONTROL, "no-store"),

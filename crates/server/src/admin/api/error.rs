@@ -131,13 +131,13 @@ impl ApiError {
         }
     }
 
-    /// A fault of ours. The log has the reason.
+    /// An internal error. The log has the reason.
     pub(crate) fn internal() -> Self {
         let message = "Something went wrong in the gateway; its log has the reason.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
     }
 
-    /// Names the member or parameter that is to blame.
+    /// Names the member or parameter that caused the error.
     pub(crate) fn with_param(mut self, param: impl Into<String>) -> Self {
         self.param = Some(param.into());
         self

@@ -1,4 +1,5 @@
-//! Reads path, query and body of a request into types. What cannot be read is an [`ApiError`] that names the place.
+//! Reads path, query and body of a request into types. The [`ApiError`] of an invalid request names the place of the
+//! error.
 //!
 //! Types of bodies and queries carry `#[serde(deny_unknown_fields)]`, so that a misspelt member is refused.
 
@@ -119,7 +120,7 @@ fn form(query: &str) -> form_urlencoded::Parse<'_> {
     form_urlencoded::parse(query.as_bytes())
 }
 
-/// A part of the path, such as an id. What cannot be an id names nothing.
+/// A part of the path, such as an id. A text that is not an id is answered like an unknown id.
 #[derive(Debug)]
 pub(crate) struct Path<T>(pub(crate) T);
 

@@ -1,4 +1,4 @@
-//! What all resources of the admin API share: errors, pages, extractors, amounts, and the state behind them.
+//! The parts that all resources of the admin API share: errors, pages, extractors, amounts and state.
 
 pub(crate) mod answer;
 pub(crate) mod error;

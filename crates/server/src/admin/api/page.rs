@@ -25,8 +25,8 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A page from rows that were read with a limit of [`PageLimit::and_one`]. `place` tells where the row after
-    /// which the next page begins stands.
+    /// A page from rows that were read with a limit of [`PageLimit::and_one`]. `place` returns the position of a row;
+    /// the next page begins after the last one.
     pub(crate) fn of<R, P: Serialize>(
         mut rows: Vec<R>,
         limit: PageLimit,
@@ -44,7 +44,7 @@ impl<T> Page<T> {
         }
     }
 
-    /// A page of a search, which may go on without having found anything.
+    /// A page of a search. It may be empty although the search is not finished.
     pub(crate) fn until<P: Serialize>(data: Vec<T>, next: Option<P>) -> Self {
         Self {
             data,
@@ -52,7 +52,7 @@ impl<T> Page<T> {
         }
     }
 
-    /// A page of a list that is in memory. `name` tells rows apart.
+    /// A page of a list in memory. `name` identifies the rows.
     pub(crate) fn of_whole(
         mut rows: Vec<T>,
         query: &ShortListQuery,
@@ -116,7 +116,7 @@ impl PageLimit {
         self.0
     }
 
-    /// One row more than the page has, to learn whether there is a next page.
+    /// One row more than the page has, which shows whether there is a next page.
     pub(crate) fn and_one(self) -> u32 {
         self.0 + 1
     }
@@ -137,18 +137,18 @@ impl<'de> Deserialize<'de> for PageLimit {
     }
 }
 
-/// Where a page begins: a place in the list, which callers hand back as they got it.
+/// A cursor: a position in a list, which clients return unchanged.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Cursor(String);
 
 impl Cursor {
-    /// The cursor of a place.
+    /// The cursor of a position.
     pub(crate) fn at(place: &impl Serialize) -> Self {
         let json = serde_json::to_vec(place).unwrap_or_default();
         Self(URL_SAFE_NO_PAD.encode(json))
     }
 
-    /// The place. A text that we never gave out is refused.
+    /// The position. A text that is not one of our cursors is refused.
     pub(crate) fn place<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         if self.0.len() > CURSOR_BYTES_MAX {
             return Err(Self::refused());
@@ -170,7 +170,7 @@ impl fmt::Debug for Cursor {
     }
 }
 
-/// The place of an optional cursor.
+/// The position of an optional cursor.
 pub(crate) fn place_of<T: DeserializeOwned>(
     cursor: Option<&Cursor>,
 ) -> Result<Option<T>, ApiError> {

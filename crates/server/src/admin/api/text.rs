@@ -1,10 +1,10 @@
-//! Refuses NUL in every text that comes in: no text that we store contains one, and not every database takes it.
+//! Refuses NUL in all incoming texts: no stored text contains one, and not every database accepts it.
 
 /// Whether a JSON text contains the escape of NUL. The character itself is not allowed in JSON.
 pub(super) fn escapes_nul(json: &[u8]) -> bool {
     let mut rest = json;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
-        // An escape is the backslash and what follows it, so that an escaped backslash begins no other one.
+        // A backslash and the next character form one escape, so an escaped backslash does not begin another.
         let escape = rest.get(at + 1..).unwrap_or_default();
         if escape.starts_with(b"u0000") {
             return true;

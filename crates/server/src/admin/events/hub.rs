@@ -1,8 +1,8 @@
-//! Hands events to all who listen.
+//! Distributes live events to all listeners.
 //!
-//! Calls cost nothing more for it: while somebody listens, one task per node reads what is new from the store, once a
-//! second. So events of all nodes of a cluster are seen on each of them. A listener that reads too slowly is dropped;
-//! it comes back with the id of the last event that it has seen.
+//! Calls are not slowed down: while there are listeners, one task per node reads new rows from the store, once a
+//! second. So each node sees the events of all nodes. A listener that reads too slowly is dropped, and reconnects with
+//! the id of the last event that it has seen.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use tokio_util::task::TaskTracker;
 
 use super::poller;
 
-/// How many can listen at once.
+/// The most listeners at the same time.
 const LISTENERS_MAX: usize = 64;
-/// How long a listener that comes back waits for the first look.
+/// How long a reconnecting listener waits for the first poll.
 const START_MAX: Duration = Duration::from_secs(2);
 /// How many events a listener may be behind.
 const BEHIND_MAX: usize = 1_024;
@@ -26,13 +26,13 @@ const BEHIND_MAX: usize = 1_024;
 /// One event, ready to be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
-    /// The place of a call in the journal.
+    /// The position of a call in the journal.
     pub(crate) place: Option<i64>,
     pub(crate) frame: Bytes,
 }
 
 impl Event {
-    /// An event with a JSON body. `id` is where a listener that comes back goes on.
+    /// An event with a JSON body. `id` is the position where a reconnecting listener continues.
     pub(crate) fn new(name: &str, id: Option<i64>, body: &impl Serialize) -> Self {
         let body = serde_json::to_string(body).unwrap_or_default();
         let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
@@ -49,16 +49,16 @@ impl Event {
     }
 }
 
-/// Whether somebody reads what is new.
+/// Whether the poller runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Polling {
     Off,
-    /// What happened before is not known yet.
+    /// The poller has not read its first state yet.
     Starting,
     On,
 }
 
-/// Hands events to all who listen.
+/// Distributes events to all listeners.
 #[derive(Debug)]
 pub(crate) struct EventHub {
     events: broadcast::Sender<Event>,
@@ -68,7 +68,7 @@ pub(crate) struct EventHub {
     stop: CancellationToken,
 }
 
-/// One who listens.
+/// A listener.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     pub(crate) events: broadcast::Receiver<Event>,
@@ -78,7 +78,7 @@ pub(crate) struct Subscription {
 }
 
 impl Subscription {
-    /// Returns when every later event will be seen, or after a while if the store does not answer.
+    /// Returns when every later event will be seen, or after a timeout if the store does not answer.
     pub(crate) async fn started(&mut self) {
         let is_on = self.polling.wait_for(|polling| *polling == Polling::On);
         drop(tokio::time::timeout(START_MAX, is_on).await);
@@ -98,7 +98,7 @@ impl Default for EventHub {
 }
 
 impl EventHub {
-    /// Listens from now on. `None` if too many listen, or if the node stops.
+    /// Adds a listener. `None` if there are too many, or if the node is stopping.
     pub(crate) fn subscribe(&self, engine: &Arc<Engine>) -> Option<Subscription> {
         let room = Arc::clone(&self.listeners).try_acquire_owned().ok()?;
         if self.stop.is_cancelled() {

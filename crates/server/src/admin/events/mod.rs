@@ -1,4 +1,4 @@
-//! Live events: one poller of the store for all who listen.
+//! Live events: one poller of the store for all listeners.
 
 mod hub;
 mod poller;

@@ -1,4 +1,4 @@
-//! Reads what is new from the store, once a second, while somebody listens.
+//! Reads new rows from the store, once a second, while there are listeners.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::operations::calls::{Shown, names_of_calls};
 use crate::operations::views::{AlertView, CallView, TaskView, names_of_tasks};
 
 const PAUSE: Duration = Duration::from_secs(1);
-/// The most calls of one look: a busy gateway shows the newest.
+/// The most calls of one poll. If there are more, the newest are sent.
 pub(crate) const CALLS_MAX: u32 = 200;
-/// The most tasks of one look.
+/// The most tasks of one poll.
 const TASKS_MAX: u32 = 200;
-/// The most alerts of one look: open ones, and the newest.
+/// The most alerts of one poll: open ones, and the newest.
 const ALERTS_MAX: u32 = 100;
-/// Tasks that may have begun and ended between two looks.
+/// How many new tasks are read, because they may have begun and ended between two polls.
 const NEW_TASKS_MAX: u32 = 50;
 
-/// Polls until nobody listens.
+/// Polls until there is no listener.
 pub(super) async fn run(
     engine: Arc<Engine>,
     events: broadcast::Sender<Event>,
@@ -42,13 +42,13 @@ pub(super) async fn run(
                     is_new
                 });
                 for event in found {
-                    // Without a listener nobody needs it.
+                    // An error means that nobody listens.
                     drop(events.send(event));
                 }
             }
             Err(error) => tracing::debug!(%error, "live events wait for the store"),
         }
-        // Under the lock under which a listener looks whether somebody polls.
+        // Takes the lock under which a new listener checks whether the poller runs.
         let is_over = polling.send_if_modified(|polling| {
             let is_over = events.receiver_count() == 0;
             if is_over {
@@ -63,7 +63,7 @@ pub(super) async fn run(
     }
 }
 
-/// What was seen at the last look.
+/// The state at the last poll.
 #[derive(Debug, Default)]
 struct Poller {
     calls: Option<Shown>,
@@ -72,7 +72,7 @@ struct Poller {
     alerts: Option<HashMap<AlertId, bool>>,
 }
 
-/// What an event is sent for if it changes.
+/// The values of a task whose changes cause an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TaskState {
     status: Box<str>,
@@ -111,7 +111,7 @@ impl Poller {
             .collect())
     }
 
-    /// Where a listener that comes back goes on.
+    /// The position where a reconnecting listener continues.
     fn place(&self) -> Option<i64> {
         let newest = self.calls.as_ref().and_then(Shown::newest);
         newest.map(store::JournalPlace::get)
@@ -162,8 +162,8 @@ impl Poller {
         Ok(found.iter().map(event).collect())
     }
 
-    /// Alerts that began or ended: the open ones, and the newest. The end of one that is older than all of these is
-    /// not told.
+    /// Alerts that began or ended: the open ones, and the newest. The end of an alert that is older than all of these
+    /// is not sent.
     async fn alerts(&mut self, store: &Store) -> Result<Vec<Event>, StoreError> {
         let newest = AlertQuery {
             limit: ALERTS_MAX,

@@ -16,16 +16,16 @@ use crate::admin::api::page::Page;
 use crate::admin::api::state::AdminState;
 
 const MINUTE_MS: i64 = 60_000;
-/// Errors of this time are compared with those of the day before it.
+/// The recent period whose error rate is compared with that of the day before it.
 const LATELY_MS: i64 = 15 * MINUTE_MS;
 const USUAL_MS: i64 = 24 * 60 * MINUTE_MS;
-/// Per cent of calls from which errors are bad.
+/// The error rate, in per cent, from which a notice is severe.
 const ERRORS_BAD: u64 = 25;
-/// The most open alerts that are named.
+/// The most open alerts that are listed.
 const ALERTS_MAX: u32 = 20;
-/// The page of calls that failed.
+/// The console page of failed calls.
 const ERRORS_LINK: &str = "#/requests?status=5xx";
-/// The most wallets that are named.
+/// The most wallets that are listed.
 const WALLETS_MAX: u32 = 5;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
@@ -152,8 +152,8 @@ fn error_notice(recent: &Totals, usual: &Totals) -> Option<Notice> {
     Some(notice(severity, ERRORS_LINK, message))
 }
 
-/// Adds open alerts. Something that has a link is named once: what this node sees now comes before an alert, and a newer
-/// alert before an older one.
+/// Adds open alerts. There is one notice for each link: what this node observes has priority over alerts, and newer
+/// alerts over older ones.
 fn add_alerts(notices: &mut Vec<Notice>, open: Vec<AlertRow>) {
     for alert in open {
         let subject = alert.subject.as_deref().unwrap_or_default();

@@ -162,7 +162,7 @@ async fn switch_channel(
     Path(name): Path<String>,
     Json(change): Json<ChannelChange>,
 ) -> Result<Json<SwitchedChannel>, ApiError> {
-    // A task of its own: a caller that leaves must not stop a change half way.
+    // Runs in a task of its own, because a caller that leaves must not interrupt a change.
     let (keeper, channel) = (Arc::clone(&state.keeper), name.clone());
     let switching =
         tokio::spawn(async move { keeper.switch_channel(channel, change.enabled, &actor).await });
@@ -288,7 +288,7 @@ async fn probe_channel(
     if state.engine.catalog().channel(&name).is_none() {
         return Err(ApiError::not_found("channel in use", name));
     }
-    // The row comes first: a call that costs us money is never made unseen.
+    // The audit row is written first, so that no call that costs us money goes unrecorded.
     let deed = Deed {
         action: "channel.probe",
         target: name.clone(),
@@ -307,7 +307,7 @@ async fn probe_channel(
     Ok(Json(outcome.into()))
 }
 
-/// Sends one small call through a channel that is out of use, so that an operator sees whether it works again.
+/// Sends one small call through a disabled channel, so that an operator sees whether it works again.
 async fn probe_disabled(state: &AdminState, channel: &upstream::Channel) -> ProbeOutcome {
     let (kind, dialect, model) = small_model(&state.keeper.in_force(), channel.name());
     state
@@ -316,8 +316,8 @@ async fn probe_disabled(state: &AdminState, channel: &upstream::Channel) -> Prob
         .await
 }
 
-/// A model with a route to this channel that has a small call. If there is none, a kind that has none, so that the
-/// engine says so.
+/// A model with a route to this channel whose kind has a small call. If there is none, a kind without one, so that the
+/// engine returns the proper error.
 fn small_model(in_force: &InForce, channel: &str) -> (Kind, Option<Dialect>, String) {
     for model in &in_force.config.models {
         let route = model.routes.iter().find(|route| route.channel == channel);

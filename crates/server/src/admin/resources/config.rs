@@ -116,7 +116,7 @@ async fn replace_config(
         channels: new.channels,
         models: new.models,
     };
-    // A task of its own: a caller that leaves must not stop a change half way.
+    // Runs in a task of its own, because a caller that leaves must not interrupt a change.
     let keeper = Arc::clone(&state.keeper);
     let replacing = tokio::spawn(async move { keeper.replace(new.version, entries, &actor).await });
     let in_force = replacing.await.map_err(|error| {

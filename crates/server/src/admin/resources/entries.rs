@@ -170,7 +170,7 @@ async fn book_entry(
     Ok((status, Json(EntryView::from(entry))))
 }
 
-/// Names the member that is to blame, where the store could not.
+/// Names the member that is invalid, where the store cannot.
 fn check(kind: ManualKind, amount: Micro, body: &BookBody) -> Result<(), ApiError> {
     let is_adjustment = kind == ManualKind::Adjustment;
     if amount == Micro::ZERO || (amount.is_negative() && !is_adjustment) {

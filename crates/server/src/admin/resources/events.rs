@@ -1,4 +1,4 @@
-//! `/events`: what happens, as server-sent events.
+//! `/events`: live events, as server-sent events.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -22,10 +22,10 @@ use crate::operations::calls::names_of_calls;
 
 /// A comment is sent when nothing else was sent for this long, so that proxies keep the connection.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// A stream ends after this time. Clients come back by themselves, and then show again who they are: a revoked token
-/// does not listen on.
+/// A stream ends after this time. Clients reconnect by themselves and authenticate again, so a revoked token does not
+/// keep listening.
 const LISTENED_MAX: Duration = Duration::from_secs(300);
-/// How soon a listener may come when too many listen.
+/// The `retry-after` when there are too many listeners.
 const SUBSCRIBE_RETRY_AFTER: Duration = Duration::from_secs(5);
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
@@ -58,7 +58,7 @@ async fn events(
         )
     })?;
     let missed = match last {
-        // Listens first, so that nothing is missed in between.
+        // Subscribes first, so that no event is missed in between.
         Some(place) => {
             subscription.started().await;
             missed(&state, place).await?
@@ -85,7 +85,7 @@ fn last_event(headers: &HeaderMap) -> Result<Option<JournalPlace>, ApiError> {
     id.map(|id| Some(JournalPlace::new(id))).ok_or_else(refused)
 }
 
-/// The newest calls since a place, oldest first.
+/// The newest calls since a position, oldest first.
 async fn missed(
     state: &AdminState,
     after: JournalPlace,
@@ -103,7 +103,7 @@ async fn missed(
     Ok(events.map(|event| (event.place, event.frame)).collect())
 }
 
-/// Events as they come, and comments in between. Ends when the listener is too slow, or when the node stops.
+/// Live events, and comments in between. The stream ends when the listener is too slow, or when the node stops.
 fn live(subscription: Subscription, seen: HashSet<i64>) -> impl stream::Stream<Item = Bytes> {
     stream::unfold((subscription, seen), async |(mut listener, seen)| {
         loop {

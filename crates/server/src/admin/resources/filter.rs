@@ -1,4 +1,4 @@
-//! Filters that several lists have.
+//! Filters that several lists share.
 
 use store::{KeyId, Store, WalletId};
 
@@ -8,7 +8,7 @@ use crate::admin::api::state::AdminState;
 /// The longest text to search for.
 const TEXT_CHARS_MAX: usize = 200;
 
-/// An empty filter is none.
+/// An empty filter is ignored.
 pub(super) fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }

@@ -153,7 +153,7 @@ struct RotateKey {
     overlap_seconds: Option<u32>,
 }
 
-/// A member that is there, whether null or not. One that is left out is `None`.
+/// Reads a member that is present, even if it is null. A member that is left out is `None`.
 pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<Option<T>>, D::Error> {
@@ -345,7 +345,7 @@ async fn show(store: &Store, id: KeyId) -> Result<Json<KeyView>, ApiError> {
     Ok(Json(KeyView::from(&row)))
 }
 
-/// What cannot be an id names no key.
+/// A text that is not an id is answered like an unknown key.
 fn key_id(id: &str) -> Result<KeyId, ApiError> {
     KeyId::parse(id).map_err(|_| ApiError::not_found("key", id))
 }

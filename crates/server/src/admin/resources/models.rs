@@ -200,7 +200,7 @@ fn route_view(
     }
 }
 
-/// What keeps a channel from being used first.
+/// Why the breaker of a channel keeps it from being the first choice.
 pub(super) fn why_not(state: BreakerState) -> Option<&'static str> {
     match state {
         BreakerState::Closed | BreakerState::Probe => None,

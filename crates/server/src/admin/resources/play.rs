@@ -32,8 +32,8 @@ const PLAY_KEY: HeaderName = HeaderName::from_static("x-play-key");
 /// The same in the query of a socket.
 const PLAY_KEY_QUERY: &str = "play_key";
 
-/// Headers that belong to the request of the operator and not to the call: who asks, from which page, and how the
-/// connection works.
+/// Headers of the operator's request that are not part of the call: authentication, the origin page, and the
+/// connection.
 const OWN_HEADERS: [HeaderName; 12] = [
     AUTHORIZATION,
     COOKIE,
@@ -49,7 +49,8 @@ const OWN_HEADERS: [HeaderName; 12] = [
     HeaderName::from_static("x-goog-api-key"),
 ];
 
-/// The paths of calls contain slashes, which a description cannot express, so it is written beside the route.
+/// The paths of calls contain slashes, which the router's description cannot express, so their description is written
+/// separately.
 #[derive(OpenApi)]
 #[openapi(paths(play, play_read, play_delete))]
 struct Description;
@@ -135,7 +136,7 @@ async fn play_delete(
     forward(&state, request).await
 }
 
-/// Hands a request to the public service, without what belongs to the operator.
+/// Hands a request to the public service, without the parts that belong to the operator's request.
 async fn forward(state: &AdminState, request: Request) -> Result<Response, ApiError> {
     let (mut head, body) = request.into_parts();
     let target = target(&head.uri).ok_or_else(ApiError::unknown_path)?;
@@ -169,7 +170,7 @@ async fn forward(state: &AdminState, request: Request) -> Result<Response, ApiEr
         && let Some(near) = near
     {
         let far = hyper::upgrade::on(&mut answer);
-        // The pipe also says that it closes, which some clients take for no upgrade.
+        // The pipe adds `connection: close`, which some clients take for a refused upgrade.
         let upgrade = HeaderValue::from_static("upgrade");
         answer.headers_mut().insert(CONNECTION, upgrade);
         state.public.spawn(join(near, far));
@@ -187,7 +188,8 @@ fn is_socket(headers: &HeaderMap) -> bool {
     upgrade.is_some_and(|it| it.eq_ignore_ascii_case(b"websocket"))
 }
 
-/// The handshake of the call. Of the subprotocols only that of sessions goes on: the others are the operator's.
+/// Prepares the handshake of the call. Only the subprotocol of sessions is forwarded; the others belong to the
+/// operator's request.
 fn write_handshake(headers: &mut HeaderMap) {
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
@@ -208,7 +210,7 @@ async fn join(near: OnUpgrade, far: OnUpgrade) {
     };
     let (mut near_read, mut near_write) = tokio::io::split(TokioIo::new(near));
     let (mut far_read, mut far_write) = tokio::io::split(TokioIo::new(far));
-    // The session has its own end and limits; when a socket closes, nothing is left to say on the other.
+    // The session ends and limits itself. When one socket closes, nothing is left to send on the other.
     tokio::select! {
         _ = tokio::io::copy(&mut near_read, &mut far_write) => {
             let _ = far_write.shutdown().await;
@@ -219,7 +221,7 @@ async fn join(near: OnUpgrade, far: OnUpgrade) {
     }
 }
 
-/// The path and query of the call: what follows `/play`.
+/// The path and query of the call: the part after `/play`.
 fn target(uri: &Uri) -> Option<Uri> {
     let (_, path) = uri.path().split_once("/play/")?;
     let is_own = |pair: &&str| {
@@ -234,7 +236,7 @@ fn target(uri: &Uri) -> Option<Uri> {
     }
 }
 
-/// The key that is named: by the header, or in the query of a socket.
+/// The id of the key: from the header, or from the query of a WebSocket handshake.
 fn named_key(headers: &HeaderMap, socket: Option<&Uri>) -> Result<KeyId, ApiError> {
     let named = headers.get(PLAY_KEY).and_then(|value| value.to_str().ok());
     let named = named.or_else(|| {

@@ -221,7 +221,7 @@ async fn try_channel(
     Ok(Json(outcome.into()))
 }
 
-/// Writes the audit row. It comes first: a call with a vendor's key is never made unseen.
+/// Writes the audit row. It comes first, so that no call with a vendor's key goes unrecorded.
 async fn note(
     state: &AdminState,
     action: &'static str,
@@ -245,7 +245,7 @@ async fn note(
 }
 
 impl ProposedChannel {
-    /// Checks the members. `place` is where they stand in the body.
+    /// Checks the members. `place` is their path in the body.
     fn build(self, state: &AdminState, place: &str) -> Result<Channel, ApiError> {
         let invalid =
             |member: &str, message: String| ApiError::invalid(format!("{place}{member}"), message);

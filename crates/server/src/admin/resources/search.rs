@@ -18,7 +18,7 @@ use crate::admin::api::state::AdminState;
 const FOUND_MAX: usize = 20;
 /// The most results of one kind.
 const KIND_MAX: u32 = 6;
-/// So many characters of a task's id tell it from other texts.
+/// The number of characters from which a text is recognised as a task id.
 const TASK_CHARS_MIN: usize = 8;
 const REQUEST_PREFIX: &str = "req_";
 

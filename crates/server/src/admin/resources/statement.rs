@@ -109,7 +109,7 @@ async fn wallet_statement(
     Ok(Json(view).into_response())
 }
 
-/// The whole range as a table, which is read while it is sent.
+/// The whole range as a table, which is read from the store while it is sent.
 fn table(store: Store, wallet: WalletId, range: &StatementRange) -> Response {
     let until = range.closing.seq;
     let heading = Some(statement::CSV_HEADING.to_owned());

@@ -250,7 +250,7 @@ fn spending_now() -> WalletQuery {
     }
 }
 
-/// The id in a path. What cannot be an id names no wallet.
+/// The id in a path. A text that is not an id is answered like an unknown wallet.
 pub(super) fn wallet_id(id: &str) -> Result<WalletId, ApiError> {
     WalletId::parse(id).map_err(|_| ApiError::not_found("wallet", id))
 }
@@ -270,7 +270,7 @@ fn not_negative(param: &str, amount: Option<Credits>) -> Result<Micro, ApiError>
     Ok(amount)
 }
 
-/// Names are the only texts here that the store can refuse.
+/// Names the member: a name is the only text here that the store can refuse.
 fn about_name(error: store::StoreError) -> ApiError {
     let blames_name = matches!(
         error,

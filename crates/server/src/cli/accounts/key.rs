@@ -207,7 +207,7 @@ fn show_secret_once(
         .line("It is not stored and will not be shown again.")
 }
 
-/// Oldest first, as keys were created.
+/// Lists keys in the order of their creation.
 async fn list(store: &Store, query: KeyQuery, context: &mut Context) -> Result<(), CommandError> {
     let mut rows = store.search_keys(query).await?;
     rows.reverse();

@@ -84,7 +84,7 @@ pub(crate) fn key_table<'a>(rows: impl IntoIterator<Item = &'a KeyRow>) -> Table
     table
 }
 
-/// What was spent of the window, such as `2.5 of 10/day`.
+/// How much of the window is spent, such as `2.5 of 10/day`.
 fn window(row: &KeyRow) -> String {
     let both = row.key.window.zip(row.calendar.as_ref());
     or_dash(both.map(|(window, calendar)| {

@@ -13,7 +13,7 @@ use crate::known_models::{KnownModel, KnownModels, Origin, write_file};
 /// The file's name, if the configuration names none.
 const FILE: &str = "catalog.toml";
 
-/// Asks whether the changes that were shown are wanted.
+/// Asks whether to make the changes that were shown.
 pub(super) fn confirm(models: usize) -> Result<bool, CommandError> {
     if !io::stdin().is_terminal() {
         return Err(CommandError::message(
@@ -28,8 +28,8 @@ pub(super) fn confirm(models: usize) -> Result<bool, CommandError> {
     Ok(answer.trim().to_ascii_lowercase().starts_with('y'))
 }
 
-/// Puts the entries into the catalog file, and the file into the configuration if it names none. Whatever would make
-/// the configuration invalid is refused, and then nothing changes.
+/// Writes the entries to the catalog file. If the configuration names no such file, adds it there. If the configuration
+/// would become invalid, refuses and changes nothing.
 pub(super) fn write(
     entries: &[KnownModel],
     config: &Config,
@@ -76,7 +76,7 @@ pub(super) fn write(
         &changed
     };
     if let Err(problems) = Config::parse(wanted, &config_file) {
-        // The configuration does not work with the new figures.
+        // The configuration is invalid with the new figures.
         match &before {
             Some(before) => replace_file(&file, before)?,
             None => std::fs::remove_file(&file)?,
@@ -110,7 +110,7 @@ fn replace_file(file: &Path, text: &str) -> io::Result<()> {
     FileDraft::write(file, text)?.replace()
 }
 
-/// The configuration with `[catalog] file`, and otherwise as it is.
+/// The configuration with `[catalog] file` added, and otherwise unchanged.
 fn with_setting(text: &str) -> Result<String, CommandError> {
     let mut document: DocumentMut = text
         .parse()

@@ -1,4 +1,4 @@
-//! `tollgate catalog …`: the known models, and what the catalogs of others would change in them.
+//! `tollgate catalog …`: the known models, and how they differ from other catalogs.
 
 mod command;
 mod import;

@@ -7,11 +7,12 @@ use upstream::{AddressPolicy, FetchLimits, Guarded, Timeouts};
 use crate::cli::terminal::{CommandError, with_sources};
 use crate::config::Config;
 
-/// More than any catalog.
+/// The size limit of a catalog, larger than any known one.
 const BYTES_MAX: u64 = 64 << 20;
 const FETCHED_WITHIN: Duration = Duration::from_secs(60);
 
-/// The text at a place. A URL is fetched from public addresses, and those that `[outbound]` allows.
+/// Reads the text of a file or URL. URLs are fetched only from public addresses and those that
+/// `[outbound]` allows.
 pub(super) async fn read(place: &str, config: &Config) -> Result<String, CommandError> {
     let failed = |why: String| CommandError::message(format!("{place}: {why}"));
     if !place.starts_with("http://") && !place.starts_with("https://") {

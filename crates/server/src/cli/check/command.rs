@@ -120,7 +120,7 @@ fn show(plan: &Plan, config: &Config, context: &mut Context) -> Result<(), Comma
     out.line(format!("ok: callable {listed}, not callable {unlisted}"))
 }
 
-/// What an operator should know about callable models.
+/// Notes about callable models, for the operator.
 fn notes<'p>(plan: &'p Plan, config: &'p Config) -> Vec<(&'p str, &'p str)> {
     const TEXT: &str = "text tokens of its realtime sessions have no price (`input`, `output`)";
     const LONG_CACHE: &str =
@@ -146,7 +146,7 @@ fn notes<'p>(plan: &'p Plan, config: &'p Config) -> Vec<(&'p str, &'p str)> {
     notes
 }
 
-/// Which catalog of known models the configuration uses.
+/// The catalog of known models that the configuration uses.
 fn catalog_json(config: &Config) -> Value {
     let known = config.catalog.known_models().ok();
     json!({
@@ -208,7 +208,7 @@ fn sources_of<'c>(id: &str, config: &'c Config) -> Option<&'c Sources> {
     entry.map(|model| &model.sources)
 }
 
-/// What does not stand in the file, and where it comes from instead: `catalog: kind price*1.2 profile`.
+/// The values that are not in the file, and their source: `catalog: kind price*1.2 profile`.
 fn source_text(sources: &Sources) -> String {
     let mut parts = Vec::new();
     for source in [

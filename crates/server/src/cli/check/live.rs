@@ -1,4 +1,4 @@
-//! Shows what `tollgate check --live` found.
+//! Shows the findings of `tollgate check --live`.
 
 use serde_json::{Value, json};
 

@@ -128,7 +128,7 @@ async fn import_plan(
     context: &mut Context,
 ) -> Result<(), CommandError> {
     let source = common.source.as_deref().unwrap_or(plan.system);
-    // Everything that can be refused is refused before anything is written.
+    // Everything that can be refused is refused before the first write.
     if let Some(out) = common.out.as_ref().filter(|out| out.exists()) {
         return Err(exists(out));
     }
@@ -188,7 +188,7 @@ async fn write(
     Ok(outcome)
 }
 
-/// The store, if there is one that can be compared without changing it.
+/// The store, if one exists that can be compared without changing it.
 async fn existing_store(context: &Context) -> Result<Option<Store>, CommandError> {
     let settings = context.store_settings()?;
     match Store::inspect(&settings).await? {
@@ -229,7 +229,7 @@ fn told(error: &dyn std::error::Error) -> CommandError {
     CommandError::message(with_sources(error))
 }
 
-/// A place, or the variable that names it. A URL with a password should not stand on a command line.
+/// A place, or the variable that contains it. URLs with passwords should not appear on a command line.
 fn place_of(text: &str) -> Result<String, CommandError> {
     let Some(name) = text.strip_prefix("env:") else {
         return Ok(text.to_owned());

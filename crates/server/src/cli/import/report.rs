@@ -1,11 +1,11 @@
-//! Shows what an import did or would do, so that everything adds up.
+//! Shows what an import did or would do, with sums that add up.
 
 use serde_json::{Value, json};
 
 use crate::cli::terminal::{CommandError, Output, Side, Table};
 use crate::import::{Counts, ImportPlan, Leftover, Outcome, Sum, Sums};
 
-/// As many leftovers are shown in a table. JSON has all of them.
+/// The most leftovers in a table. JSON has all of them.
 const LEFTOVERS_SHOWN: usize = 50;
 
 pub(super) fn show(

@@ -1,4 +1,4 @@
-//! `tollgate init`: asks, prepares, and tells how to go on.
+//! `tollgate init`: asks, prepares the files, and says how to continue.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
@@ -77,7 +77,7 @@ pub(crate) async fn run(command: Init, context: &mut Context) -> Result<(), Comm
         writeln!(io::stderr(), "{problem}; it is left out.")?;
     }
     if !command.yes && !command.dry_run {
-        // Nothing exists yet, so Ctrl-C may simply end the program here.
+        // No file exists yet, so Ctrl-C may end the program here.
         found = ask(found)?;
     }
     let text = NewConfig {
@@ -103,7 +103,7 @@ pub(crate) async fn run(command: Init, context: &mut Context) -> Result<(), Comm
         }
         created = create_key(&staged, &config, command.balance) => created?,
     };
-    // From here on Ctrl-C is held back, and the files appear together.
+    // From here on Ctrl-C is deferred, and all files appear together.
     staging.publish(&data, &file, &text)?;
     let created = Created {
         file,
@@ -194,7 +194,7 @@ async fn create_key(data: &Path, config: &Config, balance: Micro) -> Result<Stri
     Ok(secret)
 }
 
-/// The text model whose output costs least: a first call should cost next to nothing.
+/// The text model with the cheapest output, because a first call should cost next to nothing.
 fn first_model(models: &[ModelSpec]) -> Option<String> {
     let texts = models.iter().filter(|model| model.kind == Kind::Text);
     let cheapest = texts.min_by_key(|model| model.price.unit_price(PriceKey::Output));

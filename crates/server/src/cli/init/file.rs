@@ -8,7 +8,7 @@ use ledger::Markup;
 
 use super::vendors::{FoundCredential, FoundVendor};
 
-/// What the configuration says.
+/// The values of the configuration.
 #[derive(Debug)]
 pub(super) struct NewConfig<'n> {
     pub(super) listen: SocketAddr,
@@ -22,7 +22,7 @@ pub(super) struct NewConfig<'n> {
 }
 
 impl NewConfig<'_> {
-    /// The text of the file. It names the variables that hold keys, and never a key.
+    /// The text of the file. It names the variables that contain keys, and never a key.
     pub(super) fn text(&self) -> String {
         let below = |scheme: &str, name: &str| {
             let path = self.data.join(name);
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_file_is_a_configuration_with_callable_models_and_without_a_key() {
         let known = KnownModels::built_in();
-        // Two variables that every process has stand for keys.
+        // Two variables that every process has are used as keys.
         let found = vendors::find(known, |name| {
             matches!(name, "OPENAI_API_KEY" | "OPENROUTER_API_KEY").then(|| "sk-secret".to_owned())
         });

@@ -13,7 +13,7 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// Creates the folder where the files will go, so that they can be moved there at once.
+    /// Creates the folder beside the destination of the files, so that they can be renamed into place.
     pub(super) fn beside(config: &Path) -> io::Result<Self> {
         let parent = match config.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -25,13 +25,13 @@ impl Staging {
         Ok(Self { folder })
     }
 
-    /// The folder in which the data are prepared.
+    /// The folder in which the data is prepared.
     pub(super) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// Moves the data and writes the configuration. Neither replaces anything: if one cannot be put into its place,
-    /// the other is not there either.
+    /// Moves the data and the configuration to their places. Neither overwrites anything, and if one fails, the other
+    /// is removed again.
     pub(super) fn publish(self, data: &Path, config: &Path, text: &str) -> io::Result<()> {
         let mut file = NamedTempFile::new_in(self.folder.path())?;
         file.write_all(text.as_bytes())?;

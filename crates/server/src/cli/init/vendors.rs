@@ -1,4 +1,4 @@
-//! Which vendors can be called: those whose keys are in the environment.
+//! The vendors that can be called: those whose keys are in the environment.
 
 use upstream::{Preset, SettingNeed};
 
@@ -11,16 +11,16 @@ pub(super) struct FoundVendor {
     pub(super) credential: FoundCredential,
     /// The account settings that were found, with the variables that hold them.
     pub(super) account: Vec<(&'static str, &'static str)>,
-    /// Another address than the vendor's own, if the environment names one.
+    /// The base URL from the environment, if it differs from the vendor's own.
     pub(super) base_url: Option<String>,
-    /// How many models of it the catalog knows.
+    /// How many of its models the catalog contains.
     pub(super) models: usize,
 }
 
-/// Where a credential was found.
+/// The source of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FoundCredential {
-    /// The variable that holds the key. The key itself is not read any further.
+    /// The variable that contains the key. The value of the key is not used here.
     Variable(&'static str),
     /// The key file that a variable names.
     File {
@@ -30,7 +30,7 @@ pub(super) enum FoundCredential {
 }
 
 impl FoundCredential {
-    /// The variable that led to it.
+    /// The variable in which it was found, or that names its file.
     pub(super) fn variable(&self) -> &'static str {
         match self {
             Self::Variable(variable) | Self::File { variable, .. } => variable,
@@ -38,11 +38,11 @@ impl FoundCredential {
     }
 }
 
-/// What was found in the environment.
+/// The vendors that were found in the environment.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) vendors: Vec<FoundVendor>,
-    /// Sentences about vendors whose key was found without the settings that they need too.
+    /// Sentences about vendors whose key was found, but not the settings that they need too.
     pub(super) incomplete: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn find(known: &KnownModels, environment: impl Fn(&str) -> Option<Str
     found
 }
 
-/// The names under which keys are looked for, for the message that none was found.
+/// The variables in which keys are looked for, for the error message that none was found.
 pub(super) fn usual_variables() -> Vec<&'static str> {
     let usual = Preset::all().filter_map(|preset| preset.key_variables().first());
     usual.map(String::as_str).collect()

@@ -1,4 +1,4 @@
-//! `tollgate ledger …`: what the books say, and proof that they are right.
+//! `tollgate ledger …`: reports, and the verification of the ledger.
 
 use clap::Subcommand;
 

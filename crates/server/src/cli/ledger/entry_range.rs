@@ -1,4 +1,4 @@
-//! Which entries of the ledger a command reads: a day, or from one time to another.
+//! The range of entries that a command reads: a day, or from one time to another.
 
 use clap::Args;
 use ledger::UnixMs;

@@ -1,6 +1,6 @@
 //! The file of heads that `tollgate ledger verify --heads` keeps.
 //!
-//! Whoever can write to the database can also compute hashes. A file that they cannot write to shows what
+//! An attacker who can write to the database can also compute hashes. A file that the attacker cannot change shows what
 //! the chains were before.
 
 use std::collections::HashSet;
@@ -34,7 +34,7 @@ pub(crate) fn create(file: &Path, heads: &[WalletHead]) -> Result<(), CommandErr
     kept.map(drop).map_err(|error| refused(file, &error.error))
 }
 
-/// Replaces a file; it is never seen half-written.
+/// Replaces a file atomically.
 pub(crate) fn replace(file: &Path, heads: &[WalletHead]) -> Result<(), CommandError> {
     let written = prepare(file, heads).map_err(|error| refused(file, &error))?;
     let kept = written.persist(file);

@@ -1,4 +1,4 @@
-//! `tollgate ledger …`: reports, and proof that the books are right.
+//! `tollgate ledger …`: reports, and the verification of the ledger.
 
 mod command;
 mod entry_range;

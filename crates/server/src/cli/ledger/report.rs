@@ -1,4 +1,4 @@
-//! `tollgate ledger report`: what was used, charged and paid, by day, wallet, key, model and channel.
+//! `tollgate ledger report`: usage, charges and payments, by day, wallet, key, model and channel.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -74,7 +74,7 @@ struct Lines {
     sums: BTreeMap<Vec<String>, Sums>,
 }
 
-/// What one line adds up.
+/// The sums of one line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Sums {
     settled: u64,
@@ -87,15 +87,15 @@ struct Sums {
     output: u128,
     tool_calls: u128,
     charge: i128,
-    /// What abandoned calls had frozen. Nobody is charged for them.
+    /// The sum that abandoned calls had frozen. It is not charged.
     abandoned_held: i128,
-    /// The entries whose cost is known, what they were charged and what they cost.
+    /// The entries whose cost is known: their number, their charges and their costs.
     costed: u64,
     costed_charge: i128,
     cost: i128,
 }
 
-/// The columns behind the names, as CSV and JSON call them.
+/// The columns after the names, as CSV and JSON call them.
 const COLUMNS: [&str; 14] = [
     "calls",
     "released",
@@ -273,8 +273,7 @@ impl Sums {
         self.cost += other.cost;
     }
 
-    /// What is known to have been paid to upstreams, and what is left of the charges of the same entries. `None` if
-    /// no cost is known.
+    /// The known costs at upstreams, and the charges of the same entries minus these costs. `None` if no cost is known.
     fn cost_and_margin(&self) -> Option<(i128, i128)> {
         (self.costed > 0).then_some((self.cost, self.costed_charge - self.cost))
     }
@@ -312,7 +311,7 @@ impl Row<'_> {
             .collect()
     }
 
-    /// The cells for people: amounts in credits.
+    /// The cells for people, with amounts in credits.
     fn shown(&self) -> Vec<String> {
         let names = self.names.iter().cloned();
         let columns = COLUMNS.iter().zip(self.sums.cells());

@@ -1,4 +1,4 @@
-//! `tollgate ledger verify`: proof that the books are right.
+//! `tollgate ledger verify`: verifies the ledger.
 
 use std::path::PathBuf;
 

@@ -78,7 +78,7 @@ pub(crate) async fn run(command: Logs, context: &mut Context) -> Result<(), Comm
     Ok(())
 }
 
-/// Shows new rows until the program is interrupted. Waits while the database is away, and then shows the rows
+/// Shows new rows until the program is interrupted. Waits while the database is unavailable, and then shows the rows
 /// that were written meanwhile.
 async fn follow(
     store: &Store,
@@ -89,7 +89,7 @@ async fn follow(
     let mut shown = Shown::default();
     let mut retry = StoreRetry::default();
     if let Some(last) = rows.last().map(|entry| entry.place) {
-        // Earlier rows were not asked for, so they count as shown.
+        // Earlier rows were not requested, so they count as shown.
         query.after = Some(last.earlier(LATE_MAX));
         let mut before = retry
             .ask(async || newest(store, &query, u32::MAX).await)

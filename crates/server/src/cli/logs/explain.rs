@@ -1,4 +1,4 @@
-//! `tollgate logs show`: one call explained, from its admission to the lines of its price.
+//! `tollgate logs show`: explains one call, from its admission to the lines of its price.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::terminal::{CommandError, Side, Table, time};
 use crate::operations::calls::{Explanation, Priced, RouteNotes, read_fallback};
 
-/// The members beside those of the journal row.
+/// The members in addition to those of the journal row.
 pub(super) fn members(explanation: &Explanation) -> [(&'static str, Value); 2] {
     [
         (
@@ -41,7 +41,7 @@ pub(super) fn print(explanation: &Explanation, context: &mut Context) -> Result<
     Ok(())
 }
 
-/// What happened, in order.
+/// The events of the call, in order.
 fn steps(explanation: &Explanation) -> Table {
     let row = &explanation.row;
     let mut table = Table::new([("STEP", Side::Left), ("WHAT HAPPENED", Side::Left)]);
@@ -60,7 +60,7 @@ fn steps(explanation: &Explanation) -> Table {
     table.row(["admission".to_owned(), admission]);
     if let Some(notes) = &row.route_notes {
         for note in notes.split("; ") {
-            // A note is a text of the upstream that the caller did not see, or a route that failed.
+            // A note is an upstream message that the caller did not see, or a route that failed.
             if let Some((before, to)) = read_fallback(note) {
                 let told = format!("{before} has no route left, {to} may answer");
                 table.row(["model".to_owned(), told]);
@@ -133,7 +133,7 @@ fn price_table(priced: &Priced) -> Table {
     table
 }
 
-/// From the exact sum to what was booked.
+/// The steps from the exact sum to the booked charge.
 fn rounding(priced: &Priced, entry: Option<&EntryRow>) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(exact), Some(price)) = (priced.exact, priced.price) {

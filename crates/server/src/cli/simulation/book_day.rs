@@ -1,4 +1,4 @@
-//! Books the past day of the demo's customers: the ledger admits and settles each call at the time that it carries, so
+//! Books the past day of the demo's customers. The ledger admits and settles each call at the call's own time, so
 //! entries, balances and journal agree, and `tollgate ledger verify` passes.
 
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// What the ledger knows of a call: its hold, and what an answer was charged and has cost.
+/// The ledger's result for a call: its hold, and the charge and cost of its answer.
 struct Booked {
     hold: HoldId,
     answer: Option<Answer>,

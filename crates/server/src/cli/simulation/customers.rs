@@ -8,11 +8,11 @@ use super::book_day;
 use crate::cli::terminal::CommandError;
 use crate::operations::keys::{self, KeyDraft};
 
-/// A wallet, what it has paid, and its keys. The first key is the one that makes calls while the demo runs.
+/// A wallet, its payments, and its keys. The first key makes calls while the demo runs.
 struct Customer {
     name: &'static str,
     credit_limit: Micro,
-    /// Topped up before its past day. Without it, the credit line has paid for that.
+    /// The top-up before the past day. If it is zero, the wallet uses its credit line.
     paid: Micro,
     keys: &'static [Key],
 }
@@ -70,13 +70,13 @@ const CUSTOMERS: [Customer; 3] = [
     },
 ];
 
-/// The demo itself makes these changes, not the person who has started it.
+/// The actor of these changes is the demo itself, not the person who started it.
 fn actor() -> Actor {
     Actor::cli("demo")
 }
 
-/// Creates the customers with their past day if they do not exist, and returns fresh secrets that make calls for
-/// them. Secrets are not stored, so each start replaces them.
+/// Creates the customers with their past day if they do not exist, and returns fresh secrets for their calls. Secrets
+/// are not stored, so each start rotates them.
 pub(super) async fn settle_in(engine: &Engine, now: UnixMs) -> Result<Vec<String>, CommandError> {
     let store = engine.store();
     if store.find_wallet(CUSTOMERS[0].name).await?.is_none() {
@@ -110,7 +110,7 @@ async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
             store.top_up(wallet, customer.paid, note, &actor()).await?;
         }
         for one in customer.keys {
-            // The limits come after the past day, which none of its calls may exceed.
+            // The limits are set after the past day is booked, so that they refuse none of its calls.
             let draft = KeyDraft::named(wallet, one.name);
             let (row, _) = keys::create(store, draft, &actor()).await?;
             made.push((row, one));
@@ -129,8 +129,8 @@ async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Rotates the key of this name, so that only the running demo knows its secret. Nothing if somebody has removed or
-/// disabled it.
+/// Rotates the key of this name, so that only the running demo knows its secret. `None` if somebody has removed or
+/// disabled the key.
 async fn fresh_secret(
     store: &Store,
     wallet: &WalletRow,

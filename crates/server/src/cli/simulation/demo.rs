@@ -28,10 +28,10 @@ use crate::serve::until_stopped;
 /// The name of the demo's wallet and of its keys.
 const NAME: &str = "demo";
 pub(super) const MODEL: &str = "sim/chat";
-/// What the demo's wallet begins with.
+/// The initial balance of the demo's wallet.
 const BALANCE: Micro = Micro::new(100_000_000);
 const GIFT: Micro = Micro::new(5_000_000);
-/// The pause between the pieces of a stream, so that one can watch it.
+/// The pause between the pieces of a stream, so that people can watch it.
 const PACE: Duration = Duration::from_millis(25);
 
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
     let gateway = Gateway::start(&config)
         .await
         .map_err(|error| explained(error, &command))?;
-    // Not before: another demo may run on this data.
+    // Written only now, because another demo may be using this data.
     write_file(&config)?;
     let secret = fresh_key(gateway.engine().store()).await?;
     let secrets = if command.no_customers {
@@ -101,7 +101,7 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
     Ok(())
 }
 
-/// A key is shown once, so each start creates a new one and disables the last.
+/// Creates a new key and disables the previous one, because a key is shown only once.
 async fn fresh_key(store: &Store) -> Result<String, CommandError> {
     let actor = actor();
     let wallet = if let Some(wallet) = store.find_wallet(NAME).await? {
@@ -125,7 +125,7 @@ async fn fresh_key(store: &Store) -> Result<String, CommandError> {
     Ok(secret)
 }
 
-/// A call made by the demo itself, over HTTP like any caller's.
+/// A call of the demo itself, over HTTP like any other call.
 #[derive(Debug)]
 struct Sample {
     before: String,
@@ -158,7 +158,7 @@ const QUESTION_STREAMED: &str = r#"{"model":"sim/chat","stream":true,"messages":
 const CHAT: &str = "/v1/chat/completions";
 const SPEECH: &str = r#"{"model":"sim/voice","text":"Hello from Tollgate.","language":"en","output_format":{"codec":"wav"}}"#;
 
-/// What a visitor needs to know.
+/// The information for a visitor.
 #[derive(Debug)]
 struct Shown {
     address: SocketAddr,
@@ -166,7 +166,7 @@ struct Shown {
     secret: String,
     data: PathBuf,
     has_customers: bool,
-    /// Opens the console, once.
+    /// A link that opens the console, once.
     console: String,
 }
 
@@ -245,7 +245,7 @@ A realtime session, with any WebSocket client:
         )
     }
 
-    /// Says where the calls come from that nobody here has made.
+    /// Explains the origin of the calls that the visitor has not made.
     fn customers(&self) -> String {
         if !self.has_customers {
             return String::new();

@@ -1,4 +1,4 @@
-//! The configuration of `tollgate demo`: the built-in one, with what its console has added.
+//! The configuration of `tollgate demo`: the built-in one, with the entries that its console has added.
 
 use std::io;
 use std::net::SocketAddr;
@@ -52,7 +52,7 @@ fn text(listeners: Listeners, kept: Option<&str>) -> Result<String, EntriesError
     let mut entries = Entries::of(kept)?;
     complete(&mut entries.models, &own.models, "id");
     complete(&mut entries.channels, &own.channels, "name");
-    // The simulated upstream listens on a free port, another one each time.
+    // The simulated upstream listens on a free port, which is different at each start.
     for channel in &mut entries.channels {
         let is_same = |it: &&Map<String, Value>| it.get("name") == channel.get("name");
         let own = own.channels.iter().find(is_same);
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::config;
 
-    /// With the upstream at this port.
+    /// Listeners with the upstream at this port.
     fn listeners(port: u16) -> Listeners {
         let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         Listeners {

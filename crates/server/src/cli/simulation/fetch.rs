@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use tokio::net::TcpStream;
 
-/// More than any answer to the demo's calls.
+/// The size limit of an answer, larger than any answer in the demo.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;

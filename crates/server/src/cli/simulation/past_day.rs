@@ -1,4 +1,4 @@
-//! The day that the demo's data begins with, so that its console has something to show: the calls of a few customers.
+//! The past day of the demo's data: calls of a few customers, so that the console has something to show.
 //!
 //! They are invented here and booked by `book_day.rs`.
 
@@ -13,14 +13,14 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 const CALLS_BY_HOUR: [u32; 24] = [
     6, 4, 3, 3, 4, 8, 16, 28, 40, 46, 48, 44, 38, 44, 50, 52, 46, 38, 30, 26, 22, 18, 14, 10,
 ];
-/// The upstream was overloaded for so long, in a busy hour that is over.
+/// How long the upstream was overloaded, in a busy hour of the past day.
 const OUTAGE_MS: i64 = 25 * 60_000;
 /// How many hours ago the outage began, at least and at most.
 const OUTAGE_HOURS_AGO: std::ops::Range<i64> = 4..20;
 /// The same seed gives the same day, so that a demo looks the same each time.
 const SEED: u64 = 20;
 
-/// What is asked of one model: how often, and how many tokens.
+/// The share of one model: how often it is called, and with how many tokens.
 struct Share {
     weight: u32,
     model: &'static str,
@@ -89,9 +89,9 @@ pub(super) enum Ended {
         cached: u64,
         output: u64,
     },
-    /// Before a hold: the status and its code.
+    /// Refused before a hold: the status and its code.
     Refused(u16, &'static str),
-    /// After a hold, which was released.
+    /// Failed after a hold, which was released.
     Failed(u16, &'static str),
 }
 
@@ -99,7 +99,7 @@ pub(super) enum Ended {
 #[derive(Debug)]
 pub(super) struct PastCall {
     pub(super) at: UnixMs,
-    /// A number to choose the key by.
+    /// A number that selects the key.
     pub(super) caller: usize,
     pub(super) model: &'static str,
     pub(super) endpoint: &'static str,
@@ -126,13 +126,13 @@ pub(super) fn calls(now: UnixMs) -> Vec<PastCall> {
     calls
 }
 
-/// How many calls are usual in the hour that begins at this time.
+/// The usual number of calls in the hour that begins at this time.
 fn usual_calls(from: i64) -> u32 {
     let of_day = usize::try_from((from / HOUR_MS).rem_euclid(24)).unwrap_or_default();
     CALLS_BY_HOUR.get(of_day).copied().unwrap_or(1)
 }
 
-/// The outage of the day: in the busiest of the hours that may have had it.
+/// The outage of the day, in the busiest of the possible hours.
 fn outage(now: UnixMs) -> std::ops::Range<i64> {
     let begins = OUTAGE_HOURS_AGO.map(|hours| now.get() - hours * HOUR_MS);
     let begin = begins
@@ -239,7 +239,7 @@ mod tests {
         assert!(ages[0] > DAY_MS - 2 * HOUR_MS && *ages.last().unwrap() < HOUR_MS);
     }
 
-    /// Whenever a demo starts, the outage of its past day is over for hours, so that it is history and no alarm.
+    /// Whenever a demo starts, the outage of its past day ended hours ago, so that it raises no alert.
     #[test]
     fn a_day_has_answers_refusals_failures_and_one_outage_that_is_over() {
         for hour in 0..24 {

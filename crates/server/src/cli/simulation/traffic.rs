@@ -1,4 +1,4 @@
-//! A few real calls of the demo's customers through the simulator, so that the console shows something live.
+//! A few real calls of the demo's customers through the simulator, so that the console shows live traffic.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::fetch;
 
 /// The pause between two calls.
 pub(super) const PAUSE: Duration = Duration::from_secs(3);
-/// The traffic ends by itself after so many calls.
+/// The traffic ends after this many calls.
 pub(super) const CALLS_MAX: usize = 2_000;
 
-/// What the customers ask, in turn: path and body.
+/// The requests of the customers, in turn: path and body.
 const REQUESTS: [(&str, &str); 9] = [
     (
         "/v1/chat/completions",
@@ -54,14 +54,14 @@ const REQUESTS: [(&str, &str); 9] = [
     ),
 ];
 
-/// One call in so many names a model that does not exist, as callers do.
+/// One call in this many names a model that does not exist, a common mistake.
 const MISTAKE_EVERY: usize = 40;
 const MISTAKE: (&str, &str) = (
     "/v1/chat/completions",
     r#"{"model":"sim/large","messages":[{"role":"user","content":"Hello"}]}"#,
 );
 
-/// One film, so that the page of tasks has a result to play. The gateway keeps films of this protocol.
+/// One film, so that the page of tasks has a result to play. The gateway stores the films of this protocol.
 const FILM: (&str, &str) = (
     "/v1beta/interactions",
     r#"{"model":"sim/omni","background":true,"input":"A paper boat on a pond"}"#,
@@ -84,7 +84,7 @@ impl Traffic {
                     return;
                 };
                 let (path, body) = request(number);
-                // A refused call is a row of the journal like any other.
+                // A refused call is a journal row like any other.
                 let _ = fetch::send(gateway, Method::POST, path, secret, body).await;
                 tokio::time::sleep(PAUSE).await;
             }
@@ -92,14 +92,14 @@ impl Traffic {
         Self { calls, stop }
     }
 
-    /// Ends the traffic. A call that runs is cut off.
+    /// Ends the traffic. A running call is cut off.
     pub(super) async fn stop(self) {
         self.stop.cancel();
         let _ = self.calls.await;
     }
 }
 
-/// What is asked by the call of this number.
+/// The request of the call with this number.
 fn request(number: usize) -> (&'static str, &'static str) {
     match number {
         0 => FILM,
@@ -112,7 +112,7 @@ fn request(number: usize) -> (&'static str, &'static str) {
 mod tests {
     use super::*;
 
-    /// A share of errors that is no alarm: the console would ask for attention as soon as the demo runs.
+    /// The error rate is low enough that the console shows no notice while the demo runs.
     #[test]
     fn few_calls_are_mistakes() {
         let mistakes = (0..CALLS_MAX).filter(|number| request(*number) == MISTAKE);

@@ -14,9 +14,9 @@ use crate::gateway::StartError;
 pub(crate) enum CommandError {
     Message(String),
     Problems(Vec<Problem>),
-    /// The output that was already written says what is wrong.
+    /// The command has already printed the problem.
     Reported,
-    /// The reader of our output, such as `head`, has closed it. That is a success.
+    /// The reader of our output, such as `head`, has closed it. This counts as success.
     OutputClosed,
 }
 

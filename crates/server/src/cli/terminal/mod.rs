@@ -1,4 +1,4 @@
-//! What all commands share: tables, JSON, times as people write them, and errors.
+//! The parts that all commands share: tables, JSON, times as people write them, and errors.
 
 mod error;
 mod output;

@@ -1,4 +1,4 @@
-//! Writes answers: tables for people, JSON for programs.
+//! Writes results: tables for people, JSON for programs.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::error::CommandError;
 use super::table::Table;
 
-/// Where answers go.
+/// The destination of results.
 pub(crate) struct Output {
     out: BufWriter<Box<dyn Write>>,
 }
@@ -38,7 +38,7 @@ impl Output {
         Ok(self.out.flush()?)
     }
 
-    /// A text as it is, with its own line ends.
+    /// Writes a text unchanged, with its own line breaks.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), CommandError> {
         self.out.write_all(text.as_bytes())?;
         Ok(self.out.flush()?)

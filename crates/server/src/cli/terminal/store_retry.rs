@@ -1,4 +1,4 @@
-//! Repeats lookups while the database is away, for commands that follow something.
+//! Repeats lookups while the database is unavailable, for commands that follow something.
 
 use std::io::Write as _;
 use std::time::Duration;

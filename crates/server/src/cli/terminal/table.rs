@@ -16,7 +16,7 @@ struct Column {
     width_min: usize,
 }
 
-/// Where a cell stands in its column: words left, numbers right.
+/// The alignment of a column: words left, numbers right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Left,
@@ -98,8 +98,7 @@ impl Table {
     }
 }
 
-/// Replaces control characters: a name may contain line ends and escape sequences, which must not reach the
-/// terminal.
+/// Replaces control characters: a name may contain line breaks and escape sequences, which must not reach the terminal.
 fn one_line(cell: String) -> String {
     if cell.chars().any(char::is_control) {
         cell.chars()

@@ -1,4 +1,4 @@
-//! Databases that are named on the command line.
+//! Databases that are given on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::terminal::CommandError;
 use crate::config::StoreUrl;
 
-/// A database of the command line, and what it needs if it is a server.
+/// A database from the command line, with the options that a server needs.
 pub(super) struct Named {
     pub(super) url: Option<StoreUrl>,
     pub(super) password_file: Option<PathBuf>,
@@ -16,7 +16,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// How to open it. The configured store if none is named.
+    /// The settings to open it. The configured store if none is given.
     pub(super) fn settings(self, context: &Context) -> Result<Settings, CommandError> {
         let location = match self.url {
             None => return context.store_settings(),

@@ -1,4 +1,4 @@
-//! What a transfer tells at its end.
+//! The report of a transfer.
 
 use ledger::Micro;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ pub(super) fn show_totals(
     ))
 }
 
-/// The error of a transfer, with the differences that it has found.
+/// The error of a transfer, with the differences that the verification found.
 pub(super) fn failed(error: &TransferError, context: &mut Context) -> CommandError {
     let TransferError::Unclean { report, .. } = error else {
         return CommandError::message(with_sources(error));
@@ -104,7 +104,7 @@ pub(super) fn failed(error: &TransferError, context: &mut Context) -> CommandErr
     }
 }
 
-/// A sum in credits. Sums are exact in micro-credits, also beyond the range of one amount.
+/// A sum in credits. Sums are exact in micro-credits, even beyond the range of one amount.
 fn credits(micro: i128) -> String {
     match i64::try_from(micro) {
         Ok(micro) => Micro::new(micro).to_string(),

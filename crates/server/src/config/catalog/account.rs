@@ -1,4 +1,4 @@
-//! `account` of a `[[channel]]`: what a cloud must be told beside the credential, such as a project.
+//! `account` of a `[[channel]]`: what a cloud needs in addition to the credential, such as a project.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub type AccountSettings = BTreeMap<&'static str, AccountValue>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountValue {
     Text(String),
-    /// A value that is kept elsewhere and has not been looked up yet.
+    /// A value that is stored elsewhere and has not been looked up yet.
     Source(SecretSource),
 }
 
@@ -25,7 +25,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, preset: Preset) -> Account
             let path = section.path_of("account");
             let message = format!("preset `{preset}` has no account settings");
             section.log.report(section.span(), path, message);
-            // It is known, so that it is not reported twice.
+            // Marks it as known, so that it is not reported twice.
             section.raw("account");
         }
         return AccountSettings::new();
@@ -63,7 +63,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, preset: Preset) -> Account
     })
 }
 
-/// Looks up the values that are kept elsewhere. `Err` says what is missing.
+/// Looks up the values that are stored elsewhere. `Err` says what is missing.
 pub(super) fn look_up(
     settings: &AccountSettings,
     environment: Environment<'_>,
@@ -82,7 +82,7 @@ pub(super) fn look_up(
     Ok(found.into_iter().collect())
 }
 
-/// The settings that stand in the file itself.
+/// The settings that are in the file itself.
 pub(super) fn shown(settings: &AccountSettings) -> Account {
     let texts = settings.iter().filter_map(|(name, value)| match value {
         AccountValue::Text(text) => Some(((*name).to_owned(), Secret::new(text))),

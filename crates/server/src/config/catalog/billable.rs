@@ -1,10 +1,10 @@
-//! Whether the highest cost of a call can be known beforehand (N2).
+//! Checks that the highest cost of a call can be known in advance (N2).
 
 use ledger::{PriceCard, PriceKey};
 use protocol::{Base, Kind, Profile};
 use upstream::Protocol;
 
-/// `Err` says what the entry lacks. Without it a call could be neither held nor billed.
+/// `Err` says what is missing in the entry. Without it, a call could be neither held nor billed.
 pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<(), String> {
     if let Err(missing) = price.billable_as(kind.as_str()) {
         return Err(missing.join("; "));
@@ -24,7 +24,7 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
         {
             Err("no upper bound: the profile has no image_tokens_max".to_owned())
         }
-        // Their answers are counted in tokens, like those of texts.
+        // Answers of these models are counted in tokens, like texts.
         Kind::Image
             if profile.base == Some(Base::NativeImage)
                 && (price.unit_price(PriceKey::Input).is_none()

@@ -23,7 +23,7 @@ pub struct Channel {
     /// The preset's own when absent.
     pub base_url: Option<String>,
     pub credential: Option<SecretSource>,
-    /// What the preset needs beside the credential.
+    /// The settings that the preset needs in addition to the credential.
     pub account: AccountSettings,
     /// The preset's own when absent.
     pub protocols: Option<Vec<Protocol>>,
@@ -76,8 +76,7 @@ impl Channel {
     }
 }
 
-/// An entry, as far as it could be read. Routes may name an entry that has problems; these are reported
-/// once, at the entry.
+/// An entry, as far as it could be read. Routes may name an entry with problems, which are reported once, at the entry.
 #[derive(Debug)]
 pub(crate) struct Draft {
     name: Option<At<String>>,
@@ -110,7 +109,7 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> Draft {
     let account = if let Some(preset) = &preset {
         account::read(section, preset.value)
     } else {
-        // Without a preset, nothing can be said about them.
+        // Without a preset, the account cannot be checked.
         section.raw("account");
         AccountSettings::new()
     };
@@ -158,7 +157,7 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> Draft {
     }
 }
 
-/// The entries by name; a second one of the same name is reported.
+/// The entries by name. A repeated name is reported.
 pub(crate) fn by_name<'c>(drafts: &'c [Draft], log: &mut Log<'_>) -> Named<'c> {
     let mut named = Named::new();
     for draft in drafts {

@@ -12,7 +12,7 @@ use super::source::{Source, Sources};
 use crate::config::document::{At, Log, nearest};
 use crate::known_models::{Day, KnownModel, KnownModels, Origin};
 
-/// Adds the models of all channels to those that have an entry. An entry that names its routes keeps them.
+/// Adds the models of all channels to those that have an entry. If an entry names its routes, they stay as they are.
 pub(crate) fn add(
     drafts: &mut Vec<model::Draft>,
     channels: &[channel::Draft],
@@ -41,7 +41,7 @@ pub(crate) fn add(
     }
 }
 
-/// The models that a channel asks for and can serve; what it asks for in vain is a problem.
+/// The models that a channel lists and can serve. Models that it cannot serve are reported.
 fn chosen<'k>(
     channel: &Channel,
     choice: &At<ModelChoice>,
@@ -102,7 +102,7 @@ fn chosen<'k>(
     found
 }
 
-/// A model without an entry, without routes and price yet.
+/// A model without an entry, still without routes and price.
 fn model_of(known: &KnownModel, origin: Origin) -> Model {
     let source = Source::from(origin);
     Model {

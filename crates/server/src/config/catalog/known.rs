@@ -1,4 +1,4 @@
-//! What an entry takes from the catalog of known models.
+//! The values that an entry takes from the catalog of known models.
 
 use engine::{RouteLimits, RouteSpec};
 use ledger::{Markup, PriceCard, PriceKey};
@@ -42,13 +42,13 @@ pub(crate) fn is_reachable(spoken: &[Protocol], offer: &Offer) -> bool {
 #[derive(Debug)]
 pub(crate) struct KnownPrice {
     pub(crate) price: PriceCard,
-    /// The factor that its first channel names.
+    /// The markup of its first channel.
     pub(crate) markup: Option<Markup>,
-    /// What an operator who bills by it should know.
+    /// Notes about the price, for the operator.
     pub(crate) notes: Vec<String>,
 }
 
-/// The price at the first channel of the routes: the cost there, multiplied. `Err` names what went wrong.
+/// The price at the first channel of the routes: its cost times the markup. `Err` says what is wrong.
 pub(crate) fn price(
     known: &KnownModel,
     routes: &[RouteSpec],
@@ -85,7 +85,7 @@ pub(crate) fn price(
     })
 }
 
-/// What an operator who bills by these figures should know.
+/// Notes about these prices, for the operator.
 fn price_notes(known: &KnownModel) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(unsure) = &known.unsure {
@@ -103,7 +103,7 @@ fn price_notes(known: &KnownModel) -> Vec<String> {
     notes
 }
 
-/// Forgets costs that lack a unit of the price: a call with such a unit would have no known cost.
+/// Removes costs that lack a unit of the price, because calls with such a unit would have no known cost.
 pub(crate) fn drop_unfit_costs(price: &PriceCard, routes: &mut [RouteSpec]) {
     for route in routes {
         let lacks = |cost: &PriceCard| {

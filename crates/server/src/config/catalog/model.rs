@@ -34,7 +34,7 @@ pub struct Model {
     /// A model without a price is not listed.
     pub price: Option<PriceCard>,
     pub profile: Profile,
-    /// What an operator should know about it.
+    /// Notes about the model, for the operator.
     pub notes: Vec<String>,
     pub sources: Sources,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// A model that a channel asks for and that has no entry.
+    /// A model that a channel lists and that has no entry.
     pub(crate) fn without_entry(model: Model) -> Self {
         Self {
             id: None,
@@ -152,8 +152,7 @@ pub(crate) fn read(
     }
 }
 
-/// The entries without problems; a second one of the same id is reported. Models without a price get that of the
-/// catalog.
+/// The entries without problems. A repeated id is reported. Models without a price get the price from the catalog.
 pub(crate) fn sound(
     drafts: Vec<Draft>,
     channels: &Named<'_>,
@@ -202,7 +201,7 @@ pub(crate) fn sound(
     models
 }
 
-/// What the routes of an entry are checked against.
+/// The context in which the routes of an entry are checked.
 struct RoutedEntry<'e> {
     kind: Option<Kind>,
     base: Option<Base>,
@@ -219,7 +218,7 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
         Some((channel, known, known.offer(channel.preset)?))
     });
     let model = match served {
-        // The vendor's name of the model is known.
+        // The catalog knows the vendor's name of the model.
         Some((_, _, offer)) if !section.has("model") => {
             section.raw("model");
             Some(offer.model.clone())
@@ -240,7 +239,7 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
     if let Some(channel) = &channel {
         check_channel(channel, dialect.as_ref(), entry, section.log);
     }
-    // What the entry leaves out of a route whose model it does not name either.
+    // The values of a route that the entry leaves out together with its model.
     let derived = served.filter(|_| !section.has("model"));
     let dialect = dialect.map(|at| at.value);
     Some(RouteSpec {
@@ -262,7 +261,7 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
 fn check_cost(price: &PriceCard, cost: &PriceCard, section: &mut Section<'_, '_, '_>) {
     let lacks =
         |key: &PriceKey| price.unit_price(*key).is_some() && cost.unit_price(*key).is_none();
-    // A class that falls back to a missing one is not named beside it.
+    // A token class that falls back to a missing one is not reported in addition.
     let is_first = |key: &PriceKey| key.fallback().is_none_or(|other| !lacks(&other));
     let missing = PriceKey::ALL.into_iter().filter(lacks);
     let missing: Vec<_> = missing.filter(is_first).collect();
@@ -298,7 +297,7 @@ fn check_channel(
     }
     let channel = match channels.get(name.value.as_str()) {
         Some(Some(channel)) => channel,
-        // Its problems are reported at its own entry.
+        // The problems of that entry are reported there.
         Some(None) => return,
         None => {
             let message = match nearest(&name.value, channels.keys().copied()) {

@@ -8,7 +8,7 @@ use crate::config::document::kind_of;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelChoice {
     All,
-    /// Ids, and `maker/*` for all of a maker.
+    /// Ids, and `maker/*` for all models of a maker.
     Listed(Vec<String>),
 }
 

@@ -17,7 +17,7 @@ use crate::config::settings::read_headers;
 /// The channels and models that can be used now, with their secrets.
 #[derive(Debug)]
 pub struct Plan {
-    /// The live channels, and the disabled ones that could be: open tasks are still polled there.
+    /// The live channels, and disabled ones that could be live, because their open tasks are still polled.
     pub channels: Vec<ChannelSpec>,
     pub timeouts: upstream::Timeouts,
     /// The callable models, with their routes to live channels.
@@ -30,11 +30,11 @@ pub struct Plan {
     pub admin_token: Option<AdminToken>,
 }
 
-/// Why a model is unlisted, or a channel idle, that its entry takes out of use.
+/// The reason for models and channels that their entry disables.
 pub(crate) const DISABLED: &str = "disabled";
 
 impl Plan {
-    /// The names of the channels that their entries take out of use.
+    /// The names of the channels that their entries disable.
     pub(crate) fn disabled_channels(&self) -> impl Iterator<Item = &str> {
         let disabled = self.idle.iter().filter(|(_, reason)| reason == DISABLED);
         disabled.map(|(name, _)| name.as_str())
@@ -132,7 +132,7 @@ fn channel_problems(config: &Config, specs: &[ChannelSpec]) -> Vec<Problem> {
     specs.iter().filter_map(problem).collect()
 }
 
-/// What a channel's secrets were found to be.
+/// The secrets of a channel, after the lookup.
 #[derive(Debug)]
 struct FoundSecrets {
     credential: Option<Secret>,
@@ -143,7 +143,7 @@ struct FoundSecrets {
 #[derive(Debug)]
 pub(crate) struct Secrets<'c> {
     admin_token: Option<AdminToken>,
-    /// By channel: its credential, if it needs one, and its account, or why the channel is not live.
+    /// For each channel its credential, if it needs one, and its account; or the reason why the channel is not live.
     credentials: BTreeMap<&'c str, Result<FoundSecrets, String>>,
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn secrets<'c>(
         credentials: BTreeMap::new(),
     };
     if let Some(token) = &config.admin.token {
-        // An absent token turns the admin API off, which is safe. An empty one is a mistake (K8).
+        // Without a token the admin API is off, which is safe. An empty token is an error (K8).
         match token.look(environment) {
             Ok(Found::Text(text)) => secrets.admin_token = Some(AdminToken::new(&text)),
             Ok(Found::Absent(_)) => {}
@@ -244,7 +244,7 @@ fn spec_of(channel: &Channel, found: FoundSecrets) -> ChannelSpec {
     }
 }
 
-/// The model as the engine takes it, or why it cannot be called (N2).
+/// The model in the form of the engine, or the reason why it cannot be called (N2).
 fn listed(model: &Model, idle: &[(String, String)]) -> Result<ModelSpec, String> {
     if !model.enabled {
         return Err(DISABLED.to_owned());

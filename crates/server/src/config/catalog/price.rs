@@ -42,8 +42,8 @@ pub(crate) fn read_price(
     }
 }
 
-/// Replaces vendors' names of tools by the names that are metered. An unknown tool is a problem, because it
-/// would never be charged.
+/// Replaces vendors' names of tools by the metered names. An unknown tool is a problem, because it would never be
+/// charged.
 fn name_tools(tools: &mut BTreeMap<String, PriceValue>) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     for (name, value) in std::mem::take(tools) {

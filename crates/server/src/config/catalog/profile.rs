@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use super::protocols;
 use crate::config::document::{Section, kind_of, nearest};
 
-/// The `base` that stands for the profile of the model in the catalog of known models.
+/// The value of `base` that selects the profile from the catalog of known models.
 const CATALOG: &str = "catalog";
 
 /// Reads a profile member by member, to report each problem at its place.
@@ -34,7 +34,7 @@ pub(crate) fn read_profile(
         let path = format!("{path}.{name}");
         if name == "base" && value.get_ref().as_str() == Some(CATALOG) {
             if let Some(Ok(Value::Object(members))) = known.map(serde_json::to_value) {
-                // What the entry names itself wins.
+                // Members of the entry override those of the base.
                 for (name, value) in members {
                     whole.entry(name).or_insert(value);
                 }
@@ -82,13 +82,14 @@ fn fault(name: &str, error: &serde_json::Error) -> String {
     }
 }
 
-/// The same value as JSON, which `Profile` is read from.
+/// The same value as JSON, from which `Profile` is deserialized.
 pub(crate) fn json_of(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => Value::from(text.as_ref()),
         DeValue::Integer(digits) => i64::from_str_radix(digits.as_str(), digits.radix())
             .map_or_else(|_| Value::from(digits.as_str()), Value::from),
-        // Never a JSON number: a capability or a price with a fraction is refused as text.
+        // Never a JSON number: a fraction in a capability or a price is passed on as text, and
+        // refused.
         DeValue::Float(digits) => Value::from(digits.as_str()),
         DeValue::Boolean(flag) => Value::from(*flag),
         DeValue::Datetime(time) => Value::from(time.to_string()),
@@ -128,7 +129,7 @@ fn fields_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     }
 
     let mut fields: &'static [&'static str] = &[];
-    // This always fails, after it has stored the names.
+    // This always fails, after it has recorded the names.
     let _ = T::deserialize(Ask(&mut fields));
     fields
 }

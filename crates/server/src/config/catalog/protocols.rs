@@ -1,9 +1,9 @@
-//! Which protocols can serve which model.
+//! The protocols that can serve each kind of model.
 
 use protocol::{Base, Kind};
 use upstream::Protocol;
 
-/// The protocols of which a channel must speak one to serve such a model.
+/// The protocols that can serve such a model. A channel must speak one of them.
 pub(crate) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protocol] {
     use Protocol::{
         Chat, Converse, Embeddings, Generate, Images, Interactions, Messages, Responses, Voice,
@@ -21,7 +21,7 @@ pub(crate) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protoco
     }
 }
 
-/// The kind of model a built-in profile describes.
+/// The kind of model that a built-in profile describes.
 pub(crate) fn kind_of(base: Base) -> Kind {
     match base {
         Base::Content25

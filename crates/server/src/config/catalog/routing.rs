@@ -8,10 +8,10 @@ use protocol::Kind;
 use super::model::Draft;
 use crate::config::document::{At, Log, Section, nearest, value};
 
-/// More models than these are not tried for one call.
+/// The most fallback models of one model.
 const FALLBACKS_MAX: usize = 4;
 
-/// `order`, `sticky` and `fallbacks`. The last are checked when all models are known.
+/// Reads `order`, `sticky` and `fallbacks`. Fallbacks are checked when all models are known.
 pub(super) fn read_routing(
     section: &mut Section<'_, '_, '_>,
     kind: Option<Kind>,

@@ -1,11 +1,11 @@
-//! Where the values of a model come from.
+//! The sources of a model's values.
 
 use ledger::Markup;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::known_models::Origin;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The `[[model]]` entry.
@@ -16,7 +16,7 @@ pub enum Source {
     CatalogFile,
     /// The `models` of a channel.
     Channel,
-    /// Nowhere: the value is the default.
+    /// No source: the value is the default.
     Default,
 }
 
@@ -42,7 +42,7 @@ impl From<Origin> for Source {
     }
 }
 
-/// Where each value of a model comes from.
+/// The source of each value of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sources {
     pub kind: Source,
@@ -50,7 +50,7 @@ pub struct Sources {
     pub routes: Source,
     pub price: Source,
     pub profile: Source,
-    /// The factor between cost and price, if the price was made from a cost.
+    /// The markup, if the price was computed from a cost.
     pub markup: Option<Markup>,
 }
 

@@ -5,8 +5,8 @@ pub(crate) fn nearest<'a>(
     given: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A third of the letters may differ. A distance of 1 is always a typing error, except for names so
-    // short that everything would be near.
+    // A third of the letters may differ. A distance of 1 always counts as a typing error, except for names so short
+    // that every other name would be near.
     let distance_max = (given.chars().count() / 3).max(1);
     candidates
         .into_iter()

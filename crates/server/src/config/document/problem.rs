@@ -1,20 +1,20 @@
-//! What is wrong with a configuration, and where.
+//! Problems of a configuration, and their places.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// One thing an operator has to change.
+/// One problem that an operator has to fix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     pub file: PathBuf,
-    /// Absent where no single place is at fault, such as a missing file.
+    /// Absent if the problem has no single place, such as a missing file.
     #[serde(flatten)]
     pub place: Option<Place>,
     /// The path of the setting, such as `model[2].price.input`; empty for the file as a whole.
     pub key: String,
-    /// Never holds a secret: values of credentials are not repeated.
+    /// Never contains a secret: values of credentials are not repeated.
     pub message: String,
 }
 
@@ -26,7 +26,7 @@ pub struct Place {
 }
 
 impl Problem {
-    /// A problem of a document that the store has.
+    /// A problem of a stored document.
     pub(crate) fn of_store(message: String) -> Self {
         Self {
             file: PathBuf::from("store"),

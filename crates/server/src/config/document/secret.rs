@@ -1,4 +1,4 @@
-//! Where a secret is kept: in the environment or in a file, never in the configuration itself.
+//! The source of a secret: the environment or a file, never the configuration itself.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -10,14 +10,14 @@ use super::problem::Place;
 use super::section::{Section, kind_of};
 use super::value;
 
-/// Longer than any credential; a larger file is the wrong file.
+/// The size limit of a secret. A larger file is probably the wrong file.
 const SECRET_BYTES_MAX: u64 = 64 * 1024;
 
-/// Names a secret without holding it.
+/// Names a secret without containing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretSource {
     home: Home,
-    /// Where it is named, for problems that show when it is looked up.
+    /// The place of its name in the file, for problems that the lookup finds.
     pub(crate) place: Place,
 }
 
@@ -37,12 +37,12 @@ pub(crate) enum Found {
 }
 
 impl SecretSource {
-    /// Whether it is this environment variable.
+    /// Whether the source is this environment variable.
     pub(crate) fn is_variable(&self, name: &str) -> bool {
         matches!(&self.home, Home::Env(env) if env == name)
     }
 
-    /// Whether it is this file, by whatever path or link.
+    /// Whether the source is this file, by any path or link.
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         let Home::File(file) = &self.home else {
             return false;
@@ -51,7 +51,7 @@ impl SecretSource {
         file == path || real(file) == real(path)
     }
 
-    /// The secret as this process finds it, if there is one.
+    /// The secret, if this process finds one.
     pub(crate) fn text(&self) -> Option<String> {
         match self.look(&process_environment) {
             Ok(Found::Text(text)) => Some(text),
@@ -59,7 +59,7 @@ impl SecretSource {
         }
     }
 
-    /// Looks up the secret. `Err` says why the text that was found cannot be a secret.
+    /// Looks up the secret. `Err` says why the text is not a valid secret.
     pub(crate) fn look(&self, environment: Environment<'_>) -> Result<Found, String> {
         let text = match &self.home {
             Home::Env(name) => match environment(name) {
@@ -86,7 +86,7 @@ impl SecretSource {
     }
 }
 
-/// A key file that is a JSON object, without the line ends between its members. Any other text stays as it is.
+/// A key file that is a JSON object, without its line breaks. Any other text stays as it is.
 pub(crate) fn on_one_line(text: &str) -> Cow<'_, str> {
     let is_object = text.starts_with('{') && text.contains('\n');
     let object = is_object.then(|| serde_json::from_str::<Map<String, Value>>(text));
@@ -154,7 +154,7 @@ pub(crate) fn read_source(
 
 fn read_small(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    // Opening a named pipe would wait for somebody who writes.
+    // Opening a named pipe would block until somebody writes to it.
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }

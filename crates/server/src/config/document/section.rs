@@ -1,7 +1,7 @@
 //! Walks the parsed file, hands out typed values and collects every problem on the way.
 //!
-//! A getter both takes a value and makes its name known, so that the list of known settings
-//! cannot differ from what is read: what nobody asked for is reported by [`Section::end`].
+//! A getter both takes a value and records its name as known, so the list of known settings always
+//! agrees with the code that reads them. [`Section::end`] reports all other names.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(crate) struct Log<'t> {
     file: &'t Path,
     lines: Lines<'t>,
     pub(crate) problems: Vec<Problem>,
-    /// Every setting that was asked for, such as `channel[].name`.
+    /// Every setting that was read, such as `channel[].name`.
     pub(crate) known: BTreeSet<String>,
 }
 
@@ -87,7 +87,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         }
     }
 
-    /// A table written as a value, such as `{ env = "NAME" }`.
+    /// A table that is written as a value, such as `{ env = "NAME" }`.
     pub(crate) fn of(value: &'d Spanned<DeValue<'d>>, path: String, log: &'s mut Log<'t>) -> Self {
         let table = value.get_ref().as_table();
         if table.is_none() {
@@ -103,7 +103,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         }
     }
 
-    /// Reads the table of that name, then reports what is unknown in it.
+    /// Reads the table of this name, then reports unknown settings in it.
     pub(crate) fn table<T>(
         &mut self,
         key: &'static str,
@@ -154,7 +154,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         out
     }
 
-    /// Takes a value, or reports why it cannot be taken.
+    /// Takes a value, or reports why it is invalid.
     pub(crate) fn take<T>(
         &mut self,
         key: &'static str,
@@ -185,7 +185,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
             return self.take(key, read);
         }
         self.learn(key);
-        // A value that is not a table was reported already.
+        // If the section is not a table, that has been reported already.
         if self.table.is_some() {
             let path = self.path_of(key);
             self.log.report(self.span.clone(), path, "is missing");
@@ -230,7 +230,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         Some(out)
     }
 
-    /// The unread value, for members that another file reads.
+    /// The raw value, for members that are read elsewhere.
     pub(crate) fn raw(&mut self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
         self.learn(key);
         self.table.and_then(|table| table.get(key))

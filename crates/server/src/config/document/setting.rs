@@ -54,7 +54,7 @@ macro_rules! settings {
 }
 pub(crate) use settings;
 
-/// One setting.
+/// The declaration of one setting.
 pub(crate) struct Setting<T> {
     pub(crate) key: &'static str,
     pub(crate) default: T,
@@ -67,7 +67,7 @@ pub(crate) struct Setting<T> {
 /// Reads the value of a key. Returns the default, its last argument, if there is none.
 type Reader<T> = dyn FnOnce(&mut Section<'_, '_, '_>, &'static str, T) -> T;
 
-/// What the example file shows.
+/// The form in which the example file shows a setting.
 #[cfg_attr(not(test), expect(dead_code, reason = "only a test writes the file"))]
 pub(crate) enum Example {
     Default(String),
@@ -102,7 +102,7 @@ impl<T> Setting<T> {
     }
 }
 
-/// A setting that one value of the file replaces.
+/// A setting with a single value.
 pub(crate) fn single<T: 'static>(
     key: &'static str,
     default: T,
@@ -278,7 +278,7 @@ pub(crate) fn list<T: 'static>(
     }
 }
 
-/// Pauses before further attempts, in milliseconds, and what is said of one too many.
+/// The pauses before further attempts, in milliseconds. `too_many` is the message for too many of them.
 pub(crate) fn pauses(
     key: &'static str,
     default: &'static [u64],
@@ -303,7 +303,7 @@ pub(crate) fn pauses(
     }
 }
 
-/// A path that counts from the folder of the configuration file.
+/// A path, relative to the folder of the configuration file.
 pub(crate) fn path(key: &'static str, default: &'static str) -> Setting<PathBuf> {
     Setting {
         key,

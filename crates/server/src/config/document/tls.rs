@@ -6,14 +6,15 @@ use super::setting::{Example, Setting};
 use super::value;
 use crate::tls::TlsFiles;
 
-/// The files of a listener and where they are named, for problems that show when they are read.
+/// The files of a listener, and the place of their names in the configuration, for problems that loading finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
     pub(crate) files: TlsFiles,
     pub(crate) place: Place,
 }
 
-/// The certificate and key of a listener. `client_ca_file` asks clients for certificates, where `with_clients`.
+/// The certificate and key of a listener. If `with_clients` is set, `client_ca_file` makes it require certificates of
+/// clients.
 pub(crate) fn tls(with_clients: bool, example: &'static str) -> Setting<Option<Tls>> {
     Setting {
         key: "tls",

@@ -1,7 +1,7 @@
 //! Reads single values: numbers, times, sizes, addresses.
 //!
-//! An error is a phrase that follows the name of a setting. It never repeats a string of the file, which
-//! may be a secret in the wrong place.
+//! An error is a phrase that follows the name of a setting. It never repeats a string of the file, because that may be
+//! a secret in the wrong place.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -109,7 +109,7 @@ pub(crate) fn socket(value: &DeValue<'_>) -> Result<SocketAddr, String> {
     })
 }
 
-/// The address of a service: `http` or `https`, a host, perhaps a port and a path.
+/// The URL of a service: `http` or `https`, a host, and optionally a port and a path.
 pub(crate) fn web_address(value: &DeValue<'_>) -> Result<String, String> {
     let text = text(value)?;
     let shape = || "must be an http:// or https:// address".to_owned();
@@ -134,7 +134,7 @@ pub(crate) fn web_address(value: &DeValue<'_>) -> Result<String, String> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// The origin of a web page as browsers tell it, such as `https://app.example.com`, or `*` for all.
+/// The origin of a web page, as browsers send it, such as `https://app.example.com`, or `*` for all.
 pub(crate) fn web_origin(value: &DeValue<'_>) -> Result<String, String> {
     if text(value)? == "*" {
         return Ok("*".to_owned());

@@ -1,4 +1,4 @@
-//! Values of TOML as JSON, and back.
+//! Converts TOML values to JSON, and back.
 
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, Datetime, InlineTable, Item, Table, TableLike, Value};
@@ -39,7 +39,8 @@ fn value_to_json(value: &Value) -> Json {
     }
 }
 
-/// A member as TOML: tables and lists on one line. `None` for null, which TOML does not have: the member is left out.
+/// A member as TOML, with tables and lists on one line. `None` for null, which TOML does not have: the member is left
+/// out.
 pub(super) fn to_item(key: &str, json: &Json) -> Option<Item> {
     if let Json::String(text) = json
         && key == DATE_MEMBER

@@ -1,7 +1,7 @@
 //! Which environment variables and files the admin API may name as credentials (`docs/decisions/060`).
 //!
-//! Whoever changes a channel also chooses the address that its credential is sent to. Without a rule, one who has taken
-//! over an owner's token could read every variable and every file of the process.
+//! An operator who changes a channel also chooses the address to which its credential is sent. Without this policy, an
+//! attacker with an owner's token could read every variable and every file of the process.
 
 use std::path::{Component, Path};
 
@@ -12,14 +12,15 @@ use super::pasted::{BadCredential, FOLDER};
 use crate::config::Config;
 use crate::config::document::SecretSource;
 
-/// The end of the names of variables that hold credentials of upstreams.
+/// The suffix of variables that contain credentials of upstreams.
 const ENV_SUFFIX: &str = "_API_KEY";
 
-/// The rule of one gateway.
+/// The policy of one gateway.
 #[derive(Debug)]
 pub(crate) struct CredentialPolicy<'c> {
     config: &'c Config,
-    /// What is named already, and so was written by somebody with access to the file, or passed this rule.
+    /// The entries in force. Their credentials were written by somebody with access to the file, or have passed this
+    /// policy.
     known: &'c Entries,
 }
 
@@ -49,7 +50,7 @@ impl<'c> CredentialPolicy<'c> {
         known.any(|known| known == secret)
     }
 
-    /// What is wrong with a source. Members that do not belong there are reported when the entry is read.
+    /// What is wrong with a source. Unknown members are reported when the entry is read.
     fn fault(&self, source: &Map<String, Json>) -> Option<String> {
         let text = |name| source.get(name).and_then(Json::as_str);
         if let Some(name) = text("env")
@@ -95,7 +96,7 @@ impl<'c> CredentialPolicy<'c> {
             && !self.own_secrets().any(|secret| secret.is_file(&path))
     }
 
-    /// The secrets of the gateway itself, which no upstream may get.
+    /// The gateway's own secrets, which no upstream may get.
     fn own_secrets(&self) -> impl Iterator<Item = &SecretSource> {
         let Config {
             admin,
@@ -167,7 +168,7 @@ credential = { file = "/run/secrets/other" }
             (json!({ "env": "OTHER_SECRET" }), false),
             (json!({ "env": "AWS_SECRET_ACCESS_KEY" }), false),
             (json!({ "env": "HOME" }), false),
-            // The gateway's own.
+            // A secret of the gateway itself.
             (json!({ "env": "ADMIN_API_KEY" }), false),
             (json!({ "file": "credentials/database" }), false),
             (json!({ "file": "credentials/collector" }), false),
@@ -179,7 +180,7 @@ credential = { file = "/run/secrets/other" }
             (json!({ "file": "credentials/../tollgate.toml" }), false),
             (json!({ "file": "./credentials/../x" }), false),
             (json!({ "file": "credentials-of-others" }), false),
-            // Neither is a source; whatever else is wrong with them, the reader says.
+            // Neither is a source; the reader reports what is wrong with them.
             (json!("sk-pasted"), true),
             (json!(null), true),
         ] {

@@ -7,7 +7,7 @@ use toml_edit::DocumentMut;
 
 use super::edit::{self, CHANNELS, MODELS};
 
-/// The entries of a configuration, with the members that the file has.
+/// The entries of a configuration, with the same members as in the file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entries {
@@ -30,7 +30,7 @@ impl Entries {
         })
     }
 
-    /// The text with these entries instead of its own. Comments and all other settings stay.
+    /// The text with its entries replaced by these. Comments and all other settings stay.
     pub(crate) fn write_into(&self, text: &str) -> Result<String, EntriesError> {
         let mut document: DocumentMut = text.parse()?;
         edit::write(&mut document, &CHANNELS, &self.channels);
@@ -38,8 +38,8 @@ impl Entries {
         Ok(document.to_string())
     }
 
-    /// A number that changes with every change of an entry: the beginning of a digest, within the range that JSON
-    /// readers keep exactly.
+    /// A number that changes with every change of an entry: the beginning of a digest, limited to the range in which
+    /// JSON readers are exact.
     pub(crate) fn digest_version(&self) -> u64 {
         let text = serde_json::to_vec(self).unwrap_or_default();
         let digest = Sha256::digest(text);
@@ -49,7 +49,7 @@ impl Entries {
             .fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 
-    /// The entries that `other` does not have in the same form. For the audit: what a change has replaced.
+    /// The entries that `other` does not have in the same form, for the audit: what a change has replaced.
     pub(crate) fn without_those_of(&self, other: &Self) -> Self {
         let beyond = |ours: &[Map<String, Json>], theirs: &[Map<String, Json>]| {
             let differs = |entry: &&Map<String, Json>| !theirs.contains(entry);
@@ -61,8 +61,8 @@ impl Entries {
         }
     }
 
-    /// Gives a channel without a credential the one that the channel of the same name has. A credential is never
-    /// shown in full, so an entry that comes back without one means the same one. Null removes it.
+    /// Gives a channel without a credential that of the same channel in `before`. Credentials are never returned to
+    /// clients, so an entry that comes back without one keeps its credential. Null removes it.
     pub(crate) fn keep_credentials_of(&mut self, before: &Self) {
         for channel in &mut self.channels {
             if channel.contains_key("credential") {
@@ -84,7 +84,7 @@ impl Entries {
         let Some(channel) = self.channels.iter_mut().find(is_it) else {
             return false;
         };
-        // An entry that says nothing is enabled.
+        // An entry without the member is enabled.
         if enabled {
             channel.remove("enabled");
         } else {
@@ -93,7 +93,7 @@ impl Entries {
         true
     }
 
-    /// The names of the channels that have a credential in a file, with the file.
+    /// The channels whose credential is in a file: their names and those files.
     pub(crate) fn credential_files(&self) -> impl Iterator<Item = &str> {
         let credentials = self.channels.iter().filter_map(|it| it.get("credential"));
         credentials.filter_map(|it| it.get("file")?.as_str())

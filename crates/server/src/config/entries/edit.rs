@@ -1,11 +1,11 @@
-//! Replaces entries in the text of a configuration file and keeps everything else as it is.
+//! Replaces entries in the text of a configuration file, and keeps everything else unchanged.
 
 use serde_json::{Map, Value as Json};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
 use super::convert::{table_to_json, to_item, to_json, to_table};
 
-/// What differs between the two lists of entries.
+/// The properties of one of the two lists of entries.
 pub(super) struct List {
     /// The name of the list in the file.
     pub(super) key: &'static str,
@@ -62,8 +62,7 @@ pub(super) fn read(document: &DocumentMut, list: &List) -> Vec<Map<String, Json>
     }
 }
 
-/// Replaces the entries of a list. An entry that exists already keeps its comments and the form of every member that
-/// does not change.
+/// Replaces the entries of a list. An existing entry keeps its comments and the form of every unchanged member.
 pub(super) fn write(document: &mut DocumentMut, list: &List, entries: &[Map<String, Json>]) {
     let mut before: Vec<Table> = match document.remove(list.key) {
         Some(Item::ArrayOfTables(tables)) => tables.into_iter().collect(),
@@ -100,8 +99,8 @@ pub(super) fn write(document: &mut DocumentMut, list: &List, entries: &[Map<Stri
     document.insert(list.key, Item::ArrayOfTables(written));
 }
 
-/// Lets the tables inside an entry follow it. With the positions of the text that they came from, they would be printed
-/// below whichever entry stands there now, and a credential would go to another channel.
+/// Moves the tables inside an entry along with it. With their old positions in the text, they would be printed below
+/// another entry, and a credential would go to another channel.
 fn follow_parent(table: &mut Table) {
     for (_, item) in table.iter_mut() {
         let nested: Vec<&mut Table> = match item {
@@ -158,7 +157,7 @@ fn update(table: &mut Table, entry: &Map<String, Json>) {
     }
 }
 
-/// A position behind every table of the document.
+/// A position after every table of the document.
 fn end_of(document: &DocumentMut) -> isize {
     fn last(table: &Table) -> isize {
         let nested = table.iter().map(|(_, item)| match item {

@@ -1,4 +1,4 @@
-//! Replaces a file as a whole, so that a crash leaves the old or the new one.
+//! Replaces a file atomically, so that a crash leaves the old or the new one.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -45,8 +45,8 @@ impl FileDraft {
     fn replace_and(mut self, sync: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
         fs::rename(&self.draft, &self.file)?;
         self.is_in_place = true;
-        // The new file is in force now, whatever happens: only a power cut can still bring the old one back. An error
-        // would say that nothing has changed.
+        // The new file is in force now: only a power cut can bring back the old one. An error would wrongly say that
+        // nothing has changed.
         if let Some(Err(error)) = self.file.parent().map(sync) {
             tracing::warn!(%error, file = %self.file.display(), "the folder of a replaced file could not be synced");
         }
@@ -100,7 +100,7 @@ mod tests {
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         symlink(&file, &link).unwrap();
-        // A crash before the rename has left this one.
+        // A crash before the rename has left this file.
         fs::write(beside(&file), "half of a much longer file").unwrap();
         assert_eq!(read_if_exists(&link).unwrap().as_deref(), Some("old"));
         FileDraft::write(&link, "new").unwrap().replace().unwrap();
@@ -119,7 +119,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.toml");
         fs::write(&file, "old").unwrap();
-        // The name of the new file is taken by a folder.
+        // A folder has the name of the new file.
         fs::create_dir(beside(&file)).unwrap();
         assert!(FileDraft::write(&file, "new").is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), "old");

@@ -1,8 +1,8 @@
 //! The `[[channel]]` and `[[model]]` entries as a document of their own: read as JSON, and written back.
 //!
-//! The admin API and the store exchange entries as JSON. Their meaning is read from TOML alone: whatever comes in is
-//! put into the text of the configuration file first, and that text is read by [`Config`](super::Config). So there is
-//! one reader, and one list of problems.
+//! The admin API and the store exchange entries as JSON. Incoming entries are written into the text of the
+//! configuration file first, and [`Config`](super::Config) reads that text. So there is one reader, and one list of
+//! problems.
 
 mod convert;
 mod credential_policy;

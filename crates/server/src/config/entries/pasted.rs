@@ -1,4 +1,4 @@
-//! Credentials that came in as text: each is kept in a file of its own, which the entry then names.
+//! Credentials that were sent as text: each is stored in a file of its own, which the entry then names.
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -12,7 +12,7 @@ use crate::config::document::on_one_line;
 /// The folder of these files, beside the configuration.
 pub(super) const FOLDER: &str = "credentials";
 
-/// A credential that stood in an entry as text. It has no `Debug`, so that it cannot be logged.
+/// A credential that was text in an entry. It has no `Debug`, so that it cannot be logged.
 struct Pasted {
     secret: String,
     /// The path as the entry names it.
@@ -32,8 +32,8 @@ pub(crate) struct BadCredential {
 }
 
 impl PastedSecrets {
-    /// Replaces each credential that is a text by the name of the file that will hold it. `suffix` makes the names
-    /// new, so that no file that is in use is overwritten.
+    /// Replaces each credential that is a text by the name of the file that will contain it. `suffix` makes the names
+    /// unique, so that no file in use is overwritten.
     pub(crate) fn take(entries: &mut Entries, suffix: &str) -> Result<Self, BadCredential> {
         let mut taken = Vec::new();
         for (index, channel) in entries.channels.iter_mut().enumerate() {
@@ -91,7 +91,7 @@ impl PastedSecrets {
     }
 }
 
-/// Removes the files of pasted credentials that were named before and are not any more.
+/// Removes the files of pasted credentials that are no longer named.
 pub(crate) fn remove_unused(before: &Entries, after: &Entries, beside: &Path) {
     let still: Vec<&str> = after.credential_files().collect();
     let prefix = format!("{FOLDER}/");
@@ -103,7 +103,7 @@ pub(crate) fn remove_unused(before: &Entries, after: &Entries, beside: &Path) {
     }
 }
 
-/// Whether the name is one that we give. Files that people put into the folder are theirs.
+/// Whether the name is one of ours. Files that people put into the folder are not touched.
 fn is_ours(name: &str) -> bool {
     let mut parts = name.rsplitn(3, '-');
     let suffix = parts.next().unwrap_or_default();
@@ -130,8 +130,8 @@ fn create_private_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).mode(0o700).create(folder)
 }
 
-/// The channel's name, as far as it can be a part of a file's name. What else is in it is a problem of the entry,
-/// reported when it is read.
+/// The channel's name, without characters that a file name cannot contain. Invalid names are reported when the entry is
+/// read.
 fn file_name(channel: &Map<String, Json>) -> String {
     let name = channel
         .get("name")

@@ -1,4 +1,4 @@
-//! Channels, models and routes of a file: what is wrong with them is told completely and in the right place.
+//! Problems of channels, models and routes: all of them are reported, each at its place.
 
 use super::config::{CHANNEL, parse, plan, problems};
 
@@ -363,7 +363,7 @@ fn a_cost_card_has_the_units_of_the_price() {
     ))
     .unwrap();
     assert!(config.models[0].routes[0].cost.is_some());
-    // Classes of output without a price of their own have that of `output`.
+    // Output classes without a price of their own use the price of `output`.
     assert_eq!(problems(&model("{ input = '0.5', output = '1' }")), [""; 0]);
     assert_eq!(
         problems(&model("{ input = '0.5' }")),

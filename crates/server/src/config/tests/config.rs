@@ -1,4 +1,4 @@
-//! What is wrong with a file is told completely and in the right place.
+//! Problems of a file: all of them are reported, each at its place.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::config::*;
 
 const FILE: &str = "folder/t.toml";
 
-/// Two variables; everything else is not set.
+/// An environment with two variables.
 fn environment(name: &str) -> Option<String> {
     match name {
         "SET" => Some("secret-value".to_owned()),

@@ -37,7 +37,7 @@ fn uncommented() -> String {
     EXAMPLE.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The tables of settings stand between these two lines of the example.
+/// The tables of settings are between these two lines of the example.
 const TABLES_START: &str = "[server]\n";
 const TABLES_END: &str = "# Channels: upstream accounts.";
 
@@ -95,7 +95,7 @@ fn every_setting_stands_in_the_example() {
         let name = known.rsplit('.').next().unwrap_or_default();
         // The comment of `admin.token` shows both forms of a secret.
         let is_source = matches!(name, "env" | "file");
-        // The comment of a setting names its second name.
+        // The comment of a setting mentions its second name.
         let is_told = EXAMPLE.contains(&format!("`{name}` means the same"));
         assert!(shown.contains(&known) || is_source || is_told, "{known}");
     }

@@ -1,4 +1,4 @@
-//! What entries and channels take from the catalog of known models.
+//! The values that entries and channels take from the catalog of known models.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn price(model: &Model) -> String {
     serde_json::to_string(&model.price).unwrap()
 }
 
-/// A model that cannot be called as the catalog describes it would be a false promise.
+/// Every model of the catalog can be called as the catalog describes it.
 #[test]
 fn every_known_model_is_callable_through_each_of_its_vendors() {
     let known = KnownModels::built_in();

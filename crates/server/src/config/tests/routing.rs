@@ -123,7 +123,7 @@ fn wrong_routing_settings_are_told() {
     }
 }
 
-/// A disabled channel has no routes, but it is there for the tasks that run on it.
+/// A disabled channel has no routes, but it exists for the tasks that run on it.
 #[test]
 fn a_disabled_channel_is_known_and_idle() {
     let only_there = model("routes = [{ channel = 'spare', model = 'x' }]");
@@ -136,7 +136,7 @@ fn a_disabled_channel_is_known_and_idle() {
     let why = "no live channel (channel spare: disabled)".to_owned();
     assert_eq!(plan.unlisted, [("a/more".to_owned(), why)]);
     assert_eq!(plan.models[0].routes.len(), 1);
-    // Without its credential it cannot be polled either.
+    // Without its credential, its tasks cannot be polled either.
     let plan = resolve_in(&config, &|_| None).unwrap();
     assert_eq!(plan.channels.len(), 1);
     assert_eq!(plan.idle, [("spare".to_owned(), "disabled".to_owned())]);

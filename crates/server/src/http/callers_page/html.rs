@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 
 use crate::model_facts::abilities;
 
-/// Stands for the model where none can be named.
+/// The placeholder for a model where none can be named.
 const ANY_MODEL: &str = "maker/model";
-/// Stands for the list of models where visitors need a key to see it.
+/// The placeholder for the list of models where visitors need a key to see it.
 const LOCKED: &str = r#"<p class="empty">Enter a key above to see the models that it may call, or ask
 <code>GET /v1/models</code> with it.</p>"#;
 
-/// Writes the page from its template. `files` is the path of its files, `models` are those to list, if visitors may see
-/// them.
+/// Writes the page from its template. `files` is the path of its files, `models` are the models to list, if visitors
+/// may see them.
 pub(super) fn write(template: &str, files: &str, url: &str, models: Option<&[&Model]>) -> String {
     let example = models.and_then(|models| models.iter().find(|model| model.kind == Kind::Text));
     let values = [
@@ -35,7 +35,7 @@ pub(super) fn write(template: &str, files: &str, url: &str, models: Option<&[&Mo
     fill(template, &values)
 }
 
-/// Replaces each `{{name}}` by its value. Values are not searched again.
+/// Replaces each `{{name}}` by its value. Placeholders within values are not replaced.
 fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut text = String::with_capacity(template.len() * 2);
     let mut rest = template;
@@ -64,7 +64,7 @@ fn model_table(models: &[&Model]) -> String {
     table
 }
 
-/// One model, in the markup that `models.js` makes too.
+/// One model, with the same markup as `models.js` produces.
 fn write_row(table: &mut String, model: &Model) {
     let _ = write!(
         table,
@@ -153,7 +153,7 @@ fn short_count(count: u64) -> String {
     }
 }
 
-/// What each price is for, and its unit, for `format.js`.
+/// The label and the unit of each price, for `format.js`.
 fn units() -> Value {
     let entry = |key: PriceKey| {
         let (name, unit) = unit_of(key);

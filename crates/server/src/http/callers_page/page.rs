@@ -1,7 +1,7 @@
 //! The page for callers at `/`: HTML for browsers, JSON for everybody else.
 //!
-//! The HTML is complete without JavaScript, as far as it needs no key. It is the same for all visitors, so it is written
-//! at most once in a few seconds, however many ask for it.
+//! The parts that need no key work without JavaScript. The HTML is the same for all visitors, so it is written at most
+//! once in a few seconds, however many request it.
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::html;
 use crate::assets::{Asset, Assets, embedded};
 use crate::http::endpoint::PAGE_FILES;
 
-/// How long a written page is served. The catalog may change meanwhile.
+/// How long a written page is served, although the catalog may have changed.
 const WRITTEN_TTL: Duration = Duration::from_secs(5);
 
 static FILES: LazyLock<Assets> = LazyLock::new(|| {
@@ -26,12 +26,12 @@ static FILES: LazyLock<Assets> = LazyLock::new(|| {
     ))
 });
 
-/// A file of the page, by its path that begins with the version.
+/// A file of the page. Its path begins with the version.
 pub(crate) fn file(path: &str) -> Option<&'static Asset> {
     FILES.find_versioned(path)
 }
 
-/// Whether a client wants HTML. Programs accept anything, and get JSON.
+/// Whether a client asks for HTML. Programs accept any type, and get JSON.
 pub(crate) fn asks_for_html(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT).iter();
     let mut ranges = values
@@ -45,7 +45,7 @@ pub(crate) fn asks_for_html(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The page, and what it shows without a key.
+/// The page, and the settings of what it shows without a key.
 #[derive(Debug)]
 pub(crate) struct CallersPage {
     lists_models: bool,

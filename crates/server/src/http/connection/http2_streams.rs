@@ -21,7 +21,7 @@ tokio::task_local! {
     static CURRENT: Arc<StreamTimer>;
 }
 
-/// How long a piece of an answer has been waiting for its client to read it.
+/// Measures how long a piece of an answer has been waiting for its client to read it.
 #[derive(Debug)]
 pub(crate) struct StreamTimer {
     clock: Arc<CoarseClock>,

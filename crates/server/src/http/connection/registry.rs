@@ -33,7 +33,7 @@ struct Entry {
 }
 
 impl OpenConnections {
-    /// Registers a connection, unless the node or this address has as many as it may.
+    /// Registers a connection, unless the node or this address has reached its limit.
     pub(crate) fn enter(
         self: &Arc<Self>,
         address: IpAddr,
@@ -66,7 +66,7 @@ impl OpenConnections {
         })
     }
 
-    /// Closes connections and ends HTTP/2 streams that have waited longer than they may.
+    /// Closes connections and ends HTTP/2 streams that have waited longer than allowed.
     pub(crate) fn close_overdue(&self, waits: &WaitLimits) {
         for entry in self.open.lock().by_id.values() {
             if entry.timers.is_overdue(waits) {

@@ -65,7 +65,7 @@ impl ServeThreads {
         runtimes.min_by_key(|(_, runtime)| runtime.metrics().num_alive_tasks())
     }
 
-    /// Where the streams of a connection run whose own thread is `home`.
+    /// The threads for the streams of a connection whose own thread is `home`.
     pub(crate) fn stream_threads(&self, home: usize) -> StreamThreads {
         StreamThreads {
             threads: Arc::clone(&self.streams),
@@ -234,7 +234,7 @@ mod tests {
                 .count()
         };
         assert_eq!(at_home(STREAMS_AHEAD_MAX).await, STREAMS_AHEAD_MAX);
-        // 100 of all 192 run on the connection's own thread, which is ahead of the other by the limit.
+        // 100 of the 192 streams run on the connection's own thread, which is ahead of the other by the limit.
         assert_eq!(
             at_home(192 - STREAMS_AHEAD_MAX).await,
             100 - STREAMS_AHEAD_MAX

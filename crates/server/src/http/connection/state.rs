@@ -1,4 +1,4 @@
-//! What the requests of a connection share, and what all connections share.
+//! The state that the requests of a connection share, and the state that all connections share.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::http::framing::RefusedRequests;
 use crate::http::limits::Limits;
 use crate::http::response::Cors;
 
-/// What all connections of the public listener share.
+/// The state that all connections of the public listener share.
 #[derive(Debug)]
 pub(crate) struct ListenerState {
     pub(crate) engine: Arc<Engine>,
@@ -39,14 +39,14 @@ pub(crate) struct Connection {
     pub(crate) refused: Arc<RefusedRequests>,
     pub(crate) slot: ConnectionSlot,
     pub(crate) last_key: LastKey,
-    /// The key of all requests, if they come from inside the process and have no secret.
+    /// The key of all requests, for a connection from inside the process, which has no secret.
     pub(crate) known_key: Option<KeyId>,
     /// Whether the caller's `traceparent` is honoured.
     pub(crate) continues_traces: bool,
 }
 
 impl Connection {
-    /// The span of the caller that a request names, if the caller may name one.
+    /// The caller's span from the `traceparent` of a request, if the caller may name one.
     pub(crate) fn traceparent(&self, headers: &HeaderMap) -> Option<Box<Traceparent>> {
         const NAME: HeaderName = HeaderName::from_static("traceparent");
         if !self.continues_traces {
@@ -54,7 +54,7 @@ impl Connection {
         }
         let mut values = headers.get_all(NAME).iter();
         let value = values.next()?;
-        // Of two spans, neither is known to be the caller's.
+        // With two headers, it is unknown which one is the caller's.
         let parent = Traceparent::read(value.as_bytes()).filter(|_| values.next().is_none());
         parent.map(Box::new)
     }

@@ -1,4 +1,4 @@
-//! Which endpoint a request names, by its method and path.
+//! Finds the endpoint of a request by its method and path.
 
 mod endpoints;
 mod find;

@@ -358,8 +358,8 @@ fn aliases_can_be_switched_off() {
     }
 }
 
-/// Every `METHOD /path` in `docs/api` is served. That every path of the router is documented is for
-/// `scripts/docs.py` to check.
+/// Every `METHOD /path` in `docs/api` is served. `scripts/docs.py` checks that every path of the
+/// router is documented.
 #[test]
 fn documented_paths_are_served() {
     let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/api");

@@ -1,6 +1,6 @@
 //! Follows a chunked body to its end.
 
-/// What the next byte of a chunked body belongs to.
+/// The part of a chunked body to which the next byte belongs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkedBody {
     /// The first digit of a size.
@@ -35,7 +35,7 @@ pub(super) enum Step {
 }
 
 impl ChunkedBody {
-    /// Reads the next bytes, and returns those that it has not read.
+    /// Reads the next bytes, and returns the bytes after the end.
     pub(super) fn read<'a>(&mut self, bytes: &'a [u8]) -> (Step, &'a [u8]) {
         if let Self::Data { left } = self {
             let count = bytes

@@ -1,4 +1,4 @@
-//! Where the requests of an HTTP/1 connection begin and end.
+//! Finds where the requests of an HTTP/1 connection begin and end.
 
 mod chunks;
 #[cfg(any(test, fuzzing))]

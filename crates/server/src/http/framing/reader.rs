@@ -76,7 +76,7 @@ pub(crate) struct FramingReader {
     is_http2: bool,
 }
 
-/// What the next byte belongs to.
+/// The part of a request to which the next byte belongs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
     /// A request line, or an empty line before it.
@@ -91,7 +91,7 @@ pub(super) enum Position {
     Unread,
 }
 
-/// What the head being read says about its request so far.
+/// The properties of the head that is being read.
 #[derive(Debug, Default, Clone, Copy)]
 struct Head {
     is_http_11: bool,
@@ -223,7 +223,7 @@ impl Head {
         }
     }
 
-    /// What follows this head, unless that is in doubt.
+    /// What follows this head, unless it is ambiguous.
     fn judge(&self) -> Result<Position, FramingError> {
         let hosts_min = u32::from(self.is_http_11);
         if self.lengths > 0 && self.codings > 0 {

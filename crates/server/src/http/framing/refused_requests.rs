@@ -1,15 +1,14 @@
-//! Which request of a connection is refused for its framing.
+//! Tells the service which request of a connection is refused for its framing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::reader::{FramingError, FramingReader};
 
-/// No request number and reason are encoded like this.
+/// No request number and reason have this encoding.
 const NONE_REFUSED: u64 = u64::MAX;
 
-/// Carries the verdict of the framing reader, which sees bytes, to the service, which sees requests.
-/// Both count the requests of their connection. Only HTTP/1 requests are refused, and HTTP/1 serves
-/// one request after the other.
+/// Carries the verdict of the framing reader, which sees bytes, to the service, which sees requests. Both count the
+/// requests of their connection. Only HTTP/1 requests are refused, and HTTP/1 serves one request at a time.
 #[derive(Debug)]
 pub(crate) struct RefusedRequests {
     /// How many requests have reached the service.

@@ -1,4 +1,4 @@
-//! Which requests the reader accepts, however the bytes are cut.
+//! The requests that the reader accepts, however the bytes are split.
 
 use super::reader::*;
 
@@ -101,7 +101,7 @@ fn requests_are_told_apart_however_they_are_cut() {
         ),
     ];
     for (message, accepted, why) in table {
-        // Between two other requests.
+        // The request is sent between two others.
         let message = &format!("{GET}{message}{GET}");
         for cut in 0..=message.len() {
             let framing = read(message, cut);

@@ -47,8 +47,8 @@ struct GoogleEntry<'a> {
     thinking: Option<bool>,
 }
 
-/// The catalog of a key or one model of it, in the format of the endpoint. `aliases` says whether the paths are served that only
-/// SDKs use.
+/// The catalog of a key or one of its models, in the format of the endpoint. `aliases` says whether paths that only
+/// SDKs use are served.
 pub(super) fn show(
     catalog: &Catalog,
     key: &KeyHead,
@@ -84,8 +84,8 @@ fn entry(model: &Model, aliases: bool) -> Entry<'_> {
     }
 }
 
-/// The time in the configuration, otherwise the time when this process first listed its models. Never 0,
-/// which clients would show as 1970.
+/// The time in the configuration, otherwise the time at which this process first listed its models. Never 0, which
+/// clients would show as 1970.
 fn created(model: &Model) -> i64 {
     static FIRST_LISTED: LazyLock<i64> = LazyLock::new(|| clock::now().get() / 1000);
     match model.created {

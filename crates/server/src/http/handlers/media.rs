@@ -21,7 +21,7 @@ use store::{MediaError, MediaHead, MediaName};
 use super::range::{Part, etag_matches, range_applies, requested_part};
 use crate::http::endpoint::MediaPath;
 
-/// How soon a file that could not be read may be asked for again.
+/// The `retry-after` for a file that could not be read.
 const READ_RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// The answer to a request for a file that exists.
@@ -105,7 +105,7 @@ async fn read(
     range: Range<u64>,
 ) -> Result<AnswerBody, Failure> {
     let found = engine.media().read_range(name, head, range).await;
-    // The file existed a moment ago. Since then it was replaced or swept.
+    // The file existed a moment ago, and has been replaced or swept since.
     let body = found.map_err(unavailable)?.ok_or_else(not_found)?;
     Ok(AnswerBody::Media(Box::new(engine.stream_of(body, place))))
 }

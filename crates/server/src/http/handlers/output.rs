@@ -1,4 +1,4 @@
-//! What a handler returns.
+//! The result of a handler.
 
 use super::media::MediaReply;
 use super::websocket::WebSocketUpgrade;
@@ -7,7 +7,7 @@ use super::websocket::WebSocketUpgrade;
 pub(crate) enum Output {
     /// A JSON document.
     Document(Vec<u8>),
-    /// An answer of the engine, perhaps a stream.
+    /// An answer of the engine, which may be a stream.
     Answer(engine::Answer),
     WebSocket(Box<WebSocketUpgrade>),
     Media(MediaReply),

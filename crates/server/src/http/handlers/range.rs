@@ -1,4 +1,4 @@
-//! Reads the headers that ask for a part of a file or make the request conditional.
+//! Reads the headers that request a part of a file or make the request conditional.
 
 use std::ops::Range;
 

@@ -33,7 +33,7 @@ pub(super) async fn text(
     context.engine().text(call).await.map(Output::Answer)
 }
 
-/// How many tokens a text request has.
+/// Counts the tokens of a text request.
 pub(super) async fn token_count(
     context: &RequestContext,
     caller: &Caller,
@@ -45,7 +45,8 @@ pub(super) async fn token_count(
     headers::check_json_call(&head.headers)?;
     let extra = headers::forwarded(dialect, &head.headers);
     let limits = context.limits().body(context.limits().body_text_bytes);
-    // Before the body is read: a key above its limit must not keep the node busy with large bodies.
+    // This comes before the body is read, because a key above its limit must not keep the node busy
+    // with large bodies.
     let arrival = context.arrival(caller);
     context.engine().take_token_count(&arrival, caller)?;
     let account = context.memory_account(caller);
@@ -61,7 +62,7 @@ pub(super) async fn token_count(
     Ok(Output::Document(counted))
 }
 
-/// An interaction, which is either a text call or creates a video task; only the body tells which.
+/// An interaction: either a text call or the creation of a video task. Only the body shows which.
 pub(super) async fn interactions(
     context: &RequestContext,
     caller: &Caller,

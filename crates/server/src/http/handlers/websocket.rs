@@ -82,7 +82,7 @@ pub(super) async fn open(
     };
     let model = query.get("model")?;
     let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
-    // A session of the playground has no key that could stand in its query.
+    // A session of the playground has no key that could be in its query.
     let key = if context.connection.known_key.is_some() {
         None
     } else {

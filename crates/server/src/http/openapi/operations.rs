@@ -22,7 +22,7 @@ pub(super) struct Operation {
 pub(super) enum Kind {
     /// Needs no key.
     Open,
-    /// Reads what the gateway knows.
+    /// Reads data of the gateway.
     Read,
     /// Calls a model.
     Call,
@@ -37,14 +37,14 @@ pub(super) enum Body {
     JsonOrForm(&'static str, &'static str),
 }
 
-/// What a success contains.
+/// The content of a successful answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     Json(&'static str),
     /// JSON, or events if the request asks for a stream.
     JsonOrEvents(&'static str),
     Events,
-    /// Audio, or JSON where the model answers so.
+    /// Audio, or JSON if the model answers with JSON.
     Audio,
     /// A video or a picture, whole or a range of it.
     Media,

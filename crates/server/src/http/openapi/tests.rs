@@ -1,4 +1,4 @@
-//! The description against the endpoints that are served.
+//! Compares the description with the endpoints that are served.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ fn every_operation_is_served_in_the_envelope_that_it_names() {
     }
 }
 
-/// The list of templates is the source of the endpoints itself, so that a new one cannot be forgotten.
+/// The templates are read from the source of the endpoints, so that a new one cannot be forgotten.
 #[test]
 fn every_endpoint_is_described() {
     let source = include_str!("../endpoint/endpoints.rs");

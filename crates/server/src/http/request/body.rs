@@ -18,7 +18,7 @@ use super::body_memory::{BodyCharge, MemoryAccount};
 use crate::http::connection::withhold_self_wake;
 use crate::http::limits::BodyLimits;
 
-/// At most this much is allocated before bytes arrive, because a `Content-Length` is only a claim.
+/// The most bytes that are allocated before data arrives, because a `Content-Length` is only a claim.
 const RESERVE_BYTES_MAX: usize = 1 << 20;
 /// When the buffer is full, it grows by up to this many times its content, if the body claims to be that long.
 const RESERVE_GROWTH: usize = 4;
@@ -36,7 +36,7 @@ pub(crate) async fn read(
 ) -> Result<Bytes, Failure> {
     let length = announced_length(&body, limits)?;
     let mut charge = BodyCharge::begin(account, length, limits.bytes_max).await?;
-    // A small body has arrived with its head. Then there is nothing to wait for, and no timer is set.
+    // A small body has arrived with its head. Then no wait and no timer are needed.
     let mut waiting: Option<Instant> = None;
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();

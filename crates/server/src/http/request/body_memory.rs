@@ -13,7 +13,7 @@ const SMALL_BYTES_MAX: usize = 64 << 10;
 /// A large body is charged in steps of this size.
 const STEP_BYTES: usize = 64 << 10;
 
-/// Whose memory a body is charged to.
+/// The owner of the memory to which a body is charged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemoryAccount<'a> {
     pub(crate) engine: &'a Engine,
@@ -29,8 +29,8 @@ pub(crate) struct BodyCharge<'a> {
 }
 
 impl<'a> BodyCharge<'a> {
-    /// Charges nothing yet, but refuses a body that announces more than there is room for. At most
-    /// `held_bytes` of it will be in memory at a time.
+    /// Charges nothing yet, but refuses a body that announces more than there is room for. At most `held_bytes` of it
+    /// will be in memory at the same time.
     pub(crate) async fn begin(
         account: MemoryAccount<'a>,
         length: Option<usize>,

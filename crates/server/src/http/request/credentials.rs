@@ -1,14 +1,14 @@
-//! Finds the API key of a request, where the clients of its endpoint family put it.
+//! Finds the API key of a request, in the places where clients of its endpoint family put it.
 
 use http::{HeaderMap, Uri, header};
 use protocol::Family;
 
-/// Why a request has no usable key. Clients get the same 401 for all of them.
+/// Why a request has no usable key. Clients get the same 401 in each case.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoKey {
     Missing,
     Malformed,
-    /// Two different credentials: we must not choose which one to bill.
+    /// Two different credentials: we must not choose which one is billed.
     Conflicting,
 }
 
@@ -65,7 +65,7 @@ fn bearer(value: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Family, headers, target, and the key that is found.
+    /// Family, headers, target, and the expected key.
     type Case<'a> = (
         Family,
         &'a [(&'a str, &'a str)],

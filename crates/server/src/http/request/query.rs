@@ -31,7 +31,7 @@ impl<'u> Query<'u> {
         Ok(Self(pairs.collect::<Result<_, Failure>>()?))
     }
 
-    /// The value of this name, which may occur once.
+    /// The value of this name, which may occur only once.
     pub(crate) fn get(&self, name: &'static str) -> Result<Option<Cow<'u, str>>, Failure> {
         let mut found = self
             .0
@@ -40,7 +40,7 @@ impl<'u> Query<'u> {
         let Some(pair) = found.next() else {
             return Ok(None);
         };
-        // Another reader of this query could take the other value or the other spelling.
+        // Another reader of this query might take the other value or the other spelling.
         if pair.name != name || found.next().is_some() {
             let wrong = format!("`{name}` must appear in the query once, in lower case.");
             return Err(Failure::invalid(wrong).param(name));
@@ -62,8 +62,8 @@ impl<'u> Query<'u> {
         Ok(())
     }
 
-    /// The query for the upstream: every pair as the client wrote it, except the one of this name and
-    /// those that hold a credential. The upstream must not see the client's key.
+    /// The query for the upstream: every pair as the client wrote it, except the one of this name and those with a
+    /// credential. The upstream must not see the client's key.
     pub(crate) fn for_upstream(&self, without: &str, key: Option<&str>) -> Result<String, Failure> {
         let mut kept: Vec<&str> = Vec::with_capacity(self.0.len());
         for pair in &self.0 {

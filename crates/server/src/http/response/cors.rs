@@ -29,7 +29,7 @@ pub(crate) enum Cors {
     Listed(Vec<HeaderValue>),
 }
 
-/// The permission that one answer gives to the browser.
+/// The permission that an answer gives to the browser.
 #[derive(Debug)]
 pub(crate) struct Grant {
     /// The origin that may read the answer.
@@ -58,7 +58,7 @@ impl Cors {
     /// Decides the permission for the answer to this request.
     pub(crate) fn grant(&self, method: &Method, headers: &HeaderMap) -> Grant {
         let origin = match self {
-            // Also if the request has no origin, because a cache may serve the answer to one that has.
+            // Set even if the request has no origin, because a cache may reuse the answer for a request that has one.
             Self::Any => Some(HeaderValue::from_static(ANY)),
             Self::Listed(listed) => {
                 let asking = headers.get(ORIGIN);

@@ -82,7 +82,7 @@ pub(super) fn write_failure(headers: &mut HeaderMap, failure: &Failure) {
     }
 }
 
-/// The values of both rates fit in this, whatever they are.
+/// The size of a buffer that fits the values of both rates.
 const RATES_BYTES: usize = 128;
 
 /// Writes the rate limits of the key, what remains of them, and when they are full again

@@ -1,4 +1,4 @@
-//! Builds the response to each kind of result. `headers.rs` writes the headers.
+//! Builds the response for each kind of result. `headers.rs` writes the headers.
 
 use bytes::Bytes;
 use engine::{Answer, AnswerBody, FailedCall};
@@ -46,7 +46,7 @@ pub(crate) fn file(context: RequestContext, file: Response<Bytes>) -> Response<R
     let mut body = ByteQueue::new();
     body.push(bytes);
     let mut response = build(context, head.status, JSON, AnswerBody::Whole(body));
-    // A file that the client has already is described by no type.
+    // A 304 has no content type.
     response.headers_mut().remove(CONTENT_TYPE);
     response.headers_mut().extend(head.headers);
     response
@@ -127,7 +127,7 @@ pub(crate) fn finish(
 /// Keeps the headers of the answer to GET and drops its content.
 fn remove_content(response: &mut Response<ResponseBody>) {
     let bytes = response.body().size_hint().exact();
-    // An empty answer states no length: a media file that has not changed.
+    // An empty answer states no length, such as that for an unchanged media file.
     if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
         let length = response.headers_mut().entry(CONTENT_LENGTH);
         length.or_insert_with(|| bytes.into());

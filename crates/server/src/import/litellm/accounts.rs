@@ -1,4 +1,4 @@
-//! Teams and users become wallets, virtual keys become keys.
+//! Converts teams and users to wallets, and virtual keys to keys.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,10 +15,10 @@ use crate::import::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, 
 
 /// The wallet of keys that have neither a team nor a user.
 const DEFAULT_WALLET: &str = "wallets:default";
-/// Keys of the console's sessions.
+/// The team of keys for the console's sessions.
 const DASHBOARD_TEAM: &str = "litellm-dashboard";
 const MASTER_ALIAS: &str = "litellm_proxy_master_key";
-/// A user who only counts what the master key spends.
+/// The user that only counts the spending of the master key.
 const DEFAULT_USER: &str = "default_user_id";
 
 /// What a budget of a team or user becomes.
@@ -39,7 +39,7 @@ pub(crate) struct Choices {
     pub(crate) credit_line: Micro,
 }
 
-/// What all rows are read with.
+/// The data with which all rows are read.
 struct Reader<'r> {
     tables: &'r Tables,
     time_zone: &'r str,
@@ -242,7 +242,7 @@ impl<'r> Reader<'r> {
         plan.keys.push(key);
     }
 
-    /// The wallet of a key: its team's, otherwise its user's, otherwise the one of all others.
+    /// The wallet of a key: that of its team, otherwise that of its user, otherwise the default one.
     fn owner(&self, row: ForeignRow<'r>) -> (String, Option<ForeignRow<'r>>) {
         if let Some(team) = row.text("team_id") {
             return (format!("teams:{team}"), self.teams.get(team).copied());
@@ -253,7 +253,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// The secret before a rotation, while it works.
+    /// The secret before a rotation, if it still works.
     fn second_secret(&self, token: &str) -> Option<(Digest, i64)> {
         let (old, until) = self.rotated.get(token)?;
         Some((digest(old)?, *until))
@@ -322,8 +322,8 @@ impl<'r> Reader<'r> {
         key.limits.concurrency = rate("max_parallel_requests");
     }
 
-    /// The models that both the list of the key and that of its team allow. A key whose lists cannot be told is
-    /// created disabled.
+    /// The models that both the key's list and its team's list allow. If the lists cannot be read, the key is created
+    /// disabled.
     fn models(&self, key: &mut PlannedKey, row: ForeignRow<'r>, plan: &mut ImportPlan) {
         let names = match allowed_models(row, &self.teams, &self.users) {
             Ok(Some(names)) => names,
@@ -362,7 +362,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Budgets of levels that have no counterpart here.
+    /// Notes budgets of levels that have no counterpart here.
     fn tell_other_budgets(&self, made: &HashSet<String>, plan: &mut ImportPlan) {
         for (id, row) in &self.users {
             let origin = format!("users:{id}");
@@ -395,13 +395,13 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// A key that might become more powerful is created disabled.
+/// Creates a key disabled, because it might otherwise be allowed more than before.
 fn disable(key: &mut PlannedKey, reason: &str, plan: &mut ImportPlan) {
     plan.tell(&key.origin, format!("{reason}, so it is created disabled"));
     key.is_enabled = false;
 }
 
-/// Rights of a key that are not carried.
+/// Notes rights of a key that are not imported.
 fn tell_others(origin: &str, row: ForeignRow<'_>, plan: &mut ImportPlan) {
     for column in [
         "aliases",
@@ -420,7 +420,7 @@ fn tell_others(origin: &str, row: ForeignRow<'_>, plan: &mut ImportPlan) {
     }
 }
 
-/// The digest of a key: the column itself, or of the key that very old rows contain.
+/// The digest of a key: the column itself, or the digest of the key that very old rows contain.
 fn digest(token: &str) -> Option<Digest> {
     if token.starts_with("sk-") {
         return Some(Digest::of(token.as_bytes()));

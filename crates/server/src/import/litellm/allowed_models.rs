@@ -1,12 +1,12 @@
-//! Which models a virtual key may call: those that are in its own list and also in its team's (without a team: in its
-//! user's).
+//! The models that a virtual key may call: those that are both in its own list and in that of its team, or of its user
+//! if it has no team.
 
 use std::collections::HashMap;
 
 use store::ForeignRow;
 
-/// The names of the models that a key may call: its own list and that of its team, or of its user if it has no
-/// team. `None` if neither restricts it.
+/// The names of the models that a key may call: those in its own list and in that of its team, or of its user if it has
+/// no team. `None` if neither restricts it.
 pub(super) fn allowed_models(
     row: ForeignRow<'_>,
     teams: &HashMap<&str, ForeignRow<'_>>,
@@ -32,7 +32,7 @@ pub(super) fn allowed_models(
     })
 }
 
-/// A list of texts, which the database gives as JSON. `None` if it is something else.
+/// A list of texts in JSON, as the database returns it. `None` for anything else.
 fn list(row: ForeignRow<'_>, column: &str) -> Option<Vec<String>> {
     let Some(text) = row.text(column) else {
         return Some(Vec::new());

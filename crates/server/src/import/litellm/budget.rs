@@ -1,4 +1,4 @@
-//! Budgets: an amount, what is used of it, and when it begins again.
+//! Budgets: the amount, the spending, and the reset.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -11,16 +11,16 @@ use crate::import::exact::{Amount, Decimal};
 pub(super) struct Budget {
     pub(super) max: Option<Amount>,
     pub(super) spend: Amount,
-    /// How often it begins again, as it is written there.
+    /// The reset interval, as `LiteLLM` writes it.
     pub(super) duration: Option<String>,
-    /// When it begins again, in Unix milliseconds.
+    /// The next reset, in Unix milliseconds.
     pub(super) reset_at: Option<i64>,
-    /// Whether there is one whose amount, or what was spent of it, is no number or is below zero.
+    /// Whether the budget has an amount or a spending that is negative or not a number.
     pub(super) is_unreadable: bool,
 }
 
 impl Budget {
-    /// The budget of a row. What the row leaves out is that of `shared`, the row of the table of budgets.
+    /// The budget of a row. Columns that are empty there are taken from `shared`, a row of the table of budgets.
     pub(super) fn of(row: ForeignRow<'_>, shared: Option<ForeignRow<'_>>) -> Self {
         let has_own = row.text("max_budget").is_some();
         let source = if has_own { Some(row) } else { shared };
@@ -44,7 +44,7 @@ impl Budget {
         }
     }
 
-    /// What is left of it, below zero if more was spent.
+    /// The rest of the budget; negative if it is overspent.
     pub(super) fn rest(&self) -> Option<Amount> {
         self.max.map(|max| max - self.spend)
     }

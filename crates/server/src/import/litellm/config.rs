@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::yaml;
 
-/// Files that include files are read to this depth.
+/// The depth to which included files are read.
 const DEPTH_MAX: usize = 8;
 
 /// The sections of a configuration that an import needs.

@@ -73,7 +73,7 @@ const LEVELS: [&str; 5] = [
 ];
 const MODELS: [&str; 4] = ["model_id", "model_name", "litellm_params", "model_info"];
 
-/// The tables that an import needs. Those that a version does not have are empty.
+/// The tables that an import needs. Tables that a version does not have are empty.
 #[derive(Default)]
 pub(super) struct Tables {
     pub(super) keys: ForeignTable,
@@ -133,7 +133,7 @@ pub(super) async fn read(place: &str, config: &mut Config) -> Result<Tables, Dat
             "model_name": row.text("model_name"),
             "litellm_params": json("litellm_params"),
             "model_info": json("model_info"),
-            // Told apart from the entries of the file, whose texts are not sealed.
+            // Marks entries of the database, whose texts are sealed, unlike those of the file.
             "stored_as": id,
         }));
     }

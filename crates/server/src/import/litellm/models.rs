@@ -1,4 +1,4 @@
-//! Entries of `model_list` become channels and models.
+//! Converts entries of `model_list` to channels and models.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ const TOKEN_PRICES: [(&str, &str); 7] = [
     ("output_cost_per_image_token", "image_output"),
 ];
 
-/// Where an entry is, and how its values are opened.
+/// The origin of an entry, and the key to open its values.
 pub(super) struct Source<'s> {
     pub(super) origin: String,
     pub(super) key: Option<&'s SealKey>,
@@ -110,7 +110,7 @@ pub(super) fn read(
     }
 }
 
-/// Where an entry sends its calls.
+/// The route of an entry's calls.
 struct Route {
     preset: Preset,
     base_url: Option<String>,
@@ -277,7 +277,7 @@ fn kind(info: &Value) -> Option<Kind> {
     }
 }
 
-/// Whether a text looks like `provider/model`, rather than like something sealed.
+/// Whether a text looks like `provider/model` rather than a sealed value.
 fn is_model(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@/*".contains(c);
     text.len() <= 128 && text.contains('/') && !text.ends_with('=') && text.chars().all(plain)

@@ -1,6 +1,6 @@
 //! Opens values that `LiteLLM` has sealed in its database: names of models and addresses of upstreams.
 //!
-//! Credentials are sealed in the same way. They are never opened, because they are not carried.
+//! Credentials are sealed in the same way. They are never opened, because they are not imported.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -12,22 +12,22 @@ use salsa20::cipher::{KeyIvInit as _, StreamCipher as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// What values of the newer form begin with.
+/// The prefix of values in the newer form.
 const GCM_MARK: &str = "v2:gcm:";
 const GCM_NONCE_BYTES: usize = 12;
 const BOX_NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
 
-/// The key that values were sealed with.
+/// The key with which values were sealed.
 pub(super) struct SealKey([u8; 32]);
 
 impl SealKey {
-    /// The key that follows from `LITELLM_SALT_KEY`, or from the master key if there is none.
+    /// The key that is derived from `LITELLM_SALT_KEY`, or from the master key if that is not set.
     pub(super) fn of(salt_key: &str) -> Self {
         Self(Sha256::digest(salt_key.as_bytes()).into())
     }
 
-    /// The text that was sealed. `None` if the value was not sealed, or with another key.
+    /// The sealed text. `None` if the value was not sealed, or with another key.
     pub(super) fn open(&self, value: &str) -> Option<String> {
         let plain = match value.strip_prefix(GCM_MARK) {
             Some(sealed) => self.open_gcm(&decoded(sealed)?)?,
@@ -63,7 +63,7 @@ impl SealKey {
     }
 }
 
-/// The bytes of either alphabet.
+/// Decodes either base64 alphabet.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     let text = text.trim();
     URL_SAFE

@@ -1,19 +1,19 @@
-//! Reads YAML as the values of JSON. Numbers stay the texts that they are in the file.
+//! Reads YAML into JSON values. Numbers keep the text that they have in the file.
 
 use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
-/// More values than any configuration has: aliases of aliases must not fill the memory.
+/// The most values of a configuration: aliases of aliases must not fill the memory.
 const VALUES_MAX: usize = 1_000_000;
-/// More lists and tables within each other than any configuration has.
+/// The deepest nesting of lists and tables.
 const DEPTH_MAX: usize = 128;
 
-/// Something that was begun and not ended yet.
+/// A list or table that has not ended.
 enum Open {
     List(Vec<Value>, usize),
-    /// With the key that waits for its value.
+    /// A table, with the key whose value comes next.
     Table(Map<String, Value>, Option<String>, usize),
 }
 
@@ -40,7 +40,7 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
 
 struct Reader {
     open: Vec<Open>,
-    /// Values that may be repeated, with how many values they consist of.
+    /// Values that may be repeated, with the number of values in each.
     anchors: HashMap<usize, (Value, usize)>,
     values: usize,
     document: Option<Value>,

@@ -1,4 +1,4 @@
-//! Users become wallets, tokens become keys.
+//! Converts users to wallets, and tokens to keys.
 
 use std::collections::HashSet;
 
@@ -11,11 +11,12 @@ use super::tables::Tables;
 use crate::import::exact::Amount;
 use crate::import::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, Sum};
 
-/// The largest quota that the system stores. It may stand for more.
+/// The largest quota that the system stores. The true value may be larger.
 const QUOTA_MAX: i64 = 2_147_483_647;
-/// The end of the year 9999, in Unix milliseconds: the second form of a key has no end.
+/// The end of the year 9999, in Unix milliseconds, for the second form of a key, which does not
+/// expire.
 const FOREVER: i64 = 253_402_300_799_000;
-/// What is shown of a key afterwards: `sk-` and four characters.
+/// How many characters of a key after `sk-` are shown later.
 const SHOWN_CHARS: usize = 4;
 
 pub(super) fn read(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
@@ -184,7 +185,7 @@ fn read_token(
 /// The models that a token may call.
 fn models(row: ForeignRow<'_>, plan: &ImportPlan) -> Result<Option<ModelList>, String> {
     let names = if row.flag("model_limits_enabled") {
-        // A list that is switched on and empty allows nothing.
+        // A list that is enabled and empty allows nothing.
         row.text("model_limits").ok_or("the list is empty")?
     } else {
         match row.text("models") {
@@ -201,7 +202,7 @@ fn models(row: ForeignRow<'_>, plan: &ImportPlan) -> Result<Option<ModelList>, S
         .ok_or_else(|| "the list is empty".to_owned())
 }
 
-/// Money that is no balance of a user.
+/// Notes money that is not the balance of a user.
 fn not_carried(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
     for row in tables.subscriptions.iter().flat_map(ForeignTable::rows) {
         if !matches!(row.text("status"), None | Some("active" | "1")) {

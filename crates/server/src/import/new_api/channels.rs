@@ -1,4 +1,4 @@
-//! Channels become channels, and the models that they name get routes to them.
+//! Converts channels, and creates routes for their models.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ use crate::import::draft::{
 };
 use crate::import::plan::ImportPlan;
 
-/// The priority of our routes, where 0 is first: the highest priority there comes first.
+/// The priorities of our routes, by the priorities there: the highest one there becomes 0, which
+/// comes first here.
 fn priorities(tables: &Tables) -> BTreeMap<i64, u32> {
     let found = tables.channels.rows();
     let mut found: Vec<i64> = found
@@ -198,7 +199,7 @@ fn followed(mapping: &BTreeMap<String, String>, public: &str) -> Result<String, 
     Err("its model_mapping goes in a circle".to_owned())
 }
 
-/// Every pair of a model and a channel that was in use must have become a route.
+/// Checks that every pair of a model and a channel that was in use has become a route.
 fn check_ability(row: ForeignRow<'_>, plan: &mut ImportPlan) {
     let (Some(model), Some(channel)) = (row.text("model"), row.text("channel_id")) else {
         return;

@@ -1,4 +1,4 @@
-//! The options of `new-api`: how much a quota is, and the ratios of prices.
+//! The options of `new-api`: the value of a quota, and the price ratios.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,10 +8,10 @@ use store::{ForeignRow, ForeignTable};
 use super::tables::ReadError;
 use crate::import::exact::{Amount, Decimal};
 
-/// Quota per US dollar, unless the option says otherwise.
+/// Quota per US dollar, unless an option changes it.
 const QUOTA_PER_UNIT: i64 = 500_000;
 
-/// The options that were changed. Others have the defaults of the program.
+/// The options that were changed. All others have the defaults of the program.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) quota_per_unit: i64,
@@ -41,7 +41,7 @@ impl Options {
         Amount::of_parts(quota, self.quota_per_unit)
     }
 
-    /// A column of quota, and the same in credits. Nothing is 0. `None` if it is no number.
+    /// A column of quota, and its value in credits. Null counts as 0. `None` if it is not a number.
     pub(super) fn quota(&self, row: ForeignRow<'_>, column: &str) -> Option<(i64, Amount)> {
         let quota = match row.text(column) {
             Some(text) => text.parse().ok()?,
@@ -50,7 +50,7 @@ impl Options {
         Some((quota, self.credits(quota)?))
     }
 
-    /// An option that is a table of numbers by name. `None` if it has its default.
+    /// An option with a table of numbers by name. `None` if it has its default.
     pub(super) fn numbers(&self, option: &str) -> Option<BTreeMap<String, Decimal>> {
         let members: BTreeMap<String, &RawValue> =
             serde_json::from_str(self.values.get(option)?).ok()?;

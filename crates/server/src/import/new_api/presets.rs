@@ -1,23 +1,24 @@
-//! The numbers of channel types, and what they are here.
+//! Maps the numbers of channel types to presets.
 
 use upstream::Preset;
 
 use super::tables::Project;
 
-/// What a type of channel becomes.
+/// The counterpart of a channel type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// A preset, by name, with what must be appended to an address that the operator entered.
+    /// A preset, by name, and the suffix for an address that the operator entered.
     Preset(&'static str, &'static str),
-    /// An `OpenAI` account. Another host is compatible with it.
+    /// An `OpenAI` account, or a compatible host.
     OpenAi,
-    /// Not served, and why.
+    /// Not supported, with the reason.
     None(&'static str),
 }
 
 const SPLIT_KEY: &str = "its key has several parts, and there is no preset for it";
 
-/// The types that both projects number alike, then those of each.
+/// The counterpart of a channel type: first the types that both projects number alike, then those
+/// of each.
 pub(super) fn target(project: Project, number: i64) -> Target {
     use Target::{None, OpenAi, Preset};
     let compatible = Preset("openai-compatible", "/v1");

@@ -1,4 +1,4 @@
-//! Ratios become prices.
+//! Converts ratios to prices.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,8 +7,8 @@ use super::tables::Tables;
 use crate::import::exact::Decimal;
 use crate::import::plan::ImportPlan;
 
-/// Ratios of the output that the program has built in for names that begin like this, whatever its option says. It
-/// has more, so the others are marked for a look.
+/// Output ratios that the program has built in for names with these prefixes, regardless of its options. It has more of
+/// them, so the prices of other models are marked for review.
 const BUILT_IN: [(&str, i64); 5] = [
     ("gpt-5.4", 6),
     ("claude-3", 5),
@@ -27,7 +27,7 @@ struct Ratios {
     audio: BTreeMap<String, Decimal>,
     audio_completion: BTreeMap<String, Decimal>,
     price: BTreeMap<String, Decimal>,
-    /// Credits per million tokens at ratio 1, in the group that was chosen.
+    /// Credits per million tokens at ratio 1, in the chosen group.
     unit: Decimal,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn read(tables: &Tables, options: &Options, group: Option<&str>, plan
     }
 }
 
-/// The group whose ratio becomes the price: the one that was asked for, or the one with most users.
+/// The group whose ratio becomes the price: the requested one, or the one with the most users.
 fn group_ratio(
     tables: &Tables,
     options: &Options,
@@ -121,7 +121,7 @@ fn group_ratio(
 type Prices = BTreeMap<&'static str, String>;
 
 impl Ratios {
-    /// The prices of a model and what to check about them, or why it has none.
+    /// The prices of a model with notes for the review, or the reason why it has none.
     fn prices(&self, name: &str) -> Result<(Prices, Vec<String>), String> {
         if let Some(price) = self.price.get(name) {
             let text = price.price().map(|(text, _)| text).unwrap_or_default();
@@ -168,7 +168,7 @@ impl Ratios {
         Ok((prices, comments))
     }
 
-    /// The ratio of the output, and what to check about it.
+    /// The output ratio, with a note for the review.
     fn completion(&self, name: &str) -> (Decimal, Option<String>) {
         let option = self.completion.get(name).copied();
         let built_in = built_in(name).map(Decimal::whole);
@@ -187,7 +187,7 @@ impl Ratios {
     }
 }
 
-/// The built-in ratio of the output. Names with a slash have none.
+/// The built-in output ratio. Names with a slash have none.
 fn built_in(name: &str) -> Option<i64> {
     if name.contains('/') {
         return None;
@@ -239,7 +239,7 @@ mod tests {
         let found: Vec<_> = prices.iter().map(|(key, price)| (*key, &**price)).collect();
         assert_eq!(found, expected);
         assert!(comments.is_empty());
-        // The built-in ratio wins over the option, and that is told.
+        // The built-in ratio overrides the option, which a note says.
         let (prices, comments) = ratios.prices("gpt-5-mini").unwrap();
         assert_eq!((&*prices["input"], &*prices["output"]), ("0.25", "2"));
         assert_eq!(comments.len(), 1);

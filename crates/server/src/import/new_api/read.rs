@@ -24,7 +24,7 @@ pub(crate) async fn read(place: &str, group: Option<&str>) -> Result<ImportPlan,
         "The database is one of {names}; 1 credit is {} quota.",
         options.quota_per_unit
     ));
-    // Channels come first, because keys may call the models that they name.
+    // Channels come first, because keys may refer to their models.
     channels::read(&tables, project, &mut plan);
     prices::read(&tables, &options, group, &mut plan);
     accounts::read(&tables, &options, &mut plan);

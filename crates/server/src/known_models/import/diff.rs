@@ -1,4 +1,4 @@
-//! What changes between two entries of a model, value by value.
+//! The differences between two entries of a model, value by value.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::known_models::KnownModel;
 
-/// One value that changes.
+/// A value that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) id: String,
@@ -18,14 +18,14 @@ pub(crate) struct Change {
     pub(crate) direction: Direction,
 }
 
-/// What a change means for who pays.
+/// The effect of a change on those who pay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// A model that was not known.
     New,
     Dearer,
     Cheaper,
-    /// A price that was not there, or is there no longer.
+    /// A price that was added or removed.
     PriceSet,
     Other,
 }
@@ -42,7 +42,7 @@ impl Direction {
     }
 }
 
-/// The values that differ; all values of a model that was not known.
+/// The values that differ; for a new model, all values.
 pub(crate) fn changes(before: Option<&KnownModel>, after: &KnownModel) -> Vec<Change> {
     let (old, new) = (before.map(values).unwrap_or_default(), values(after));
     let mut paths: Vec<_> = old.keys().chain(new.keys()).collect();
@@ -81,7 +81,7 @@ fn direction(path: &str, before: Option<&String>, after: Option<&String>) -> Dir
     }
 }
 
-/// All values of an entry by path. The source is no value of the model.
+/// All values of an entry by path. The source does not count as a value.
 fn values(model: &KnownModel) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     if let Ok(Value::Object(members)) = serde_json::to_value(model) {

@@ -1,4 +1,4 @@
-//! Tells the forms of catalogs apart.
+//! Detects the form of a catalog.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(crate) enum Form {
     ModelsDev,
 }
 
-/// Reads a catalog. Without a form, the text shows which one it has.
+/// Reads a catalog. Without a form, it is detected from the text.
 pub(crate) fn read(text: &str, form: Option<Form>) -> Result<(Form, Proposals), String> {
     let form = match form {
         Some(form) => form,

@@ -10,7 +10,7 @@ use upstream::Preset;
 use super::decimal;
 use super::proposal::{Foreign, Proposals, long_context};
 
-/// An entry that documents the members instead of a model.
+/// An entry that documents the members and is not a model.
 const SAMPLE: &str = "sample_spec";
 /// A price per token times 10^6 is a price per million.
 const PER_MILLION: i32 = 6;
@@ -30,7 +30,7 @@ const TOKEN_PRICES: [(&str, &str); 8] = [
     ("output_cost_per_image_token", "image_output"),
 ];
 
-/// Endings of prices that are no part of a standard call: other tiers of service.
+/// Suffixes of prices of other service tiers, which do not apply to standard calls.
 const OTHER_TIERS: [&str; 4] = ["_batches", "_batch", "_flex", "_priority"];
 
 type Members<'a> = BTreeMap<String, &'a RawValue>;
@@ -115,7 +115,7 @@ fn read_model(
             reasoning: flag(members, "supports_reasoning"),
             ..Profile::default()
         },
-        // The largest input is not the whole window.
+        // The largest input is not the context window.
         context_tokens: None,
         max_output_tokens: output.filter(|_| kind == Kind::Text),
     })
@@ -135,7 +135,7 @@ fn price_member(member: &str) -> Option<(Option<u64>, &'static str)> {
     Some((Some(thousands.checked_mul(1000)?), key_of(name)?))
 }
 
-/// The vendor's name of a model, which may stand behind the provider's.
+/// The vendor's name of a model, which may follow the provider's name.
 fn vendor_name<'n>(name: &'n str, provider: &str) -> &'n str {
     let behind = name
         .strip_prefix(provider)

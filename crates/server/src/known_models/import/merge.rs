@@ -1,4 +1,4 @@
-//! Applies what a source proposes to the known models.
+//! Applies the proposals of a source to the known models.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use super::diff::{Change, changes};
 use super::proposal::{Foreign, Proposals, card};
 use crate::known_models::{KnownModel, KnownModels, Offer};
 
-/// What an import would change.
+/// The changes of an import.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     /// The entries that are new or differ.
     pub(crate) entries: Vec<KnownModel>,
     pub(crate) changes: Vec<Change>,
-    /// What could not be mapped, and why.
+    /// Entries that could not be mapped, and the reasons.
     pub(crate) unmapped: Vec<(String, String)>,
-    /// Models of the source that are as they are known.
+    /// Models of the source that do not differ.
     pub(crate) unchanged: usize,
-    /// Models of the source that are not known and were not asked for.
+    /// Models of the source that are unknown and were not requested.
     pub(crate) unknown: usize,
 }
 
-/// Compares proposals with the known models. Models that are not known are added only with `all`. `source` is noted in
-/// the entries that change.
+/// Compares proposals with the known models. Unknown models are added only with `all`. `source` is recorded in the
+/// entries that change.
 pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source: &str) -> Merged {
     let mut merged = Merged {
         unmapped: proposals.unmapped,
@@ -75,7 +75,7 @@ pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source
     merged
 }
 
-/// The entry of a model that is known by the vendor's name of it.
+/// The entry of a model, found by the vendor's name of it.
 fn known_entry(
     known: &KnownModels,
     entries: &BTreeMap<String, KnownModel>,
@@ -90,7 +90,7 @@ fn known_entry(
     Some(entries.get(&found.id).unwrap_or(found).clone())
 }
 
-/// An entry with the prices and limits of a source. What the source does not say stays.
+/// An entry with the prices and limits of a source. Values that the source does not have stay.
 fn applied(mut entry: KnownModel, foreign: &Foreign) -> Result<KnownModel, String> {
     if entry.kind != foreign.kind {
         return Err(format!(
@@ -121,7 +121,7 @@ fn applied(mut entry: KnownModel, foreign: &Foreign) -> Result<KnownModel, Strin
     Ok(entry)
 }
 
-/// A model that is not known, or not known at this vendor.
+/// The entry of a model that is unknown, or unknown at this vendor.
 fn new_entry(
     known: &KnownModels,
     entries: &BTreeMap<String, KnownModel>,
@@ -218,7 +218,7 @@ fn with_members(
     card(&all)
 }
 
-/// A cached token that costs more than a fresh one is a sign of figures that do not belong together.
+/// Refuses cards whose cached tokens cost more than fresh ones, because their figures probably do not belong together.
 fn check_order(card: &PriceCard) -> Result<(), String> {
     let (cached, input) = (PriceKey::CachedInput, PriceKey::Input);
     match (card.unit_price(cached), card.unit_price(input)) {

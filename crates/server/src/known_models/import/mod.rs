@@ -1,7 +1,7 @@
-//! Known models from the catalogs of others, and what they would change.
+//! Compares the known models with other catalogs, and applies their changes.
 //!
-//! `form.rs` tells the forms apart, `litellm.rs` and `models_dev.rs` read theirs into proposals, `merge.rs` applies
-//! proposals to the known models, and `diff.rs` says what that changes. Numbers stay text until they are prices.
+//! `form.rs` detects the form of a catalog, `litellm.rs` and `models_dev.rs` read it into proposals, `merge.rs` applies
+//! proposals to the known models, and `diff.rs` lists the changes. Numbers stay text until they are prices.
 
 mod decimal;
 mod diff;

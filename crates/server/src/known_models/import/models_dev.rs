@@ -117,7 +117,7 @@ fn read_model(
         preset,
         model: id.to_owned(),
         kind: Kind::Text,
-        // Some have only a month.
+        // Some dates have only a month.
         created: model
             .release_date
             .as_deref()

@@ -1,4 +1,4 @@
-//! What another catalog says, before it is compared with what is known.
+//! The contents of another catalog, before they are compared with the known models.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use upstream::Preset;
 
 use crate::known_models::{Day, KnownModel};
 
-/// What a foreign catalog says about a model of one vendor.
+/// The entry of a foreign catalog for a model of one vendor.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Foreign {
     pub(super) preset: Preset,
@@ -16,22 +16,22 @@ pub(super) struct Foreign {
     pub(super) model: String,
     pub(super) kind: Kind,
     pub(super) created: Option<Day>,
-    /// What the vendor charges, as members of a price card.
+    /// The vendor's prices, as members of a price card.
     pub(super) cost: BTreeMap<String, PriceValue>,
-    /// What the model can do, for models that are not known yet.
+    /// The abilities of the model, for models that are not known yet.
     pub(super) profile: Profile,
     /// Limits that are comparable with ours, for models that are known.
     pub(super) context_tokens: Option<u64>,
     pub(super) max_output_tokens: Option<u64>,
 }
 
-/// What a source proposes.
+/// The proposals of a source.
 #[derive(Debug, Default)]
 pub(crate) struct Proposals {
     /// Whole entries, from a catalog of our own form.
     pub(super) whole: Vec<KnownModel>,
     pub(super) foreign: Vec<Foreign>,
-    /// What could not be mapped, and why.
+    /// Entries that could not be mapped, and the reasons.
     pub(crate) unmapped: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! Catalogs of other forms, small ones, against the known models.
+//! Small catalogs of other forms, compared with known models.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::diff::Direction;
 use super::{Form, Merged, changes, merge, read};
 use crate::known_models::{KnownModels, Origin};
 
-/// Two known models and one vendor more.
+/// Two known models, and one more vendor.
 const KNOWN: &str = r#"
 version = "1"
 date = "2026-11-15"

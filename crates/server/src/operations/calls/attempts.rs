@@ -3,31 +3,31 @@
 use engine::{FALLBACK, PASSED_OVER};
 use store::JournalRow;
 
-/// The status of calls whose client left, perhaps during an attempt on the channel of the last note.
+/// The status of calls whose client left. It may have left during an attempt on the channel of the last note.
 const CLIENT_GONE: u16 = 499;
 
 /// One route that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attempt {
     pub(crate) channel: String,
-    /// The model as the upstream knows it, if the route answered.
+    /// The upstream's name of the model, if the route answered.
     pub(crate) model: Option<String>,
     /// Why the route was left or passed over, or how its answer failed.
     pub(crate) reason: Option<String>,
     /// Whether the route was not tried at all.
     pub(crate) is_passed_over: bool,
-    /// The model whose route it is, if that is not the one that the caller has named.
+    /// The model of the route, if it is not the one that the caller named.
     pub(crate) fallback: Option<String>,
 }
 
-/// What the notes of a row tell.
+/// The contents of a row's notes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RouteNotes {
-    /// In the order in which they were tried.
+    /// The attempts in order.
     pub(crate) attempts: Vec<Attempt>,
-    /// Texts of upstreams that the caller did not see.
+    /// Upstream messages that the caller did not see.
     pub(crate) upstream_text: Option<String>,
-    /// The model that the caller has named, if others were tried too.
+    /// The model that the caller named, if others were tried too.
     pub(crate) named_model: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl RouteNotes {
         let mut texts = Vec::new();
         let mut fallback = None;
         for note in row.route_notes.iter().flat_map(|notes| notes.split("; ")) {
-            // A note is a text of the upstream that the caller did not see, or a route that failed.
+            // A note is an upstream message that the caller did not see, or a route that failed.
             if let Some(text) = note.strip_prefix("said: ") {
                 texts.push(text);
                 continue;
@@ -69,7 +69,7 @@ impl RouteNotes {
         notes
     }
 
-    /// Whether the last route that was tried is among the notes: a call that failed before its answer began has the
+    /// Whether the notes contain the last route that was tried: a call that failed before its answer began has the
     /// channel of its last note.
     fn has_last(&self, row: &JournalRow) -> bool {
         let mut tried = self.attempts.iter().filter(|it| !it.is_passed_over);
@@ -146,7 +146,7 @@ mod tests {
                 attempt("two", None, Some("passed over (tokens per minute)")),
             ]
         );
-        // From the note about a fallback on, the routes are those of the other model.
+        // After a note about a fallback, the routes are those of the other model.
         let fell_back = JournalRow {
             route_notes: Some(
                 "one: upstream_error; fallback: a/x to b/y; two: upstream_error".into(),
@@ -163,7 +163,7 @@ mod tests {
             .map(|it| it.fallback.as_deref())
             .collect();
         assert_eq!(of, [None, Some("b/y"), Some("b/y")]);
-        // The second try of a channel that broke off within its answer, or that the client did not wait for.
+        // The second attempt on a channel broke off within its answer, or the client did not wait for it.
         let broke_off = JournalRow {
             timings: store::Timings {
                 first_byte_us: Some(1),

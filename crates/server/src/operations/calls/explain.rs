@@ -1,9 +1,9 @@
-//! One call explained: the entry that closed its hold, and how its charge was computed.
+//! Explains one call: the entry that closed its hold, and the computation of its charge.
 
 use ledger::{Exact, Line, Micro, PriceCard};
 use store::{CallRow, EntryQuery, EntryRow, JournalQuery, JournalRow, PriceRow, Store, StoreError};
 
-/// What journal and ledger know about a call.
+/// The rows of journal and ledger about a call.
 pub(crate) struct Explanation {
     pub(crate) row: JournalRow,
     /// The entry that closed its hold; `None` while the hold is open, or if there was none.
@@ -11,7 +11,7 @@ pub(crate) struct Explanation {
     pub(crate) price: Option<Priced>,
 }
 
-/// How a charge was computed.
+/// The computation of a charge.
 pub(crate) struct Priced {
     pub(crate) version: PriceRow,
     pub(crate) lines: Vec<Line>,

@@ -1,25 +1,24 @@
-//! Follows the journal: which of the rows that were read are new.
+//! Follows the journal: selects the new ones among the rows that were read.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use store::{JournalEntry, JournalPlace};
 
-/// How late a row of another node may be written, after later rows, and still be shown.
+/// How late a row of another node may be written, after later rows, and still be found.
 pub(crate) const LATE_MAX: Duration = Duration::from_secs(10);
 
-/// The places of the rows that were shown lately. A row of another node may be written late, at an earlier
-/// place.
+/// The positions of recently shown rows. A row of another node may be written late, at an earlier position.
 #[derive(Debug, Default)]
 pub(crate) struct Shown(BTreeSet<JournalPlace>);
 
 impl Shown {
-    /// The place after which new rows may still appear.
+    /// The position after which new rows may still appear.
     pub(crate) fn look_after(&self) -> Option<JournalPlace> {
         self.0.last().map(|place| place.earlier(LATE_MAX))
     }
 
-    /// The newest place that was shown.
+    /// The newest position that was shown.
     pub(crate) fn newest(&self) -> Option<JournalPlace> {
         self.0.last().copied()
     }

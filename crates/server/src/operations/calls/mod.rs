@@ -1,4 +1,4 @@
-//! Calls: searched in the journal, and explained one by one.
+//! Calls: search in the journal, and the explanation of one call.
 
 mod attempts;
 mod explain;

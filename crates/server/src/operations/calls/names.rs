@@ -1,4 +1,4 @@
-//! The names of the accounts of some calls.
+//! The names of the wallets and keys of some calls.
 
 use store::{AccountNames, JournalEntry, Store, StoreError};
 

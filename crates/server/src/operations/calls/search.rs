@@ -1,4 +1,4 @@
-//! Searches calls by filters and by a few words.
+//! Searches calls by filters and by text.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use store::{
     WalletId,
 };
 
-/// How many wallets, keys and models a text may stand for.
+/// The most wallets, keys and models that a text may match.
 const MEANINGS_MAX: u32 = 8;
-/// How every request id begins.
+/// The prefix of every request id.
 const REQUEST_PREFIX: &str = "req_";
 
 /// Which calls to list. All conditions that are given must hold.
@@ -31,7 +31,7 @@ pub(crate) struct CallFilter {
     pub(crate) limit: u32,
 }
 
-/// A page of calls, newest first. `models` are the names that a text is compared with.
+/// A page of calls, newest first. `models` are the names that a text may match.
 pub(crate) async fn search(
     store: &Store,
     filter: CallFilter,
@@ -62,7 +62,7 @@ pub(crate) async fn search(
     Ok(merge(pages, filter.limit as usize))
 }
 
-/// What a text can stand for.
+/// A possible meaning of a search text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Meaning {
     Request(String),
@@ -73,7 +73,7 @@ enum Meaning {
 }
 
 impl Meaning {
-    /// The query with this condition too. `None` if it contradicts the others.
+    /// The query with this condition added. `None` if it contradicts the others.
     fn narrow(&self, query: &JournalQuery) -> Option<JournalQuery> {
         let mut narrow = query.clone();
         match self {
@@ -110,7 +110,7 @@ async fn meanings(
         .cloned()
         .map(Meaning::Model);
     let mut meanings: Vec<Meaning> = wallets.chain(keys).chain(models).collect();
-    // A model that is no longer in the catalog, by its whole name.
+    // The full name of a model that is no longer in the catalog.
     let whole = Meaning::Model(text.to_owned());
     if text.contains('/') && !meanings.contains(&whole) {
         meanings.push(whole);
@@ -124,9 +124,10 @@ async fn meanings(
     Ok(meanings)
 }
 
-/// The rows of several searches as one page: every row once, newest first, and none that a search has not reached.
+/// The rows of several searches as one page: every row once, newest first, without rows that another search has not
+/// reached.
 fn merge(pages: Vec<JournalPage>, limit: usize) -> JournalPage {
-    // Below the place where a search stopped, it may have rows that are not here.
+    // A search may have further rows after the position where it stopped.
     let reached = pages.iter().filter_map(|page| page.next).max();
     let entries = pages.into_iter().flat_map(|page| page.entries);
     let entries = entries.filter(|entry| reached.is_none_or(|reached| entry.place >= reached));

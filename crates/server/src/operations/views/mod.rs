@@ -1,4 +1,5 @@
-//! What the command line prints with `--json` and the admin API answers, one struct for each thing.
+//! The views that the command line prints with `--json` and the admin API returns, one struct for
+//! each.
 
 mod alert;
 mod audit;

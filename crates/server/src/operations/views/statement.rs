@@ -1,4 +1,4 @@
-//! Entries of a wallet, and what those of a month add up to.
+//! Entries of a wallet, and their monthly sums.
 
 use ledger::Micro;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Tasks, as operators see them: the same members whatever their protocol is.
+//! Tasks for operators, with the same members for every protocol.
 
 use ledger::UnixMs;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::admin::{Credits, MicroText};
 
-/// How many texts of a snapshot are looked at for results.
+/// The most texts of a snapshot that are searched for results.
 const TEXTS_MAX: usize = 1_000;
 
 /// A task.
@@ -66,7 +66,7 @@ pub(crate) enum TaskStatus {
     Cancelled,
 }
 
-/// The words of the protocols for each status. Every other word is one for a failure.
+/// The words of the protocols for each status. Every other word means a failure.
 const WORDS: [(TaskStatus, &[&str]); 5] = [
     (TaskStatus::Queued, &["queued"]),
     (TaskStatus::Running, &["pending", "running", "in_progress"]),
@@ -84,7 +84,7 @@ impl TaskStatus {
         found.map_or(Self::Failed, |(status, _)| *status)
     }
 
-    /// The words of the protocols that a filter stands for. A word of a protocol stands for itself.
+    /// The words of the protocols that a filter matches. A word of a protocol matches itself.
     pub(crate) fn words(filter: &str) -> Vec<String> {
         let status = match filter {
             "queued" => Some(Self::Queued),
@@ -170,7 +170,7 @@ pub(crate) async fn names_of_tasks(
     store.account_names(wallets, keys).await
 }
 
-/// The sentence of a failure, wherever its protocol has it.
+/// The sentence of a failure, from the member that its protocol uses.
 fn error_of(snapshot: &Value) -> Option<String> {
     let messages = [
         &snapshot["error"]["message"],
@@ -181,7 +181,7 @@ fn error_of(snapshot: &Value) -> Option<String> {
     found.map(ToOwned::to_owned)
 }
 
-/// The addresses in a snapshot, in its order.
+/// Collects the URLs of a snapshot, in order.
 fn collect(value: &Value, name: &str, left: &mut usize, results: &mut Vec<TaskResult>) {
     *left = left.saturating_sub(1);
     match value {
@@ -271,7 +271,7 @@ mod tests {
         );
         let omni = json!({"steps": [{"content": [{"type": "video", "uri": "http://us/v"}, {"text": "https is safe"}]}]});
         assert_eq!(view("completed", omni).results.len(), 1);
-        // A task that has not ended may repeat addresses of its request.
+        // A task that has not ended may repeat URLs of its request.
         let running = view("running", json!({"image": "https://caller/i.png"}));
         assert_eq!(
             (running.results, running.status),

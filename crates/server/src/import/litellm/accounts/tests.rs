@@ -10,7 +10,7 @@ const TEAMS: &str = r#"
         INSERT INTO "LiteLLM_UserTable" VALUES ('ann', '["gpt-mini"]'), ('bob', '[]');
     "#;
 
-/// Reads keys of these teams, users, lists of models, expiries and budgets.
+/// Reads keys with these teams, users, model lists, expiries and budgets.
 async fn read_keys(keys: &[[Option<&str>; 5]]) -> ImportPlan {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("litellm.db");
@@ -32,7 +32,7 @@ async fn read_keys(keys: &[[Option<&str>; 5]]) -> ImportPlan {
     plan
 }
 
-/// A team, a user, the list of the key, and the models that it may call. `None` if it is disabled.
+/// A team, a user, the key's list, and the models that the key may call. `None` if it is disabled.
 type Case<'c> = (
     Option<&'c str>,
     Option<&'c str>,

@@ -1,4 +1,5 @@
-//! Times `tollgate move` of a filled store, which is killed in the middle once and run again.
+//! Times `tollgate move` on a filled store. The command is killed once in the middle and then run
+//! again.
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -19,7 +19,7 @@ pub struct Key {
     pub window: Option<Window>,
     /// What it has spent: the sum of its settled charges.
     pub usage: Micro,
-    /// What its open holds reserve.
+    /// The sum that its open holds reserve.
     pub frozen: Micro,
     /// Its open holds that count as requests in flight.
     pub open_holds: u32,

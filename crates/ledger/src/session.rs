@@ -23,7 +23,7 @@ pub struct Step {
 /// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BookedStep {
-    /// What is charged now.
+    /// The charge of this step.
     pub charge: Micro,
     /// How the charge changed the wallet.
     pub delta: Delta,

@@ -75,7 +75,8 @@ impl UpstreamRequest {
         }
     }
 
-    /// The request for the state of an operation, at a cloud where the body names it and the path its model.
+    /// A request for the state of an operation, at a cloud whose body names the operation and whose path names the
+    /// model.
     pub(crate) fn fetching_operation(&self) -> Self {
         let body = serde_json::json!({ "operationName": self.item });
         let body = vec![Bytes::from(body.to_string())];

@@ -1,4 +1,4 @@
-//! The reads that are timed: every one of the admin API, with the filters that are hardest.
+//! The timed requests: every read of the admin API, with its most expensive filters.
 
 use std::io;
 

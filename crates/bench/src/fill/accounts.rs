@@ -22,7 +22,8 @@ const LIMIT: u32 = 1_000_000;
 /// Everything that calls can belong to.
 pub(crate) struct Accounts {
     pub(crate) wallets: Vec<WalletRow>,
-    /// Spread over the wallets: the key with number n belongs to wallet n modulo their number.
+    /// The keys are spread over the wallets: key n belongs to wallet n modulo the number of
+    /// wallets.
     pub(crate) keys: Vec<KeyRow>,
     /// The secrets of the keys.
     pub(crate) secrets: Vec<String>,

@@ -93,7 +93,8 @@ impl Field {
         }
     }
 
-    /// In the order of [`Dialect::ALL`]. Empty if the dialect does not have the member.
+    /// The name in each dialect, in the order of [`Dialect::ALL`]. Empty if the dialect does not
+    /// have the member.
     #[expect(clippy::too_many_lines, reason = "one table")]
     const fn spellings(self) -> [&'static str; 5] {
         match self {

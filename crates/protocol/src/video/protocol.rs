@@ -72,7 +72,7 @@ pub enum Deletion {
     Running,
     /// It was cancelled before.
     Cancelled,
-    /// It has ended, and is no longer shown.
+    /// The task has ended, and the deletion hides it.
     Remove,
 }
 

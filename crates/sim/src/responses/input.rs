@@ -24,7 +24,7 @@ const TAG_LENGTH: usize = 6;
 const THOUGHTFUL_CALL: &str = "call_SimR";
 const THOUGHTLESS_CALL: &str = "call_SimN";
 
-/// The id of a new call. It encodes whether encrypted reasoning came before it, and which.
+/// The id of a new call. It encodes whether encrypted reasoning preceded the call, and which.
 pub(super) fn call_id(content: Option<&str>, seed: &mut Seed) -> String {
     match content {
         Some(content) => format!("{THOUGHTFUL_CALL}{}{}", tag(content), seed.letters(13)),

@@ -51,10 +51,10 @@ pub(super) struct Facts {
     pub(super) base_url_env: Vec<String>,
     /// The header that holds the credential alone. Otherwise it is sent as a bearer token.
     pub(super) credential_header: Option<String>,
-    /// What a credential can be.
+    /// The accepted forms of a credential.
     #[serde(default = "key_alone")]
     pub(super) credentials: Vec<CredentialForm>,
-    /// How tokens are asked for, if a credential is not sent itself.
+    /// How a token is requested, for credentials that are not sent themselves.
     pub(super) token: Option<TokenFacts>,
     /// The service for which requests are signed, if a credential can be an access key.
     pub(super) signing_service: Option<String>,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 const LENGTH_MAX: u64 = 100_000;
 /// How much of the prompt is used for a text without other hints.
 const QUOTE_BYTES_MAX: usize = 80;
-/// Names of properties for which the whole question fits better than a name in it.
+/// Names of properties that are filled with the whole question rather than with a name from it.
 const WHOLE: [&str; 9] = [
     "query", "question", "prompt", "text", "message", "input", "content", "summary", "answer",
 ];

@@ -7,7 +7,7 @@ use crate::rate_clock::AdmitTime;
 use crate::time::UnixMs;
 use crate::wallet::{Wallet, WalletStatus, add_amount, subtract_amount, to_i128};
 
-/// What a call asks for, and what its hold reserves until it is closed.
+/// The reservation that a call asks for, and that its hold keeps until it is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reservation {
     /// Credits to hold.
@@ -91,7 +91,7 @@ pub enum Refusal {
 const MINUTE_MS: u64 = 60_000;
 
 impl Reservation {
-    /// What a call asks to reserve.
+    /// An empty reservation.
     const NOTHING: Self = Self {
         hold: Micro::ZERO,
         exposure: Micro::ZERO,
@@ -104,7 +104,7 @@ impl Reservation {
         to_i128(self.hold) + to_i128(self.exposure)
     }
 
-    /// The reservation extended by `more`. What the hold now covers is no longer exposed.
+    /// The reservation extended by `more`. The part that the hold now covers is no longer exposed.
     pub fn extended(&self, more: &Self) -> Option<Self> {
         let exposed = self.exposure.checked_add(more.exposure)?;
         Some(Self {

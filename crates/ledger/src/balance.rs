@@ -22,8 +22,8 @@ impl Balance {
         }
     }
 
-    /// What the key can spend: nothing if the wallet is disabled, otherwise the rest of the wallet
-    /// or of the key's limit, whichever is less.
+    /// The amount that the key can spend: nothing if the wallet is disabled, otherwise the rest of
+    /// the wallet or of the key's limit, whichever is less.
     pub fn available(&self) -> Micro {
         if self.wallet.status == WalletStatus::Disabled {
             return Micro::ZERO;

@@ -17,7 +17,7 @@ pub struct Bucket(i64);
 pub struct Rate {
     /// The limit per minute.
     pub limit: u32,
-    /// What could be taken now.
+    /// How many could be taken now.
     pub remaining: u32,
     /// Milliseconds until the bucket is full.
     pub reset_ms: u64,
@@ -390,7 +390,7 @@ mod tests {
             count in 0_u64..1_000,
             pause in 0_i64..70_000,
         ) {
-            // Unless the debt is so large that it is capped.
+            // Very large debts are capped, so they are excluded here.
             prop_assume!(u64::from(limit) * 59 > before + count);
             let mut bucket = Bucket::default();
             bucket.force(before, limit, NOON);

@@ -7,8 +7,8 @@ use crate::micro::{Micro, Overflow};
 use crate::time::UnixMs;
 use crate::wallet::{Delta, Wallet, add_amount, subtract_amount};
 
-/// Closes a hold with a charge. The charge may exceed the hold: what was delivered is booked in
-/// full.
+/// Closes a hold with a charge. The charge may exceed the hold, because delivered output is booked
+/// in full.
 ///
 /// `tokens` is the actual usage, if known; the tokens-per-minute bucket is corrected to it. An
 /// error changes nothing.
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_settlement_ends_the_hold_and_books_the_charge() {
-        // Below the hold, above it, and above everything.
+        // Charges below the hold, above it, and above everything.
         for (charge, balance, credit_used) in [(0, 100, 0), (25, 75, 0), (90, 10, 0), (130, 0, 30)]
         {
             let (mut wallet, mut key, held) = held();
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_hold_that_grows_again_asks_for_nothing() {
         let (mut wallet, mut key, held) = held();
-        // More than the wallet has.
+        // The new amount is more than the wallet has.
         let grown = regrow(&mut wallet, &mut key, &held, Micro::new(500)).unwrap();
         assert_eq!((wallet.frozen, key.frozen), (grown.hold, grown.hold));
         assert_eq!(
@@ -222,7 +222,7 @@ mod tests {
         let (mut wallet, mut key, mut held) = held();
         stop_counting(&mut key, &mut held).unwrap();
         assert_eq!(key.open_holds, 0);
-        // A second call changes nothing, and neither does the close.
+        // A second call changes nothing, and the close does not count the hold again.
         stop_counting(&mut key, &mut held).unwrap();
         release(&mut wallet, &mut key, &held, NOON).unwrap();
         assert_eq!(key.open_holds, 0);

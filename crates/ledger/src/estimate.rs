@@ -1,4 +1,4 @@
-//! Estimates what to hold for a call before it is made.
+//! Estimates the hold of a call before it is made.
 
 use crate::meter::Meter;
 use crate::micro::Micro;

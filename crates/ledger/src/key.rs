@@ -17,7 +17,7 @@ pub struct Key {
     pub limit: Option<Micro>,
     /// The most that it may spend in one period of the calendar.
     pub window: Option<Window>,
-    /// What it has spent: the sum of its settled charges.
+    /// The amount spent: the sum of its settled charges.
     pub usage: Micro,
     /// The sum that its open holds reserve.
     pub frozen: Micro,
@@ -36,13 +36,13 @@ pub struct Key {
 }
 
 impl Key {
-    /// What is left of the spending limits: `max(limit - usage, 0)`, or what is left of the current
-    /// period if that is less; `None` without a limit.
+    /// The rest of the spending limits: `max(limit - usage, 0)`, or the rest of the current period if that is less;
+    /// `None` without a limit.
     pub fn limit_remaining(&self) -> Option<Micro> {
         self.unspent().map(not_negative)
     }
 
-    /// What was charged in the current period of the window.
+    /// The charges in the current period of the window.
     pub fn window_usage(&self) -> Micro {
         self.window
             .map_or(Micro::ZERO, |window| not_negative(window.spent(self.usage)))
@@ -58,8 +58,8 @@ impl Key {
         self.window.is_some_and(|window| window.is_over(now))
     }
 
-    /// Begins a period of the window. What was charged until now belongs to earlier periods. What is
-    /// still held counts against the new period, because it will be charged in it.
+    /// Begins a period of the window. Charges until now belong to earlier periods. Open holds count against the new
+    /// period, because they will be charged in it.
     pub fn begin_period(&mut self, period: Period) {
         if let Some(window) = &mut self.window {
             window.period = period;
@@ -72,13 +72,13 @@ impl Key {
         self.left().is_none_or(|left| left >= to_i128(amount))
     }
 
-    /// What can still be held under the spending limits. It may be negative: an exceeded limit
-    /// refuses even a call that costs nothing.
+    /// The amount that can still be held under the spending limits. It may be negative: an exceeded limit refuses even
+    /// a call that costs nothing.
     pub(crate) fn left(&self) -> Option<i128> {
         self.unspent().map(|left| left - to_i128(self.frozen))
     }
 
-    /// What the charges so far have left of the spending limits.
+    /// The spending limits minus the charges so far.
     fn unspent(&self) -> Option<i128> {
         let total = self.limit.map(|limit| to_i128(limit) - to_i128(self.usage));
         let Some(window) = self.window else {

@@ -191,7 +191,7 @@ mod tests {
             ([10, 5, 5, 0, 0], 10),
             ([10, 5, 7, 0, 0], 8),
             ([10, 5, 20, 0, 0], 0),
-            // Holds that need the credit line leave nothing to take, and the line itself is never
+            // Holds that need the credit line leave nothing to take, and credit itself cannot be
             // taken.
             ([10, 0, 12, 20, 0], 0),
             ([10, 0, 0, 20, 0], 10),

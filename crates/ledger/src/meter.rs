@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_stored_meter_is_read_back() {
-        // Every member has a different value, so that a mix-up is found.
+        // Every member has a different value, so that a mix-up is detected.
         let members: Vec<String> = METERED
             .iter()
             .zip(1..)

@@ -1,5 +1,5 @@
-//! Restores what was decided and then lost before it was stored. Nothing is checked again, because
-//! the callers have been told.
+//! Restores decisions that were lost before they were stored. Nothing is checked again, because the
+//! callers have been told.
 
 use crate::admit::Reservation;
 use crate::key::Key;

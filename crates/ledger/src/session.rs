@@ -1,4 +1,4 @@
-//! The steps of a session: each books what was used and extends the hold.
+//! The steps of a session: each books the usage so far and extends the hold.
 //!
 //! Amounts are totals since the session began, not increments. So a session is rounded once, and a
 //! step that is lost or repeated does no harm.
@@ -9,12 +9,12 @@ use crate::micro::{Micro, Overflow};
 use crate::time::UnixMs;
 use crate::wallet::{Delta, Wallet, add_amount, not_negative, subtract_amount, to_i128};
 
-/// A step that a session asks for.
+/// A step that a session requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// The price of all usage so far.
     pub used: Micro,
-    /// The total that the hold should cover, with what is booked already.
+    /// The total that the hold should cover, including amounts that are already booked.
     pub wanted: Micro,
     /// The step is refused if less than this can be covered.
     pub least: Micro,
@@ -31,7 +31,7 @@ pub struct BookedStep {
     pub hold: Micro,
 }
 
-/// Books what a session has used beyond `booked`, and extends its hold as far as wanted, or as far
+/// Books the usage of a session beyond `booked`, and extends its hold as far as wanted, or as far
 /// as the wallet can pay.
 ///
 /// A disabled or expired key and a disabled wallet refuse it, so the session ends at its next step

@@ -46,17 +46,17 @@ pub struct Delta {
 }
 
 impl Wallet {
-    /// What can be spent without the credit line: `max(balance + gift_balance - frozen, 0)`.
+    /// The amount that can be spent without the credit line: `max(balance + gift_balance - frozen, 0)`.
     pub fn available(&self) -> Micro {
         not_negative(self.own())
     }
 
-    /// What can be spent: `max(balance + gift_balance + credit_remaining - frozen, 0)`.
+    /// The amount that can be spent: `max(balance + gift_balance + credit_remaining - frozen, 0)`.
     pub fn total_available(&self) -> Micro {
         not_negative(self.spendable())
     }
 
-    /// What is left of the credit line: `max(credit_limit - credit_used, 0)`.
+    /// The rest of the credit line: `max(credit_limit - credit_used, 0)`.
     pub fn credit_remaining(&self) -> Micro {
         not_negative(to_i128(self.credit_limit) - to_i128(self.credit_used))
     }
@@ -103,8 +103,8 @@ impl Wallet {
     /// Books a charge: gift first, then balance, then the credit line, beyond its limit if
     /// necessary.
     ///
-    /// It never refuses: what was delivered is booked in full, and admission fails until there is
-    /// credit again. An error changes nothing.
+    /// It never refuses: delivered output is booked in full, and admission fails until there is credit again. An error
+    /// changes nothing.
     pub fn debit(&mut self, amount: Micro) -> Result<Delta, Overflow> {
         if amount.is_negative() {
             return Err(Overflow);

@@ -14,7 +14,7 @@ use crate::wallet::to_i128;
 pub struct Window {
     /// The most that may be charged in one period.
     pub amount: Micro,
-    /// What the key had been charged when the period began.
+    /// The charges of the key when the period began.
     pub usage_before: Micro,
     /// The current period.
     pub period: Period,
@@ -23,7 +23,7 @@ pub struct Window {
 /// A period of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Period {
-    /// The first moment that does not belong to it. The default is long past: no period has begun.
+    /// The first moment after the period. The default is long past: no period has begun.
     pub ends_at: UnixMs,
     /// How many entries the wallet had when the period began. The entries after them count in the
     /// period.
@@ -48,7 +48,7 @@ impl Window {
         now >= self.period.ends_at
     }
 
-    /// What was charged in the period, if the key has been charged `usage` in all.
+    /// The charges in the period, if the key has been charged `usage` in total.
     pub(crate) fn spent(&self, usage: Micro) -> i128 {
         to_i128(usage) - to_i128(self.usage_before)
     }
@@ -163,8 +163,8 @@ mod tests {
         assert_eq!(key.window_usage(), Micro::new(30));
     }
 
-    /// What happens to a key: a call that is admitted and settled with these amounts after a time,
-    /// or a hold that stays open until later.
+    /// An event of a key: a call that is admitted and settled with these amounts after a time, or a
+    /// hold that stays open until later.
     #[derive(Debug, Clone, Copy)]
     struct Call {
         after: i64,
@@ -194,7 +194,7 @@ mod tests {
             let mut now = 1_000;
             for call in calls {
                 let next = now + call.after;
-                // Close what is due before, in order of time.
+                // First close the holds that are due, in order of time.
                 open.sort_by_key(|(at, ..)| *at);
                 while let Some((at, held, charge)) = open.first().copied() && at <= next {
                     open.remove(0);

@@ -22,7 +22,7 @@ const CREDENTIAL_COOLDOWN: Duration = Duration::from_secs(60);
 /// A probe without a report counts as lost after this time.
 const PROBE_LOST: Duration = Duration::from_secs(30);
 
-/// What the end of a call says about the health of its channel.
+/// The evidence that the end of a call gives about the health of its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
     /// The upstream works. It may have refused the request because of a mistake of the client.
@@ -41,7 +41,7 @@ pub enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// What the status of a response says about the channel.
+    /// The evidence of a response's status.
     pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
         match status {
             401 => Self::CredentialRefused,
@@ -155,8 +155,8 @@ impl Breaker {
     pub fn report(&mut self, outcome: CallOutcome, now: Instant) {
         match outcome {
             CallOutcome::Served => self.served(now),
-            // The time that comes with a limit is that of one model. If no other model is served in between, the whole
-            // channel is limited.
+            // A `retry-after` of a rate limit applies to one model. If no other model is served in between, the whole
+            // channel counts as limited.
             CallOutcome::Failed | CallOutcome::RateLimited { .. } => self.failed(now, None),
             CallOutcome::Overloaded { retry_after } => self.failed(now, retry_after),
             CallOutcome::CredentialRefused => {

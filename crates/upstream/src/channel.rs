@@ -54,8 +54,8 @@ impl Channel {
         Self::reaching(spec, timeouts, &Reach::Configured)
     }
 
-    /// The same, for an upstream that runs in this process and accepts its connections from the
-    /// listener. Nothing else differs, so tests run whole calls in virtual time.
+    /// Like [`Channel::new`], for an upstream that runs in this process and accepts its connections from the listener.
+    /// Nothing else differs, so tests run whole calls in virtual time.
     pub fn in_memory(
         spec: ChannelSpec,
         timeouts: Timeouts,
@@ -65,7 +65,7 @@ impl Channel {
         Ok((channel, listener))
     }
 
-    /// A channel that nobody has configured yet. It calls only addresses that the policy allows.
+    /// A channel that is not configured yet. It calls only addresses that the policy allows.
     pub fn guarded(
         spec: ChannelSpec,
         timeouts: Timeouts,
@@ -132,7 +132,7 @@ impl Channel {
         &self.0.identity
     }
 
-    /// The settings it was made from. A reload keeps a channel whose settings did not change.
+    /// The settings from which it was created. A reload keeps a channel whose settings did not change.
     pub fn spec(&self) -> &ChannelSpec {
         &self.0.spec
     }
@@ -202,13 +202,13 @@ impl Channel {
         }
     }
 
-    /// Renews the channel's token if that is due. `None` if nothing was to be done. The engine calls this again and
-    /// again, so that calls find a token.
+    /// Renews the channel's token if that is due. `None` if it is not. The engine calls this regularly, so that calls
+    /// find a token.
     pub async fn renew_token(&self) -> Option<Result<(), TokenError>> {
         self.0.authorization.renew().await
     }
 
-    /// Whether both channels call the same origins: for requests, and for the tokens of the other.
+    /// Whether both channels call the same origins, for requests and for tokens.
     pub fn shares_origin_with(&self, other: &Self) -> bool {
         let theirs = &other.0.address;
         let same_tokens = match other.0.authorization.token_address() {
@@ -263,7 +263,7 @@ impl Channel {
     }
 
     /// The text with the channel's secrets replaced, because upstreams repeat what they refuse: the answer to a wrong
-    /// signature has all headers that were signed. The text may be JSON.
+    /// signature contains all signed headers. The text may be JSON.
     pub fn without_credential(&self, text: &str) -> String {
         let spec = &self.0.spec;
         let credential = spec.credential.as_ref().map(Secret::expose);

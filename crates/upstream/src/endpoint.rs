@@ -41,7 +41,7 @@ pub enum Endpoint {
     PredictLongRunning,
     /// The state of the operation whose path `UpstreamRequest::item` holds.
     Operation,
-    /// The same at a cloud that is asked by a POST. Channels choose it in place of `Operation`.
+    /// Like `Operation`, at a cloud that expects a POST. Channels use it instead of `Operation`.
     FetchOperation,
     /// A new content task.
     ContentTasks,

@@ -61,7 +61,7 @@ pub enum TimeoutStage {
     Total,
 }
 
-/// What went wrong with a call.
+/// The kind of failure of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallErrorKind {
     /// The upstream could not be reached.

@@ -51,9 +51,9 @@ pub(crate) struct HeadTemplate {
     content_tasks: Target,
     /// A model, to which a verb is appended.
     generate: Target,
-    /// The list of models, with the largest page that the vendor gives.
+    /// The list of models, with the largest page size of the vendor.
     models: Target,
-    /// Whether the list of models is asked for with the version that Messages upstreams require.
+    /// Whether requests for the list of models have the version header of Messages.
     models_need_version: bool,
     /// Whether Messages requests have their version in a header.
     messages_need_version: bool,
@@ -61,11 +61,11 @@ pub(crate) struct HeadTemplate {
     betas: Option<&'static [String]>,
 }
 
-/// A path, with the place of the model's name if it has one.
+/// A path, with the position of the model's name if it contains one.
 #[derive(Debug)]
 struct Target {
     path: Box<str>,
-    /// What follows the name of the model.
+    /// The part after the model's name.
     after_model: Option<Box<str>>,
 }
 
@@ -317,7 +317,7 @@ fn lines(address: &Address, credential_line: &[u8]) -> Result<Box<[u8]>, Channel
     Ok(lines.into())
 }
 
-/// Those of a header's comma-separated values that are known; `None` if there are none.
+/// The known ones among a header's comma-separated values; `None` if there are none.
 fn known_values(value: &HeaderValue, known: &[String]) -> Option<HeaderValue> {
     let values = value.to_str().ok()?.split(',').map(str::trim);
     let kept: Vec<_> = values
@@ -334,7 +334,7 @@ fn write_version(head: &mut Vec<u8>) {
     write_line(head, "anthropic-version", &version);
 }
 
-/// Writes one path segment. A slash in a model's name is escaped; `@` is not, because it is in the names of models.
+/// Writes one path segment. A slash in a model's name is escaped. `@` is not, because it occurs in names of models.
 fn write_segment(text: &str, head: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {

@@ -9,7 +9,7 @@ use crate::breaker::{Breaker, BreakerState, CallOutcome};
 use crate::history::{History, MinuteOfCalls};
 
 /// A breaker that is nearly always closed. Reading a closed breaker loads one flag from a cache
-/// line that is not written meanwhile; it takes no lock and does not read the clock.
+/// line that is rarely written. It takes no lock and does not read the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     troubled: AtomicBool,

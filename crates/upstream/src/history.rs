@@ -127,7 +127,7 @@ mod tests {
         assert_eq!((read[57].requests, read[57].errors()), (1, 0));
         assert_eq!((read[58], read[59]), (MinuteOfCalls::default(), bad));
         assert_eq!(read[59].errors(), 3);
-        // 59 minutes later the bad minute is the oldest one, and one minute later it is gone.
+        // After 59 minutes the bad minute is the oldest one, and a minute later it is gone.
         assert_eq!(history.read(after(start, 61))[0], bad);
         assert_eq!(
             history.read(after(start, 62)),

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-/// How many connections are open. Only opening and closing one changes memory that threads share.
+/// The number of open connections. Only opening and closing a connection changes memory that
+/// threads share.
 #[derive(Debug, Default)]
 pub(crate) struct OpenConnections(Arc<()>);
 
-/// Kept by a connection as long as it is open.
+/// Held by a connection as long as it is open.
 #[derive(Debug)]
 pub(crate) struct OpenMark(#[expect(dead_code, reason = "its references are counted")] Arc<()>);
 
@@ -17,7 +18,7 @@ impl OpenConnections {
     }
 
     pub(crate) fn count(&self) -> usize {
-        // One reference is our own.
+        // One of the references is our own.
         Arc::strong_count(&self.0).saturating_sub(1)
     }
 }

@@ -1,4 +1,4 @@
-//! An address that the operator has configured and that takes documents, such as a collector of telemetry.
+//! An address that the operator has configured and that accepts documents, such as a collector of telemetry.
 
 use std::fmt;
 use std::io::Write as _;
@@ -17,14 +17,14 @@ use crate::wire::{Connection, Connector};
 /// The longest answer that is read.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// Takes documents by POST, by the rules of calls to upstreams: deadlines, public roots, no redirects. The address policy
-/// does not apply, because the operator has named the address. Each document has a connection of its own.
+/// Sends documents by POST, by the rules of calls to upstreams: deadlines, public roots, no redirects. The address
+/// policy does not apply, because the operator has named the address. Each document has a connection of its own.
 pub struct OperatorEndpoint {
     address: Address,
     connector: Connector,
 }
 
-/// What the endpoint answered.
+/// The answer of the endpoint.
 #[derive(Debug)]
 pub struct PostAnswer {
     pub status: u16,
@@ -43,7 +43,7 @@ impl OperatorEndpoint {
         })
     }
 
-    /// Delivers a document to a path below the URL. `headers` are sent as they are.
+    /// Delivers a document to a path below the URL. `headers` are sent unchanged.
     pub async fn post(
         &self,
         path: &str,

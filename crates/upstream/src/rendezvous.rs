@@ -1,16 +1,15 @@
-//! Rendezvous hashing: equal keys prefer equal routes, and nothing is stored for that.
+//! Rendezvous hashing: calls with the same key prefer the same route, without any stored state.
 //!
-//! Each route draws a number from the key and its own name. The order of these numbers is the order of the routes, so a
-//! route that is lost moves only the keys that preferred it. The numbers are exponentially distributed with the weight
-//! as their rate, so each route is preferred by a share of the keys that is proportional to its weight.
+//! Each route draws a number from the key and its own name. The order of these numbers is the order of the routes, so
+//! if a route disappears, only the keys that preferred it move. The numbers are exponentially distributed with the
+//! weight as their rate, so each route is preferred by a share of the keys that is proportional to its weight.
 
 use crate::route_order::mix;
 
-/// Bits behind the point of a logarithm.
+/// Bits after the binary point of a logarithm.
 const FRACTION_BITS: u32 = 24;
 
-/// A hash of these bytes that is the same on every node and in every version. It is no defence against people who look
-/// for collisions.
+/// A hash of these bytes that is the same on every node and in every version. It does not resist deliberate collisions.
 pub fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
     let mut hash = mix(seed ^ bytes.len() as u64);
     let mut words = bytes.chunks_exact(8);
@@ -23,7 +22,7 @@ pub fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
     mix(hash ^ rest)
 }
 
-/// The place of a route in the order of a key: the smallest comes first. A route without weight comes last.
+/// The rank of a route for a key: the smallest comes first. A route without weight comes last.
 pub fn sticky_rank(key: u64, route: &[u8], weight: u32) -> u64 {
     let drawn = hash_bytes(key, route);
     match weight {
@@ -33,7 +32,7 @@ pub fn sticky_rank(key: u64, route: &[u8], weight: u32) -> u64 {
     }
 }
 
-/// `64 - log2(drawn)`, with [`FRACTION_BITS`] bits behind the point: an exponential variate of a uniform draw.
+/// `64 - log2(drawn)`, with [`FRACTION_BITS`] bits after the binary point: an exponential variate of a uniform draw.
 fn negative_log2(drawn: u64) -> u64 {
     let drawn = drawn.max(1);
     let whole = u64::from(drawn.ilog2());
@@ -116,7 +115,7 @@ mod tests {
     }
 
     proptest! {
-        /// A lost route moves the keys that preferred it, and no others.
+        /// If a route disappears, only the keys that preferred it move.
         #[test]
         fn the_others_keep_their_order(
             key: u64,

@@ -15,7 +15,7 @@ use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
 use crate::pool::Pool;
 use crate::wire::{Connection, Framing};
 
-/// How many pieces a dropped body reads in search of its end.
+/// How many pieces a dropped body reads to find its end.
 const LEFT_PIECES_MAX: usize = 4;
 
 /// The body of a response and the part of its head that the layers above may see.
@@ -25,7 +25,7 @@ pub struct UpstreamResponse {
     pub content_type: Option<HeaderValue>,
     /// How long the upstream asks us to wait.
     pub retry_after: Option<Duration>,
-    /// The name of an error, if its head has it.
+    /// The name of an error, if the head contains it.
     pub error_name: Option<HeaderValue>,
     pub body: Body,
 }
@@ -50,7 +50,7 @@ pub struct Body {
     decoder: Option<Box<Decoder>>,
 }
 
-/// The decoder of a body, and why it has stopped.
+/// The decoder of a body, and its error.
 struct Decoder {
     events: ToSse,
     malformed: Option<Malformed>,
@@ -122,7 +122,7 @@ impl Body {
         }
     }
 
-    /// The events that a piece completes. What is wrong behind them is reported by the next call.
+    /// The events that a piece completes. An error after them is returned by the next call.
     fn decode(&mut self, piece: &[u8]) -> Bytes {
         let mut events = Vec::with_capacity(piece.len());
         if let Some(decoder) = &mut self.decoder {

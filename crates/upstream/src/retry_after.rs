@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-/// The longest wait that is believed. It also keeps sums within bounds.
+/// The longest accepted wait. It also keeps sums within bounds.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What an upstream asks for in `retry-after` or `retry-after-ms`.
+/// The value of `retry-after` or `retry-after-ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryAfter {
     In(Duration),

@@ -4,16 +4,16 @@ use std::time::Instant;
 
 use crate::breaker::BreakerState;
 
-/// What the order depends on.
+/// The properties of a route that determine the order.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteCandidate {
     /// Lower is tried first.
     pub priority: u32,
-    /// The share of calls among routes of the same priority. 0 means after all others.
+    /// The share of calls among routes of the same priority. A route with 0 comes after all others.
     pub weight: u32,
     /// The breaker of the route's channel, or of the route itself.
     pub state: BreakerState,
-    /// Among routes of the same priority the smallest is tried first: what a call costs or how long it takes there.
+    /// The cost or the latency of a call on this route. Among routes of the same priority, the smallest is tried first.
     pub rank: u64,
     /// Among routes that are equal otherwise, the smallest is tried first. Equal ones share the calls by weight.
     pub sticky_rank: u64,

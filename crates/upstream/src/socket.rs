@@ -38,7 +38,7 @@ pub struct SocketRequest<'a> {
     pub message_bytes_max: usize,
 }
 
-/// How the upstream answers a handshake.
+/// The upstream's answer to a handshake.
 #[derive(Debug)]
 pub enum Handshake {
     Open(Box<Socket>),

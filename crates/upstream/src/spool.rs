@@ -121,7 +121,7 @@ mod tests {
             let more = poll_fn(|cx| {
                 let chunk = ready!(feed.poll_chunk(cx))?;
                 Poll::Ready(io::Result::Ok(chunk.map(|chunk| {
-                    // Takes a part, as a socket does.
+                    // Takes a part of the chunk, as a socket does.
                     chunk
                         .get(..1000.min(chunk.len()))
                         .unwrap_or_default()

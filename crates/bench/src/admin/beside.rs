@@ -1,4 +1,4 @@
-//! What calls cost while the admin API is read, and without that, in turn.
+//! Compares calls while the admin API is read with calls while it is not, alternately.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -13,11 +13,11 @@ use super::timing::AdminClient;
 use crate::load::Measured;
 use crate::process::output_of;
 
-/// A person who clicks as fast as the pages come.
+/// The pause between two reads, like that of a person who clicks as fast as the pages load.
 const PAUSE: Duration = Duration::from_millis(50);
 const CONNECTIONS: &str = "16";
 
-/// The calls of both kinds, one measurement for each round.
+/// The results of both kinds, one measurement for each round.
 #[derive(Default)]
 struct Rounds {
     without: Vec<Measured>,
@@ -61,7 +61,7 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// Reads everything again and again.
+/// Reads everything repeatedly.
 async fn read_on(client: &AdminClient, requests: &[AdminRead]) -> io::Result<()> {
     loop {
         for request in requests {

@@ -11,13 +11,13 @@ const DAY_MS: i64 = 86_400_000;
 /// Reads that answer until they are left.
 const ENDLESS: [&str; 2] = ["/events", "/play/{path}"];
 
-/// A read, and what it is called in the table.
+/// A read, and its name in the table.
 pub(super) struct AdminRead {
     pub(super) what: String,
     pub(super) path: String,
 }
 
-/// What the requests name.
+/// The ids and names that the requests contain.
 pub(super) struct Known {
     wallet: String,
     wallet_name: String,
@@ -170,7 +170,7 @@ impl Known {
         reads
     }
 
-    /// The reads that the gateway describes, and those of them that are not timed.
+    /// The reads that the gateway's description lists, and those of them that are not timed.
     pub(super) async fn described(
         &self,
         client: &AdminClient,
@@ -201,7 +201,7 @@ impl AdminRead {
     }
 }
 
-/// Whether a request is one of a path with names in braces.
+/// Whether a request matches a path template with names in braces.
 fn is_of(request: &str, template: &str) -> bool {
     let path = request.split('?').next().unwrap_or_default();
     let (mut of_path, mut of_template) = (path.split('/'), template.split('/'));

@@ -1,4 +1,4 @@
-//! Reads of the admin API, timed.
+//! Times reads of the admin API.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,11 +22,11 @@ pub(super) struct AdminClient {
     address: SocketAddr,
 }
 
-/// How long a read takes.
+/// The time of a read.
 pub(super) struct Timed {
     pub(super) median_ms: f64,
     pub(super) max_ms: f64,
-    /// Rows of the answer, or its bytes if it has none.
+    /// The number of rows of the answer, or its size in bytes if it has no rows.
     pub(super) size: String,
 }
 
@@ -59,7 +59,7 @@ impl AdminClient {
         Ok(serde_json::from_slice(&self.bytes(path).await?)?)
     }
 
-    /// Reads a path so many times, one after the other.
+    /// Reads a path `times` times, one after the other.
     pub(super) async fn time(&self, path: &str, times: usize) -> io::Result<Timed> {
         let mut taken = Vec::with_capacity(times);
         let mut body = Bytes::new();

@@ -1,4 +1,4 @@
-//! Wallets and keys with entries and tasks. Each wallet and key also makes a row of the audit.
+//! Wallets and keys with entries and tasks. Each wallet and key also has an audit row.
 
 use std::io;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use tokio::task::JoinSet;
 use super::calls::now;
 use super::command::Size;
 
-/// How many changes wait for the writer together.
+/// How many changes are sent to the writer at the same time.
 const TOGETHER: usize = 256;
 const CARD: &str = r#"{"input":"1.25","output":"10"}"#;
 const LIMIT: u32 = 1_000_000;
 
-/// Everything that calls can belong to.
+/// The accounts to which calls can belong.
 pub(crate) struct Accounts {
     pub(crate) wallets: Vec<WalletRow>,
     /// The keys are spread over the wallets: key n belongs to wallet n modulo the number of
@@ -187,7 +187,7 @@ fn task(key: &KeyRow, price_version: PriceVersion) -> NewTask {
     }
 }
 
-/// Runs many changes, some of them at the same time, and returns their results in order.
+/// Runs many changes concurrently, and returns their results in order.
 async fn together<T, E, F>(count: usize, change: impl Fn(usize) -> F) -> io::Result<Vec<T>>
 where
     T: Send + 'static,

@@ -1,4 +1,4 @@
-//! Rows of the journal, spread over the time before now.
+//! Journal rows, spread over the time before now.
 
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

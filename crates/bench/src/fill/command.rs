@@ -48,7 +48,7 @@ pub(crate) struct Size {
     pub(crate) tasks: usize,
 }
 
-/// Where the store is.
+/// The location of the store.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
     Sqlite(PathBuf),
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: Args) -> io::Result<()> {
     fill(&Place::read(&args.store), args.size).await.map(drop)
 }
 
-/// Fills a new store, and says how fast.
+/// Fills a new store, and prints how fast that was.
 pub(crate) async fn fill(place: &Place, size: Size) -> io::Result<Accounts> {
     let mut output = io::stdout();
     let settings = place.settings();
@@ -122,7 +122,7 @@ pub(crate) async fn fill(place: &Place, size: Size) -> io::Result<Accounts> {
             bytes / size.rows.max(1) as u64
         )?;
     }
-    // Closing it waits for its threads.
+    // Closing the store waits for its threads.
     tokio::task::spawn_blocking(move || drop(store)).await?;
     if let Place::Postgres(url) = place {
         run_sql(url, "ANALYZE").await?;
@@ -130,7 +130,7 @@ pub(crate) async fn fill(place: &Place, size: Size) -> io::Result<Accounts> {
     Ok(accounts)
 }
 
-/// Creates the tables of earlier days, which a gateway that ran then would have.
+/// Creates the tables of earlier days, which a gateway running at that time would have created.
 async fn make_days(url: &str, days: u32) -> io::Result<()> {
     let today = calls::now().get() / DAY_MS;
     let statement = |day: i64| {

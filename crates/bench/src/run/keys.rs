@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
-/// The secrets of all copies, in an order that follows neither rows nor wallets.
+/// The secrets of all copies, in an order that is unrelated to rows and wallets.
 pub(super) fn secrets(count: usize) -> Vec<String> {
     let mut secrets: Vec<String> = (1..=count).map(secret).collect();
     secrets.sort_by_cached_key(|secret| digest(secret));
@@ -84,7 +84,7 @@ fn digest(secret: &str) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// The tables of the store, so that a change of theirs is noticed here.
+    /// The tables of the store, so that a change of them is noticed here.
     const TABLES: &str = include_str!("../../../store/migrations/ledger/V1__ledger.sql");
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a price card can have a price for.
+/// A quantity for which a price card can have a price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PriceKey {
     /// Fresh input tokens.

@@ -1,4 +1,4 @@
-//! Which prices a model needs, by its kind.
+//! The prices that each kind of model needs.
 
 use super::{PriceCard, PriceKey};
 

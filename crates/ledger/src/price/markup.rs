@@ -1,4 +1,4 @@
-//! Prices that are a multiple of a cost.
+//! Prices that are computed from a cost.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,12 +12,12 @@ use crate::micro::Overflow;
 const DIGITS: u32 = 6;
 const ONE: i64 = 10_i64.pow(DIGITS);
 
-/// A factor that makes a price out of a cost, such as `1.2`. It is above zero.
+/// The factor between a cost and a price, such as `1.2`. It is positive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Markup(i64);
 
 impl Markup {
-    /// The price is the cost.
+    /// The price equals the cost.
     pub const NONE: Self = Self(ONE);
 
     /// The price for a cost, rounded up to the next 1e-12 credit.

@@ -22,7 +22,7 @@ fn a_charge_takes_gift_then_balance_then_credit() {
         (15, 0, 0, 0),
         (16, 0, 0, 1),
         (35, 0, 0, 20),
-        // Beyond the credit line, but booked.
+        // The charge goes beyond the credit line, but is booked.
         (36, 0, 0, 21),
         (1_000, 0, 0, 985),
     ] {
@@ -59,7 +59,7 @@ fn a_gift_never_repays_debt() {
     let delta = after.gift(Micro::new(50)).unwrap();
     assert_eq!(after, wallet(50, 0, 20, 30));
     assert_eq!((delta.gift_balance, delta.credit_used), (50, 0));
-    // It is spent first and the debt stays.
+    // The gift is spent first and the debt stays.
     after.debit(Micro::new(40)).unwrap();
     assert_eq!(after, wallet(10, 0, 20, 30));
 }

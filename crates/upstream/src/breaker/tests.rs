@@ -1,6 +1,6 @@
 use super::*;
 
-/// What happens at a second of a test.
+/// The event at a second of a test.
 enum Event {
     Attempt,
     Ends(CallOutcome),
@@ -161,7 +161,7 @@ fn overload_without_a_time_is_a_failure_like_others() {
     ]);
 }
 
-/// The time that an upstream names for one model says nothing about the others.
+/// The wait that an upstream names for one model says nothing about the others.
 #[test]
 fn a_limit_of_one_model_opens_the_channel_only_if_nothing_else_is_served() {
     let limited = || {

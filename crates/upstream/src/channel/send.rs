@@ -1,4 +1,4 @@
-//! How a channel sends: a grant, a connection of the pool or a new one, the head of the answer.
+//! Sends requests: authorises them, takes a connection from the pool or opens one, and reads the head of the answer.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -48,7 +48,7 @@ impl Channel {
             return Err(CallError::because(Sent::No, CallErrorKind::TooLarge, why));
         }
         let grant = self.0.authorization.grant(&call.body, grant_by).await?;
-        // The wait for a token is no part of the time to connect.
+        // The wait for a token does not count as time to connect.
         let answer = self.send_with(call, &grant, Clock::now(), total);
         let answer = answer.await?;
         if answer.status == 401

@@ -1,4 +1,4 @@
-//! The settings that tell an account at a cloud from others, such as its project.
+//! The settings that identify an account at a cloud, such as its project.
 
 use std::collections::BTreeMap;
 
@@ -37,10 +37,10 @@ impl FromIterator<(String, Secret)> for Account {
     }
 }
 
-/// The name that stands for the model of a call, which is filled in when the call is sent.
+/// The placeholder for the model of a call, which is filled in when the call is sent.
 pub(crate) const MODEL: &str = "model";
 
-/// The names between braces, in their order.
+/// The names between braces, in order.
 pub(crate) fn placeholders(template: &str) -> impl Iterator<Item = &str> {
     let parts = template.split('{').skip(1);
     parts.filter_map(|part| Some(part.split_once('}')?.0))
@@ -80,13 +80,13 @@ pub(crate) fn fill(
     Ok(filled)
 }
 
-/// Whether the value can be a part of a host or of a path without changing their form.
+/// Whether the value can be part of a host or a path without changing its structure.
 pub(crate) fn is_plain(value: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     !value.is_empty() && value.bytes().all(plain) && !value.bytes().all(|byte| byte == b'.')
 }
 
-/// Whether the value can stand in a request at all.
+/// Whether the value can be part of a request at all.
 pub(crate) fn is_printable(value: &str) -> bool {
     !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -1,4 +1,4 @@
-//! What a channel adds to its requests so that the upstream accepts them.
+//! Authorises the requests of a channel.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -32,12 +32,12 @@ pub(crate) enum Authorization {
     Signed(Arc<Signer>),
 }
 
-/// What authorises one request.
+/// The authorisation of one request.
 #[derive(Clone, Debug)]
 pub(crate) enum Grant {
-    /// The line that all requests of the channel have.
+    /// The header line that all requests of the channel have.
     Fixed,
-    /// This token.
+    /// A bearer token.
     Token(Arc<Token>),
     /// A signature over the head that is written, and a body with this hash.
     Signed(Arc<Signer>, BodyHash),
@@ -85,7 +85,7 @@ impl Authorization {
         }
     }
 
-    /// Where tokens come from, if there are any.
+    /// The address of the token endpoint, if the channel uses tokens.
     pub(crate) fn token_address(&self) -> Option<&Address> {
         match self {
             Self::Fixed(_) | Self::Signed(_) => None,
@@ -98,7 +98,7 @@ impl Authorization {
         matches!(self, Self::Signed(_))
     }
 
-    /// What authorises a request with this body that is sent now. Waits for a token if there is none.
+    /// Authorises a request with this body that is sent now. Waits for a token if there is none.
     pub(crate) async fn grant(
         &self,
         body: &[Bytes],
@@ -125,7 +125,7 @@ impl Authorization {
         }
     }
 
-    /// Renews a token that is due. `None` if nothing was to be done.
+    /// Renews a token that is due. `None` if none is.
     pub(crate) async fn renew(&self) -> Option<Result<(), TokenError>> {
         match self {
             Self::Fixed(_) | Self::Signed(_) => None,
@@ -133,11 +133,11 @@ impl Authorization {
         }
     }
 
-    /// Adds the credential's line to a fetch from the upstream's own origin, as far as there is one.
+    /// Adds the credential's line to a fetch from the upstream's own origin, if there is one.
     pub(crate) fn write_for_fetch(&self, head: &mut Vec<u8>) {
         match self {
             Self::Fixed(line) => head.extend_from_slice(line),
-            // What a signed channel's answers name is not behind its key.
+            // Files that the answers of a signed channel name need no credential.
             Self::Signed(_) => {}
             Self::Token(source) => {
                 if let Some(token) = source.current() {
@@ -147,7 +147,7 @@ impl Authorization {
         }
     }
 
-    /// The text without the tokens that are in use, because upstreams repeat what they refuse.
+    /// The text without the tokens in use, because upstreams repeat what they refuse.
     pub(crate) fn without_token(&self, text: String) -> String {
         match self {
             Self::Fixed(_) | Self::Signed(_) => text,
@@ -160,7 +160,7 @@ impl Authorization {
 }
 
 impl Grant {
-    /// Adds the lines of this request alone. `head` has the request line and all other headers.
+    /// Adds the header lines of this request. `head` already has the request line and all other headers.
     pub(crate) fn write(&self, head: &mut Vec<u8>) {
         match self {
             Self::Fixed => {}

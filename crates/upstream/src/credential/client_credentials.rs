@@ -8,7 +8,7 @@ use super::account::Account;
 use crate::error::ChannelError;
 use crate::secret::Secret;
 
-/// How long before its end a token is renewed.
+/// How long before its expiry a token is renewed.
 pub(super) const MARGIN: Duration = Duration::from_secs(300);
 
 /// An application that gets tokens.

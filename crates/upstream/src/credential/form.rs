@@ -6,7 +6,7 @@ use super::account::Account;
 use super::signer::{ACCESS_KEY_ID, REGION, SESSION_TOKEN};
 use crate::secret::Secret;
 
-/// What a channel's credential is, and so how its requests are authorised.
+/// The form of a channel's credential, which determines how requests are authorised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CredentialForm {
@@ -30,7 +30,7 @@ impl CredentialForm {
         }
     }
 
-    /// Whether the value of an account setting must not stand in a configuration file.
+    /// Whether the value of an account setting must not be written in a configuration file.
     pub(crate) fn is_secret(setting: &str) -> bool {
         setting == SESSION_TOKEN
     }
@@ -41,7 +41,7 @@ impl CredentialForm {
         names.filter_map(|name| account.get(name))
     }
 
-    /// Whether the channel's credential is one of this form.
+    /// Whether the channel's credential has this form.
     fn is_meant(self, account: &Account, credential: &Secret) -> bool {
         match self {
             Self::Key => true,
@@ -55,7 +55,8 @@ impl CredentialForm {
         }
     }
 
-    /// The form of a credential, among those that a preset has. A key is what no other form claims.
+    /// The form of a credential, among those of a preset. A credential that no other form claims is
+    /// a key.
     pub(crate) fn of(forms: &[Self], account: &Account, credential: &Secret) -> Option<Self> {
         let meant = |form: &&Self| form.is_meant(account, credential);
         let special = forms.iter().filter(|form| **form != Self::Key).find(meant);

@@ -1,8 +1,8 @@
 //! How the requests of a channel are authorised.
 //!
 //! A vendor's key is the same header line in every request. At clouds, a request needs a token that expires, or a
-//! signature of its own. [`Authorization`] knows these forms; what a channel has for them is its credential and its
-//! [`Account`].
+//! signature of its own. [`Authorization`] implements these forms, with the credential and the [`Account`] of a
+//! channel.
 
 mod account;
 mod authorization;

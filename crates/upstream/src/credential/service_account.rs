@@ -18,12 +18,12 @@ use super::token::TokenError;
 use crate::error::ChannelError;
 use crate::secret::Secret;
 
-/// Whom the assertion is for, whatever address the key file names.
+/// The audience of the assertion, whatever address the key file names.
 const AUDIENCE: &str = "https://oauth2.googleapis.com/token";
-/// The longest life that an assertion may have.
+/// The longest lifetime of an assertion.
 const LIFE_SECS: u64 = 3_600;
-/// How long before its end a token is renewed. The vendor's caches renew theirs four minutes ahead, so asking
-/// earlier would bring the same token.
+/// How long before its expiry a token is renewed. The vendor's caches renew theirs four minutes ahead, so an earlier
+/// request would return the same token.
 pub(super) const MARGIN: Duration = Duration::from_secs(225);
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
@@ -61,7 +61,7 @@ pub(super) struct ServiceAccount {
 }
 
 impl ServiceAccount {
-    /// Reads a key file. Returns the address of its token endpoint too.
+    /// Reads a key file. Also returns the address of its token endpoint.
     pub(super) fn read(file: &Secret, scope: String) -> Result<(Self, String), ChannelError> {
         let file: KeyFile = serde_json::from_str(file.expose()).map_err(|_| {
             ChannelError::ServiceAccount(
@@ -159,7 +159,7 @@ pub(crate) fn names_of(file: &Secret) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Made for this test alone.
+    /// A key that was created for this test.
     const KEY: &str = include_str!("test_key.pem");
 
     fn file(key: &str) -> Secret {

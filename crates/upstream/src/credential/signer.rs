@@ -19,10 +19,10 @@ use crate::error::ChannelError;
 use crate::header_line::write_line;
 use crate::secret::Secret;
 
-/// The account settings that an access key has beside its secret.
+/// The account settings of an access key, in addition to its secret.
 pub(crate) const ACCESS_KEY_ID: &str = "access_key_id";
 pub(crate) const REGION: &str = "region";
-/// Temporary access keys have one.
+/// Only temporary access keys have this setting.
 pub(crate) const SESSION_TOKEN: &str = "session_token";
 
 /// Bodies above this size are hashed in a thread for blocking work, because that takes more than a millisecond.
@@ -61,7 +61,7 @@ impl Signer {
             region: required(REGION)?.to_owned(),
             service: service.to_owned(),
         };
-        // Signs once on trial, so that an unusable access key is refused when the channel is made and not at its first
+        // Signs a sample, so that an unusable access key is refused when the channel is created and not at its first
         // call.
         let request = b"GET / HTTP/1.1\r\nhost: a\r\n";
         let trial = signer.sign(request, &BodyHash::of(&[]), SystemTime::UNIX_EPOCH);
@@ -69,9 +69,9 @@ impl Signer {
         Ok(signer)
     }
 
-    /// The header lines that sign a request, whose line and other headers are in `head`.
+    /// The header lines that sign a request. `head` contains its request line and other headers.
     pub(super) fn sign(&self, head: &[u8], body: &BodyHash, now: SystemTime) -> Option<Vec<u8>> {
-        // A client's header may have any bytes. It is not signed.
+        // A client's header may contain any bytes. It is not signed.
         let lines = head.split(|byte| *byte == b'\n');
         let mut lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
         let mut request_line = lines.next()?.split(' ');
@@ -189,7 +189,7 @@ mod tests {
                 "POST {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: x\r\nanthropic-beta: caf\u{e9}\r\naccept: application/json\r\n\
                  content-type: application/json\r\ncontent-length: 56\r\n"
             );
-            // The pieces of a body are one body.
+            // The hash does not depend on how the body is split.
             let pieces =
                 [&body[..7], "", &body[7..]].map(|it| Bytes::copy_from_slice(it.as_bytes()));
             let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_323_045);

@@ -1,4 +1,4 @@
-//! A bearer token, and why there is none.
+//! A bearer token, and the errors of token requests.
 
 use std::time::Duration;
 
@@ -9,11 +9,12 @@ use tokio::time::Instant;
 use crate::header_line::write_line;
 use crate::secret::Secret;
 
-/// Tokens that live longer than this without a time of renewal are renewed at half of it.
+/// Tokens that live longer than this, and for which the endpoint names no time of renewal, are renewed after half of
+/// their lifetime.
 const LONG_LIFE: Duration = Duration::from_secs(7_200);
-/// The shortest life of a token that is worth having.
+/// The shortest useful lifetime of a token.
 const LIFE_MIN: Duration = Duration::from_secs(1);
-/// A day. Vendors give an hour or two, and no clock computation can overflow below it.
+/// The longest lifetime of a token: a day. Vendors give an hour or two, and clock arithmetic cannot overflow below it.
 const LIFE_MAX_SECS: u64 = 86_400;
 
 /// A token and its times.
@@ -21,20 +22,20 @@ const LIFE_MAX_SECS: u64 = 86_400;
 pub(crate) struct Token {
     text: Secret,
     line: Box<[u8]>,
-    /// From here on it should be replaced.
+    /// When it should be replaced.
     pub(super) renew_at: Instant,
-    /// From here on it cannot be used.
+    /// When it can no longer be used.
     pub(super) expires_at: Instant,
     pub(super) issued_at: Instant,
 }
 
-/// Why there is no token. The text is for operators; it never contains the credential.
+/// Why there is no token. The text is for operators and never contains the credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// The same request may succeed later.
     #[error("the token endpoint gave no token: {0}")]
     Transient(String),
-    /// An operator must act.
+    /// The credential was refused, so an operator must act.
     #[error("the token endpoint refuses the credential: {0}")]
     Final(String),
 }
@@ -51,7 +52,7 @@ struct Answer {
     error_description: Option<String>,
 }
 
-/// A number of seconds, which some endpoints write as a text.
+/// A number of seconds, which some endpoints write as a string.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(from = "Number")]
 struct Seconds(Option<u64>);
@@ -75,7 +76,7 @@ impl From<Number> for Seconds {
 }
 
 impl Token {
-    /// Reads the answer of a token endpoint. `margin` is how long before its end a token is renewed.
+    /// Reads the answer of a token endpoint. `margin` is how long before its expiry a token is renewed.
     pub(super) fn read(
         status: u16,
         body: &[u8],
@@ -130,7 +131,7 @@ impl Token {
 fn refusal(status: u16, error: Option<String>, description: Option<String>) -> TokenError {
     let error = error.unwrap_or_else(|| "no reason".to_owned());
     let transient = is_transient(status, Some(&error));
-    // The description is a vendor's sentence for people, sometimes of several lines.
+    // The description is a sentence of the vendor for people. It may have several lines.
     let description: String = description.unwrap_or_default().chars().take(300).collect();
     let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     let separator = if description.is_empty() { "" } else { ": " };

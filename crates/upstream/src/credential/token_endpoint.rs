@@ -1,4 +1,4 @@
-//! Asks a token endpoint, by the rules of calls to upstreams: deadlines, public roots, no redirects.
+//! Requests tokens, by the rules of calls to upstreams: deadlines, public roots, no redirects.
 
 use std::fmt;
 use std::io::Write as _;
@@ -17,18 +17,18 @@ use crate::header_line::USER_AGENT;
 use crate::response::Body;
 use crate::wire::{Connection, Connector, MemoryDialer};
 
-/// From the lookup to the last byte of the answer.
+/// The time limit of a request, from the DNS lookup to the last byte of the answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
-/// The longest answer. Tokens have a few kilobytes.
+/// The size limit of an answer. Tokens have a few kilobytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// Which addresses a channel may call, and how.
+/// The addresses that a channel may call, and how it reaches them.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Reach {
-    /// Those that the operator has configured.
+    /// The address that the operator has configured.
     #[default]
     Configured,
-    /// Those that the policy allows, because nobody has configured the channel yet.
+    /// Addresses that the policy allows, because the channel is not configured yet.
     Guarded(AddressPolicy),
     /// A listener in this process.
     Memory(MemoryDialer),
@@ -45,7 +45,7 @@ impl Reach {
     }
 }
 
-/// What a token is asked for with.
+/// The credential with which a token is requested.
 #[derive(Debug)]
 pub(super) enum Claim {
     Client(ClientCredentials),
@@ -84,12 +84,12 @@ impl TokenEndpoint {
         })
     }
 
-    /// Where tokens come from.
+    /// The address of the endpoint.
     pub(super) fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Asks for a token.
+    /// Requests a token.
     pub(super) async fn ask(&self) -> Result<Token, TokenError> {
         let now = SystemTime::now();
         let (form, margin) = match &self.claim {

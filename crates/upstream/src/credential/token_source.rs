@@ -1,7 +1,7 @@
 //! The current token of a channel, and its renewal.
 //!
-//! Calls read the token without a lock. The engine renews it in the background ahead of its end; meanwhile calls use
-//! the old one. A call that finds no usable token asks for one itself, and all others wait for that answer.
+//! Calls read the token without a lock. The engine renews it in the background before it expires, while calls still use
+//! the old one. A call that finds no usable token requests one itself, and other calls wait for that request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
 
 /// The pause after the first failure. It doubles with each further one.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
-/// The longest pause, and the pause after a refusal that an operator must end.
+/// The longest pause, and the pause after a refusal that only an operator can resolve.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// An upstream that refuses a fresh token will refuse the next one too.
 const REFUSED_TOKEN_AGE_MIN: Duration = Duration::from_secs(30);
 
-/// Gets and keeps the tokens of one account.
+/// Requests and keeps the tokens of one account.
 #[derive(Debug)]
 pub(crate) struct TokenSource {
     endpoint: TokenEndpoint,
     current: ArcSwapOption<Token>,
-    /// Held while the endpoint is asked, so that it is asked once for all who wait.
+    /// Held during a token request, so that one request serves all waiting calls.
     asking: Mutex<Trouble>,
 }
 
@@ -47,12 +47,12 @@ impl TokenSource {
         }
     }
 
-    /// Where tokens come from.
+    /// The address of the token endpoint.
     pub(super) fn address(&self) -> &Address {
         self.endpoint.address()
     }
 
-    /// The token in use, whether or not it has ended.
+    /// The token in use, even if it has expired.
     pub(super) fn current(&self) -> Option<Arc<Token>> {
         self.current.load_full()
     }
@@ -87,7 +87,7 @@ impl TokenSource {
         self.ask_by(deadline, other).await.ok()
     }
 
-    /// Asks for a token if the current one is due. `None` if it is not, or if a failure is too recent.
+    /// Requests a token if the current one is due. `None` if it is not, or if the last failure is too recent.
     pub(super) async fn renew(&self) -> Option<Result<(), TokenError>> {
         let is_fresh = |token: &Token| Instant::now() < token.renew_at;
         let current = self.current.load_full();
@@ -106,7 +106,7 @@ impl TokenSource {
         Some(self.ask(&mut trouble).await.map(drop))
     }
 
-    /// Asks for a token, or takes the one that another call has got meanwhile if it will do.
+    /// Requests a token, or takes one that another call has received meanwhile.
     async fn ask_by(
         &self,
         deadline: Instant,

@@ -1,4 +1,4 @@
-//! Which addresses may be called for others (A3).
+//! The addresses that may be called on behalf of others (A3).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -25,7 +25,7 @@ pub struct Post<'a> {
     /// Further headers. They are sent as given.
     pub headers: &'a HeaderMap,
     pub body: Bytes,
-    /// From the DNS lookup to the head of the response.
+    /// The time limit, from the DNS lookup to the head of the response.
     pub within: Duration,
 }
 

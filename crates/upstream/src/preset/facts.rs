@@ -12,7 +12,7 @@ use crate::credential::CredentialForm;
 
 const FILE: &str = include_str!("../../../../catalog/presets.toml");
 
-/// What is known of one kind of upstream.
+/// The facts about one kind of upstream.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(
@@ -24,32 +24,33 @@ pub(super) struct Facts {
     pub(super) title: String,
     /// The maker in the public ids of its models; absent if it has no models of its own.
     pub(super) maker: Option<String>,
-    /// Absent if there is no single address. `{name}` stands for an account setting of a channel, here and below.
+    /// Absent if there is no single address. Here and below, `{name}` is a placeholder for an account setting of a
+    /// channel.
     pub(super) base_url: Option<String>,
-    /// Other addresses for some values of the account setting `location`.
+    /// Different addresses for some values of the account setting `location`.
     #[serde(default)]
     pub(super) locations: BTreeMap<String, String>,
-    /// The values of account settings that a channel need not name.
+    /// Default values of account settings.
     #[serde(default)]
     pub(super) account: BTreeMap<String, String>,
-    /// The same service at other places, with accounts and keys of its own.
+    /// The same service in other regions, each with its own accounts and keys.
     #[serde(default)]
     pub(super) regions: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) address: AddressForm,
-    /// The environment variables in which a key is looked for, in this order.
+    /// The environment variables that may contain a key, in order of preference.
     #[serde(default)]
     pub(super) env: Vec<String>,
-    /// The environment variables that hold the path of a key file, in this order.
+    /// The environment variables that may contain the path of a key file, in order of preference.
     #[serde(default)]
     pub(super) file_env: Vec<String>,
-    /// The environment variables in which account settings are looked for, by setting.
+    /// The environment variables that may contain account settings, by setting.
     #[serde(default)]
     pub(super) account_env: BTreeMap<String, Vec<String>>,
     /// The environment variables in which the vendor's own tools look for another address.
     #[serde(default)]
     pub(super) base_url_env: Vec<String>,
-    /// The header that holds the credential alone. Otherwise it is sent as a bearer token.
+    /// The header that contains the credential alone. Without it, the credential is sent as a bearer token.
     pub(super) credential_header: Option<String>,
     /// The accepted forms of a credential.
     #[serde(default = "key_alone")]
@@ -60,7 +61,7 @@ pub(super) struct Facts {
     pub(super) signing_service: Option<String>,
     #[serde(default = "yes")]
     pub(super) needs_credential: bool,
-    /// The credential of a channel that names none.
+    /// The default credential of a channel.
     pub(super) own_credential: Option<String>,
     /// Whether it usually runs in the operator's own network.
     #[serde(default)]
@@ -69,7 +70,7 @@ pub(super) struct Facts {
     pub(super) protocols: Vec<Protocol>,
     #[serde(default)]
     pub(super) paths: Paths,
-    /// Set if Messages requests name their model and version in other places.
+    /// Set if Messages requests carry their model and version elsewhere.
     pub(super) hosted_messages: Option<HostedMessages>,
     /// The values of `anthropic-beta` that are forwarded; all of them if absent.
     pub(super) betas: Option<Vec<String>>,
@@ -79,13 +80,13 @@ pub(super) struct Facts {
     pub(super) output_limit: OutputLimit,
     #[serde(default)]
     pub(super) stream_usage: StreamUsage,
-    /// Whether embeddings of Generate Content are asked for in the instances form.
+    /// Whether embeddings of Generate Content are requested in the instances form.
     #[serde(default)]
     pub(super) embeds_instances: bool,
-    /// The models of such an upstream whose embeddings are asked for one content at a time.
+    /// The models of such an upstream whose embeddings are requested one content at a time.
     #[serde(default)]
     pub(super) embeds_content: ContentModels,
-    /// Whether the state of an operation is asked for by a POST to its model.
+    /// Whether the state of an operation is requested by a POST to its model.
     #[serde(default)]
     pub(super) fetches_operations: bool,
     #[serde(default)]
@@ -104,7 +105,7 @@ pub(super) struct Facts {
     pub(super) notes: Vec<String>,
     #[serde(default)]
     pub(super) unsure: Vec<String>,
-    /// Where the facts come from, how far they were checked, and when. For readers of the file.
+    /// The sources of the facts, how far they were checked, and when. For readers of the file.
     #[serde(rename = "source")]
     _source: Option<String>,
     #[serde(rename = "checked")]
@@ -122,7 +123,7 @@ pub(crate) enum Auth {
     Header(&'static str),
 }
 
-/// What the `base_url` of a preset already contains, as in the vendor's SDK.
+/// The part of the path that the `base_url` of a preset already contains, as in the vendor's SDK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AddressForm {
@@ -135,17 +136,18 @@ pub(crate) enum AddressForm {
     BareBeta,
 }
 
-/// Paths that do not follow from the address, from the root of the host. `{model}` stands for the model of a call.
+/// Paths that do not follow from the address, relative to the root of the host. `{model}` is a placeholder for the
+/// model of a call.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Paths {
     pub(crate) chat: Option<String>,
     pub(crate) responses: Option<String>,
     pub(crate) messages: Option<String>,
-    /// Of streams, if they differ.
+    /// The path for streams, if it differs.
     pub(crate) messages_stream: Option<String>,
     pub(crate) message_count: Option<String>,
-    /// A model of Generate Content, without the verb.
+    /// The path of a Generate Content model, without the verb.
     pub(crate) generate: Option<String>,
     pub(crate) embeddings: Option<String>,
     pub(crate) image_generations: Option<String>,
@@ -170,17 +172,17 @@ impl Paths {
     }
 }
 
-/// Models by their names.
+/// Selects models by their names.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ContentModels {
-    /// The names contain one of these words.
+    /// A model matches if its name contains one of these words.
     pub(super) words: Vec<String>,
-    /// These are others although their names do.
+    /// Models that do not match although their names contain such a word.
     pub(super) except: Vec<String>,
 }
 
-/// How tokens are asked for.
+/// How tokens are requested.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TokenFacts {
@@ -189,14 +191,14 @@ pub(super) struct TokenFacts {
     pub(super) scope: String,
 }
 
-/// Whether a chat stream can be asked for its usage.
+/// Whether the usage of a chat stream can be requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StreamUsage {
-    /// By `stream_options.include_usage`, which others ignore.
+    /// By `stream_options.include_usage`. Servers without it ignore the member.
     #[default]
     OnRequest,
-    /// Unasked. Such vendors may refuse members that they do not know.
+    /// The usage always comes. Such vendors may refuse unknown members.
     Always,
     /// The vendor refuses requests with `stream_options`, and may report nothing.
     Refused,
@@ -218,7 +220,7 @@ fn key_alone() -> Vec<CredentialForm> {
     vec![CredentialForm::Key]
 }
 
-/// Every server accepts the older name of the output limit.
+/// The default: every server accepts the older name of the output limit.
 fn older_name() -> OutputLimit {
     OutputLimit::MaxTokens
 }
@@ -227,7 +229,7 @@ fn older_name() -> OutputLimit {
 pub(super) fn all() -> &'static [Facts] {
     static ALL: LazyLock<Vec<Facts>> = LazyLock::new(|| match toml::from_str::<File>(FILE) {
         Ok(file) => file.preset,
-        // A test reads the file, so no such program is ever built.
+        // A test reads this file, so a program with an invalid file is never released.
         Err(fault) => unreachable!("catalog/presets.toml: {fault}"),
     });
     &ALL
@@ -263,7 +265,7 @@ mod tests {
                 assert!(address.tls || facts.private_network, "{name}: {url}");
                 assert!(!url.ends_with('/'), "{name}: {url}");
             }
-            // A key that is found must tell which vendor it is for.
+            // An environment variable must identify its vendor.
             let variables_of_preset = facts.env.iter().chain(&facts.file_env);
             for variable in variables_of_preset.chain(&facts.base_url_env) {
                 assert!(variables.insert(variable), "{variable} twice");

@@ -44,7 +44,7 @@ impl Preset {
         self.0.output_limit
     }
 
-    /// Whether a chat stream may be asked for its usage.
+    /// Whether the usage of a chat stream may be requested.
     pub fn takes_stream_options(self) -> bool {
         self.0.stream_usage == StreamUsage::OnRequest
     }
@@ -60,22 +60,22 @@ impl Preset {
         regions.map(|(name, url)| (name.as_str(), url.as_str()))
     }
 
-    /// The environment variables that may hold its key, the usual one first.
+    /// The environment variables that may contain its key, the usual one first.
     pub fn key_variables(self) -> &'static [String] {
         &self.0.env
     }
 
-    /// The environment variables that may hold the path of a key file.
+    /// The environment variables that may contain the path of a key file.
     pub fn key_file_variables(self) -> &'static [String] {
         &self.0.file_env
     }
 
-    /// The environment variables that may hold an account setting.
+    /// The environment variables that may contain an account setting.
     pub fn account_variables(self, setting: &str) -> &'static [String] {
         self.0.account_env.get(setting).map_or(&[], Vec::as_slice)
     }
 
-    /// The environment variables that may hold another address for it.
+    /// The environment variables that may contain another address for it.
     pub fn base_url_variables(self) -> &'static [String] {
         &self.0.base_url_env
     }
@@ -95,30 +95,29 @@ impl Preset {
         self.0.counts_tokens
     }
 
-    /// Whether embeddings of Generate Content are asked for in the instances form.
+    /// Whether embeddings of Generate Content are requested in the instances form.
     pub fn embeds_instances(self) -> bool {
         self.0.embeds_instances
     }
 
-    /// Whether embeddings of this model are asked for one content at a time, instead of in the instances form.
+    /// Whether embeddings of this model are requested one content at a time, instead of in the instances form.
     pub fn embeds_content(self, model: &str) -> bool {
         let models = &self.0.embeds_content;
         let is_other = models.except.iter().any(|name| name == model);
         !is_other && models.words.iter().any(|word| model.contains(word))
     }
 
-    /// Whether the state of an operation is asked for by a POST to its model.
+    /// Whether the state of an operation is requested by a POST to its model.
     pub(crate) fn fetches_operations(self) -> bool {
         self.0.fetches_operations
     }
 
-    /// Whether it has a list of its models.
+    /// Whether it offers a list of its models.
     pub fn lists_models(self) -> bool {
         self.0.lists_models
     }
 
-    /// The protocols it speaks unless the configuration says otherwise. Calls in other dialects are
-    /// converted to the first text protocol.
+    /// The protocols that it speaks by default. Calls in other dialects are converted to the first text protocol.
     pub fn protocols(self) -> &'static [Protocol] {
         &self.0.protocols
     }
@@ -149,17 +148,17 @@ impl Preset {
         &self.0.models_dev
     }
 
-    /// How the conventions of OpenTelemetry call the vendor.
+    /// The vendor's name in the conventions of OpenTelemetry.
     pub fn provider_name(self) -> &'static str {
         self.0.otel.as_deref().unwrap_or(self.as_str())
     }
 
-    /// What operators should know about it.
+    /// Notes for operators.
     pub fn notes(self) -> &'static [String] {
         &self.0.notes
     }
 
-    /// What is not confirmed by a source of the vendor.
+    /// Facts that no source of the vendor confirms.
     pub fn unsure(self) -> &'static [String] {
         &self.0.unsure
     }
@@ -212,7 +211,7 @@ impl Preset {
         fill(path, account, &self.0.account, is_plain)
     }
 
-    /// The address of the token endpoint, and what tokens are asked for.
+    /// The address of the token endpoint, and the scope of the tokens.
     pub(crate) fn token_facts(self, account: &Account) -> Result<(String, String), ChannelError> {
         let token = self.0.token.as_ref().ok_or(ChannelError::CredentialForm)?;
         let filled = |template: &str| fill(template, account, &self.0.account, is_printable);
@@ -266,9 +265,9 @@ impl Preset {
 pub struct AccountSetting {
     pub name: &'static str,
     pub need: SettingNeed,
-    /// What it is if a channel does not name it.
+    /// The default value.
     pub default: Option<&'static str>,
-    /// Whether its value must not stand in a configuration file.
+    /// Whether its value must not be written in a configuration file.
     pub is_secret: bool,
 }
 
@@ -277,7 +276,7 @@ pub struct AccountSetting {
 pub enum SettingNeed {
     /// For every call.
     Always,
-    /// Unless the channel names its address.
+    /// Unless the channel has its own address.
     ForAddress,
     /// If the credential is of a form that uses it.
     ForCredential,
@@ -357,7 +356,7 @@ mod tests {
         assert!(error.starts_with(start), "{error}");
     }
 
-    /// Configurations of the first releases rely on these.
+    /// Configurations of the first releases depend on these names.
     #[test]
     fn the_oldest_presets_are_what_they_were() {
         let shown = |preset: Preset| {

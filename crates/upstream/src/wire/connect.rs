@@ -22,16 +22,16 @@ use crate::guarded::AddressPolicy;
 /// not use up the threads that others need.
 const LOOKUPS_MAX: usize = 16;
 
-/// Where to connect, and which certificates to trust.
+/// The destination, and the certificates to trust.
 #[derive(Clone)]
 pub(crate) struct Connector {
     host: Box<str>,
     port: u16,
     lookups: Lookups,
     tls: Option<(TlsConnector, ServerName<'static>)>,
-    /// Set if the upstream runs in this process. Then the rest is not used.
+    /// Set if the upstream runs in this process. The other members are not used then.
     memory: Option<MemoryDialer>,
-    /// Which addresses may be called, for a host that nobody has configured yet.
+    /// The policy for addresses, for a host that is not configured yet.
     policy: Option<Arc<AddressPolicy>>,
 }
 
@@ -45,7 +45,8 @@ impl Connector {
             .map_err(|_| ChannelError::BaseUrl(address.authority.clone(), "has a bad host name"))
     }
 
-    /// For a host that does not belong to a channel. Fails if no certificate can have its name.
+    /// A connector for a host that does not belong to a channel. Fails if the host cannot be the
+    /// name of a certificate.
     pub(crate) fn to_any(host: &str, port: u16, tls: bool) -> Result<Self, InvalidDnsNameError> {
         Self::to(host, port, tls.then_some(&PUBLIC_ROOTS))
     }
@@ -297,7 +298,7 @@ mod tests {
             assert_eq!((error.sent, error.kind), (Sent::No, CallErrorKind::Connect));
             let refusal = UrlRefusal::behind(&error);
             assert_eq!(refusal, Some(UrlRefusal::Address), "{error:?}");
-            // Nobody came: the next to arrive is the one without a guard.
+            // No guarded connection arrived: the next one to arrive is the one without a guard.
             let (accepted, connected) = tokio::join!(listener.accept(), connector.connect(soon()));
             assert!(accepted.is_ok() && connected.is_ok(), "{host}");
         }

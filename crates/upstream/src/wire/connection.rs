@@ -287,7 +287,7 @@ impl Connection {
         }
     }
 
-    /// The socket, the bytes read from it, and what counts it as open.
+    /// The socket, the bytes read from it, and the mark that counts it as open.
     pub(crate) fn into_parts(self) -> (Stream, Vec<u8>, Option<OpenMark>) {
         (self.stream, self.buf.to_vec(), self.open_mark)
     }

@@ -7,8 +7,8 @@ use super::chunked::Chunked;
 use super::head::{HEAD_BYTES_MAX, Head, take};
 use super::malformed::Malformed;
 
-/// The head and the body of a response do not depend on how its bytes were split, and the body is
-/// never longer than the input.
+/// Checks that the head and the body of a response do not depend on how its bytes were split, and
+/// that the body is never longer than the input.
 #[cfg_attr(
     not(fuzzing),
     expect(unreachable_pub, reason = "the fuzz target is another crate")
@@ -56,8 +56,8 @@ fn read(data: &[u8], size: usize) -> Answer {
     (head, body, None)
 }
 
-/// A chunked body is read as a simple parser of the whole input reads it, however its bytes were
-/// split. Bytes after its end are left alone.
+/// Checks that a chunked body is read like a simple parser reads the whole input, however its bytes
+/// were split. Bytes after its end are left alone.
 #[cfg_attr(
     not(fuzzing),
     expect(unreachable_pub, reason = "the fuzz target is another crate")

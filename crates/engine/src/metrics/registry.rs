@@ -17,6 +17,7 @@ use prometheus_client::registry::Registry;
 use store::{JournalRow, Settled, Stats};
 
 use super::call_tally::CallTallies;
+use super::exemplars;
 use super::media_counts::MediaCounts;
 use super::telemetry_counts::TelemetryCounts;
 use crate::metrics::request_tally::{RequestTallies, Tally};
@@ -43,6 +44,9 @@ struct ByChannel {
     channel: String,
     state: &'static str,
 }
+
+/// The beginning of every metric's name.
+const PREFIX: &str = "tollgate";
 
 /// The node's counters. A scrape never blocks them for long.
 pub struct Metrics {
@@ -102,7 +106,7 @@ impl Metrics {
 
     /// Like `new`, with series for this many wallets.
     pub(crate) fn with_wallets(wallets_max: usize) -> Self {
-        let mut registry = Registry::with_prefix("tollgate");
+        let mut registry = Registry::with_prefix(PREFIX);
         let mut counter = |name: &str, help: &str| {
             let counter = Counter::default();
             registry.register(name, help, counter.clone());
@@ -232,6 +236,17 @@ impl Metrics {
         // Writing to a string cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
+    }
+
+    /// The same text, with an exemplar in each bucket of a histogram that has one.
+    pub(crate) fn render_with_exemplars(&self, values: &ScrapeValues) -> String {
+        // Read before the counts, so that a bucket has counted its exemplar.
+        let exemplars = self.tallies.exemplars(PREFIX);
+        let text = self.render(values);
+        if exemplars.is_empty() {
+            return text;
+        }
+        exemplars::append(&text, &exemplars)
     }
 }
 
@@ -374,7 +389,7 @@ mod tests {
         let metrics = Metrics::new();
         let tally = metrics.tally();
         tally.arrived();
-        tally.answered("/v1/balance", 200, Duration::from_millis(3));
+        tally.answered("/v1/balance", 200, Duration::from_millis(3), None);
         metrics.usage_missing.inc();
         let text = metrics.render(&ScrapeValues {
             channels: vec![("main".to_owned(), "closed")],
@@ -395,7 +410,7 @@ mod tests {
         let metrics = Metrics::with_wallets(1);
         let tally = metrics.tally();
         tally.arrived();
-        tally.answered("/v1/balance", 200, Duration::from_millis(3));
+        tally.answered("/v1/balance", 200, Duration::from_millis(3), None);
         metrics.call_ended(&JournalRow::default(), true);
         let model: Arc<str> = Arc::from("maker/chat");
         metrics.unpriced_tool(&model, "web_search", 1);
@@ -428,6 +443,7 @@ mod tests {
         The configuration bounds every label: `endpoint` is one of our paths, `model` and `channel` are names of the\n\
         configuration. Nothing that a caller chose becomes a label. Wallets have series of their own if `telemetry.wallet_series`\n\
         says so. Counters begin at zero with each start of a node.\n\n\
+        A scraper that asks for OpenMetrics gets exemplars in the histograms while calls are traced ([telemetry](telemetry.md#exemplars)).\n\n\
         `deploy/prometheus/alerts.yml` has alert rules for them, and `deploy/grafana/tollgate.json` a dashboard.\n\n\
         | metric | type | labels | meaning |\n|---|---|---|---|\n";
 

@@ -10,13 +10,21 @@ use crate::engine::Engine;
 impl Engine {
     /// The text for a scraper.
     pub fn scrape(&self) -> String {
-        let values = ScrapeValues {
+        self.metrics.render(&self.scrape_values())
+    }
+
+    /// The same text with exemplars: in each bucket of a histogram, the trace of its last request that was traced.
+    pub fn scrape_with_exemplars(&self) -> String {
+        self.metrics.render_with_exemplars(&self.scrape_values())
+    }
+
+    fn scrape_values(&self) -> ScrapeValues {
+        ScrapeValues {
             stats: self.store.stats(),
             settled: self.store.settled(),
             uptime: self.started.elapsed(),
             channels: self.channel_states(),
-        };
-        self.metrics.render(&values)
+        }
     }
 
     /// The name and the breaker state of each channel in use. Disabled channels are left out, because nothing calls them.

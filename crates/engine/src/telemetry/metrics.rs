@@ -100,6 +100,17 @@ struct HistogramPoint<'a> {
     sum: f64,
     bucket_counts: Vec<Long<u64>>,
     explicit_bounds: Vec<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    exemplars: Vec<Exemplar<'a>>,
+}
+
+/// A measured value, and the trace that it belongs to.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Exemplar<'a> {
+    time_unix_nano: Long<u64>,
+    as_double: f64,
+    trace_id: &'a str,
 }
 
 /// The body of one delivery. `text` is what a scraper would get.
@@ -138,6 +149,7 @@ struct Sample<'t> {
     suffix: &'t str,
     labels: Vec<(&'t str, String)>,
     value: &'t str,
+    exemplar: Option<Exemplar<'t>>,
 }
 
 /// The families of a text. A line that cannot be read is left out.
@@ -163,7 +175,7 @@ fn families(text: &str) -> Vec<Family<'_>> {
     families
 }
 
-/// `name_suffix{label="value",…} number`.
+/// `name_suffix{label="value",…} number`, and an exemplar behind it.
 fn sample<'t>(line: &'t str, family: &str) -> Option<Sample<'t>> {
     let rest = line.strip_prefix(family)?;
     let end = rest.find(['{', ' '])?;
@@ -173,10 +185,28 @@ fn sample<'t>(line: &'t str, family: &str) -> Option<Sample<'t>> {
         Some(inside) => read_labels(inside, &mut labels)?,
         None => rest,
     };
+    let (value, exemplar) = match rest.split_once(" # ") {
+        Some((value, exemplar)) => (value, read_exemplar(exemplar)),
+        None => (rest, None),
+    };
     Some(Sample {
         suffix,
         labels,
-        value: rest.split_whitespace().next()?,
+        value: value.split_whitespace().next()?,
+        exemplar,
+    })
+}
+
+/// `{trace_id="…"} value seconds.millis`.
+fn read_exemplar(text: &str) -> Option<Exemplar<'_>> {
+    let (trace_id, rest) = text.strip_prefix("{trace_id=\"")?.split_once("\"} ")?;
+    let (value, at) = rest.split_once(' ')?;
+    let (seconds, millis) = at.split_once('.')?;
+    let at_ms: u64 = format!("{seconds}{millis}").parse().ok()?;
+    Some(Exemplar {
+        time_unix_nano: Long(at_ms.saturating_mul(1_000_000)),
+        as_double: finite(value)?,
+        trace_id,
     })
 }
 
@@ -276,6 +306,7 @@ struct Histogram<'t> {
     count: u64,
     bounds: Vec<f64>,
     up_to: Vec<u64>,
+    exemplars: Vec<Exemplar<'t>>,
 }
 
 fn histogram_points<'t>(samples: Vec<Sample<'t>>, times: PointTimes) -> Vec<HistogramPoint<'t>> {
@@ -303,6 +334,7 @@ fn histogram_points<'t>(samples: Vec<Sample<'t>>, times: PointTimes) -> Vec<Hist
                     .push(sample.value.parse().unwrap_or_default());
                 // The last bucket has no upper bound.
                 histogram.bounds.extend(finite(&bound));
+                histogram.exemplars.extend(sample.exemplar);
             }
             _ => {}
         }
@@ -318,6 +350,7 @@ fn histogram_points<'t>(samples: Vec<Sample<'t>>, times: PointTimes) -> Vec<Hist
             count: Long(it.count),
             sum: it.sum,
             explicit_bounds: it.bounds,
+            exemplars: it.exemplars,
         }
     };
     histograms.into_iter().map(point).collect()
@@ -348,7 +381,7 @@ t_seconds_sum{endpoint=\"x\"} 7.5
 t_seconds_count{endpoint=\"x\"} 4
 t_seconds_bucket{le=\"0.5\",endpoint=\"x\"} 1
 t_seconds_bucket{le=\"1.0\",endpoint=\"x\"} 1
-t_seconds_bucket{le=\"+Inf\",endpoint=\"x\"} 4
+t_seconds_bucket{le=\"+Inf\",endpoint=\"x\"} 4 # {trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"} 1.5 1700000000.007
 t_seconds_sum{endpoint=\"y\"} 0.0
 t_seconds_count{endpoint=\"y\"} 0
 t_seconds_bucket{le=\"0.5\",endpoint=\"y\"} 0
@@ -405,6 +438,15 @@ t_seconds_bucket{le=\"+Inf\",endpoint=\"y\"} 0
         assert_eq!(points[0]["bucketCounts"], json!(["1", "0", "3"]));
         assert_eq!(points[0]["explicitBounds"], json!([0.5, 1.0]));
         assert_eq!(
+            points[0]["exemplars"],
+            json!([{
+                "timeUnixNano": "1700000000007000000",
+                "asDouble": 1.5,
+                "traceId": "4bf92f3577b34da6a3ce929d0e0e4736",
+            }])
+        );
+        assert_eq!(points[1]["exemplars"], Value::Null);
+        assert_eq!(
             points[1]["attributes"],
             json!([{ "key": "endpoint", "value": { "stringValue": "y" } }])
         );
@@ -433,7 +475,12 @@ t_seconds_bucket{le=\"+Inf\",endpoint=\"y\"} 0
         let metrics = crate::metrics::registry::Metrics::new();
         let tally = metrics.tally();
         tally.arrived();
-        tally.answered("/v1/balance", 200, std::time::Duration::from_millis(3));
+        tally.answered(
+            "/v1/balance",
+            200,
+            std::time::Duration::from_millis(3),
+            None,
+        );
         let text = metrics.render(&crate::metrics::registry::ScrapeValues::default());
         let told = told(&text);
         let has_values = |block: &&str| block.lines().any(|it| it.starts_with("tollgate_"));

@@ -20,4 +20,4 @@ pub(crate) use call_trace::CallTrace;
 pub(crate) use finished_call::FinishedCall;
 pub(crate) use queue::Telemetry;
 pub use settings::TelemetrySettings;
-pub use trace_context::{SampleRatio, TraceContext, Traceparent};
+pub use trace_context::{SampleRatio, TraceContext, TraceId, Traceparent};

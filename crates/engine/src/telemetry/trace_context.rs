@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 /// The id of a trace; never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TraceId(u128);
+pub struct TraceId(u128);
 
 /// The id of a span; never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +83,12 @@ impl Traceparent {
             is_sampled: flags & 1 == 1,
         })
     }
+
+    /// The trace of the caller.
+    #[cfg(test)]
+    pub(crate) fn trace_id(&self) -> TraceId {
+        self.trace
+    }
 }
 
 /// A number of exactly `digits` hexadecimal digits, in lower case.
@@ -118,7 +124,8 @@ impl SampleRatio {
 /// The ids of one call: its trace, its span, and the span of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    pub(crate) trace: TraceId,
+    /// The trace that the call belongs to.
+    pub trace: TraceId,
     pub(crate) span: SpanId,
     pub(crate) parent: Option<SpanId>,
 }

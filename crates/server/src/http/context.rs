@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use engine::{Arrival, CallSlot, Caller, Engine, Traceparent};
+use engine::{Arrival, CallSlot, Caller, Engine, TraceId, TracedMoment, Traceparent, clock};
 use http::StatusCode;
 use protocol::Family;
 use store::RequestId;
@@ -23,6 +23,8 @@ pub(crate) struct RequestContext {
     pub(crate) arrived: Instant,
     /// The span of a caller whom the operator trusts. Boxed, because few requests have one.
     pub(crate) traceparent: Option<Box<Traceparent>>,
+    /// The trace of the call, once it is known that the call is traced.
+    pub(crate) trace: OnceLock<TraceId>,
     /// The caller, once its key is recognised. While this value exists, the request counts among the requests of the
     /// key.
     pub(crate) caller: OnceLock<Caller>,
@@ -42,12 +44,17 @@ impl RequestContext {
 
     /// The arrival of the request, for the engine.
     pub(crate) fn arrival(&self, caller: &Caller) -> Arrival {
+        let trace = self.engine().begin_trace(self.traceparent.as_deref());
+        if let Some(context) = &trace {
+            // A request is one call, so this is set once.
+            let _ = self.trace.set(context.trace);
+        }
         Arrival {
             key: caller.key.clone(),
             request_id: self.request_id,
             endpoint: self.endpoint,
             at: self.arrived,
-            trace: self.engine().begin_trace(self.traceparent.as_deref()),
+            trace,
         }
     }
 
@@ -61,7 +68,15 @@ impl RequestContext {
 
     pub(crate) fn count_answered(&self, status: StatusCode) {
         let tally = &self.connection.tally;
-        tally.answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
+        let after = self.arrived.elapsed();
+        tally.answered(self.endpoint, status.as_u16(), after, self.traced_now());
+    }
+
+    /// The trace of the call and the time, if the call is traced.
+    fn traced_now(&self) -> Option<TracedMoment> {
+        let trace = *self.trace.get()?;
+        let at = clock::now();
+        Some(TracedMoment { trace, at })
     }
 
     /// Counts and logs a panic. The panic hook has logged where it happened.
@@ -78,6 +93,6 @@ impl RequestContext {
 impl Drop for RequestContext {
     fn drop(&mut self) {
         let tally = &self.connection.tally;
-        tally.ended(self.endpoint, self.arrived.elapsed());
+        tally.ended(self.endpoint, self.arrived.elapsed(), self.traced_now());
     }
 }

@@ -81,6 +81,7 @@ fn begin(
         endpoint: target.endpoint.template(),
         arrived: Instant::now(),
         traceparent: connection.traceparent(headers),
+        trace: OnceLock::new(),
         caller: OnceLock::new(),
         call_slot,
         _serving: connection.timers.begin_request(),

@@ -6,8 +6,8 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http::StatusCode;
-use http::header::CONTENT_TYPE;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
 use crate::admin::api::extract::Json;
@@ -46,7 +46,76 @@ async fn readiness(State(state): State<AdminState>) -> Response {
     (status, Json(detail)).into_response()
 }
 
-async fn metrics(State(state): State<AdminState>) -> Response {
+/// Scrapers that ask for `OpenMetrics` get exemplars too: older parsers of the text do not know them.
+async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Response {
+    let text = if accepts_openmetrics(&headers) {
+        state.engine.scrape_with_exemplars()
+    } else {
+        state.engine.scrape()
+    };
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(CONTENT_TYPE, kind)], state.engine.scrape()).into_response()
+    ([(CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// Whether a request names version 1.0.0 of `OpenMetrics` among the formats that it takes.
+fn accepts_openmetrics(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT).iter();
+    let texts = values.filter_map(|value| value.to_str().ok());
+    texts.flat_map(|text| text.split(',')).any(|format| {
+        let mut parts = format.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default();
+        let parameter = |name: &str| {
+            let mut named = parts.clone().filter_map(|part| part.split_once('='));
+            let found = named.find(|(it, _)| it.trim().eq_ignore_ascii_case(name));
+            found.map(|(_, value)| value.trim().trim_matches('"'))
+        };
+        // A weight of zero refuses the format.
+        let is_refused = parameter("q").is_some_and(|q| q.trim_end_matches(['0', '.']).is_empty());
+        kind.eq_ignore_ascii_case("application/openmetrics-text")
+            && parameter("version") == Some("1.0.0")
+            && !is_refused
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_scrapers_that_ask_for_openmetrics_get_it() {
+        for (accept, is_accepted) in [
+            // Prometheus 2 and 3.
+            (
+                "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
+                 text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+                true,
+            ),
+            (
+                "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+                true,
+            ),
+            (
+                "text/plain, Application/OpenMetrics-Text; Version=\"1.0.0\"; q=0.001",
+                true,
+            ),
+            ("application/openmetrics-text; version=1.0.0; q=0", false),
+            (
+                "application/openmetrics-text; version=1.0.0; q=0.000",
+                false,
+            ),
+            ("application/openmetrics-text; version=0.0.1", false),
+            ("application/openmetrics-text", false),
+            ("application/openmetrics-text-x; version=1.0.0", false),
+            ("text/plain; version=1.0.0", false),
+            ("*/*", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, HeaderValue::from_str(accept).unwrap());
+            assert_eq!(accepts_openmetrics(&headers), is_accepted, "{accept}");
+        }
+        assert!(!accepts_openmetrics(&HeaderMap::new()));
+    }
 }

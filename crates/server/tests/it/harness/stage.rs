@@ -382,8 +382,13 @@ impl Stage {
 
     /// What the gateway's operators see at a path.
     pub(crate) async fn admin_get(&self, target: &str) -> Answer {
+        self.admin_send(&Request::get(target)).await
+    }
+
+    /// What the gateway's operators get for a request.
+    pub(crate) async fn admin_send(&self, request: &Request) -> Answer {
         let mut connection = Connection::open(self.admin()).await;
-        connection.send(&Request::get(target)).await;
+        connection.send(request).await;
         connection.answer().await
     }
 }

@@ -429,3 +429,56 @@ async fn the_collector_gets_the_metrics_that_a_scraper_sees() {
     assert_eq!(histogram["count"], "1", "{histogram}");
     assert!(named("tollgate_uptime_seconds")["gauge"].is_object());
 }
+
+/// The buckets of the latency histograms.
+fn buckets(text: &str) -> Vec<&str> {
+    let lines = text.lines();
+    lines.filter(|it| it.contains("_seconds_bucket{")).collect()
+}
+
+#[tokio::test]
+async fn a_scraper_that_asks_for_openmetrics_gets_the_trace_of_a_call_as_an_exemplar() {
+    const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0";
+    let collector = Receiver::start(&[200]).await;
+    let (stage, key) = told_to(&collector)
+        .setting("telemetry", "trusted_callers = [\"127.0.0.0/8\"]")
+        .funded()
+        .await;
+    traced(&stage, &key, &format!("00-{TRACE}-{SPAN}-01"))
+        .await
+        .ok();
+    let marked = format!(" # {{trace_id=\"{TRACE}\"}} ");
+    let told = eventually("an exemplar of both histograms", async || {
+        let request = Request::get("/metrics").header("accept", OPENMETRICS);
+        let told = stage.admin_send(&request).await.ok();
+        let lines = buckets(told.text());
+        let shown = lines.iter().filter(|it| it.contains(&marked));
+        let names = shown.filter_map(|it| it.split_once('{'));
+        let names: Vec<_> = names.map(|(name, _)| name.to_owned()).collect();
+        let wanted = [
+            "tollgate_request_seconds_bucket",
+            "tollgate_first_byte_seconds_bucket",
+        ];
+        (names == wanted).then_some(told)
+    })
+    .await;
+    let kind = told.header("content-type").unwrap().to_owned();
+    assert!(kind.starts_with(OPENMETRICS), "{kind}");
+    assert!(told.text().ends_with("# EOF\n"), "{}", told.text());
+
+    // Everybody else gets the text without them.
+    let plain = stage.admin_get("/metrics").await.ok();
+    assert!(!plain.text().contains(" # {"), "{}", plain.text());
+    let without = |line: &&str| line.split(" # {").next().unwrap().to_owned();
+    let told: Vec<_> = buckets(told.text()).iter().map(without).collect();
+    assert_eq!(told, buckets(plain.text()));
+
+    // A call that is not traced leaves no exemplar.
+    traced(&stage, &key, &format!("00-{TRACE}-{SPAN}-00"))
+        .await
+        .ok();
+    let request = Request::get("/metrics").header("accept", OPENMETRICS);
+    let again = stage.admin_send(&request).await.ok();
+    let exemplars = again.text().matches(" # {").count();
+    assert_eq!(exemplars, 2, "{}", again.text());
+}

@@ -1,0 +1,51 @@
+//! Exemplars: for each bucket of a histogram, the trace of the last request that fell into it.
+//!
+//! The library that writes the text takes exemplars only from histograms of its own, which all threads share. They are
+//! therefore appended to the finished text. Without them the text is the same, byte for byte.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use ledger::UnixMs;
+
+use crate::telemetry::TraceId;
+
+/// About as long as one is in the text.
+const EXEMPLAR_BYTES: usize = 80;
+
+/// The trace of a request, and the moment that is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TracedMoment {
+    pub trace: TraceId,
+    pub at: UnixMs,
+}
+
+/// A request that was traced, and what was measured of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Exemplar {
+    pub(super) moment: TracedMoment,
+    pub(super) took: Duration,
+}
+
+/// Appends each exemplar to the line of its series, such as `name_bucket{le="0.1"}`.
+pub(super) fn append(text: &str, exemplars: &HashMap<String, Exemplar>) -> String {
+    let mut told = String::with_capacity(text.len() + exemplars.len() * EXEMPLAR_BYTES);
+    for line in text.lines() {
+        told.push_str(line);
+        let series = line.rsplit_once(' ').map(|(series, _count)| series);
+        if let Some(exemplar) = series.and_then(|series| exemplars.get(series)) {
+            let Exemplar { moment, took } = exemplar;
+            let (seconds, at_ms) = (took.as_secs_f64(), moment.at.get());
+            let (at, ms) = (at_ms.div_euclid(1_000), at_ms.rem_euclid(1_000));
+            // Writing to a string cannot fail.
+            let _ = write!(
+                told,
+                " # {{trace_id=\"{}\"}} {seconds} {at}.{ms:03}",
+                moment.trace
+            );
+        }
+        told.push('\n');
+    }
+    told
+}

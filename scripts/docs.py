@@ -255,6 +255,58 @@ class Book(unittest.TestCase):
         self.assertEqual([kind for kind in kinds if f"| `{kind}` |" not in page], [])
 
 
+class Commands(unittest.TestCase):
+    """The command lines of all pages against `docs/commands.md`, which a test of the program compares with its arguments."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.flags, command = {"tollgate": {"--help"}}, "tollgate"
+        for line in (DOCS / "commands.md").read_text().splitlines():
+            if heading := re.fullmatch(r"## `(tollgate .+)`", line):
+                command = heading[1]
+                cls.flags[command] = set()
+            elif line.startswith("| `"):
+                cls.flags[command] |= set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", cells(line)[0]))
+
+    def lines(self, page):
+        """The command lines of a page, without the name of the program: in blocks of code, and between backquotes."""
+        text = page.read_text()
+        for block in re.findall(r"(?ms)^ *```.*?^ *```", text):
+            yield from re.findall(r"(?m)^\s*(?:\$ |\w+=\S+ )?(?:\./|/usr/bin/)?tollgate (.+)$", block.replace("\\\n", " "))
+        for quote in quoted(re.sub(r"(?ms)^ *```.*?^ *```", "", text)):
+            if found := re.match(r"tollgate ([\s\S]+)", quote):
+                yield found[1]
+
+    def wrong(self, line):
+        """What of a command line the program does not know."""
+        # Arguments of all commands may stand before the command.
+        command, words = "tollgate", re.sub(r"^--config \S+ ", "", line.partition(" # ")[0]).split()
+        for word in words:
+            below = [f"{command} {it}" for it in word.split("|")]
+            if not all(it in self.flags for it in below):
+                break
+            command = below[0]
+        if command == "tollgate" and not words[0].startswith(("-", "…", "COMMAND")):
+            return words[0]
+        known = self.flags[command] | self.flags["tollgate"]
+        return next((it for it in words if re.fullmatch(r"--?[a-z][\w-]*", it) and it not in known), None)
+
+    def test_every_command_and_flag_that_a_page_names_exists(self):
+        pages = [it for it in tracked(".md") if it.name not in ("CHANGELOG.md", "commands.md")]
+        found = [(page, line) for page in pages for line in self.lines(page)]
+        self.assertGreater(len(found), 100)
+        wrong = [f"{page.relative_to(ROOT)}: tollgate {line}: {it}" for page, line in found if (it := self.wrong(line))]
+        self.assertEqual(wrong, [])
+
+    def test_every_subcommand_is_explained_outside_of_its_reference(self):
+        """The book says when to use a command, not only that it exists."""
+        pages = [it for it in DOCS.rglob("*.md") if it.name != "commands.md" and "decisions" not in it.parts]
+        text = "\n".join(page.read_text() for page in [*pages, ROOT / "README.md"])
+        tops = [it for it in self.flags if it.count(" ") == 1]
+        self.assertGreater(len(tops), 15)
+        self.assertEqual([it for it in tops if it not in text], [])
+
+
 class Decisions(unittest.TestCase):
     """The form of `docs/decisions`, its index, and the citations of it."""
 

@@ -27,9 +27,15 @@ pub(super) enum Alert {
     /// Add a rule. The secret that signs what it sends is shown once and never again.
     Add(Add),
     /// Remove a rule, with what it has not delivered yet.
-    Remove { id: RuleId },
+    Remove {
+        /// The id of the rule.
+        id: RuleId,
+    },
     /// Send a test message to the webhook of a rule.
-    Test { id: RuleId },
+    Test {
+        /// The id of the rule.
+        id: RuleId,
+    },
 }
 
 #[derive(Debug, Args)]

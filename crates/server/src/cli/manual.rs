@@ -62,8 +62,8 @@ mod reference {
     const HEAD: &str = "# Commands\n\n\
         Every command of `tollgate` with its arguments. A test writes this page from the program:\n\
         `TOLLGATE_WRITE_COMMANDS=1 cargo test -p tollgate-server --lib reference`.\n\n\
-        All commands take `--config FILE` (or `TOLLGATE_CONFIG`; `./tollgate.toml` if neither is set) and `--json`, \
-        which prints JSON instead of tables.\nA wrong command line ends with exit code 2, a command that fails with 1.\n";
+        A wrong command line ends with exit code 2, a command that fails with 1. These arguments may stand \
+        before or\nbehind those of any command; `--version` stands alone:\n";
 
     /// One line of a table cell. A bar would end the cell.
     fn cell(text: &str) -> String {
@@ -86,9 +86,13 @@ mod reference {
             }
             text
         };
+        let short = argument.get_short().map(|it| format!("-{it}, "));
+        let short = short.unwrap_or_default();
         match argument.get_long() {
-            Some(long) if argument.get_action().takes_values() => format!("--{long}{}", value()),
-            Some(long) => format!("--{long}"),
+            Some(long) if argument.get_action().takes_values() => {
+                format!("{short}--{long}{}", value())
+            }
+            Some(long) => format!("{short}--{long}"),
             None => value().trim().to_owned(),
         }
     }
@@ -117,44 +121,91 @@ mod reference {
         text
     }
 
+    fn write_arguments<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
+        let mut arguments = arguments.peekable();
+        if arguments.peek().is_none() {
+            return;
+        }
+        page.push_str("\n| argument | meaning |\n|---|---|\n");
+        for argument in arguments {
+            let (form, remark) = (cell(&form(argument)), cell(&remark(argument)));
+            let _ = writeln!(page, "| `{form}` | {remark} |");
+        }
+    }
+
+    /// The arguments of a command alone. Nothing is left out that a user can write, except what every command has.
+    fn own_arguments(command: &Command) -> impl Iterator<Item = &Arg> {
+        let arguments = command.get_arguments().filter(|it| !it.is_hide_set());
+        arguments.filter(|it| !it.is_global_set() && it.get_id() != "help")
+    }
+
+    fn commands_below(command: &Command) -> impl Iterator<Item = &Command> {
+        let below = command.get_subcommands().filter(|it| !it.is_hide_set());
+        below.filter(|it| it.get_name() != "help")
+    }
+
     fn write_command(page: &mut String, path: &str, command: &Command) {
         let _ = write!(page, "\n## `{path}`\n\n");
         if let Some(about) = command.get_about() {
             let _ = writeln!(page, "{}", sentence(Some(about)));
         }
-        let arguments: Vec<_> = command
-            .get_arguments()
-            .filter(|it| !it.is_hide_set() && !it.is_global_set() && it.get_id() != "help")
-            .filter(|it| it.get_id() != "version")
-            .collect();
-        if !arguments.is_empty() {
-            page.push_str("\n| argument | meaning |\n|---|---|\n");
-            for argument in arguments {
-                let (form, remark) = (cell(&form(argument)), cell(&remark(argument)));
-                let _ = writeln!(page, "| `{form}` | {remark} |");
-            }
+        write_arguments(page, own_arguments(command));
+        for below in commands_below(command) {
+            write_command(page, &format!("{path} {}", below.get_name()), below);
         }
-        for below in command.get_subcommands().filter(|it| !it.is_hide_set()) {
+    }
+
+    fn built() -> Command {
+        let mut root = Cli::command();
+        root.build();
+        root
+    }
+
+    fn page() -> String {
+        let root = built();
+        let mut page = HEAD.to_owned();
+        let of_all = root.get_arguments().filter(|it| !it.is_hide_set());
+        write_arguments(&mut page, of_all);
+        for command in commands_below(&root) {
+            let path = format!("tollgate {}", command.get_name());
+            write_command(&mut page, &path, command);
+        }
+        page
+    }
+
+    /// Every command and subcommand, hidden ones too.
+    fn all_commands<'a>(command: &'a Command, path: &str, found: &mut Vec<(String, &'a Command)>) {
+        for below in command.get_subcommands() {
+            let path = format!("{path} {}", below.get_name());
             if below.get_name() != "help" {
-                write_command(page, &format!("{path} {}", below.get_name()), below);
+                all_commands(below, &path, found);
+                found.push((path, below));
             }
         }
     }
 
-    fn page() -> String {
-        let mut root = Cli::command();
-        root.build();
-        let mut page = HEAD.to_owned();
-        for command in root.get_subcommands().filter(|it| !it.is_hide_set()) {
-            if command.get_name() != "help" {
-                write_command(
-                    &mut page,
-                    &format!("tollgate {}", command.get_name()),
-                    command,
+    #[test]
+    #[cfg(feature = "sim")]
+    fn nothing_is_hidden_and_everything_is_explained() {
+        let root = built();
+        let mut commands = vec![("tollgate".to_owned(), &root)];
+        all_commands(&root, "tollgate", &mut commands);
+        assert!(commands.len() > 50, "{}", commands.len());
+        for (path, command) in commands {
+            assert!(!command.is_hide_set(), "{path} is hidden");
+            assert!(command.get_about().is_some(), "{path} says nothing");
+            assert_eq!(command.get_all_aliases().count(), 0, "{path}");
+            for argument in command.get_arguments() {
+                let form = form(argument);
+                assert!(!argument.is_hide_set(), "{path} {form} is hidden");
+                assert!(
+                    argument.get_help().is_some(),
+                    "{path} {form} has no meaning"
                 );
+                assert!(argument.get_all_aliases().is_none(), "{path} {form}");
+                assert!(argument.get_all_short_aliases().is_none(), "{path} {form}");
             }
         }
-        page
     }
 
     #[test]

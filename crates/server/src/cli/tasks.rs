@@ -25,6 +25,7 @@ pub(super) enum Tasks {
     List(Filter),
     /// Show everything about one task.
     Show {
+        /// The id of the task.
         #[arg(value_name = "ID")]
         id: TaskId,
     },

@@ -22,7 +22,10 @@ pub(super) enum Token {
     /// List tokens, revoked ones too.
     List,
     /// Revoke a token and end its sessions.
-    Revoke { id: TokenId },
+    Revoke {
+        /// The id of the token.
+        id: TokenId,
+    },
     /// Make a link that signs somebody in to the console, once and within ten minutes.
     SignInLink {
         /// What the session may do.

@@ -65,24 +65,35 @@ pub(crate) enum Key {
         tag: Option<String>,
     },
     /// Show one key.
-    Show { id: KeyId },
+    Show {
+        /// The id of the key.
+        id: KeyId,
+    },
     /// Change the limits of a key; `none` removes a limit.
     Update {
+        /// The id of the key.
         id: KeyId,
         #[command(flatten)]
         changes: Changes,
     },
     /// Give the key a new secret, which is shown once and never again.
     Rotate {
+        /// The id of the key.
         id: KeyId,
         /// How long the old secret works beside the new one: 30m, 1h, 7d; not at all if left out.
         #[arg(long, value_name = "DURATION", value_parser = time::parse)]
         overlap: Option<TimeArg>,
     },
     /// Refuse the key from now on; open streams finish.
-    Disable { id: KeyId },
+    Disable {
+        /// The id of the key.
+        id: KeyId,
+    },
     /// Accept the key again.
-    Enable { id: KeyId },
+    Enable {
+        /// The id of the key.
+        id: KeyId,
+    },
 }
 
 /// At least one of these is required.

@@ -12,6 +12,7 @@ use crate::operations::views::{BalanceView, EntryView, MonthView, StatementView}
 
 #[derive(Debug, Args)]
 pub(crate) struct StatementArgs {
+    /// The wallet, by name or id.
     #[arg(value_name = "NAME_OR_ID")]
     wallet: String,
     /// Entries posted at or after this: 30d ago, or a time such as 2026-11-01.

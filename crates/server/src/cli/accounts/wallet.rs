@@ -31,13 +31,16 @@ pub(crate) enum Wallet {
     List,
     /// Show one wallet.
     Show {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
     },
     /// Add paid credits; a used credit line is repaid first.
     Topup {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
+        /// How many credits, above zero.
         #[arg(value_parser = positive_credits)]
         amount: Micro,
         #[command(flatten)]
@@ -45,8 +48,10 @@ pub(crate) enum Wallet {
     },
     /// Add gift credits; they never repay debt.
     Gift {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
+        /// How many credits, above zero.
         #[arg(value_parser = positive_credits)]
         amount: Micro,
         #[command(flatten)]
@@ -54,8 +59,10 @@ pub(crate) enum Wallet {
     },
     /// Take paid credits for something that was no call.
     Debit {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
+        /// How many credits, above zero.
         #[arg(value_parser = positive_credits)]
         amount: Micro,
         #[command(flatten)]
@@ -63,8 +70,10 @@ pub(crate) enum Wallet {
     },
     /// Take paid credits because the money for them is given back.
     Refund {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
+        /// How many credits, above zero.
         #[arg(value_parser = positive_credits)]
         amount: Micro,
         /// The top-up that is refunded: its reference, or the number of its entry.
@@ -75,8 +84,10 @@ pub(crate) enum Wallet {
     },
     /// Correct the balance: an amount above or below zero. Below zero, the credit line may be used.
     Adjust {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
+        /// How many credits are added; below zero, they are taken.
         #[arg(value_parser = signed_credits, allow_negative_numbers = true)]
         amount: Micro,
         #[command(flatten)]
@@ -86,6 +97,7 @@ pub(crate) enum Wallet {
     Statement(StatementArgs),
     /// Give a wallet another name.
     Rename {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
         /// A unique name.
@@ -93,25 +105,31 @@ pub(crate) enum Wallet {
     },
     /// Set the credit limit.
     CreditLimit {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
+        /// The new limit, in credits.
         #[arg(value_parser = credits)]
         amount: Micro,
     },
     /// Set the balance below which an alert tells of the wallet, or `none`.
     AlertBelow {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
+        /// The balance, in credits, or `none`.
         #[arg(value_name = "CREDITS", allow_hyphen_values = true, value_parser = amount_or_none)]
         below: LimitChange<Micro>,
     },
     /// Admit no more calls; open calls are finished and settled.
     Disable {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
     },
     /// Admit calls again.
     Enable {
+        /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
     },

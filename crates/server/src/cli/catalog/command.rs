@@ -21,6 +21,7 @@ pub(crate) enum Catalog {
     },
     /// Show everything that is known of one model.
     Show {
+        /// The id of the model, as `tollgate catalog list` shows it.
         #[arg(value_name = "MODEL")]
         id: String,
     },

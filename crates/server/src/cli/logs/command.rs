@@ -59,6 +59,7 @@ pub(crate) struct Logs {
 enum One {
     /// Show everything about one call.
     Show {
+        /// The value of the header `x-request-id` of its answer.
         #[arg(value_name = "REQUEST_ID")]
         request: String,
     },

@@ -55,7 +55,7 @@ enum Command {
     Fill(fill::Args),
     /// Times every read of the admin API on such a store, and calls beside them.
     Admin(admin::Args),
-    /// Moves such a store to `PostgreSQL`, killed in the middle once, and compares both ends.
+    /// Moves such a store to `PostgreSQL`, and compares both ends.
     Move(transfer::Args),
     /// Opens streams or sessions and keeps them open until it is killed.
     Hold(load::HoldArgs),
@@ -93,4 +93,31 @@ fn one_thread() -> io::Result<Runtime> {
 /// threads of the gateway.
 fn on_all_cores() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn a_move_is_killed_only_on_request_and_its_help_says_so() {
+        let moved = |more: &[&str]| {
+            let words = ["tollgate-bench", "move", "--postgres", "postgres://db"];
+            match Cli::try_parse_from(words.iter().chain(more))
+                .unwrap()
+                .command
+            {
+                Some(Command::Move(args)) => args.kill_after(),
+                _ => panic!("another command"),
+            }
+        };
+        assert_eq!(moved(&[]), None);
+        let asked = moved(&["--kill-after-ms", "3000"]);
+        assert_eq!(asked, Some(std::time::Duration::from_secs(3)));
+        let mut cli = Cli::command();
+        let help = cli.find_subcommand_mut("move").unwrap().render_help();
+        assert!(help.to_string().contains("Without this, nothing is killed"));
+    }
 }

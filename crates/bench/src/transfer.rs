@@ -1,5 +1,4 @@
-//! Times `tollgate move` on a filled store. The command is killed once in the middle and then run
-//! again.
+//! Times `tollgate move` of a filled store. On request, a first move is killed in the middle, and the second one resumes it.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -19,9 +18,9 @@ use crate::run::{Schema, find_gateway};
 pub(crate) struct Args {
     #[command(flatten)]
     size: Size,
-    /// When the first move is killed.
-    #[arg(long, default_value_t = 3_000, value_name = "MS")]
-    kill_after_ms: u64,
+    /// Kills a first move (SIGKILL) after this time, and times the one that resumes it. Without this, nothing is killed.
+    #[arg(long, value_name = "MS")]
+    kill_after_ms: Option<u64>,
     /// The gateway's binary; by default it is built and taken from beside this one.
     #[arg(long, value_name = "PATH")]
     gateway: Option<PathBuf>,
@@ -31,6 +30,13 @@ pub(crate) struct Args {
     /// The `PostgreSQL` server to move to, in a schema of its own.
     #[arg(long, value_name = "URL", env = "TOLLGATE_TEST_POSTGRES")]
     postgres: String,
+}
+
+impl Args {
+    /// When a first move is killed, if one is.
+    pub(crate) fn kill_after(&self) -> Option<Duration> {
+        self.kill_after_ms.map(Duration::from_millis)
+    }
 }
 
 /// Fills a store, moves it, and compares both ends.
@@ -60,8 +66,10 @@ pub(crate) async fn run(args: Args) -> io::Result<()> {
 async fn measure(args: &Args, from: &End, to: &End) -> io::Result<()> {
     let mut output = io::stdout();
     let before = verified(from, "the source").await?;
-    let killed = kill_move(from, to, Duration::from_millis(args.kill_after_ms)).await?;
-    writeln!(output, "{killed}")?;
+    if let Some(after) = args.kill_after() {
+        let killed = kill_move(from, to, after).await?;
+        writeln!(output, "{killed}")?;
+    }
     let began = Instant::now();
     let moved = from.json(&["move", "--to", &to.url]).await?;
     writeln!(

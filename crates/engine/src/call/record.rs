@@ -224,6 +224,11 @@ impl Record {
         self.row.timings.first_byte_us = Some(self.elapsed_us());
     }
 
+    /// The answer broke off after it had begun. The row names the channel and the failure; the trace marks the attempt.
+    pub(crate) fn answer_broke(&mut self, failure: &Failure) {
+        self.note_trace(|trace, now_us| trace.attempt_failed(failure.code.as_str(), now_us));
+    }
+
     /// The call was refused before it had a hold.
     pub(crate) fn refused(self, failure: &Failure) -> EndedCall {
         self.ended(&ClientOutcome::failed(failure), None)

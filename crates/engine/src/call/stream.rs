@@ -101,6 +101,7 @@ impl StreamRelay {
     /// Ends the stream with a failure, after the bytes that it still holds.
     pub(crate) fn break_off(&mut self, failure: &Failure) {
         if let Some(source) = self.source.take() {
+            self.note_broken(failure);
             self.fail(source, failure);
         }
     }
@@ -216,6 +217,7 @@ impl StreamRelay {
                 .ok_or_else(|| no_memory_for("this answer"))
         });
         if let Err(failure) = result {
+            self.note_broken(&failure);
             return self.fail(source, &failure);
         }
         let summary = source.translator.summary();
@@ -228,6 +230,13 @@ impl StreamRelay {
             self.share = source.share;
         } else {
             self.source = Some(source);
+        }
+    }
+
+    /// Notes that the attempt whose answer is relayed has failed. No other route is tried.
+    fn note_broken(&mut self, failure: &Failure) {
+        if let Some(admission) = self.admission.as_mut() {
+            admission.note(|record| record.answer_broke(failure));
         }
     }
 

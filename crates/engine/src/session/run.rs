@@ -190,6 +190,12 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         None
     }
 
+    /// Notes that the session with the upstream has failed.
+    fn broken(&mut self, failure: &Failure) -> ClientOutcome {
+        self.hold.note(|record| record.answer_broke(failure));
+        ClientOutcome::failed(failure)
+    }
+
     /// Settles the session, then closes both sockets.
     async fn finish(mut self: Box<Self>, ended: SessionEnd) {
         let outcome = match &ended {
@@ -197,10 +203,10 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
                 ClientOutcome::done()
             }
             SessionEnd::ClientGone | SessionEnd::Misused(_) => ClientOutcome::client_gone(),
-            SessionEnd::UpstreamGone => ClientOutcome::failed(&Failure::upstream_error()),
+            SessionEnd::UpstreamGone => self.broken(&Failure::upstream_error()),
             SessionEnd::Unpaid(failure) => ClientOutcome::failed(failure),
             SessionEnd::Draining => {
-                ClientOutcome::failed(&Failure::unavailable("The service is shutting down."))
+                self.broken(&Failure::unavailable("The service is shutting down."))
             }
         };
         let reading = self.reading();

@@ -32,7 +32,7 @@ pub(crate) struct AttemptTrace {
     /// The upstream's name of the model.
     pub(super) model: Arc<str>,
     pub(super) began_us: u64,
-    /// `None` for the attempt that answered: it lasts as long as the call.
+    /// `None` for the attempt that answered to the end: it lasts as long as the call.
     pub(super) failed: Option<FailedAttempt>,
 }
 

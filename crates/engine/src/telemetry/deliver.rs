@@ -144,6 +144,29 @@ mod tests {
     }
 
     #[test]
+    fn the_page_about_telemetry_states_the_schedule() {
+        let page = include_str!("../../../../docs/telemetry.md");
+        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        let seconds: Vec<_> = PAUSES.iter().map(Duration::as_secs).collect();
+        let [first, second, third, fourth, last] = seconds[..] else {
+            panic!("{seconds:?}");
+        };
+        let pauses = format!("are {first}, {second}, {third}, {fourth} and {last} seconds");
+        let longest = (ATTEMPT_WITHIN * 6 + PAUSE_MAX * 5).as_secs();
+        assert_eq!((seconds.len() + 1, longest), (6, 210));
+        assert_eq!((ATTEMPT_WITHIN.as_secs(), PAUSE_MAX.as_secs()), (10, 30));
+        for told in [
+            pauses.as_str(),
+            "within ten seconds",
+            "at each of six attempts",
+            "of 30 seconds at most",
+            "after three and a half minutes at the latest",
+        ] {
+            assert!(page.contains(told), "the page does not say: {told}");
+        }
+    }
+
+    #[test]
     fn only_the_statuses_that_otlp_names_are_tried_again() {
         for status in [400, 401, 403, 404, 408, 413, 500, 501, 505, 301] {
             assert!(

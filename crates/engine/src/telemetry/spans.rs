@@ -93,6 +93,12 @@ fn call_span(call: &FinishedCall, times: Times) -> Span<'_> {
     }
 }
 
+/// The status that the caller got. The row of a stream that had begun and then failed has the status of the failure.
+fn response_status(call: &FinishedCall) -> u16 {
+    let has_begun = call.is_streamed && call.timings.first_byte_us.is_some();
+    if has_begun { 200 } else { call.status }
+}
+
 /// `chat maker/model`, or the operation alone if the request named no model.
 fn span_name(operation: &str, model: &str) -> String {
     if model.is_empty() {
@@ -109,7 +115,7 @@ fn call_attributes<'a>(
     let mut told = vec![
         Attribute::text("gen_ai.operation.name", operation),
         Attribute::text("http.route", &*call.endpoint),
-        Attribute::int("http.response.status_code", call.status.into()),
+        Attribute::int("http.response.status_code", response_status(call).into()),
         Attribute::text("tollgate.request_id", call.request_id.as_str()),
     ];
     if !named.is_empty() {

@@ -244,6 +244,32 @@ fn failures_are_told_as_the_caller_saw_them() {
 }
 
 #[test]
+fn a_stream_that_broke_has_the_status_that_its_caller_got_and_is_an_error() {
+    let broken = JournalRow {
+        status: 502,
+        code: Some("upstream_error".into()),
+        ..row()
+    };
+    let not_begun = JournalRow {
+        timings: Timings {
+            first_byte_us: None,
+            ..broken.timings
+        },
+        ..broken.clone()
+    };
+    let whole = JournalRow {
+        stream: false,
+        ..broken.clone()
+    };
+    for (row, status) in [(broken, "200"), (not_begun, "502"), (whole, "502")] {
+        let call = told(trace(), &row).remove(0);
+        let told = value(&call, "http.response.status_code");
+        assert_eq!(told, json!({ "intValue": status }));
+        assert_eq!(call["status"], json!({ "code": 2 }));
+    }
+}
+
+#[test]
 fn a_call_that_was_refused_at_once_says_little() {
     let row = JournalRow {
         at: UnixMs::new(5),

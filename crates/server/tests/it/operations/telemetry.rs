@@ -187,6 +187,36 @@ async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
     .await;
 }
 
+/// The caller has a status of 200 and an error event, and the upstream an attempt that failed.
+#[tokio::test]
+async fn a_stream_that_breaks_in_the_middle_is_a_failed_attempt() {
+    let collector = Receiver::start(&[200]).await;
+    let (stage, key) = told_to(&collector).funded().await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "cut=content", 1)
+        .unwrap();
+    let body = with(ask("hello"), &serde_json::json!({ "stream": true }));
+    let answer = stage.chat(&key, &body).await;
+    assert_eq!(answer.status(), 200, "{}", answer.text());
+    assert!(
+        answer.text().contains("upstream_error"),
+        "{}",
+        answer.text()
+    );
+    let spans = spans(&collector.heard(1).await[0]);
+    let [call, attempt] = spans.as_slice() else {
+        panic!("{spans:#?}");
+    };
+    for span in [call, attempt] {
+        assert_eq!(span["status"]["code"], 2, "{span:#}");
+        assert_eq!(value(span, "error.type"), "upstream_error");
+        assert_eq!(value(span, "tollgate.channel"), "main");
+    }
+    assert_eq!(value(call, "http.response.status_code"), "200");
+    stage.verify().await;
+}
+
 #[tokio::test]
 async fn a_traceparent_counts_only_if_it_is_valid_and_its_caller_trusted() {
     let collector = Receiver::start(&[200]).await;

@@ -174,8 +174,7 @@ impl Engine {
         if self.catalog().channel(&upstream.channel).is_none() {
             return Ok(false);
         }
-        let answered = self.ask(endpoint, upstream).await;
-        match answered.map(|(status, _, _)| status) {
+        match self.ask(endpoint, upstream).await.status() {
             Some(200..=299) => Ok(true),
             Some(429) => Err(Failure::upstream_overloaded()),
             Some(401 | 403 | 408) => Err(Failure::upstream_error()),

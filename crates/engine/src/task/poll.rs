@@ -30,6 +30,8 @@ const PLACES_PAUSE: Duration = Duration::from_millis(10);
 const POLL_SHARE: u32 = 3;
 /// The size limit of a poll's answer, which may contain the video itself.
 const POLL_BYTES_MAX: usize = 64 << 20;
+/// What callers are told of a video beyond that. It is in base64, which makes three bytes four.
+const TOO_LARGE: &str = "The video is larger than 48 MiB and could not be kept.";
 /// "No such task" is believed after this many answers over this time (T11).
 const MISSING_MIN: u32 = 3;
 const MISSING_MS_MIN: i64 = 5 * 60 * 1000;
@@ -48,6 +50,27 @@ impl PollReport {
         Self {
             polled: Polled::Unclear,
             retry_after: None,
+        }
+    }
+}
+
+/// What became of one request about a task.
+pub(super) enum TaskReply {
+    /// Status, retry pause and body.
+    Answered(u16, Option<Duration>, PollAnswer),
+    /// The answer contains a video that is larger than we take. The same answer would come again.
+    TooLarge,
+    /// There is no answer.
+    Nothing,
+}
+
+impl TaskReply {
+    /// The status, if the upstream has answered.
+    pub(super) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Answered(status, _, _) => Some(*status),
+            Self::TooLarge => Some(200),
+            Self::Nothing => None,
         }
     }
 }
@@ -172,8 +195,16 @@ impl Engine {
         upstream: &TaskUpstream,
         task: &Task<'_>,
     ) -> PollReport {
-        let Some((status, retry_after, answer)) = self.ask(endpoint, upstream).await else {
-            return PollReport::unclear();
+        let (status, retry_after, answer) = match self.ask(endpoint, upstream).await {
+            TaskReply::Answered(status, retry_after, answer) => (status, retry_after, answer),
+            TaskReply::TooLarge => {
+                let failed = protocol.video.write_failed(task, Cause::Media, TOO_LARGE);
+                return PollReport {
+                    polled: Polled::Ended(failed),
+                    retry_after: None,
+                };
+            }
+            TaskReply::Nothing => return PollReport::unclear(),
         };
         let mut polled = protocol.video.read_poll(status, answer.body(), task);
         if let Polled::Delivered(delivery) = &mut polled {
@@ -185,19 +216,15 @@ impl Engine {
         }
     }
 
-    /// Asks the task's own channel about it. Returns status, retry pause and body.
-    pub(super) async fn ask(
-        &self,
-        endpoint: Endpoint,
-        upstream: &TaskUpstream,
-    ) -> Option<(u16, Option<Duration>, PollAnswer)> {
+    /// Asks the task's own channel about it.
+    pub(super) async fn ask(&self, endpoint: Endpoint, upstream: &TaskUpstream) -> TaskReply {
         let catalog = self.catalog();
         let Some(channel) = catalog.channel(&upstream.channel) else {
             tracing::error!(
                 channel = &*upstream.channel,
                 "a task runs on a channel that is no longer configured"
             );
-            return None;
+            return TaskReply::Nothing;
         };
         let mut attempt = Attempt::on(channel);
         let outgoing = UpstreamRequest {
@@ -207,8 +234,16 @@ impl Engine {
         let exchange = async {
             let incoming = channel.send(&outgoing).await?;
             let (status, retry_after) = (incoming.status, incoming.retry_after);
-            let answer =
-                PollAnswer::collect_body(incoming.body, POLL_BYTES_MAX, &self.task_budget).await?;
+            let collected =
+                PollAnswer::collect_body(incoming.body, POLL_BYTES_MAX, &self.task_budget).await;
+            let answer = match collected {
+                Ok(answer) => Some(answer),
+                // Nothing else in the answer about an operation is as large as that.
+                Err(CollectError::TooLarge) if status == 200 && endpoint == Endpoint::Operation => {
+                    None
+                }
+                Err(error) => return Err(error),
+            };
             Ok::<_, CollectError>((status, retry_after, answer))
         };
         match tokio::time::timeout(self.settings.tasks.lease / POLL_SHARE, exchange).await {
@@ -216,22 +251,27 @@ impl Engine {
                 // An unknown task says nothing about the channel's health.
                 let told = if status == 404 { 200 } else { status };
                 attempt.report(upstream::CallOutcome::of_status(told, retry_after));
-                Some((status, retry_after, answer))
+                let Some(answer) = answer else {
+                    let channel = channel.name();
+                    tracing::warn!(channel, "the video in the answer to a poll is too large");
+                    return TaskReply::TooLarge;
+                };
+                TaskReply::Answered(status, retry_after, answer)
             }
             // The channel is not to blame.
             Ok(Err(CollectError::NoMemory)) => {
                 let channel = channel.name();
                 tracing::warn!(channel, "there is no memory for the answer to a poll");
-                None
+                TaskReply::Nothing
             }
             Ok(Err(error)) => {
                 tracing::debug!(channel = channel.name(), ungathered = ?error, "a poll failed");
                 attempt.report(upstream::CallOutcome::Failed);
-                None
+                TaskReply::Nothing
             }
             Err(_) => {
                 attempt.report(upstream::CallOutcome::Failed);
-                None
+                TaskReply::Nothing
             }
         }
     }
@@ -239,8 +279,7 @@ impl Engine {
     /// Tries to cancel a task upstream.
     async fn cancel_upstream(&self, row: &TaskRow, protocol: TaskProtocol) {
         if let (Some(upstream), Some(endpoint)) = (&row.upstream, protocol.cancel) {
-            let answered = self.ask(endpoint, upstream).await;
-            let status = answered.map(|(status, _, _)| status);
+            let status = self.ask(endpoint, upstream).await.status();
             tracing::info!(task = %row.claim.task, status, "a task was cancelled at its upstream");
         }
     }

@@ -122,3 +122,33 @@ async fn polls_that_fail_are_repeated() {
     }
     stage.verify().await;
 }
+
+/// The answer to every further poll would be the same, and the channel has done what it should.
+#[tokio::test]
+async fn a_video_that_is_too_large_fails_its_task_once_and_blames_no_channel() {
+    let (stage, key) = stage().await;
+    // Five failures in a row would open the breaker.
+    let tasks = 6;
+    stage
+        .sim
+        .queue_faults("poll/sim-film", "endless-line", tasks)
+        .unwrap();
+    for _ in 0..tasks {
+        let name = create(&stage, &key, &film("a paper boat")).await;
+        let message = "The video is larger than 48 MiB and could not be kept.";
+        let expected =
+            json!({ "name": name, "done": true, "error": { "code": 13, "message": message } });
+        assert_eq!(done(&stage, &key, &name).await.json(), expected);
+        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    }
+    let polls = stage.sim.calls_of("poll/sim-film").len();
+    assert_eq!(polls, usize::try_from(tasks).unwrap());
+    let metrics = stage.admin_get("/metrics").await.ok();
+    let closed = "tollgate_channel_state{channel=\"vertex\",state=\"closed\"} 1";
+    assert!(metrics.text().contains(closed), "{}", metrics.text());
+    // The next video is made.
+    let name = create(&stage, &key, &film("a paper boat")).await;
+    let shown = done(&stage, &key, &name).await.json();
+    assert!(shown["response"].is_object(), "{shown}");
+    stage.verify().await;
+}

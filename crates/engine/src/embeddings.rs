@@ -68,9 +68,7 @@ fn prepare(
             model.id
         )));
     }
-    let plan = RoutePlan::new(model, |route| {
-        spoken_by(&route.channel, request.form).is_some()
-    })?;
+    let plan = plan_routes(model, &request)?;
     let estimate = Estimate::input_only(&request.input, &model.profile);
     let kind = Embeddings {
         model: Arc::clone(&model.id),
@@ -83,6 +81,57 @@ fn prepare(
         plan,
         estimate,
     })
+}
+
+/// The routes that can express the request. If none can, the first one says why when the request is encoded for it.
+fn plan_routes(model: &Arc<Model>, request: &Request) -> Result<RoutePlan, Failure> {
+    let speaks = |route: &Route| spoken_by(&route.channel, request.form).is_some();
+    if let [_] | [] = model.routes.as_slice() {
+        return RoutePlan::new(model, speaks);
+    }
+    let fits = |route: &Route| speaks(route) && expresses(route, request);
+    if model.routes.iter().any(|route| fits(route)) {
+        return RoutePlan::new(model, fits);
+    }
+    RoutePlan::new(model, speaks)
+}
+
+/// Whether a route takes what the request asks for: some take only texts, or one input a call.
+fn expresses(route: &Route, request: &Request) -> bool {
+    let preset = route.channel.spec().preset;
+    if !preset.embeds_instances() && is_native(&route.channel, request.form) {
+        return true;
+    }
+    let Ok(Some(encoded)) = encode(route, request) else {
+        return false;
+    };
+    let inputs_max = preset.instances_max(&route.model);
+    let is_too_long = |max| request.inputs().is_ok_and(|inputs| inputs > max);
+    encoded.form != Form::Instances || !inputs_max.is_some_and(is_too_long)
+}
+
+/// Whether a channel speaks the caller's own form.
+fn is_native(channel: &Channel, form: Form) -> bool {
+    let own = if form == Form::List {
+        Protocol::Embeddings
+    } else {
+        Protocol::Generate
+    };
+    channel.speaks(own)
+}
+
+/// The request in the form of a route. `None` if the channel has no form for embeddings.
+fn encode(route: &Route, request: &Request) -> Result<Option<embeddings::Encoded>, Failure> {
+    let preset = route.channel.spec().preset;
+    Ok(Some(match spoken_by(&route.channel, request.form) {
+        Some(Protocol::Embeddings) => request.write_list(&route.model)?,
+        Some(_) if preset.embeds_instances() && preset.embeds_content(&route.model) => {
+            request.write_hosted_content()?
+        }
+        Some(_) if preset.embeds_instances() => request.write_instances()?,
+        Some(_) => request.write_contents(&route.model)?,
+        None => return Ok(None),
+    }))
 }
 
 /// The protocol for a channel: the caller's own form if the channel speaks it.
@@ -111,16 +160,7 @@ impl CallKind for Embeddings {
         model: &Model,
         route: &Route,
     ) -> Result<Encoded, Failure> {
-        let preset = route.channel.spec().preset;
-        let encoded = match spoken_by(&route.channel, self.request.form) {
-            Some(Protocol::Embeddings) => self.request.write_list(&route.model)?,
-            Some(_) if preset.embeds_instances() && preset.embeds_content(&route.model) => {
-                self.request.write_hosted_content()?
-            }
-            Some(_) if preset.embeds_instances() => self.request.write_instances()?,
-            Some(_) => self.request.write_contents(&route.model)?,
-            None => return Err(model.unreachable()),
-        };
+        let encoded = encode(route, &self.request)?.ok_or_else(|| model.unreachable())?;
         let endpoint = match encoded.form {
             Form::List => Endpoint::Embeddings,
             Form::Content => Endpoint::EmbedContent { batch: false },

@@ -78,6 +78,12 @@ impl Request {
         })
     }
 
+    /// How many inputs it has, if they are texts.
+    pub fn inputs(&self) -> Result<usize, Failure> {
+        let (contents, _) = self.contents()?;
+        Ok(contents.texts.len())
+    }
+
     /// What the forms of a cloud can express. The rest is reported as dropped.
     fn contents(&self) -> Result<(Contents, Dropped), Failure> {
         if self.form == Form::List {

@@ -86,6 +86,9 @@ pub(super) struct Facts {
     /// The models of such an upstream whose embeddings are requested one content at a time.
     #[serde(default)]
     pub(super) embeds_content: ContentModels,
+    /// The models that take fewer instances a call than others, and how many.
+    #[serde(default)]
+    pub(super) instances_max: BTreeMap<String, usize>,
     /// Whether the state of an operation is requested by a POST to its model.
     #[serde(default)]
     pub(super) fetches_operations: bool,

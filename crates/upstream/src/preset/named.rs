@@ -107,6 +107,11 @@ impl Preset {
         !is_other && models.words.iter().any(|word| model.contains(word))
     }
 
+    /// How many inputs a call for embeddings in the instances form may have, if that is known of the model.
+    pub fn instances_max(self, model: &str) -> Option<usize> {
+        self.0.instances_max.get(model).copied()
+    }
+
     /// Whether the state of an operation is requested by a POST to its model.
     pub(crate) fn fetches_operations(self) -> bool {
         self.0.fetches_operations

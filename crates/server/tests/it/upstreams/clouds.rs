@@ -440,6 +440,69 @@ async fn newer_models_embed_one_content_a_call() {
     stage.verify().await;
 }
 
+/// A batch, and tokens instead of texts, pass over a route that takes one text a call.
+#[tokio::test]
+async fn a_batch_goes_to_a_route_that_takes_it() {
+    let mut entries = String::new();
+    for (id, upstream_model) in [
+        ("maker/newer", "sim-gemini-embedding-2"),
+        ("maker/older", "gemini-embedding-001"),
+    ] {
+        let _ = write!(
+            entries,
+            r#"
+[[model]]
+id = "{id}"
+kind = "embedding"
+routes = [
+  {{ channel = "vertex", model = "{upstream_model}", priority = 0 }},
+  {{ channel = "main", model = "sim-embed", priority = 1 }},
+]
+price = {{ input = "1" }}
+"#
+        );
+    }
+    let channel = format!("[[channel]]\nname = \"vertex\"\n{}\n", CLOUDS[6].1);
+    let (stage, key) = Plot::default()
+        .entries(&channel)
+        .entries(&entries)
+        .file("account.json", &sim::service_account("http://SIM/token"))
+        .funded()
+        .await;
+    let list = |model: &str, input: Value| {
+        let body = json!({ "model": model, "input": input, "dimensions": 8 });
+        Request::post("/v1/embeddings")
+            .json(&body)
+            .bearer(&key.secret)
+    };
+    for (model, at_vertex) in [
+        ("maker/newer", "sim-gemini-embedding-2"),
+        ("maker/older", "gemini-embedding-001"),
+    ] {
+        let before = stage.sim.calls_of("sim-embed").len();
+        for input in [json!(["one", "two"]), json!([[1, 2], [3]]), json!([1, 2])] {
+            let answer = stage.send(&list(model, input.clone())).await;
+            assert_eq!(answer.status(), 200, "{model}, {input}: {}", answer.text());
+        }
+        let one = json!({
+            "model": format!("models/{model}"),
+            "content": { "parts": [{ "text": "one" }] },
+        });
+        let batch = Request::post(&format!("/v1beta/models/{model}:batchEmbedContents"))
+            .json(&json!({ "requests": [one, one] }))
+            .header("x-goog-api-key", &key.secret);
+        let answer = stage.send(&batch).await;
+        assert_eq!(answer.status(), 200, "{model}: {}", answer.text());
+        assert_eq!(stage.sim.calls_of("sim-embed").len(), before + 4);
+        assert_eq!(stage.sim.calls_of(at_vertex).len(), 0, "{model}");
+    }
+    // One text is taken by the first route.
+    let answer = stage.send(&list("maker/newer", json!(["one"]))).await;
+    assert_eq!(answer.status(), 200, "{}", answer.text());
+    assert_eq!(stage.sim.calls_of("sim-gemini-embedding-2").len(), 1);
+    stage.verify().await;
+}
+
 /// Embeddings in both forms of callers, through the clouds' own forms.
 #[tokio::test]
 async fn clouds_make_embeddings() {

@@ -20,6 +20,9 @@ pub(crate) struct KnownModel {
     /// When the vendor published it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) created: Option<Day>,
+    /// What is not certain about that day, or why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) created_unsure: Option<String>,
     /// The list price, in US dollars.
     pub(crate) price: PriceCard,
     #[serde(default, skip_serializing_if = "is_empty")]
@@ -64,6 +67,12 @@ pub(crate) struct Offer {
     /// The price of this vendor, if it is not the list price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cost: Option<PriceCard>,
+    /// Where these values come from, if not from the source of the entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) source: Option<String>,
+    /// What is not certain about them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unsure: Option<String>,
 }
 
 /// An announced price.

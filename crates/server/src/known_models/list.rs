@@ -176,6 +176,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_certain_says_so() {
+        for (model, _) in KnownModels::built_in().iter() {
+            let id = &model.id;
+            let has_day = model.created.is_some() || model.created_unsure.is_some();
+            assert!(has_day, "{id}: neither a day nor why there is none");
+            assert_ne!(model.created_unsure.as_deref(), Some(""), "{id}");
+            for (place, offer) in model.vendors.iter().enumerate() {
+                assert_ne!(offer.unsure.as_deref(), Some(""), "{id}");
+                // The source of an entry is that of its first vendor.
+                let is_known = place == 0 || offer.source.is_some() || offer.unsure.is_some();
+                assert!(
+                    is_known,
+                    "{id} at {}: neither sourced nor unsure",
+                    offer.preset
+                );
+                let is_at_bedrock = offer.preset.as_str().starts_with("bedrock");
+                if is_at_bedrock && id.starts_with("openai/") {
+                    let told = [&model.unsure, &offer.unsure];
+                    let told = told.into_iter().flatten();
+                    let is_told = told.into_iter().any(|it| it.contains("cache writes"));
+                    assert!(is_told, "{id} at {}", offer.preset);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_faulty_file_is_refused_with_its_first_fault() {
         let vendors = "vendors = [{ preset = 'openai', model = 'm', protocols = ['chat'] }]";
         for (text, fault) in [

@@ -8,10 +8,11 @@ const HEAD: &str = "# Known models that replace those of the program, written by
                     # The form is that of catalog/models.toml; entries may be changed and removed.\n\n";
 
 /// The order of the members of an entry.
-const ORDER: [&str; 10] = [
+const ORDER: [&str; 11] = [
     "id",
     "kind",
     "created",
+    "created_unsure",
     "price",
     "profile",
     "vendors",

@@ -78,6 +78,8 @@ pub(crate) fn price(
         }
     }
     notes.extend(price_notes(known));
+    let unsure = known.offer(first.preset).and_then(|it| it.unsure.as_ref());
+    notes.extend(unsure.map(|unsure| format!("not certain at `{}`: {unsure}", first.preset)));
     Ok(KnownPrice {
         price,
         markup: first.markup,

@@ -81,16 +81,17 @@ fn direction(path: &str, before: Option<&String>, after: Option<&String>) -> Dir
     }
 }
 
-/// All values of an entry by path. The source does not count as a value.
+/// All values of an entry by path. A source does not count as a value.
 fn values(model: &KnownModel) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     if let Ok(Value::Object(members)) = serde_json::to_value(model) {
         for (name, value) in members {
-            if name != "source" && name != "id" {
+            if name != "id" {
                 flatten(&value, name, &mut values);
             }
         }
     }
+    values.retain(|path, _| path != "source" && !path.ends_with(".source"));
     values
 }
 

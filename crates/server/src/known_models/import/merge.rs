@@ -105,11 +105,17 @@ fn applied(mut entry: KnownModel, foreign: &Foreign) -> Result<KnownModel, Strin
     let before = entry.cost(foreign.preset).clone();
     let after = with_members(&before, &foreign.cost)?;
     check_order(&after)?;
+    // The first vendor is the maker, whose price is the list price. Others have a cost of their own, and their limits
+    // are not those of the model.
+    let is_maker = place.is_none_or(|place| place == 0);
     let own = place.and_then(|place| entry.vendors.get_mut(place));
     match own {
-        // The price of the maker is the list price.
         Some(offer) if offer.cost.is_some() => offer.cost = Some(after),
+        Some(offer) if !is_maker => offer.cost = (after != before).then_some(after),
         _ => entry.price = after,
+    }
+    if !is_maker {
+        return Ok(entry);
     }
     if let Some(tokens) = foreign.context_tokens {
         entry.profile.context_tokens = Some(tokens);
@@ -117,7 +123,13 @@ fn applied(mut entry: KnownModel, foreign: &Foreign) -> Result<KnownModel, Strin
     if let Some(tokens) = foreign.max_output_tokens {
         entry.profile.max_output_tokens = Some(tokens);
     }
-    entry.created = foreign.created.or(entry.created);
+    if foreign
+        .created
+        .is_some_and(|day| entry.created != Some(day))
+    {
+        entry.created = foreign.created;
+        entry.created_unsure = None;
+    }
     Ok(entry)
 }
 
@@ -152,6 +164,8 @@ fn new_entry(
         model: foreign.model.clone(),
         protocols,
         cost: None,
+        source: None,
+        unsure: None,
     };
     let id = public_id(foreign)?;
     let entry = entries
@@ -170,6 +184,7 @@ fn new_entry(
         id,
         kind: foreign.kind,
         created: foreign.created,
+        created_unsure: None,
         price: cost,
         profile: profile.clone(),
         vendors: vec![offer],

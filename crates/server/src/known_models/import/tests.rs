@@ -159,6 +159,36 @@ fn prices_of_models_dev_are_taken_with_windows_and_dates() {
     );
 }
 
+/// The list price and the limits of a model are its maker's.
+#[test]
+fn figures_of_another_vendor_change_the_cost_at_that_vendor_alone() {
+    let known = KNOWN.replace(
+        "protocols = [\"responses\", \"chat\"] }]",
+        "protocols = [\"responses\"] }, { preset = \"azure\", model = \"a-2026\", protocols = [\"responses\"] }]",
+    );
+    let known = KnownModels::parse(&known, Origin::BuiltIn).unwrap();
+    let azure = |input: f64| {
+        let text = json!({ "a-2026": {
+            "litellm_provider": "azure", "mode": "chat", "max_output_tokens": 5,
+            "input_cost_per_token": input, "output_cost_per_token": 8e-06,
+        } });
+        let (_, proposals) = read(&text.to_string(), None).unwrap();
+        merge(&known, proposals, false, "test")
+    };
+    assert_eq!(azure(1e-06).entries, []);
+    let dearer = azure(2e-06);
+    let entry = &dearer.entries[0];
+    assert_eq!(entry.profile.max_output_tokens, Some(100_000));
+    assert_eq!(
+        told(&dearer),
+        [
+            "openai/a vendors[1].cost.cached_input - 0.1 price",
+            "openai/a vendors[1].cost.input - 2 price",
+            "openai/a vendors[1].cost.output - 8 price",
+        ]
+    );
+}
+
 #[test]
 fn a_catalog_of_our_own_form_is_compared_entry_by_entry() {
     let (form, same) = merged(KNOWN, true);

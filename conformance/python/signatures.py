@@ -1,18 +1,21 @@
 """An upstream that answers only requests whose signature botocore makes too, and a reader of its streams.
 
-Requests of Converse must also have the shapes that botocore's description of the service gives them.
+Requests of Converse must also have the shapes that botocore's description of the service gives them. At its token endpoint
+it gives tokens for assertions that google-auth makes too, and answers requests with such a token.
 
 `check` serves until it is stopped, and prints its address. `decode URL` reads a stream of the simulated upstream.
 """
 
 import json
+import secrets
 import struct
 import sys
+import time
 import urllib.request
 import zlib
 from base64 import b64decode, b64encode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -22,6 +25,10 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.parsers import EventStreamJSONParser
 from botocore.validate import ParamValidator
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from google.auth import jwt
+from google.oauth2.service_account import Credentials as ServiceAccount
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 # The session token and the region of each key.
@@ -42,8 +49,51 @@ MESSAGE = {
 }
 
 
+# The tokens that were given.
+TOKENS = set()
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
+
+def service_account(address: str) -> dict:
+    """A key file, as the vendor's console makes it."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    return {
+        "type": "service_account",
+        "project_id": "acme",
+        "private_key_id": secrets.token_hex(20),
+        "private_key": key.private_bytes(encoding, form, serialization.NoEncryption()).decode(),
+        "client_email": "gateway@acme.iam.gserviceaccount.com",
+        "token_uri": f"http://{address}/token",
+    }
+
+
+def wrong_assertion(form: dict, account: dict):
+    """What is wrong with a request for a token, or `None`. The assertion must say what that of google-auth says, and its
+    signature must be the one that google-auth makes of it."""
+    if form.get("grant_type") != ["urn:ietf:params:oauth:grant-type:jwt-bearer"] or len(form) != 2:
+        return f"members {sorted(form)}"
+    (assertion,) = form["assertion"]
+    credentials = ServiceAccount.from_service_account_info(account, scopes=[SCOPE])
+    own = jwt._unverified_decode(credentials._make_authorization_grant_assertion())
+    own_header, own_claims, _, _ = own
+    header, claims, signed, signature = jwt._unverified_decode(assertion)
+    if header != own_header:
+        return f"header {header}"
+    if signature != credentials.signer.sign(signed):
+        return "signature"
+    lifetime = claims["exp"] - claims["iat"]
+    if abs(claims["iat"] - time.time()) > 60 or lifetime != own_claims["exp"] - own_claims["iat"]:
+        return f"a lifetime of {lifetime} s"
+    times = {name: claims[name] for name in ("iat", "exp")}
+    return None if claims == {**own_claims, **times} else f"claims {claims}"
+
+
 def fault(handler: BaseHTTPRequestHandler, body: bytes):
     """What is wrong with a request, or `None`."""
+    if handler.path.startswith("/v1/projects/"):
+        kind, _, token = handler.headers["authorization"].partition(" ")
+        return None if kind == "Bearer" and token in TOKENS else "token"
     headers = {name.lower(): value for name, value in handler.headers.items()}
     algorithm, _, rest = headers["authorization"].partition(" ")
     claim = dict(part.strip().split("=", 1) for part in rest.split(","))
@@ -73,6 +123,9 @@ def wrong_form(path: str, body: dict):
     """What is wrong with a request at a path that names the model, or `None`."""
     if path.startswith("/anthropic/"):
         return None if "model" in body else "no model"
+    if path.startswith("/v1/projects/"):
+        is_right = "model" not in body and body.get("anthropic_version") == "vertex-2023-10-16"
+        return None if is_right else f"members {sorted(body)}"
     if "/converse" in path:
         return wrong_shape("ConverseStream" if path.endswith("-stream") else "Converse", body)
     if "model" in body or "stream" in body or body.get("anthropic_version") != "bedrock-2023-05-31":
@@ -99,6 +152,8 @@ class Checker(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
+        if self.path == "/token":
+            return self.give_token(parse_qs(body.decode(), keep_blank_values=True))
         request = json.loads(body)
         found = fault(self, body) or wrong_form(self.path, request)
         if found:
@@ -117,6 +172,16 @@ class Checker(BaseHTTPRequestHandler):
             self.answer(200, "text/event-stream", told.encode())
         else:
             self.answer(200, "application/json", json.dumps(MESSAGE).encode())
+
+    def give_token(self, form: dict):
+        found = wrong_assertion(form, self.server.account)
+        if found:
+            print(json.dumps({"fault": found, "path": "/token"}), flush=True)
+            return self.answer(400, "application/json", json.dumps({"error": "invalid_grant"}).encode())
+        token = "ya29." + secrets.token_urlsafe(32)
+        TOKENS.add(token)
+        told = {"access_token": token, "expires_in": 3599, "token_type": "Bearer"}
+        self.answer(200, "application/json", json.dumps(told).encode())
 
     def answer(self, status: int, kind: str, body: bytes):
         self.send_response(status)
@@ -180,7 +245,9 @@ def frame(name: str, event: dict) -> bytes:
 
 def check():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Checker)
-    print(json.dumps({"address": f"127.0.0.1:{server.server_port}"}), flush=True)
+    address = f"127.0.0.1:{server.server_port}"
+    server.account = service_account(address)
+    print(json.dumps({"address": address, "account": server.account}), flush=True)
     server.serve_forever()
 
 

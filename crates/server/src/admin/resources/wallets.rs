@@ -151,19 +151,19 @@ struct UpdateBody {
     credit_limit: Option<Credits>,
     /// Whether calls are admitted. Calls that run end and are charged.
     enabled: Option<bool>,
-    /// When an alert tells of the wallet; null removes the amount.
+    /// The alert for a low balance of the wallet; null removes its amount.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<AlertsBody>)]
     alerts: Option<Option<Object<AlertsBody>>>,
 }
 
-/// When an alert tells of a wallet.
+/// The alert for a low balance of a wallet.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletAlertsChange)]
 struct AlertsBody {
-    /// When its balance is below this: paid and gift credits, less the used credit line. Below zero is for wallets
-    /// with a credit line.
+    /// The balance below which the alert begins: paid and gift credits, less the used credit line. A negative amount is
+    /// for wallets with a credit line.
     below: Credits,
 }
 

@@ -112,7 +112,7 @@ pub(crate) enum Wallet {
         #[arg(value_parser = credits)]
         amount: Micro,
     },
-    /// Set the balance below which an alert tells of the wallet, or `none`.
+    /// Set the balance below which an alert for the wallet begins, or `none`.
     AlertBelow {
         /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]

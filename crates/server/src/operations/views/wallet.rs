@@ -41,7 +41,7 @@ pub(crate) struct WalletView {
     /// The most that open calls may cost beyond what they hold.
     pub(crate) exposed: Credits,
     pub(crate) exposed_micro: MicroText,
-    /// When an alert tells of the wallet; null if it has no amount of its own.
+    /// The alert for a low balance of the wallet; null if the wallet sets no amount.
     #[schema(required)]
     pub(crate) alerts: Option<WalletAlertsView>,
     /// In Unix milliseconds.
@@ -92,11 +92,11 @@ impl From<&WalletRow> for WalletView {
     }
 }
 
-/// When an alert tells of a wallet.
+/// The alert for a low balance of a wallet.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WalletAlerts)]
 pub(crate) struct WalletAlertsView {
-    /// When its balance is below this.
+    /// The balance below which the alert begins.
     pub(crate) below: Credits,
     pub(crate) below_micro: MicroText,
 }

@@ -88,7 +88,7 @@ pub enum Refusal {
 }
 
 /// The wait that is reported under a limit of zero requests.
-const MINUTE_MS: u64 = 60_000;
+const ZERO_LIMIT_WAIT_MS: u64 = 60_000;
 
 impl Reservation {
     /// An empty reservation.
@@ -149,7 +149,7 @@ pub fn admit(
             .map_err(|wait| Refusal::RequestRate {
                 retry_after_ms: match wait {
                     Wait::Ms(ms) => ms,
-                    Wait::Never => MINUTE_MS,
+                    Wait::Never => ZERO_LIMIT_WAIT_MS,
                 },
             })?;
     }

@@ -45,6 +45,6 @@ pub use price::{
 pub use rate_clock::{AdmitTime, RateClock};
 pub use restore::{regrow, reopen};
 pub use session::{BookedStep, Step, step};
-pub use time::UnixMs;
+pub use time::{DAY_MS, HOUR_MS, MINUTE_MS, UnixMs};
 pub use wallet::{Delta, UnknownStatus, Wallet, WalletStatus};
 pub use window::{Period, Window};

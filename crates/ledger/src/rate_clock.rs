@@ -63,9 +63,9 @@ mod tests {
 
     use super::*;
     use crate::bucket::Bucket;
+    use crate::time::HOUR_MS;
 
     const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
-    const HOUR_MS: i64 = 3_600_000;
 
     #[test]
     fn disorder_is_not_a_jump() {

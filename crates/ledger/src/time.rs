@@ -2,6 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A minute in milliseconds.
+pub const MINUTE_MS: i64 = 60_000;
+/// An hour in milliseconds.
+pub const HOUR_MS: i64 = 60 * MINUTE_MS;
+/// A day in milliseconds. Every day of UTC has this length, because Unix time has no leap seconds.
+pub const DAY_MS: i64 = 24 * HOUR_MS;
+
 /// A point in time in Unix milliseconds. It is always an argument here, never read from a clock.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,

@@ -2,12 +2,12 @@
 
 use std::io;
 
+use ledger::DAY_MS;
 use serde_json::Value;
 
 use super::timing::AdminClient;
 use crate::fill::{Accounts, MODELS, Size, request_id};
 
-const DAY_MS: i64 = 86_400_000;
 /// Reads that answer until they are left.
 const ENDLESS: [&str; 2] = ["/events", "/play/{path}"];
 

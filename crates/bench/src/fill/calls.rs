@@ -3,14 +3,13 @@
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ledger::{Meter, Micro, UnixMs};
+use ledger::{DAY_MS, Meter, Micro, UnixMs};
 use store::{JournalRow, MeterText, Store, Timings};
 
 use super::accounts::Accounts;
 use super::command::Size;
 use super::random::Random;
 
-const DAY_MS: i64 = 86_400_000;
 /// Rows that are queued before the next ones wait for the writer. With `PostgreSQL` a quarter of the queue is for calls
 /// without a hold, such as these.
 const QUEUED: usize = 4_096;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use ledger::DAY_MS;
 use store::{Server, Settings, Store};
 use tokio_postgres::NoTls;
 
@@ -13,7 +14,6 @@ use super::accounts::Accounts;
 use super::calls;
 use crate::process_stats;
 
-const DAY_MS: i64 = 86_400_000;
 /// The number of a journal row is its time, shifted by this many bits.
 const TIME_SHIFT: u32 = 20;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ledger::UnixMs;
+use ledger::{DAY_MS, MINUTE_MS, UnixMs};
 use store::{
     AlertId, AlertKind, AlertQuery, AlertRow, Dimension, NewAlert, RuleRow, Store, StoreError,
     UsageQuery,
@@ -28,10 +28,10 @@ const PAUSES_PER_LEASE: u32 = 4;
 /// The most alerts that begin at one check. The others begin at the next one.
 const BEGIN_MAX: usize = 500;
 /// The recent period whose error rate is compared with that of the day before it.
-const LATELY_MS: i64 = 15 * 60_000;
-const USUAL_MS: i64 = 24 * 60 * 60_000;
+const LATELY_MS: i64 = 15 * MINUTE_MS;
+const USUAL_MS: i64 = DAY_MS;
 /// The end of the baseline period is rounded to a multiple of this, so that alerts that began together share one count.
-const ROUND_MS: i64 = 5 * 60_000;
+const ROUND_MS: i64 = 5 * MINUTE_MS;
 /// How long the counts of the day before are reused.
 const USUAL_FOR: Duration = Duration::from_secs(300);
 /// Calls are counted at one check in this many, because counting them reads the most rows.

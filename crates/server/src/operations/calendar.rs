@@ -3,10 +3,7 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
-use ledger::UnixMs;
-
-/// The length of a day, since there are no leap seconds in Unix time.
-pub(crate) const DAY_MS: i64 = 86_400_000;
+use ledger::{DAY_MS, UnixMs};
 
 /// The beginning of the day of a time.
 pub(crate) fn day_start(time: UnixMs) -> UnixMs {

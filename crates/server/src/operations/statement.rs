@@ -1,9 +1,9 @@
 //! Statements of a wallet: the months of a range, and the table for spreadsheets.
 
-use ledger::UnixMs;
+use ledger::{DAY_MS, UnixMs};
 use store::{BalancePoint, StatementEntry, StatementRange, Store, StoreError, WalletRow};
 
-use super::calendar::{DAY_MS, Month, day_start};
+use super::calendar::{Month, day_start};
 use super::views::{BalanceView, EntryView, MonthView};
 
 /// The most months of one statement.

@@ -1,11 +1,9 @@
 //! The balance of a wallet after one of its entries.
 
-use ledger::{Delta, Micro, UnixMs, Wallet};
+use ledger::{DAY_MS, Delta, Micro, UnixMs, Wallet};
 
 /// A wallet gets a balance point after every this many entries, and after the last entry of each day.
 pub(crate) const POINT_STEP: i64 = 1_024;
-
-const DAY_MS: i64 = 86_400_000;
 
 /// The amounts of a wallet that its entries add up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

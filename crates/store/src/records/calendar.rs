@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, ToSpan as _};
-use ledger::UnixMs;
+use ledger::{DAY_MS, UnixMs};
 
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
@@ -117,7 +117,6 @@ impl Per {
     /// No period is longer than this. Clocks that were set back, or an island that changed sides of the date
     /// line, lengthen a day by no more than a day.
     const fn longest_ms(self) -> i64 {
-        const DAY_MS: i64 = 24 * 3_600_000;
         match self {
             Self::Day => 2 * DAY_MS,
             Self::Week => 8 * DAY_MS,

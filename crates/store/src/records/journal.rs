@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::{Micro, UnixMs};
+use ledger::{HOUR_MS, Micro, UnixMs};
 
 use super::ids::{HoldId, KeyId, RequestId, WalletId};
 use super::meter::MeterText;
@@ -74,7 +74,7 @@ pub(crate) fn cut(body: &str) -> &str {
 /// The number of a row is a time, shifted left by this many bits. It is never earlier than the time of its call.
 pub(crate) const TIME_SHIFT: u32 = 20;
 /// If the clock is set back by more than this, a search by time may miss rows.
-pub(crate) const SET_BACK_MS_MAX: i64 = 3_600_000;
+pub(crate) const SET_BACK_MS_MAX: i64 = HOUR_MS;
 
 /// The time in a row's number.
 pub(crate) fn time_of(number: i64) -> UnixMs {

@@ -2,10 +2,9 @@
 //!
 //! For each series and minute: the numbers of the series, the minute, and its totals.
 
-use ledger::UnixMs;
+use ledger::{MINUTE_MS, UnixMs};
 
 use super::roll_up::{NumberedCounts, SeriesNumbers};
-use super::time::MINUTE_MS;
 use super::totals::Totals;
 use super::varint;
 

@@ -220,7 +220,8 @@ impl Cover {
 
 #[cfg(test)]
 mod tests {
-    use super::super::time::{DAY_MS, HOUR_MS, MINUTE_MS};
+    use ledger::{DAY_MS, HOUR_MS, MINUTE_MS};
+
     use super::*;
 
     /// The beginning of a day.

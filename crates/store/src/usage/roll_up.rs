@@ -3,11 +3,11 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use ledger::UnixMs;
+use ledger::{HOUR_MS, MINUTE_MS, UnixMs};
 
 use super::plan::Dimension;
 use super::series::Series;
-use super::time::{HOUR_MS, MINUTE_MS, UsageStep, floor};
+use super::time::{UsageStep, floor};
 use super::totals::Totals;
 use crate::cache::IdMap;
 use crate::records::journal::JournalRow;
@@ -326,7 +326,8 @@ impl NumberedCounts {
 mod tests {
     use std::collections::HashMap;
 
-    use super::super::time::DAY_MS;
+    use ledger::DAY_MS;
+
     use super::*;
     use crate::records::ids::{KeyId, WalletId};
 

@@ -2,11 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ledger::UnixMs;
-
-pub(super) const MINUTE_MS: i64 = 60_000;
-pub(super) const HOUR_MS: i64 = 3_600_000;
-pub(super) const DAY_MS: i64 = 86_400_000;
+use ledger::{DAY_MS, HOUR_MS, MINUTE_MS, UnixMs};
 
 /// The length of the steps of a time series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

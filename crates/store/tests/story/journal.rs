@@ -1,14 +1,12 @@
 //! The journal.
 
-use ledger::{Meter, Micro, UnixMs};
+use ledger::{DAY_MS, Meter, Micro, UnixMs};
 use store::{
     BODY_BYTES_MAX, JournalEntry, JournalQuery, JournalRow, KeyId, MeterText, Settings,
     StatusRange, Store, Timings, WalletId,
 };
 
 use crate::place::{NOW, Place};
-
-const DAY_MS: i64 = 86_400_000;
 
 fn now() -> UnixMs {
     let since = std::time::SystemTime::now()

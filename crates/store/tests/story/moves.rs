@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ledger::UnixMs;
+use ledger::{DAY_MS, UnixMs};
 use store::{
     Digest, Dimension, JournalQuery, JournalRow, KeyChange, ModelList, NewSignInCode, OpenError,
     Per, Progress, Role, Store, TransferError, TransferReport, UsageQuery, UsageStep, move_store,
@@ -14,7 +14,6 @@ use crate::place::{
 use crate::{access, catalogs, costs, keys, sessions, tasks, usage, windows};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-const DAY_MS: i64 = 86_400_000;
 
 /// A fresh place of the other kind, or of the same kind if there is no server.
 pub(crate) fn other(place: &Place) -> Place {

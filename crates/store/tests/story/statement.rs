@@ -1,6 +1,6 @@
 //! Statements: running balances, ranges of time, totals, and the balances that an upgrade computes.
 
-use ledger::{Micro, UnixMs};
+use ledger::{DAY_MS, Micro, UnixMs};
 use store::{
     BalancePoint, Balances, Close, EntryKind, EntryQuery, EntryRow, StatementEntry, Store,
     WalletId, WalletQuery,
@@ -8,7 +8,6 @@ use store::{
 
 use crate::place::{Place, actor, admit, assert_clean, credits, funded, price, settled, wallet};
 
-const DAY_MS: i64 = 86_400_000;
 /// The beginning of a day.
 const START: i64 = 20_000 * DAY_MS;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Meter, Micro, UnixMs};
+use ledger::{DAY_MS, HOUR_MS, MINUTE_MS, Meter, Micro, UnixMs};
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use store::{
@@ -12,9 +12,6 @@ use store::{
 
 use crate::place::{Place, eventually};
 
-const MINUTE_MS: i64 = 60_000;
-const HOUR_MS: i64 = 3_600_000;
-const DAY_MS: i64 = 86_400_000;
 const ROWS: usize = 600;
 
 pub(crate) fn now() -> UnixMs {

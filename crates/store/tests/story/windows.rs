@@ -3,7 +3,7 @@
 //! `SQLite` takes the time of each call from its caller; with `PostgreSQL` it is the database's. So that a test can
 //! stand at midnight, it sets both.
 
-use ledger::{Micro, Refusal, UnixMs};
+use ledger::{HOUR_MS, Micro, Refusal, UnixMs};
 use store::{
     Admit, AdmitError, Admitted, Calendar, Close, KeyChange, KeyLimits, KeyRow, KeyWindow, Per,
     PriceVersion, Rule, Store,
@@ -15,8 +15,6 @@ use crate::place::{
 
 /// Midnight on 2035-03-25 in Berlin: the day has 23 hours. Far ahead, because the rows are read at the real time.
 const BERLIN: UnixMs = UnixMs::new(2_058_390_000_000);
-
-const HOUR_MS: i64 = 3_600_000;
 
 pub(crate) fn window(amount: i64, per: Per, zone: &str) -> KeyWindow {
     KeyWindow {

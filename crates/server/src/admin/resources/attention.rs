@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use engine::{CallCounts, unusual_errors};
-use ledger::Micro;
+use ledger::{MINUTE_MS, Micro};
 use serde::Serialize;
 use store::{AlertKind, AlertQuery, AlertRow, Totals, UsageQuery, WalletsBeyondCredit};
 use utoipa::ToSchema;
@@ -15,7 +15,6 @@ use crate::admin::api::extract::Json;
 use crate::admin::api::page::Page;
 use crate::admin::api::state::AdminState;
 
-const MINUTE_MS: i64 = 60_000;
 /// The recent period whose error rate is compared with that of the day before it.
 const LATELY_MS: i64 = 15 * MINUTE_MS;
 const USUAL_MS: i64 = 24 * 60 * MINUTE_MS;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use axum::extract::{Path, State};
 use engine::ProbeOutcome;
-use ledger::UnixMs;
+use ledger::{MINUTE_MS, UnixMs};
 use protocol::{Dialect, Kind};
 use serde::{Deserialize, Serialize};
 use store::{Deed, Dimension, UsageQuery, UsageRow};
@@ -23,8 +23,6 @@ use crate::admin::api::page::{Page, ShortListQuery};
 use crate::admin::api::state::AdminState;
 use crate::config::Channel;
 use crate::gateway::InForce;
-
-const MINUTE_MS: i64 = 60_000;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new()

@@ -1,7 +1,7 @@
 //! `/usage`: calls counted by time, model, channel, wallet, key and endpoint.
 
 use axum::extract::State;
-use ledger::UnixMs;
+use ledger::{DAY_MS, UnixMs};
 use serde::Deserialize;
 use store::{Dimension, StoreError, UsageQuery, UsageStep};
 use utoipa::IntoParams;
@@ -19,7 +19,7 @@ use crate::operations::views::UsageView;
 /// The most rows of an answer.
 const ROWS_MAX: usize = 20_000;
 /// Without `from`, this long before `to`.
-const SPAN_MS: i64 = 86_400_000;
+const SPAN_MS: i64 = DAY_MS;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new().routes(routes!(usage))

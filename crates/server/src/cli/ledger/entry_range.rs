@@ -1,13 +1,11 @@
 //! The range of entries that a command reads: a day, or from one time to another.
 
 use clap::Args;
-use ledger::UnixMs;
+use ledger::{DAY_MS, UnixMs};
 use store::{EntryQuery, EntryRow, Store};
 
 use crate::cli::accounts::wallet;
 use crate::cli::terminal::{CommandError, TimeArg, time};
-
-const DAY_MS: i64 = 86_400_000;
 
 /// Which entries a command reads.
 #[derive(Debug, Args)]

@@ -2,19 +2,17 @@
 //!
 //! They are invented here and booked by `book_day.rs`.
 
-use ledger::UnixMs;
+use ledger::{DAY_MS, HOUR_MS, MINUTE_MS, UnixMs};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use store::Timings;
 
-const HOUR_MS: i64 = 3_600_000;
-const DAY_MS: i64 = 24 * HOUR_MS;
 /// How many calls the customers make in each hour of the day, on average.
 const CALLS_BY_HOUR: [u32; 24] = [
     6, 4, 3, 3, 4, 8, 16, 28, 40, 46, 48, 44, 38, 44, 50, 52, 46, 38, 30, 26, 22, 18, 14, 10,
 ];
 /// How long the upstream was overloaded, in a busy hour of the past day.
-const OUTAGE_MS: i64 = 25 * 60_000;
+const OUTAGE_MS: i64 = 25 * MINUTE_MS;
 /// How many hours ago the outage began, at least and at most.
 const OUTAGE_HOURS_AGO: std::ops::Range<i64> = 4..20;
 /// The same seed gives the same day, so that a demo looks the same each time.
@@ -243,7 +241,7 @@ mod tests {
     #[test]
     fn a_day_has_answers_refusals_failures_and_one_outage_that_is_over() {
         for hour in 0..24 {
-            let now = UnixMs::new(NOW.get() + hour * HOUR_MS + 17 * 60_000);
+            let now = UnixMs::new(NOW.get() + hour * HOUR_MS + 17 * MINUTE_MS);
             let calls = calls(now);
             let overloaded = |call: &&PastCall| matches!(call.ended, Ended::Failed(503, _));
             assert!(

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ledger::UnixMs;
+use ledger::{DAY_MS, UnixMs};
 use tokio_postgres::Client;
 
 use crate::records::journal::{TIME_SHIFT, number_of};
 
-const DAY_MS: i64 = 86_400_000;
 /// How many days ahead tables are created.
 const AHEAD: i64 = 2;
 /// The advisory lock for creating and dropping tables, one node at a time.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ledger::UnixMs;
+use ledger::{HOUR_MS, UnixMs};
 use tokio_postgres::Client;
 
 use super::query::{Conditions, Read};
@@ -18,7 +18,6 @@ use crate::usage::{Grain, Totals};
 
 /// Rows that are read between two checks of the time limit.
 const WINDOW_ROWS: usize = 4_096;
-const HOUR_MS: i64 = 3_600_000;
 /// How far back hours are looked up at once.
 const HOURS_AT_ONCE_MS: i64 = 30 * 24 * HOUR_MS;
 

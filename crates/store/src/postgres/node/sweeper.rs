@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::Micro;
+use ledger::{DAY_MS, Micro};
 use tokio_postgres::Client;
 
 use super::lease::Node;
@@ -27,7 +27,7 @@ const CHUNK: i64 = 1_000;
 /// How often to search for nodes whose lease has expired.
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
 /// How long the row of a closed epoch is kept, for operators.
-const KEPT_MS: i64 = 30 * 86_400_000;
+const KEPT_MS: i64 = 30 * DAY_MS;
 
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 

@@ -1,13 +1,12 @@
 //! Numbers for rows, and for values that repeat in many rows.
 
-use ledger::UnixMs;
+use ledger::{DAY_MS, UnixMs};
 use rusqlite::{Connection, params};
 
 use crate::cache::Generations;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::{JournalRow, TIME_SHIFT, number_of};
 
-pub(super) const DAY_MS: i64 = 86_400_000;
 const CACHED_NAMES_MAX: usize = 16_384;
 
 type Words = std::collections::HashMap<Box<str>, i64>;

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use ledger::UnixMs;
+use ledger::{HOUR_MS, UnixMs};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::query::Conditions;
@@ -19,7 +19,6 @@ use crate::usage::{Grain, Totals};
 
 /// Rows that are read between two checks of the time limit.
 const WINDOW_ROWS: i64 = 4_096;
-const HOUR_MS: i64 = 3_600_000;
 /// How far back hours are looked up at once.
 const HOURS_AT_ONCE_MS: i64 = 30 * 24 * HOUR_MS;
 /// Sorts after every request id.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ledger::UnixMs;
+use ledger::{DAY_MS, UnixMs};
 use parking_lot::{Condvar, Mutex};
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
-use super::names::{DAY_MS, Names, day_of};
+use super::names::{Names, day_of};
 use super::rows::Inserts;
 use super::search::find_within;
 use super::usage::{self, UsageWriter};

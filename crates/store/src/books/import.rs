@@ -4,7 +4,7 @@ use ledger::{Delta, ManualKind, Micro, UnixMs, Wallet, WalletStatus};
 
 use super::changes::new_key;
 use super::manual::{ManualDecision, ManualFacts};
-use super::said::Said;
+use super::manual_entry::ManualEntry;
 use super::wallet_changes::{Opening, checked_wallet_name, overflow};
 use crate::error::StoreError;
 use crate::records::accounts::{KeyRow, WalletRow};
@@ -17,7 +17,7 @@ impl ImportedWallet {
     pub(crate) fn opening(&self) -> Result<Opening, StoreError> {
         checked_wallet_name(&self.name)?;
         let mut wallet = Wallet::default();
-        let mut said = Vec::new();
+        let mut entries = Vec::new();
         if self.balance != Micro::ZERO {
             // Debt is taken from a credit line of the same size. The final credit line is set below.
             if self.balance.is_negative() {
@@ -34,7 +34,7 @@ impl ImportedWallet {
             };
             entry.check()?;
             match entry.decide(&mut wallet, &ManualFacts::default())? {
-                ManualDecision::Post(posted) => said.push(posted),
+                ManualDecision::Post(posted) => entries.push(posted),
                 ManualDecision::Exists(_) => return Err(StoreError::Unavailable),
             }
         }
@@ -43,14 +43,18 @@ impl ImportedWallet {
             .map_err(overflow)?;
         if self.credit_limit != Micro::ZERO {
             let note = format!("import: {} -> {}", Micro::ZERO, self.credit_limit);
-            said.push(Said::set(EntryKind::CreditLimit, Delta::default(), note));
+            entries.push(ManualEntry::set(
+                EntryKind::CreditLimit,
+                Delta::default(),
+                note,
+            ));
         }
         if self.status != WalletStatus::Active {
             let note = format!("{} -> {}", wallet.status.as_str(), self.status.as_str());
             wallet.status = self.status;
-            said.push(Said::set(EntryKind::Status, Delta::default(), note));
+            entries.push(ManualEntry::set(EntryKind::Status, Delta::default(), note));
         }
-        Ok(Opening { wallet, said })
+        Ok(Opening { wallet, entries })
     }
 
     /// The row of a wallet with this opening.
@@ -107,7 +111,7 @@ mod tests {
             let found = (made.balance.get(), made.credit_used.get());
             assert_eq!(found, (paid, owed), "{balance}");
             assert_eq!(made.credit_limit.get(), limit, "{balance}");
-            assert_eq!(opening.said.len(), entries, "{balance}");
+            assert_eq!(opening.entries.len(), entries, "{balance}");
         }
         assert!(wallet(i64::MIN, 0).opening().is_err());
         assert!(wallet(0, -1).opening().is_err());
@@ -121,6 +125,6 @@ mod tests {
         };
         let opening = off.opening().unwrap();
         assert_eq!(opening.wallet.status, WalletStatus::Disabled);
-        assert_eq!(opening.said.len(), 1);
+        assert_eq!(opening.entries.len(), 1);
     }
 }

@@ -3,8 +3,8 @@
 use ledger::{ManualError, ManualKind, Micro, Wallet};
 
 use super::changes::TEXT_CHARS_MAX;
+use super::manual_entry::ManualEntry;
 use super::pending::{Origin, Posting, Source};
-use super::said::Said;
 use super::state::Books;
 use crate::error::StoreError;
 use crate::records::entries::EntryKind;
@@ -35,7 +35,7 @@ pub(crate) struct FoundEntry {
 #[derive(Debug)]
 pub(crate) enum ManualDecision {
     /// The entry is to be posted.
-    Post(Said),
+    Post(ManualEntry),
     /// An equal entry was posted before, with this number.
     Exists(i64),
 }
@@ -76,7 +76,7 @@ impl NewEntry {
             .filter(|c| !c.is_control())
             .take(TEXT_CHARS_MAX)
             .collect();
-        Ok(ManualDecision::Post(Said {
+        Ok(ManualDecision::Post(ManualEntry {
             kind: self.kind.into(),
             delta,
             note: (!note.is_empty()).then_some(note),
@@ -272,9 +272,9 @@ mod tests {
                 ..entry(ManualKind::Refund, amount)
             };
             match new.decide(&mut wallet, &facts) {
-                Ok(ManualDecision::Post(said)) => {
-                    assert_eq!((said.delta.total(), most), (-amount, None));
-                    assert_eq!(said.origin.refund_of, Some(2));
+                Ok(ManualDecision::Post(entry)) => {
+                    assert_eq!((entry.delta.total(), most), (-amount, None));
+                    assert_eq!(entry.origin.refund_of, Some(2));
                 }
                 Err(StoreError::NotCovered { most: found }) => {
                     assert_eq!(Some(found.get()), most);

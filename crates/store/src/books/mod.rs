@@ -12,10 +12,10 @@ mod changes;
 mod failed_batch;
 mod import;
 mod manual;
+mod manual_entry;
 mod pending;
 mod pending_write;
 mod rows;
-mod said;
 mod state;
 mod wallet_changes;
 

@@ -4,8 +4,8 @@ use ledger::{Delta, Micro, UnixMs, Wallet};
 
 use super::changes::checked_name;
 use super::manual::{ManualDecision, ManualFacts};
+use super::manual_entry::ManualEntry;
 use super::rows::BookWallet;
-use super::said::Said;
 use super::state::Books;
 use crate::chain::Head;
 use crate::error::StoreError;
@@ -19,14 +19,14 @@ use crate::records::manual::WalletSettings;
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) wallet: Wallet,
-    pub(super) said: Vec<Said>,
+    pub(super) entries: Vec<ManualEntry>,
 }
 
 impl Opening {
     pub(crate) fn of(new: &NewWallet) -> Result<Self, StoreError> {
         checked_wallet_name(&new.name)?;
         let mut wallet = Wallet::default();
-        let mut said = Vec::new();
+        let mut entries = Vec::new();
         let topped = wallet.top_up(new.balance).map_err(overflow)?;
         let gifted = wallet.gift(new.gift).map_err(overflow)?;
         wallet
@@ -42,10 +42,10 @@ impl Opening {
                     EntryKind::CreditLimit => format!("opening: {} -> {amount}", Micro::ZERO),
                     _ => "opening".to_owned(),
                 };
-                said.push(Said::set(kind, delta, note));
+                entries.push(ManualEntry::set(kind, delta, note));
             }
         }
-        Ok(Self { wallet, said })
+        Ok(Self { wallet, entries })
     }
 }
 
@@ -54,7 +54,7 @@ impl Opening {
 pub(crate) struct PreparedChange {
     /// The wallet after the change.
     pub(crate) wallet: Wallet,
-    said: Vec<Said>,
+    entries: Vec<ManualEntry>,
 }
 
 /// The decision on a change of a wallet.
@@ -83,10 +83,10 @@ impl WalletChange {
         mut wallet: Wallet,
         facts: &ManualFacts,
     ) -> Result<WalletDecision, StoreError> {
-        let mut said = Vec::new();
+        let mut entries = Vec::new();
         match self {
             Self::Manual(new) => match new.decide(&mut wallet, facts)? {
-                ManualDecision::Post(entry) => said.push(entry),
+                ManualDecision::Post(entry) => entries.push(entry),
                 ManualDecision::Exists(seq) => return Ok(WalletDecision::Exists(seq)),
             },
             Self::Settings(settings) => {
@@ -95,18 +95,22 @@ impl WalletChange {
                 {
                     let note = format!("{} -> {limit}", wallet.credit_limit);
                     wallet.set_credit_limit(limit).map_err(overflow)?;
-                    said.push(Said::set(EntryKind::CreditLimit, Delta::default(), note));
+                    entries.push(ManualEntry::set(
+                        EntryKind::CreditLimit,
+                        Delta::default(),
+                        note,
+                    ));
                 }
                 if let Some(status) = settings.status
                     && status != wallet.status
                 {
                     let note = format!("{} -> {}", wallet.status.as_str(), status.as_str());
                     wallet.status = status;
-                    said.push(Said::set(EntryKind::Status, Delta::default(), note));
+                    entries.push(ManualEntry::set(EntryKind::Status, Delta::default(), note));
                 }
             }
         }
-        Ok(WalletDecision::Change(PreparedChange { wallet, said }))
+        Ok(WalletDecision::Change(PreparedChange { wallet, entries }))
     }
 }
 
@@ -130,8 +134,8 @@ impl Books {
             dirty: false,
         };
         self.pending.has_manual = true;
-        for said in opening.said {
-            row.post(said.posting(n, now, actor), &mut self.pending);
+        for entry in opening.entries {
+            row.post(entry.posting(n, now, actor), &mut self.pending);
         }
         row.touch(n, &mut self.pending);
         self.wallets.insert(n, row);
@@ -150,8 +154,8 @@ impl Books {
         row.wallet = change.wallet;
         self.pending.has_manual = true;
         row.touch(n, &mut self.pending);
-        for said in change.said {
-            row.post(said.posting(n, now, actor), &mut self.pending);
+        for entry in change.entries {
+            row.post(entry.posting(n, now, actor), &mut self.pending);
         }
         Some(row.entries)
     }

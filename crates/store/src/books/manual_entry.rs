@@ -7,14 +7,14 @@ use crate::records::entries::EntryKind;
 
 /// A manual entry, made by a person or an administrative change.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ManualEntry {
     pub(crate) kind: EntryKind,
     pub(crate) delta: Delta,
     pub(crate) note: Option<Box<str>>,
     pub(crate) origin: Origin,
 }
 
-impl Said {
+impl ManualEntry {
     /// An entry that records a changed setting.
     pub(super) fn set(kind: EntryKind, delta: Delta, note: String) -> Self {
         Self {

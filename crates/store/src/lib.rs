@@ -67,7 +67,7 @@ pub use records::audit::{
 pub use records::balance_point::{BalancePoint, Balances};
 pub use records::calendar::{Calendar, Per, UnknownPer, UnknownZone};
 pub use records::call::{Admit, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
-pub use records::catalog::{CatalogDocument, Deed};
+pub use records::catalog::{AuditAction, CatalogDocument};
 pub use records::condition::StoreCondition;
 pub use records::cost::{Cost, CostNumber, CostRow, CostVersion, EntryCost};
 pub use records::entries::{

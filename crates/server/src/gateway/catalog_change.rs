@@ -1,6 +1,6 @@
 //! A change of the channels and models: the resulting entries, and its audit row.
 
-use store::Deed;
+use store::AuditAction;
 
 use super::catalog_keeper::ReplaceError;
 use crate::config::Entries;
@@ -40,28 +40,38 @@ impl Change {
     }
 
     /// The audit row of the change.
-    pub(super) fn deed(&self, before: &Entries, after: &Entries) -> Deed {
+    pub(super) fn action(&self, before: &Entries, after: &Entries) -> AuditAction {
         match self {
-            Self::Replace { .. } => deed("config.replace", "config", before, after),
-            Self::Switch { channel, enabled } => switch_deed(channel, *enabled, before, after),
+            Self::Replace { .. } => entries_action("config.replace", "config", before, after),
+            Self::Switch { channel, enabled } => switch_action(channel, *enabled, before, after),
         }
     }
 }
 
 /// The audit row of a channel that is switched on or off.
-pub(crate) fn switch_deed(channel: &str, enabled: bool, before: &Entries, after: &Entries) -> Deed {
+pub(crate) fn switch_action(
+    channel: &str,
+    enabled: bool,
+    before: &Entries,
+    after: &Entries,
+) -> AuditAction {
     let action = if enabled {
         "channel.enable"
     } else {
         "channel.disable"
     };
-    deed(action, channel, before, after)
+    entries_action(action, channel, before, after)
 }
 
 /// The audit row with the entries that differ. Entries name credentials and do not contain them.
-fn deed(action: &'static str, target: &str, before: &Entries, after: &Entries) -> Deed {
+fn entries_action(
+    action: &'static str,
+    target: &str,
+    before: &Entries,
+    after: &Entries,
+) -> AuditAction {
     let told = |entries: Entries| serde_json::to_string(&entries).ok();
-    Deed {
+    AuditAction {
         action,
         target: target.to_owned(),
         before: told(before.without_those_of(after)),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use engine::{CatalogError, Engine};
 use rand::RngExt as _;
-use store::{Actor, Deed, StoreError};
+use store::{Actor, AuditAction, StoreError};
 
 use super::catalog::{build, missing_channels};
 use super::catalog_change::Change;
@@ -163,9 +163,9 @@ impl CatalogKeeper {
                 let (writes, beside) = (Arc::clone(&secrets), folder.clone());
                 let made = match off_workers(move || writes.write(&beside)).await? {
                     Ok(()) => {
-                        let deed = change.deed(&before, &entries);
+                        let action = change.action(&before, &entries);
                         // Boxed, because it holds two configurations.
-                        let written = self.write_file(base, &before, &entries, deed, actor);
+                        let written = self.write_file(base, &before, &entries, action, actor);
                         Box::pin(written).await
                     }
                     Err(error) => Err(error.into()),
@@ -187,7 +187,7 @@ impl CatalogKeeper {
         base: Config,
         before: &Entries,
         entries: &Entries,
-        deed: Deed,
+        action: AuditAction,
         actor: &Actor,
     ) -> Result<Arc<InForce>, ReplaceError> {
         let config = with_entries(base, entries.clone()).await?;
@@ -198,7 +198,7 @@ impl CatalogKeeper {
             let text = Arc::clone(&loaded.config.text);
             let draft = off_workers(move || FileDraft::write(&file, &text)).await??;
             let store = self.engine.store();
-            store.note_deed(deed, actor).await?;
+            store.note_action(action, actor).await?;
             off_workers(move || draft.replace()).await??;
         }
         Ok(self.install(loaded, catalog))
@@ -224,8 +224,8 @@ impl CatalogKeeper {
         }
         let document = serde_json::to_string(&entries).map_err(std::io::Error::other)?;
         let store = self.engine.store();
-        let deed = change.deed(&before, &entries);
-        let stored = store.replace_catalog(now.stored_version, document, deed, actor);
+        let action = change.action(&before, &entries);
+        let stored = store.replace_catalog(now.stored_version, document, action, actor);
         loaded.stored_version = stored.await?.ok_or(ReplaceError::Version)?;
         Ok(self.install(loaded, catalog))
     }

@@ -8,7 +8,7 @@ mod reload;
 mod running;
 mod start_error;
 
-pub(crate) use catalog_change::switch_deed;
+pub(crate) use catalog_change::switch_action;
 pub(crate) use catalog_keeper::{CatalogKeeper, InForce, ReplaceError};
 pub(crate) use running::{Gateway, local_address, scheme};
 pub(crate) use start_error::StartError;

@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use ledger::{Micro, UnixMs, WalletStatus};
 use serde_json::json;
 use store::{
-    Actor, Deed, Digest, ImportBatch, ImportKnown, ImportQuery, ImportedKey, ImportedWallet, KeyId,
-    NewKey, Store, StoreError, WalletId,
+    Actor, AuditAction, Digest, ImportBatch, ImportKnown, ImportQuery, ImportedKey, ImportedWallet,
+    KeyId, NewKey, Store, StoreError, WalletId,
 };
 
 use super::exact::Amount;
@@ -195,13 +195,13 @@ pub(crate) async fn create(
             "keys": outcome.keys.created,
             "balance": outcome.money.carried,
         });
-        let deed = Deed {
+        let action = AuditAction {
             action: "import",
             target: source.to_owned(),
             before: None,
             after: Some(told.to_string()),
         };
-        store.note_deed(deed, actor).await?;
+        store.note_action(action, actor).await?;
     }
     Ok(comparison.outcome)
 }

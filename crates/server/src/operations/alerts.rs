@@ -2,7 +2,7 @@
 
 use ledger::Micro;
 use store::{
-    Actor, AlertKind, Deed, NewRule, RuleId, RuleRow, Store, StoreError, WalletId, Webhook,
+    Actor, AlertKind, AuditAction, NewRule, RuleId, RuleRow, Store, StoreError, WalletId, Webhook,
 };
 use upstream::{FetchError, Guarded};
 
@@ -67,13 +67,13 @@ pub(crate) async fn test(
     })?;
     let sent = engine::send_test(guarded, &webhook).await;
     let problem = sent.err().map(|error| error.to_string());
-    let deed = Deed {
+    let action = AuditAction {
         action: "alert_rule.test",
         target: rule.to_string(),
         before: None,
         after: Some(serde_json::json!({ "delivered": problem.is_none() }).to_string()),
     };
-    store.note_deed(deed, actor).await?;
+    store.note_action(action, actor).await?;
     Ok(problem)
 }
 

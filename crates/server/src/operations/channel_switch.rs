@@ -6,7 +6,7 @@
 use store::{Actor, Store, StoreError};
 
 use crate::config::{Config, Entries, EntriesError, FileDraft, KeptIn, Problem};
-use crate::gateway::switch_deed;
+use crate::gateway::switch_action;
 
 /// Why a channel was not switched.
 #[derive(Debug, thiserror::Error)]
@@ -75,17 +75,17 @@ impl EntriesInForce {
             return Ok(self.config);
         }
         let config = with_entries(&self.config, &after)?;
-        let deed = switch_deed(channel, enabled, &self.entries, &after);
+        let action = switch_action(channel, enabled, &self.entries, &after);
         match config.admin.config {
             KeptIn::Store => {
                 let document = serde_json::to_string(&after)?;
-                let stored = store.replace_catalog(self.version, document, deed, actor);
+                let stored = store.replace_catalog(self.version, document, action, actor);
                 stored.await?.ok_or(SwitchError::Version)?;
             }
             KeptIn::File => {
                 let file = config.file.clone().unwrap_or_default();
                 let draft = FileDraft::write(&file, &config.text)?;
-                store.note_deed(deed, actor).await?;
+                store.note_action(action, actor).await?;
                 draft.replace()?;
             }
         }

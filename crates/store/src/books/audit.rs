@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::queue::command::{KeyEdit, WalletChange};
 use crate::records::accounts::{KeyRow, WalletRow};
-use crate::records::catalog::Deed;
+use crate::records::catalog::AuditAction;
 
 /// A row of the audit, before it has a time and an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,13 +16,13 @@ pub(crate) struct Audited {
     pub(crate) after: Option<String>,
 }
 
-impl From<Deed> for Audited {
-    fn from(deed: Deed) -> Self {
+impl From<AuditAction> for Audited {
+    fn from(action: AuditAction) -> Self {
         Self {
-            action: deed.action,
-            target: deed.target,
-            before: deed.before,
-            after: deed.after,
+            action: action.action,
+            target: action.target,
+            before: action.before,
+            after: action.after,
         }
     }
 }

@@ -66,7 +66,7 @@ impl Postgres {
                 Change::Access { .. }
                 | Change::PriceVersion { .. }
                 | Change::CostVersion { .. }
-                | Change::Deed { .. }
+                | Change::AuditAction { .. }
                 | Change::Catalog { .. }
                 | Change::Rule { .. } => None,
             },

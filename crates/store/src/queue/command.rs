@@ -14,7 +14,7 @@ use crate::records::accounts::{KeyChange, KeyRotation, KeyRow, NewKey, NewWallet
 use crate::records::alerts::{AlertSignal, DeliveryNote, DeliveryRow, NewAlert, NewRule, RuleRow};
 use crate::records::audit::Actor;
 use crate::records::call::{Admit, Close, End, Extend, IfLost, SessionStep};
-use crate::records::catalog::Deed;
+use crate::records::catalog::AuditAction;
 use crate::records::cost::CostVersion;
 use crate::records::ids::{
     AlertId, Digest, HoldId, KeyId, PriceVersion, RuleId, TokenId, WalletId,
@@ -167,8 +167,8 @@ pub(crate) enum Change {
         reply: Reply<PriceVersion>,
     },
     /// Writes an audit row alone.
-    Deed {
-        deed: Box<Deed>,
+    AuditAction {
+        action: Box<AuditAction>,
         now: UnixMs,
         actor: Box<Actor>,
         reply: Reply<()>,
@@ -200,7 +200,7 @@ pub(crate) enum Change {
 pub(crate) struct NewCatalog {
     pub(crate) expected: i64,
     pub(crate) document: String,
-    pub(crate) deed: Deed,
+    pub(crate) action: AuditAction,
 }
 
 /// A route's cost card, with the names that identify the route.

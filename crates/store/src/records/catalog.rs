@@ -15,7 +15,7 @@ pub struct CatalogDocument {
 
 /// An action of an operator, for the audit. `before` and `after` are JSON without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deed {
+pub struct AuditAction {
     /// The name of the action, such as `config.replace`.
     pub action: &'static str,
     /// The id of the object of the action.

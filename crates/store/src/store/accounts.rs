@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::queue::command::{Change, KeyEdit};
 use crate::records::accounts::{KeyChange, KeyRotation, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::records::audit::{Actor, AuditQuery, AuditRow};
-use crate::records::catalog::Deed;
+use crate::records::catalog::AuditAction;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::key_query::KeyQuery;
 use crate::records::names::{AccountNames, FoundAccounts};
@@ -143,10 +143,10 @@ impl Store {
     }
 
     /// Writes an audit row for an action that changes nothing in the store.
-    pub async fn note_deed(&self, deed: Deed, actor: &Actor) -> Result<(), StoreError> {
-        let (deed, actor) = (Box::new(deed), Box::new(actor.clone()));
-        let noted = self.change(|reply| Change::Deed {
-            deed,
+    pub async fn note_action(&self, action: AuditAction, actor: &Actor) -> Result<(), StoreError> {
+        let (action, actor) = (Box::new(action), Box::new(actor.clone()));
+        let noted = self.change(|reply| Change::AuditAction {
+            action,
             now: clock::now(),
             actor,
             reply,

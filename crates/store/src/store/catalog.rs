@@ -6,7 +6,7 @@ use crate::clock;
 use crate::error::StoreError;
 use crate::queue::command::{Change, CostedRoute, NewCatalog};
 use crate::records::audit::Actor;
-use crate::records::catalog::{CatalogDocument, Deed};
+use crate::records::catalog::{AuditAction, CatalogDocument};
 use crate::records::cost::{CostRow, CostVersion};
 use crate::records::entries::PriceRow;
 use crate::records::ids::{PriceNumber, PriceVersion};
@@ -36,13 +36,13 @@ impl Store {
         &self,
         expected: i64,
         document: String,
-        deed: Deed,
+        action: AuditAction,
         actor: &Actor,
     ) -> Result<Option<i64>, StoreError> {
         let catalog = Box::new(NewCatalog {
             expected,
             document,
-            deed,
+            action,
         });
         let actor = Box::new(actor.clone());
         let stored = self.change(|reply| Change::Catalog {

@@ -1,11 +1,11 @@
 //! Catalogs that operators have set, and what the audit says of them.
 
-use store::{AuditQuery, Deed, Store};
+use store::{AuditAction, AuditQuery, Store};
 
 use crate::place::{Place, actor};
 
-fn deed(target: &str) -> Deed {
-    Deed {
+fn action(target: &str) -> AuditAction {
+    AuditAction {
         action: "config.replace",
         target: target.to_owned(),
         before: None,
@@ -15,7 +15,7 @@ fn deed(target: &str) -> Deed {
 
 pub(crate) async fn replace(store: &Store, expected: i64, document: &str) -> Option<i64> {
     let by = actor();
-    let replaced = store.replace_catalog(expected, document.to_owned(), deed("config"), &by);
+    let replaced = store.replace_catalog(expected, document.to_owned(), action("config"), &by);
     replaced.await.unwrap()
 }
 
@@ -42,7 +42,10 @@ pub(crate) async fn each_catalog_follows_the_last_and_is_audited(place: &Place) 
     assert_eq!((latest.version, &*latest.document), (2, "two"));
     assert_eq!(store.catalog_version().await.unwrap(), 2);
     assert_eq!(audited(&store).await, 2);
-    store.note_deed(deed("channel"), &actor()).await.unwrap();
+    store
+        .note_action(action("channel"), &actor())
+        .await
+        .unwrap();
     assert_eq!(audited(&store).await, 3);
 }
 

@@ -9,7 +9,7 @@ use engine::ProbeOutcome;
 use ledger::{MINUTE_MS, UnixMs};
 use protocol::{Dialect, Kind};
 use serde::{Deserialize, Serialize};
-use store::{Deed, Dimension, UsageQuery, UsageRow};
+use store::{AuditAction, Dimension, UsageQuery, UsageRow};
 use upstream::BreakerState;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -287,13 +287,13 @@ async fn probe_channel(
         return Err(ApiError::not_found("channel in use", name));
     }
     // The audit row is written first, so that no call that costs us money goes unrecorded.
-    let deed = Deed {
+    let action = AuditAction {
         action: "channel.probe",
         target: name.clone(),
         before: None,
         after: None,
     };
-    state.store().note_deed(deed, &actor).await?;
+    state.store().note_action(action, &actor).await?;
     let outcome = match state.engine.catalog().channel(&name) {
         // Models have no routes to a disabled channel, but their entries do.
         Some(channel) if state.engine.catalog().is_disabled(&name) => {

@@ -11,7 +11,7 @@ use engine::{ProbeOutcome, ask_for_models};
 use protocol::{Dialect, Kind, ListedModel, ModelList, UnknownDialect};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use store::{Actor, Deed};
+use store::{Actor, AuditAction};
 use upstream::{Channel, ChannelError, ChannelSpec, Preset, Protocol, Secret, UnknownName};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -235,13 +235,13 @@ async fn note(
         "base_url": channel.base_url(),
         "model": model,
     });
-    let deed = Deed {
+    let action = AuditAction {
         action,
         target: channel.name().to_owned(),
         before: None,
         after: Some(told.to_string()),
     };
-    Ok(state.store().note_deed(deed, actor).await?)
+    Ok(state.store().note_action(action, actor).await?)
 }
 
 impl ProposedChannel {

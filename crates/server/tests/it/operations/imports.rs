@@ -119,8 +119,8 @@ async fn ten_thousand_keys_arrive_to_the_micro_credit_and_only_once() {
     assert_eq!(again["wallets"]["existing"], 2_000);
     assert_eq!(again["balances"], first["balances"]);
     assert_eq!(net_worth(&stage).await, sum);
-    let deeds = stage.cli_json(&["audit", "--action", "import"]).await;
-    assert_eq!(deeds.as_array().unwrap().len(), 1, "{deeds}");
+    let actions = stage.cli_json(&["audit", "--action", "import"]).await;
+    assert_eq!(actions.as_array().unwrap().len(), 1, "{actions}");
 
     // A balance that changed there since is told, and not booked again.
     Connection::open(&source)

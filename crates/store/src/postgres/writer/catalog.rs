@@ -34,6 +34,6 @@ pub(super) async fn store_catalog(
     if stored == 0 {
         return Ok(None);
     }
-    audit(session, &new.deed.clone().into(), now, actor).await?;
+    audit(session, &new.action.clone().into(), now, actor).await?;
     Ok(Some(version))
 }

@@ -163,7 +163,10 @@ fn answer(
         }
         (Change::CreateWallet { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
         (Change::Wallet { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
-        (Change::Deed { reply, .. } | Change::Import { reply, .. }, Ok(Changed::Nothing)) => {
+        (
+            Change::AuditAction { reply, .. } | Change::Import { reply, .. },
+            Ok(Changed::Nothing),
+        ) => {
             drop(reply.send(Ok(((), durable))));
         }
         (Change::Catalog { reply, .. }, Ok(Changed::Catalog(version))) => {
@@ -173,7 +176,7 @@ fn answer(
             drop(reply.send(Ok((*row, durable))));
         }
         (Change::Rule { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
-        (Change::Deed { reply, .. } | Change::Import { reply, .. }, Err(error)) => {
+        (Change::AuditAction { reply, .. } | Change::Import { reply, .. }, Err(error)) => {
             drop(reply.send(Err(error)));
         }
         (Change::Catalog { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
@@ -241,8 +244,8 @@ async fn execute(
         Change::PriceVersion { model, card, .. } => {
             Changed::Price(price_version(session, model, card, now).await?)
         }
-        Change::Deed { deed, actor, .. } => {
-            audit(session, &(**deed).clone().into(), now, actor).await?;
+        Change::AuditAction { action, actor, .. } => {
+            audit(session, &(**action).clone().into(), now, actor).await?;
             Changed::Nothing
         }
         Change::Catalog { catalog, actor, .. } => {

@@ -227,7 +227,7 @@ pub(super) fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
             | Change::Access { .. }
             | Change::PriceVersion { .. }
             | Change::CostVersion { .. }
-            | Change::Deed { .. }
+            | Change::AuditAction { .. }
             | Change::Catalog { .. }
             | Change::Import { .. }
             | Change::Rule { .. } => None,

@@ -169,12 +169,12 @@ impl Ledger<'_> {
             } => {
                 answer(reply, self.price_version(&model, &card, now), batch);
             }
-            Change::Deed {
-                deed,
+            Change::AuditAction {
+                action,
                 now,
                 actor,
                 reply,
-            } => answer(reply, self.audit(&(*deed).into(), now, &actor), batch),
+            } => answer(reply, self.audit(&(*action).into(), now, &actor), batch),
             Change::Catalog {
                 catalog,
                 now,

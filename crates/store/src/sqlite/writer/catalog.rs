@@ -29,7 +29,7 @@ impl Ledger<'_> {
             actor.name,
             now.get(),
         ])?;
-        self.audit(&new.deed.into(), now, actor)?;
+        self.audit(&new.action.into(), now, actor)?;
         Ok(Some(version))
     }
 }

@@ -49,7 +49,7 @@ pub use media::{
 pub use queue::command::Admitted;
 pub use queue::durable::Durable;
 pub use records::access::{
-    NewSession, NewSignInCode, NewToken, OpenedBy, SessionRow, TOKENS_MAX, TokenPlace, TokenQuery,
+    NewSession, NewSignInCode, NewToken, OpenedBy, SessionRow, TOKENS_MAX, TokenCursor, TokenQuery,
     TokenRow,
 };
 pub use records::accounts::{
@@ -57,12 +57,12 @@ pub use records::accounts::{
     WalletsBeyondCredit,
 };
 pub use records::alerts::{
-    ALERT_DELIVERIES_MAX, ALERT_RULES_MAX, ALERTS_MAX, AlertEvent, AlertKind, AlertPlace,
+    ALERT_DELIVERIES_MAX, ALERT_RULES_MAX, ALERTS_MAX, AlertCursor, AlertEvent, AlertKind,
     AlertQuery, AlertRow, AlertSignal, DeliveryClaim, DeliveryNote, DeliveryOutcome, DeliveryRow,
     DeliveryState, LastAttempt, LowWallet, NewAlert, NewRule, RuleRow, UnknownAlertKind, Webhook,
 };
 pub use records::audit::{
-    AUDIT_ROWS_MAX, Actor, AuditPlace, AuditQuery, AuditRow, Role, UnknownRole,
+    AUDIT_ROWS_MAX, Actor, AuditCursor, AuditQuery, AuditRow, Role, UnknownRole,
 };
 pub use records::balance_point::{BalancePoint, Balances};
 pub use records::calendar::{Calendar, Per, UnknownPer, UnknownZone};
@@ -71,7 +71,7 @@ pub use records::catalog::{AuditAction, CatalogDocument};
 pub use records::condition::StoreCondition;
 pub use records::cost::{Cost, CostNumber, CostRow, CostVersion, EntryCost};
 pub use records::entries::{
-    CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
+    CallRow, ENTRIES_MAX, EntryCursor, EntryKind, EntryQuery, EntryRow, PriceRow, SettledUsage,
     UnknownKind,
 };
 pub use records::ids::{
@@ -80,8 +80,8 @@ pub use records::ids::{
 };
 pub use records::import::{ImportBatch, ImportKnown, ImportQuery, ImportedKey, ImportedWallet};
 pub use records::journal::{
-    BODY_BYTES_MAX, JournalEntry, JournalPage, JournalPlace, JournalQuery, JournalRow, StatusRange,
-    Timings,
+    BODY_BYTES_MAX, JournalCursor, JournalEntry, JournalPage, JournalQuery, JournalRow,
+    StatusRange, Timings,
 };
 pub use records::key_query::KeyQuery;
 pub use records::manual::{BookedEntry, NewEntry, WalletSettings};
@@ -92,7 +92,7 @@ pub use records::recovery::Recovery;
 pub use records::settled::Settled;
 pub use records::statement::{
     KeyTotal, KindTotal, STATEMENT_ENTRIES_MAX, StatementEntry, StatementRange, StatementTotals,
-    WALLETS_MAX, WalletPlace, WalletQuery, WalletSpending,
+    WALLETS_MAX, WalletCursor, WalletQuery, WalletSpending,
 };
 pub use records::task::{
     CallbackNote, CallbackOutcome, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd,

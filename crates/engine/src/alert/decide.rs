@@ -36,14 +36,14 @@ pub(super) fn decide(open: Vec<AlertRow>, conditions: Vec<Condition>) -> Decisio
 #[cfg(test)]
 mod tests {
     use ledger::UnixMs;
-    use store::{AlertId, AlertKind, AlertPlace, DeliveryState};
+    use store::{AlertCursor, AlertId, AlertKind, DeliveryState};
 
     use super::*;
     use crate::alert::conditions::unchanged;
 
     fn alert(condition: &str) -> AlertRow {
         AlertRow {
-            place: AlertPlace(1),
+            cursor: AlertCursor(1),
             id: AlertId::random(),
             kind: AlertKind::ChannelDown,
             condition: condition.to_owned(),

@@ -246,7 +246,7 @@ async fn open_alerts(store: &Store) -> Result<Vec<AlertRow>, StoreError> {
     loop {
         let page = store.alerts(AlertQuery {
             only_open: true,
-            before: open.last().map(|alert| alert.place),
+            before: open.last().map(|alert| alert.cursor),
             ..AlertQuery::default()
         });
         let page = page.await?;
@@ -304,7 +304,7 @@ async fn make(store: &Store, decision: Decision, now: UnixMs) -> Result<(), Stor
 
 #[cfg(test)]
 mod tests {
-    use store::{AlertPlace, DeliveryState};
+    use store::{AlertCursor, DeliveryState};
 
     use super::*;
 
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_keeps_its_alerts_and_no_others() {
         let alert = |kind: AlertKind| AlertRow {
-            place: AlertPlace(1),
+            cursor: AlertCursor(1),
             id: AlertId::random(),
             kind,
             condition: kind.to_string(),

@@ -34,7 +34,7 @@ impl Books {
                 ..JournalQuery::default()
             });
             let page = page.await.unwrap();
-            before = page.last().map(|entry| entry.place);
+            before = page.last().map(|entry| entry.cursor);
             let count = page.len();
             let of_wave = page
                 .into_iter()
@@ -60,7 +60,7 @@ impl Books {
             let Some(last) = page.last() else {
                 return books;
             };
-            after = Some(last.place);
+            after = Some(last.cursor);
             for entry in page {
                 let id = entry.call.as_ref().map(|call| call.request_id.to_string());
                 if let Some(id) = id.filter(|id| wave.contains(id)) {

@@ -186,7 +186,7 @@ impl World {
                 let Some(last) = page.last() else {
                     break;
                 };
-                after = Some(last.place);
+                after = Some(last.cursor);
                 for entry in &page {
                     match entry.kind {
                         // It repays debt first.

@@ -1,7 +1,7 @@
 //! `tollgate token …`: who may use the admin API and the console.
 
 use clap::Subcommand;
-use store::{Role, Store, TokenId, TokenPlace, TokenQuery, TokenRow};
+use store::{Role, Store, TokenCursor, TokenId, TokenQuery, TokenRow};
 
 use super::context::{Context, actor};
 use super::terminal::{CommandError, Side, Table, time};
@@ -82,7 +82,7 @@ pub(super) async fn run(command: Token, context: &mut Context) -> Result<(), Com
 async fn all(store: &Store) -> Result<Vec<TokenRow>, CommandError> {
     let mut rows: Vec<TokenRow> = Vec::new();
     loop {
-        let after: Option<TokenPlace> = rows.last().map(|row| row.place);
+        let after: Option<TokenCursor> = rows.last().map(|row| row.cursor);
         let page = store.tokens(TokenQuery { after, limit: 0 }).await?;
         if page.is_empty() {
             return Ok(rows);

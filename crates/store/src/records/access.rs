@@ -22,7 +22,7 @@ pub struct NewToken {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRow {
     /// Its position among the tokens, oldest first.
-    pub place: TokenPlace,
+    pub cursor: TokenCursor,
     pub id: TokenId,
     pub name: String,
     pub role: Role,
@@ -35,13 +35,13 @@ pub struct TokenRow {
 
 /// A position among the tokens, for paging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TokenPlace(pub i64);
+pub struct TokenCursor(pub i64);
 
 /// Which tokens to read, oldest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenQuery {
     /// Tokens after this position: the next page.
-    pub after: Option<TokenPlace>,
+    pub after: Option<TokenCursor>,
     /// 0 means the maximum of 1,000.
     pub limit: u32,
 }

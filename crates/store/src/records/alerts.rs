@@ -162,7 +162,7 @@ pub struct NewAlert {
 /// An alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertRow {
-    pub place: AlertPlace,
+    pub cursor: AlertCursor,
     pub id: AlertId,
     pub kind: AlertKind,
     pub condition: String,
@@ -176,7 +176,7 @@ pub struct AlertRow {
 
 /// A position among the alerts, for paging. Newer alerts have larger numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AlertPlace(pub i64);
+pub struct AlertCursor(pub i64);
 
 /// The state of all deliveries of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,7 +219,7 @@ pub struct AlertQuery {
     pub kind: Option<AlertKind>,
     pub wallet: Option<WalletId>,
     /// Alerts older than this position: the next page.
-    pub before: Option<AlertPlace>,
+    pub before: Option<AlertCursor>,
     /// 0 means the maximum of 1,000.
     pub limit: u32,
 }

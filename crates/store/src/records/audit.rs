@@ -89,7 +89,7 @@ impl Actor {
 /// An administrative change that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRow {
-    pub place: AuditPlace,
+    pub cursor: AuditCursor,
     pub at: UnixMs,
     pub actor: Actor,
     /// What was done, such as `wallet.create`.
@@ -104,7 +104,7 @@ pub struct AuditRow {
 
 /// A position among the rows of the audit, for paging. Newer rows have larger numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AuditPlace(pub i64);
+pub struct AuditCursor(pub i64);
 
 /// Which rows of the audit to read, newest first. All conditions that are given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub struct AuditQuery {
     /// A part of any text of the row, regardless of case.
     pub text: Option<String>,
     /// Rows older than this position: the next page.
-    pub before: Option<AuditPlace>,
+    pub before: Option<AuditCursor>,
     /// 0 means the maximum of 1,000.
     pub limit: u32,
 }

@@ -13,7 +13,7 @@ use super::meter::MeterText;
 /// One posting. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryRow {
-    pub place: EntryPlace,
+    pub cursor: EntryCursor,
     pub wallet: WalletId,
     /// Its number among the wallet's entries, from 1, without gaps.
     pub seq: i64,
@@ -159,7 +159,7 @@ impl FromStr for EntryKind {
 
 /// A position among the entries, in the order of posting, for paging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EntryPlace(pub(crate) i64);
+pub struct EntryCursor(pub(crate) i64);
 
 /// Which entries to read. All conditions that are given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -172,7 +172,7 @@ pub struct EntryQuery {
     /// Entries posted before this.
     pub until: Option<UnixMs>,
     /// Entries after this position: the next page.
-    pub after: Option<EntryPlace>,
+    pub after: Option<EntryCursor>,
     /// 0 means the maximum of 4,096.
     pub limit: u32,
 }

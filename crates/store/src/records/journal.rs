@@ -103,9 +103,9 @@ pub struct Timings {
 
 /// A position in the journal, newest first, for paging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct JournalPlace(pub(crate) i64);
+pub struct JournalCursor(pub(crate) i64);
 
-impl JournalPlace {
+impl JournalCursor {
     /// The position as a number, to give to clients.
     pub fn get(self) -> i64 {
         self.0
@@ -127,7 +127,7 @@ impl JournalPlace {
 /// A stored row and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JournalEntry {
-    pub place: JournalPlace,
+    pub cursor: JournalCursor,
     pub row: JournalRow,
 }
 
@@ -151,9 +151,9 @@ pub struct JournalQuery {
     /// Rows of calls that ended before this.
     pub until: Option<UnixMs>,
     /// Rows older than this position: the next page.
-    pub before: Option<JournalPlace>,
+    pub before: Option<JournalCursor>,
     /// Rows newer than this position, to follow the journal.
-    pub after: Option<JournalPlace>,
+    pub after: Option<JournalCursor>,
     /// 0 means the default of 100. At most 1,000.
     pub limit: u32,
     /// Bodies are not read, because lists do not show them.
@@ -166,7 +166,7 @@ pub struct JournalPage {
     pub entries: Vec<JournalEntry>,
     /// The position where the search continues. `None` at the end of the journal. If the search took too long, the page
     /// may have fewer rows than requested, or none.
-    pub next: Option<JournalPlace>,
+    pub next: Option<JournalCursor>,
 }
 
 impl JournalQuery {

@@ -59,7 +59,7 @@ pub struct KeyTotal {
 pub struct WalletSpending {
     pub row: WalletRow,
     /// Its position in the list of wallets.
-    pub place: WalletPlace,
+    pub cursor: WalletCursor,
     /// The cost since [`WalletQuery::day`].
     pub spent_today: Micro,
     /// The cost since [`WalletQuery::month`].
@@ -68,7 +68,7 @@ pub struct WalletSpending {
 
 /// A position in the list of wallets, for paging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WalletPlace(pub i64);
+pub struct WalletCursor(pub i64);
 
 /// Which wallets to list. The newest come first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub struct WalletQuery {
     /// A part of the name regardless of case, the beginning of the id, or nothing.
     pub text: Option<String>,
     /// Wallets after this position: the next page.
-    pub after: Option<WalletPlace>,
+    pub after: Option<WalletCursor>,
     /// 0 means the maximum of 1,000.
     pub limit: u32,
     /// The beginning of the day (UTC).

@@ -83,7 +83,7 @@ pub(crate) async fn a_token_is_found_by_its_digest_until_it_is_revoked(place: &P
     let page = |after, limit| TokenQuery { after, limit };
     let all = store.tokens(page(None, 0)).await.unwrap();
     assert_eq!(all, [revoked.clone(), second.clone()]);
-    let rest = store.tokens(page(Some(revoked.place), 1)).await.unwrap();
+    let rest = store.tokens(page(Some(revoked.cursor), 1)).await.unwrap();
     assert_eq!(rest, [second]);
     let expected = ["token.create", "token.create", "token.revoke"];
     assert_eq!(actions(&store).await, expected);

@@ -168,7 +168,7 @@ pub(crate) async fn an_alert_begins_once_and_ends_once(place: &Place) {
     };
     let page = store.alerts(first.clone()).await.unwrap();
     let next = AlertQuery {
-        before: page.last().map(|row| row.place),
+        before: page.last().map(|row| row.cursor),
         ..first
     };
     let rest = store.alerts(next).await.unwrap();

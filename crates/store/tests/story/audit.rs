@@ -159,7 +159,7 @@ pub(crate) async fn rows_are_found_by_every_condition_a_page_at_a_time(place: &P
     store.gift(second, credits(1), "", &actor()).await.unwrap();
     let all = rows(&store, AuditQuery::default()).await;
     assert_eq!(all.len(), 8);
-    assert!(all.is_sorted_by(|a, b| a.place > b.place && a.at >= b.at));
+    assert!(all.is_sorted_by(|a, b| a.cursor > b.cursor && a.at >= b.at));
 
     let query = |set: &dyn Fn(&mut AuditQuery)| {
         let mut query = AuditQuery::default();
@@ -187,7 +187,7 @@ pub(crate) async fn rows_are_found_by_every_condition_a_page_at_a_time(place: &P
 
     let mut paged: Vec<AuditRow> = Vec::new();
     loop {
-        let place = paged.last().map(|row| row.place);
+        let place = paged.last().map(|row| row.cursor);
         let next = query(&|q| (q.before, q.limit) = (place, 3));
         let page = rows(&store, next).await;
         if page.is_empty() {

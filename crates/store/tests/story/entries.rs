@@ -106,7 +106,7 @@ pub(crate) async fn entries_are_found_by_every_condition(place: &Place) {
     while let Some(row) = all(
         &store,
         EntryQuery {
-            after: paged.last().map(|row: &EntryRow| row.place),
+            after: paged.last().map(|row: &EntryRow| row.cursor),
             limit: 1,
             ..EntryQuery::default()
         },

@@ -98,7 +98,7 @@ pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(place: &Place)
             .await
             .unwrap();
         let Some(last) = page.last() else { break };
-        before = Some(last.place);
+        before = Some(last.cursor);
         seen.extend(
             page.into_iter()
                 .map(|entry| entry.row.request_id.to_string()),
@@ -115,7 +115,7 @@ pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(place: &Place)
         })
         .await
         .unwrap()[0]
-        .place;
+        .cursor;
     let after = || JournalQuery {
         after: Some(newest),
         ..JournalQuery::default()

@@ -189,7 +189,7 @@ async fn counted(store: &Store) -> BTreeMap<String, u32> {
         let Some(last) = page.last() else {
             return counts;
         };
-        query.before = Some(last.place);
+        query.before = Some(last.cursor);
         for entry in page {
             *counts.entry(entry.row.request_id.to_string()).or_default() += 1;
         }

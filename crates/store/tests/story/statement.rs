@@ -17,7 +17,7 @@ async fn recorded(store: &Store, wallet: WalletId) -> Vec<EntryRow> {
     loop {
         let query = EntryQuery {
             wallet: Some(wallet),
-            after: all.last().map(|entry| entry.place),
+            after: all.last().map(|entry| entry.cursor),
             ..EntryQuery::default()
         };
         let page = store.entries(query).await.unwrap();
@@ -249,9 +249,12 @@ pub(crate) async fn wallets_are_listed_with_what_they_spent(place: &Place) {
         );
         let all = store.list_wallets(query).await.unwrap();
         let listed = all.iter().find(|listed| listed.row.id == wallet).unwrap();
-        assert_eq!((listed.spent_today, listed.place), (spent(day), told.place));
+        assert_eq!(
+            (listed.spent_today, listed.cursor),
+            (spent(day), told.cursor)
+        );
         assert_eq!(all.len(), 8);
-        assert!(all.is_sorted_by(|a, b| a.place > b.place));
+        assert!(all.is_sorted_by(|a, b| a.cursor > b.cursor));
     }
     for (text, count) in [
         ("spare", 7),
@@ -274,7 +277,7 @@ pub(crate) async fn wallets_are_listed_with_what_they_spent(place: &Place) {
             if page.is_empty() {
                 break;
             }
-            found.extend(page.iter().map(|listed| listed.place));
+            found.extend(page.iter().map(|listed| listed.cursor));
         }
         assert_eq!(found.len(), count, "{text}");
     }

@@ -6,7 +6,7 @@ use ledger::{DAY_MS, HOUR_MS, MINUTE_MS, Meter, Micro, UnixMs};
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use store::{
-    Dimension, Histogram, JournalPlace, JournalQuery, JournalRow, KeyId, MeterText, Series,
+    Dimension, Histogram, JournalCursor, JournalQuery, JournalRow, KeyId, MeterText, Series,
     Settings, StatusRange, Store, StoreError, Timings, UsageQuery, UsageRow, UsageStep, WalletId,
 };
 
@@ -404,7 +404,7 @@ pub(crate) async fn reports_over_an_upgrade_lack_nothing(place: &Place) {
 /// The pages of a search, put together.
 async fn pages(store: &Store, query: &JournalQuery) -> Vec<String> {
     let mut found = Vec::new();
-    let mut before: Option<JournalPlace> = query.before;
+    let mut before: Option<JournalCursor> = query.before;
     loop {
         let page = JournalQuery {
             before,

@@ -114,7 +114,7 @@ impl Poller {
     /// The position where a reconnecting listener continues.
     fn place(&self) -> Option<i64> {
         let newest = self.calls.as_ref().and_then(Shown::newest);
-        newest.map(store::JournalPlace::get)
+        newest.map(store::JournalCursor::get)
     }
 
     async fn tasks(&mut self, store: &Store) -> Result<Vec<Event>, StoreError> {
@@ -175,8 +175,8 @@ impl Poller {
         };
         let mut found = store.alerts(open).await?;
         found.extend(store.alerts(newest).await?);
-        found.sort_by_key(|alert| alert.place);
-        found.dedup_by_key(|alert| alert.place);
+        found.sort_by_key(|alert| alert.cursor);
+        found.dedup_by_key(|alert| alert.cursor);
         let states = found
             .iter()
             .map(|alert| (alert.id, alert.ended_at.is_some()));
@@ -220,6 +220,6 @@ impl TaskState {
 
 /// The event of a call.
 pub(crate) fn call_event(entry: &JournalEntry, names: &AccountNames) -> Event {
-    let place = entry.place.get();
+    let place = entry.cursor.get();
     Event::new("call", Some(place), &CallView::of(&entry.row, names)).at(place)
 }

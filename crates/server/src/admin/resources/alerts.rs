@@ -3,7 +3,7 @@
 use axum::extract::State;
 use http::StatusCode;
 use serde::Deserialize;
-use store::{AlertKind, AlertPlace, AlertQuery, Role, RuleId, StoreError};
+use store::{AlertCursor, AlertKind, AlertQuery, Role, RuleId, StoreError};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -94,13 +94,13 @@ async fn list_alerts(
         only_open: query.open,
         kind: query.kind.map(AlertKind::from),
         wallet: filter::wallet(state.store(), query.wallet).await?,
-        before: place_of(query.cursor.as_ref())?.map(AlertPlace),
+        before: place_of(query.cursor.as_ref())?.map(AlertCursor),
         limit: limit.and_one(),
     });
     Ok(Json(Page::of(
         rows.await?,
         limit,
-        |row| row.place.0,
+        |row| row.cursor.0,
         AlertView::from,
     )))
 }

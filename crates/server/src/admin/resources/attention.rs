@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn an_alert_is_named_unless_something_with_its_link_is() {
         let alert = |kind, subject: &str| AlertRow {
-            place: store::AlertPlace(1),
+            cursor: store::AlertCursor(1),
             id: store::AlertId::random(),
             kind,
             condition: String::new(),

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use ledger::UnixMs;
 use serde::Deserialize;
-use store::{AuditPlace, AuditQuery};
+use store::{AuditCursor, AuditQuery};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -66,14 +66,14 @@ async fn list_audit(
         from: query.from.map(UnixMs::new),
         to: query.to.map(UnixMs::new),
         text: filter::text(query.q)?,
-        before: place_of(query.cursor.as_ref())?.map(AuditPlace),
+        before: place_of(query.cursor.as_ref())?.map(AuditCursor),
         limit: limit.and_one(),
     });
     let rows = rows.await?;
     Ok(Json(Page::of(
         rows,
         limit,
-        |row| row.place.0,
+        |row| row.cursor.0,
         AuditView::from,
     )))
 }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use ledger::UnixMs;
 use serde::Deserialize;
-use store::{JournalPlace, KeyId};
+use store::{JournalCursor, KeyId};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -84,7 +84,7 @@ async fn list_calls(
         from: query.from,
         to: query.to,
         text: filter::text(query.q)?,
-        before: place_of(query.cursor.as_ref())?.map(JournalPlace::new),
+        before: place_of(query.cursor.as_ref())?.map(JournalCursor::new),
         limit: query.limit.get(),
     };
     let models = filter::models(&state);
@@ -96,7 +96,7 @@ async fn list_calls(
         .map(|entry| CallView::of(&entry.row, &names));
     Ok(Json(Page::until(
         rows.collect(),
-        page.next.map(JournalPlace::get),
+        page.next.map(JournalCursor::get),
     )))
 }
 

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{self, StreamExt as _};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use store::{JournalPlace, JournalQuery};
+use store::{JournalCursor, JournalQuery};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -76,19 +76,20 @@ async fn events(
     Ok((kind, Body::from_stream(frames)).into_response())
 }
 
-fn last_event(headers: &HeaderMap) -> Result<Option<JournalPlace>, ApiError> {
+fn last_event(headers: &HeaderMap) -> Result<Option<JournalCursor>, ApiError> {
     let Some(id) = headers.get("last-event-id") else {
         return Ok(None);
     };
     let id = id.to_str().ok().and_then(|id| id.parse().ok());
     let refused = || ApiError::invalid("last-event-id", "This is not the id of an event.");
-    id.map(|id| Some(JournalPlace::new(id))).ok_or_else(refused)
+    id.map(|id| Some(JournalCursor::new(id)))
+        .ok_or_else(refused)
 }
 
 /// The newest calls since a position, oldest first.
 async fn missed(
     state: &AdminState,
-    after: JournalPlace,
+    after: JournalCursor,
 ) -> Result<Vec<(Option<i64>, Bytes)>, ApiError> {
     let query = JournalQuery {
         after: Some(after),

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use http::StatusCode;
 use serde::Deserialize;
-use store::{Role, TokenId, TokenPlace, TokenQuery};
+use store::{Role, TokenCursor, TokenId, TokenQuery};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -37,14 +37,14 @@ async fn list_tokens(
 ) -> Result<Json<Page<TokenView>>, ApiError> {
     let limit = query.limit;
     let rows = state.store().tokens(TokenQuery {
-        after: place_of(query.cursor.as_ref())?.map(TokenPlace),
+        after: place_of(query.cursor.as_ref())?.map(TokenCursor),
         limit: limit.and_one(),
     });
     let rows = rows.await?;
     Ok(Json(Page::of(
         rows,
         limit,
-        |row| row.place.0,
+        |row| row.cursor.0,
         TokenView::from,
     )))
 }

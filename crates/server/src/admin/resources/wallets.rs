@@ -9,7 +9,7 @@ use axum::extract::State;
 use http::StatusCode;
 use ledger::{Micro, UnixMs, WalletStatus};
 use serde::Deserialize;
-use store::{NewWallet, WalletId, WalletPlace, WalletQuery, WalletRow, WalletSettings};
+use store::{NewWallet, WalletCursor, WalletId, WalletQuery, WalletRow, WalletSettings};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -65,14 +65,14 @@ async fn list_wallets(
     let limit = query.limit;
     let rows = state.store().list_wallets(WalletQuery {
         text: filter::text(query.q)?,
-        after: place_of(query.cursor.as_ref())?.map(WalletPlace),
+        after: place_of(query.cursor.as_ref())?.map(WalletCursor),
         limit: limit.and_one(),
         ..spending_now()
     });
     Ok(Json(Page::of(
         rows.await?,
         limit,
-        |row| row.place.0,
+        |row| row.cursor.0,
         WalletSpendingView::from,
     )))
 }

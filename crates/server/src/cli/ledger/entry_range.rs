@@ -37,7 +37,7 @@ impl EntryRange {
             let Some(last) = page.last() else {
                 return Ok(());
             };
-            query.after = Some(last.place);
+            query.after = Some(last.cursor);
             page.iter().for_each(&mut visit);
         }
     }

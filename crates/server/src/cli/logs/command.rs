@@ -89,13 +89,13 @@ async fn follow(
 ) -> Result<(), CommandError> {
     let mut shown = Shown::default();
     let mut retry = StoreRetry::default();
-    if let Some(last) = rows.last().map(|entry| entry.place) {
+    if let Some(last) = rows.last().map(|entry| entry.cursor) {
         // Earlier rows were not requested, so they count as shown.
         query.after = Some(last.earlier(LATE_MAX));
         let mut before = retry
             .ask(async || newest(store, &query, u32::MAX).await)
             .await?;
-        before.retain(|entry| entry.place <= last);
+        before.retain(|entry| entry.cursor <= last);
         shown.keep_new(before);
     }
     loop {
@@ -142,7 +142,7 @@ async fn newest(
     let mut wanted = count;
     while wanted > 0 {
         let page = JournalQuery {
-            before: rows.last().map(|entry| entry.place),
+            before: rows.last().map(|entry| entry.cursor),
             limit: wanted.min(PAGE_ROWS),
             ..query.clone()
         };

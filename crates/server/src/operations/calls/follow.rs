@@ -3,29 +3,29 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use store::{JournalEntry, JournalPlace};
+use store::{JournalCursor, JournalEntry};
 
 /// How late a row of another node may be written, after later rows, and still be found.
 pub(crate) const LATE_MAX: Duration = Duration::from_secs(10);
 
 /// The positions of recently shown rows. A row of another node may be written late, at an earlier position.
 #[derive(Debug, Default)]
-pub(crate) struct Shown(BTreeSet<JournalPlace>);
+pub(crate) struct Shown(BTreeSet<JournalCursor>);
 
 impl Shown {
     /// The position after which new rows may still appear.
-    pub(crate) fn look_after(&self) -> Option<JournalPlace> {
+    pub(crate) fn look_after(&self) -> Option<JournalCursor> {
         self.0.last().map(|place| place.earlier(LATE_MAX))
     }
 
     /// The newest position that was shown.
-    pub(crate) fn newest(&self) -> Option<JournalPlace> {
+    pub(crate) fn newest(&self) -> Option<JournalCursor> {
         self.0.last().copied()
     }
 
     /// The rows that were not shown before.
     pub(crate) fn keep_new(&mut self, mut rows: Vec<JournalEntry>) -> Vec<JournalEntry> {
-        rows.retain(|entry| self.0.insert(entry.place));
+        rows.retain(|entry| self.0.insert(entry.cursor));
         if let Some(place) = self.look_after() {
             self.0 = self.0.split_off(&place);
         }
@@ -44,7 +44,7 @@ mod tests {
         let second = 1_000 << 20;
         let rows = |places: &[i64]| -> Vec<JournalEntry> {
             let entry = |place: &i64| JournalEntry {
-                place: JournalPlace::new(*place),
+                cursor: JournalCursor::new(*place),
                 row: JournalRow::default(),
             };
             places.iter().map(entry).collect()
@@ -64,7 +64,7 @@ mod tests {
         ] {
             assert_eq!(shown.keep_new(rows(&come)), rows(&new));
         }
-        let after = JournalPlace::new(110 * second);
+        let after = JournalCursor::new(110 * second);
         assert_eq!(shown.look_after(), Some(after));
         assert_eq!(shown.0.len(), 1, "the others are too old to come again");
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::try_join_all;
 use ledger::UnixMs;
 use store::{
-    JournalEntry, JournalPage, JournalPlace, JournalQuery, KeyId, StatusRange, Store, StoreError,
+    JournalCursor, JournalEntry, JournalPage, JournalQuery, KeyId, StatusRange, Store, StoreError,
     WalletId,
 };
 
@@ -27,7 +27,7 @@ pub(crate) struct CallFilter {
     pub(crate) to: Option<UnixMs>,
     /// The beginning of a request id, a part of the name of a wallet, a key or a model, or an error code.
     pub(crate) text: Option<String>,
-    pub(crate) before: Option<JournalPlace>,
+    pub(crate) before: Option<JournalCursor>,
     pub(crate) limit: u32,
 }
 
@@ -130,9 +130,9 @@ fn merge(pages: Vec<JournalPage>, limit: usize) -> JournalPage {
     // A search may have further rows after the position where it stopped.
     let reached = pages.iter().filter_map(|page| page.next).max();
     let entries = pages.into_iter().flat_map(|page| page.entries);
-    let entries = entries.filter(|entry| reached.is_none_or(|reached| entry.place >= reached));
-    let entries: BTreeMap<JournalPlace, JournalEntry> =
-        entries.map(|entry| (entry.place, entry)).collect();
+    let entries = entries.filter(|entry| reached.is_none_or(|reached| entry.cursor >= reached));
+    let entries: BTreeMap<JournalCursor, JournalEntry> =
+        entries.map(|entry| (entry.cursor, entry)).collect();
     let page = JournalPage {
         entries: entries.into_values().rev().collect(),
         next: reached,
@@ -144,7 +144,7 @@ fn merge(pages: Vec<JournalPage>, limit: usize) -> JournalPage {
 fn cut(mut page: JournalPage, limit: usize) -> JournalPage {
     if page.entries.len() > limit {
         page.entries.truncate(limit);
-        page.next = page.entries.last().map(|entry| entry.place);
+        page.next = page.entries.last().map(|entry| entry.cursor);
     }
     page
 }
@@ -170,12 +170,12 @@ mod tests {
 
     fn page(places: &[i64], next: Option<i64>) -> JournalPage {
         let entry = |place: &i64| JournalEntry {
-            place: JournalPlace::new(*place),
+            cursor: JournalCursor::new(*place),
             row: JournalRow::default(),
         };
         JournalPage {
             entries: places.iter().map(entry).collect(),
-            next: next.map(JournalPlace::new),
+            next: next.map(JournalCursor::new),
         }
     }
 

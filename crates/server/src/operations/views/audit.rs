@@ -38,7 +38,7 @@ impl From<AuditRow> for AuditView {
     fn from(row: AuditRow) -> Self {
         let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok());
         Self {
-            id: row.place.0,
+            id: row.cursor.0,
             at: row.at.get(),
             actor: row.actor.id,
             actor_name: row.actor.name,

@@ -10,7 +10,7 @@ use crate::postgres::ids::by_word;
 use crate::postgres::rows::{KEY, key_row, micro, time, time_or_null};
 use crate::records::accounts::KeyRow;
 use crate::records::alerts::{
-    AlertKind, AlertPlace, AlertQuery, AlertRow, AlertSignal, DeliveryState, LastAttempt,
+    AlertCursor, AlertKind, AlertQuery, AlertRow, AlertSignal, DeliveryState, LastAttempt,
     LowWallet, RuleRow, ScanPage, Webhook, stored_kinds,
 };
 use crate::records::ids::RuleId;
@@ -83,7 +83,7 @@ pub(crate) async fn alerts(on: Arc<Client>, query: AlertQuery) -> Read<Vec<Alert
         "SELECT {ALERT} FROM alerts a WHERE {open} AND ($1::text IS NULL OR a.kind = $1)
          AND ($2::text IS NULL OR a.wallet = $2) AND ($3::bigint IS NULL OR a.n < $3) ORDER BY a.n DESC LIMIT $4"
     );
-    let before = query.before.map(|AlertPlace(before)| before);
+    let before = query.before.map(|AlertCursor(before)| before);
     let kind = query.kind.map(AlertKind::as_str);
     let wallet = query.wallet.map(|wallet| wallet.to_string());
     let limit = i64::from(query.rows_max());
@@ -96,7 +96,7 @@ pub(crate) async fn alerts(on: Arc<Client>, query: AlertQuery) -> Read<Vec<Alert
 pub(super) fn alert_row(row: &Row, first: usize) -> Read<AlertRow> {
     let count = |column: usize| row.try_get(first + column);
     Ok(AlertRow {
-        place: AlertPlace(row.try_get(first)?),
+        cursor: AlertCursor(row.try_get(first)?),
         id: row.try_get(first + 1)?,
         kind: row.try_get(first + 2)?,
         condition: row.try_get(first + 3)?,

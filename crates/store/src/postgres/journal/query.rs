@@ -5,7 +5,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use crate::records::ids::HoldId;
-use crate::records::journal::{JournalEntry, JournalPlace, JournalQuery, JournalRow, Timings};
+use crate::records::journal::{JournalCursor, JournalEntry, JournalQuery, JournalRow, Timings};
 
 pub(super) type Read<T> = Result<T, tokio_postgres::Error>;
 
@@ -137,7 +137,7 @@ fn entry(row: &Row) -> Read<JournalEntry> {
         Ok::<_, tokio_postgres::Error>(us.and_then(|us| u64::try_from(us).ok()))
     };
     Ok(JournalEntry {
-        place: JournalPlace(row.try_get(0)?),
+        cursor: JournalCursor(row.try_get(0)?),
         row: JournalRow {
             at: UnixMs::new(row.try_get(1)?),
             wallet: row.try_get(2)?,

@@ -11,7 +11,7 @@ use tokio_postgres::Client;
 
 use super::query::{Conditions, Read};
 use crate::records::journal::{
-    JournalEntry, JournalPage, JournalPlace, JournalQuery, SET_BACK_MS_MAX, number_of, time_of,
+    JournalCursor, JournalEntry, JournalPage, JournalQuery, SET_BACK_MS_MAX, number_of, time_of,
 };
 use crate::records::page_time::PageTime;
 use crate::usage::{Grain, Totals};
@@ -52,14 +52,14 @@ pub(super) async fn search(
             before = from;
         }
         if entries.len() >= limit {
-            let last = entries.last().map(|entry: &JournalEntry| entry.place);
+            let last = entries.last().map(|entry: &JournalEntry| entry.cursor);
             return Ok(JournalPage {
                 entries,
                 next: last,
             });
         }
         if time.is_some_and(|time| time.is_over(entries.len())) && first < before {
-            let next = Some(JournalPlace(before));
+            let next = Some(JournalCursor(before));
             return Ok(JournalPage { entries, next });
         }
     }

@@ -17,7 +17,7 @@ use crate::postgres::connection::connect::{Role, Target};
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::node::lease::Node;
 use crate::records::journal::{
-    JournalPlace, JournalQuery, JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of,
+    JournalCursor, JournalQuery, JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of,
 };
 
 /// How often the tables of the days are checked.
@@ -146,13 +146,13 @@ impl Writer {
             return Ok(false);
         };
         let query = JournalQuery {
-            before: Some(JournalPlace(before.try_get(0)?)),
+            before: Some(JournalCursor(before.try_get(0)?)),
             limit: COUNT_ROWS,
             without_bodies: true,
             ..JournalQuery::default()
         };
         let entries = search(client, &query, None).await?.entries;
-        let oldest = entries.last().map(|entry| entry.place.get());
+        let oldest = entries.last().map(|entry| entry.cursor.get());
         let rows: Vec<JournalRow> = entries.into_iter().map(|entry| entry.row).collect();
         self.usage.add(client, &rows, clock::now()).await?;
         match oldest {

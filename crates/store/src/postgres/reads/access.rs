@@ -6,7 +6,7 @@ use ledger::UnixMs;
 use tokio_postgres::{Client, Row};
 
 use crate::postgres::rows::time;
-use crate::records::access::{SessionRow, TokenPlace, TokenQuery, TokenRow};
+use crate::records::access::{SessionRow, TokenCursor, TokenQuery, TokenRow};
 use crate::records::ids::Digest;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
@@ -16,7 +16,7 @@ pub(crate) const TOKEN: &str =
     "n, id, name, role, shown_prefix, created_at, last_used_at, revoked_at";
 
 pub(crate) async fn tokens(on: Arc<Client>, query: TokenQuery) -> Read<Vec<TokenRow>> {
-    let after = query.after.map_or(0, |TokenPlace(after)| after);
+    let after = query.after.map_or(0, |TokenCursor(after)| after);
     let limit = i64::from(query.rows_max());
     let select = format!("SELECT {TOKEN} FROM admin_tokens WHERE n > $1 ORDER BY n LIMIT $2");
     let rows = on.query(&select, &[&after, &limit]).await?;
@@ -34,7 +34,7 @@ pub(crate) async fn token_by_digest(on: Arc<Client>, digest: Digest) -> Read<Opt
 pub(crate) fn token_row(row: &Row) -> Read<TokenRow> {
     let later = |column| Read::Ok(row.try_get::<_, Option<i64>>(column)?.map(UnixMs::new));
     Ok(TokenRow {
-        place: TokenPlace(row.try_get(0)?),
+        cursor: TokenCursor(row.try_get(0)?),
         id: row.try_get(1)?,
         name: row.try_get(2)?,
         role: row.try_get(3)?,

@@ -8,14 +8,14 @@ use tokio_postgres::{Client, Row};
 
 use crate::postgres::ids::by_word;
 use crate::postgres::rows::time;
-use crate::records::audit::{Actor, AuditPlace, AuditQuery, AuditRow, Role};
+use crate::records::audit::{Actor, AuditCursor, AuditQuery, AuditRow, Role};
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
 /// The rows that match, newest first.
 pub(crate) async fn audit(on: Arc<Client>, query: AuditQuery) -> Read<Vec<AuditRow>> {
     let (from, to) = (query.from.map(UnixMs::get), query.to.map(UnixMs::get));
-    let before = query.before.map(|AuditPlace(before)| before);
+    let before = query.before.map(|AuditCursor(before)| before);
     let pattern = query.pattern();
     let mut conditions = vec!["TRUE".to_owned()];
     let mut values: Vec<&(dyn ToSql + Sync)> = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) async fn audit(on: Arc<Client>, query: AuditQuery) -> Read<Vec<AuditR
 
 fn audit_row(row: &Row) -> Read<AuditRow> {
     Ok(AuditRow {
-        place: AuditPlace(row.try_get(0)?),
+        cursor: AuditCursor(row.try_get(0)?),
         at: time(row, 1)?,
         actor: Actor {
             id: row.try_get(2)?,

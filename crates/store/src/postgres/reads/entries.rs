@@ -11,7 +11,7 @@ use crate::postgres::rows::{micro, time};
 use crate::records::call::Basis;
 use crate::records::cost::{CostNumber, CostRow, EntryCost};
 use crate::records::entries::{
-    CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
+    CallRow, ENTRIES_MAX, EntryCursor, EntryKind, EntryQuery, EntryRow, PriceRow, SettledUsage,
 };
 use crate::records::ids::{HoldId, PriceNumber};
 use crate::records::meter::MeterText;
@@ -30,7 +30,7 @@ pub(crate) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<Entr
     let wallet = query.wallet.map(|wallet| wallet.to_string());
     let closes = query.closes.map(HoldId::get);
     let (since, until) = (query.since.map(UnixMs::get), query.until.map(UnixMs::get));
-    let after = query.after.map(|EntryPlace(after)| after);
+    let after = query.after.map(|EntryCursor(after)| after);
     let limit = i64::from(limit);
     let mut conditions = vec!["TRUE".to_owned()];
     let mut values: Vec<&(dyn ToSql + Sync)> = Vec::new();
@@ -102,7 +102,7 @@ pub(crate) async fn costs(on: Arc<Client>) -> Read<Vec<CostRow>> {
 
 pub(super) fn entry(row: &Row) -> Read<EntryRow> {
     Ok(EntryRow {
-        place: EntryPlace(row.try_get(0)?),
+        cursor: EntryCursor(row.try_get(0)?),
         wallet: row.try_get(1)?,
         seq: row.try_get(2)?,
         kind: row.try_get(3)?,

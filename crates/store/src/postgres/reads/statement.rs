@@ -11,7 +11,7 @@ use crate::postgres::rows::{WALLET, balance_point, wallet_row};
 use crate::records::balance_point::{BalancePoint, Balances};
 use crate::records::ids::WalletId;
 use crate::records::statement::{
-    Anchor, AnchorBound, EntrySpan, StatementEntry, WALLETS_MAX, WalletPlace, WalletQuery,
+    Anchor, AnchorBound, EntrySpan, StatementEntry, WALLETS_MAX, WalletCursor, WalletQuery,
     WalletSpending,
 };
 use crate::records::totals::{TotalKey, TotalSum};
@@ -122,7 +122,7 @@ pub(crate) async fn list_wallets(on: Arc<Client>, query: WalletQuery) -> Read<Ve
         spent_since("$3::bigint"),
         spent_since("$4::bigint"),
     );
-    let after = query.after.map(|WalletPlace(n)| n);
+    let after = query.after.map(|WalletCursor(n)| n);
     let (day, month, limit) = (query.day.get(), query.month.get(), i64::from(limit));
     let values: [&(dyn ToSql + Sync); 5] = [&after, &query.text, &day, &month, &limit];
     on.query(&select, &values)
@@ -151,7 +151,7 @@ pub(crate) async fn find_spending(
 fn spending(row: &Row) -> Read<WalletSpending> {
     Ok(WalletSpending {
         row: wallet_row(row)?,
-        place: WalletPlace(row.try_get(0)?),
+        cursor: WalletCursor(row.try_get(0)?),
         spent_today: row.try_get("spent_today").map(ledger::Micro::new)?,
         spent_this_month: row.try_get("spent_this_month").map(ledger::Micro::new)?,
     })

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::records::accounts::KeyRow;
 use crate::records::alerts::{
-    AlertKind, AlertPlace, AlertQuery, AlertRow, AlertSignal, DeliveryState, LastAttempt,
+    AlertCursor, AlertKind, AlertQuery, AlertRow, AlertSignal, DeliveryState, LastAttempt,
     LowWallet, RuleRow, ScanPage, Webhook, stored_kinds,
 };
 use crate::records::ids::RuleId;
@@ -77,7 +77,7 @@ pub(crate) fn alerts(on: &Connection, query: &AlertQuery) -> rusqlite::Result<Ve
         "SELECT {ALERT} FROM alerts a WHERE {open} AND (?1 IS NULL OR a.kind = ?1) AND (?2 IS NULL OR a.wallet = ?2)
          AND (?3 IS NULL OR a.n < ?3) ORDER BY a.n DESC LIMIT ?4"
     );
-    let before = query.before.map(|AlertPlace(before)| before);
+    let before = query.before.map(|AlertCursor(before)| before);
     let kind = query.kind.map(AlertKind::as_str);
     let values = params![kind, query.wallet, before, query.rows_max()];
     on.prepare_cached(&select)?
@@ -89,7 +89,7 @@ pub(crate) fn alerts(on: &Connection, query: &AlertQuery) -> rusqlite::Result<Ve
 pub(super) fn alert_row(row: &Row<'_>, first: usize) -> rusqlite::Result<AlertRow> {
     let count = |column: usize| row.get(first + column);
     Ok(AlertRow {
-        place: AlertPlace(row.get(first)?),
+        cursor: AlertCursor(row.get(first)?),
         id: row.get(first + 1)?,
         kind: row.get(first + 2)?,
         condition: row.get(first + 3)?,

@@ -162,7 +162,7 @@ impl Rig {
             let Some(last) = page.last() else {
                 break;
             };
-            query.after = Some(last.place);
+            query.after = Some(last.cursor);
             for entry in page {
                 calls += u64::from(entry.kind == EntryKind::Settled);
                 charge += u64::try_from(entry.charge.get()).unwrap();

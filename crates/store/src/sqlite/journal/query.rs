@@ -5,7 +5,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
 use crate::records::ids::HoldId;
-use crate::records::journal::{JournalEntry, JournalPlace, JournalQuery, JournalRow, Timings};
+use crate::records::journal::{JournalCursor, JournalEntry, JournalQuery, JournalRow, Timings};
 
 /// The conditions of a search. Their values are bound, never parts of the SQL text.
 pub(super) struct Conditions {
@@ -153,7 +153,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<JournalEntry> {
         )
     };
     Ok(JournalEntry {
-        place: JournalPlace(row.get(0)?),
+        cursor: JournalCursor(row.get(0)?),
         row: JournalRow {
             at: UnixMs::new(row.get(1)?),
             wallet: row.get(2)?,

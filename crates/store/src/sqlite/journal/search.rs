@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::query::Conditions;
 use super::usage;
 use crate::records::journal::{
-    JournalEntry, JournalPage, JournalPlace, JournalQuery, SET_BACK_MS_MAX, number_of, time_of,
+    JournalCursor, JournalEntry, JournalPage, JournalQuery, SET_BACK_MS_MAX, number_of, time_of,
 };
 use crate::records::page_time::PageTime;
 use crate::usage::{Grain, Totals};
@@ -78,14 +78,14 @@ fn search(
         entries.extend(rows);
         before = start;
         if entries.len() >= limit {
-            let last = entries.last().map(|entry: &JournalEntry| entry.place);
+            let last = entries.last().map(|entry: &JournalEntry| entry.cursor);
             return Ok(JournalPage {
                 entries,
                 next: last,
             });
         }
         if time.is_some_and(|time| time.is_over(entries.len())) && first < before {
-            let next = Some(JournalPlace(before));
+            let next = Some(JournalCursor(before));
             return Ok(JournalPage { entries, next });
         }
     }

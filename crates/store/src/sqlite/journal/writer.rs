@@ -15,7 +15,7 @@ use super::search::find_within;
 use super::usage::{self, UsageWriter};
 use crate::clock;
 use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
-use crate::records::journal::{JournalPlace, JournalQuery, JournalRow, number_of};
+use crate::records::journal::{JournalCursor, JournalQuery, JournalRow, number_of};
 use crate::stats::Counters;
 
 /// How long rows are collected into one transaction. Nobody waits for a row.
@@ -254,13 +254,13 @@ impl<'c> Writer<'c> {
             return Ok(false);
         };
         let query = JournalQuery {
-            before: Some(JournalPlace(before)),
+            before: Some(JournalCursor(before)),
             limit: COUNT_ROWS,
             without_bodies: true,
             ..JournalQuery::default()
         };
         let entries = find_within(connection, &query)?;
-        let oldest = entries.last().map(|entry| entry.place.get());
+        let oldest = entries.last().map(|entry| entry.cursor.get());
         let rows: Vec<JournalRow> = entries.into_iter().map(|entry| entry.row).collect();
         self.usage.add(&rows, now)?;
         usage::set_uncounted(connection, oldest)?;
@@ -346,7 +346,7 @@ mod tests {
             .collect();
         assert_eq!(told, times);
         for entry in &found {
-            assert!(entry.place.get() >= number_of(entry.row.at), "{entry:?}");
+            assert!(entry.cursor.get() >= number_of(entry.row.at), "{entry:?}");
         }
         let between = |since: i64, until: i64| {
             let query = JournalQuery {

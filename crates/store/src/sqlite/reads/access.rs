@@ -3,7 +3,7 @@
 use ledger::UnixMs;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use crate::records::access::{SessionRow, TokenPlace, TokenQuery, TokenRow};
+use crate::records::access::{SessionRow, TokenCursor, TokenQuery, TokenRow};
 use crate::records::ids::Digest;
 
 /// Columns of a token, for [`token_row`].
@@ -11,7 +11,7 @@ pub(crate) const TOKEN: &str =
     "n, id, name, role, shown_prefix, created_at, last_used_at, revoked_at";
 
 pub(crate) fn tokens(on: &Connection, query: TokenQuery) -> rusqlite::Result<Vec<TokenRow>> {
-    let after = query.after.map_or(0, |TokenPlace(after)| after);
+    let after = query.after.map_or(0, |TokenCursor(after)| after);
     let select = format!("SELECT {TOKEN} FROM admin_tokens WHERE n > ?1 ORDER BY n LIMIT ?2");
     let mut select = on.prepare_cached(&select)?;
     let rows = select.query_map(params![after, query.rows_max()], token_row)?;
@@ -33,7 +33,7 @@ pub(crate) fn token_row(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
         Ok(row.get::<_, Option<i64>>(column)?.map(UnixMs::new))
     };
     Ok(TokenRow {
-        place: TokenPlace(row.get(0)?),
+        cursor: TokenCursor(row.get(0)?),
         id: row.get(1)?,
         name: row.get(2)?,
         role: row.get(3)?,

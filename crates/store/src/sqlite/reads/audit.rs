@@ -4,7 +4,7 @@ use ledger::UnixMs;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};
 use rusqlite::{Connection, Row, params_from_iter};
 
-use crate::records::audit::{Actor, AuditPlace, AuditQuery, AuditRow, Role};
+use crate::records::audit::{Actor, AuditCursor, AuditQuery, AuditRow, Role};
 
 /// The rows that match, newest first.
 pub(crate) fn audit(on: &Connection, query: &AuditQuery) -> rusqlite::Result<Vec<AuditRow>> {
@@ -29,7 +29,7 @@ pub(crate) fn audit(on: &Connection, query: &AuditQuery) -> rusqlite::Result<Vec
     if let Some(to) = query.to {
         add("at < ?", to.get().into(), 1);
     }
-    if let Some(AuditPlace(before)) = query.before {
+    if let Some(AuditCursor(before)) = query.before {
         add("n < ?", before.into(), 1);
     }
     if let Some(pattern) = query.pattern() {
@@ -50,7 +50,7 @@ pub(crate) fn audit(on: &Connection, query: &AuditQuery) -> rusqlite::Result<Vec
 
 fn audit_row(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
     Ok(AuditRow {
-        place: AuditPlace(row.get(0)?),
+        cursor: AuditCursor(row.get(0)?),
         at: UnixMs::new(row.get(1)?),
         actor: Actor {
             id: row.get(2)?,

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 use crate::records::call::Basis;
 use crate::records::cost::{CostNumber, CostRow, EntryCost};
 use crate::records::entries::{
-    CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
+    CallRow, ENTRIES_MAX, EntryCursor, EntryKind, EntryQuery, EntryRow, PriceRow, SettledUsage,
 };
 use crate::records::ids::{HoldId, PriceNumber};
 use crate::records::meter::MeterText;
@@ -39,7 +39,7 @@ pub(crate) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<V
     if let Some(until) = query.until {
         add("e.at < ?", until.get().into());
     }
-    if let Some(EntryPlace(after)) = query.after {
+    if let Some(EntryCursor(after)) = query.after {
         add("e.n > ?", after.into());
     }
     let limit = match query.limit {
@@ -99,7 +99,7 @@ pub(crate) fn costs(on: &Connection) -> rusqlite::Result<Vec<CostRow>> {
 
 pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<EntryRow> {
     Ok(EntryRow {
-        place: EntryPlace(row.get(0)?),
+        cursor: EntryCursor(row.get(0)?),
         wallet: row.get(1)?,
         seq: row.get(2)?,
         kind: row.get(3)?,

@@ -9,7 +9,7 @@ use crate::records::balance_point::{BalancePoint, Balances};
 use crate::records::entries::EntryKind;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::statement::{
-    Anchor, AnchorBound, EntrySpan, StatementEntry, WALLETS_MAX, WalletPlace, WalletQuery,
+    Anchor, AnchorBound, EntrySpan, StatementEntry, WALLETS_MAX, WalletCursor, WalletQuery,
     WalletSpending,
 };
 use crate::records::totals::{TotalKey, TotalSum};
@@ -166,7 +166,7 @@ pub(crate) fn list_wallets(
         spent_since("?4"),
     );
     let mut select = on.prepare_cached(&select)?;
-    let after = query.after.map(|WalletPlace(n)| n);
+    let after = query.after.map(|WalletCursor(n)| n);
     let values = params![after, query.text, query.day.get(), query.month.get(), limit];
     let rows = select.query_map(values, spending)?;
     rows.collect()
@@ -191,7 +191,7 @@ pub(crate) fn find_spending(
 fn spending(row: &Row<'_>) -> rusqlite::Result<WalletSpending> {
     Ok(WalletSpending {
         row: wallet_row(row)?,
-        place: WalletPlace(row.get("n")?),
+        cursor: WalletCursor(row.get("n")?),
         spent_today: row.get("spent_today").map(Micro::new)?,
         spent_this_month: row.get("spent_this_month").map(Micro::new)?,
     })

@@ -162,4 +162,4 @@ impl AdmitError {
 /// The decision was not committed or synced, so it has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the decision did not become durable")]
-pub struct Lost;
+pub struct NotDurable;

@@ -38,7 +38,7 @@ mod usage;
 mod verify;
 
 pub use chain::{Head, HeadError, WalletHead};
-pub use error::{AdmitError, Lost, OpenError, StoreError};
+pub use error::{AdmitError, NotDurable, OpenError, StoreError};
 #[cfg(all(any(test, feature = "faults"), not(feature = "schedules")))]
 pub use faults::Faults;
 pub use foreign::{ForeignDatabase, ForeignError, ForeignRow, ForeignTable};

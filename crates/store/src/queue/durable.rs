@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::command_queue::CommandQueue;
 use super::waiters::{EndWait, Waiters};
-use crate::error::Lost;
+use crate::error::NotDurable;
 use crate::sync::{
     AtomicBool, AtomicU8, AtomicU64, Condvar, FaultPoint, Handle, Instant, Mutex, fault_point,
 };
@@ -30,7 +30,7 @@ pub struct Durable {
 
 impl Durable {
     /// Returns when the decision is on the disk, or is lost for good.
-    pub async fn wait(&self) -> Result<(), Lost> {
+    pub async fn wait(&self) -> Result<(), NotDurable> {
         loop {
             if let Some(outcome) = self.outcome_or_timeout().await {
                 return outcome;
@@ -45,7 +45,7 @@ impl Durable {
     }
 
     /// The outcome of the batch, or `None` if it is still unknown after the time for a confirmation.
-    async fn outcome_or_timeout(&self) -> Option<Result<(), Lost>> {
+    async fn outcome_or_timeout(&self) -> Option<Result<(), NotDurable>> {
         let waiters = match self.batch.join_waiters() {
             Ok(waiters) => waiters,
             Err(outcome) => return Some(outcome),
@@ -145,16 +145,16 @@ impl Batch {
     }
 
     /// `None` until it is known.
-    fn outcome(&self) -> Option<Result<(), Lost>> {
+    fn outcome(&self) -> Option<Result<(), NotDurable>> {
         match self.state.load(Ordering::Acquire) {
             DURABLE => Some(Ok(())),
-            LOST => Some(Err(Lost)),
+            LOST => Some(Err(NotDurable)),
             _ => None,
         }
     }
 
     /// The waiters of the current runtime, or the outcome if it is already known.
-    fn join_waiters(&self) -> Result<Arc<Waiters>, Result<(), Lost>> {
+    fn join_waiters(&self) -> Result<Arc<Waiters>, Result<(), NotDurable>> {
         let mut all = self.waiters.lock();
         // Checked under the lock: a mark that is not visible here will find these waiters.
         if let Some(outcome) = self.outcome() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use ledger::Micro;
-use store::{AdmitError, KeyRow, Location, Lost, PriceVersion, Settings, Store};
+use store::{AdmitError, KeyRow, Location, NotDurable, PriceVersion, Settings, Store};
 
 use crate::cut::{Cut, Mode};
 use crate::place::{
@@ -86,7 +86,7 @@ pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &P
     assert_eq!(rig.cut.lost(), 1);
     assert!(admit(&rig.store, &rig.key, credits(1)).await.is_err());
     rig.cut.set(Mode::Pass);
-    assert_eq!(doubtful.wait().await, Err(Lost));
+    assert_eq!(doubtful.wait().await, Err(NotDurable));
     rig.recovers().await;
     rig.store.flush().await.unwrap();
     assert_eq!(rig.money().await, (Micro::new(9_750_000), Micro::ZERO));

@@ -80,10 +80,10 @@ async fn a_failed_sync_promises_nothing_ever_again() {
     sync_queue.close();
     let mut answers = vec![Ok(()), Err(std::io::Error::other("disk"))];
     sync_queue.run(|| answers.pop().unwrap());
-    assert_eq!(one.wait().await, Err(Lost));
+    assert_eq!(one.wait().await, Err(NotDurable));
     sync_queue.push(second, true);
     sync_queue.run(|| Ok(()));
-    assert_eq!(two.wait().await, Err(Lost));
+    assert_eq!(two.wait().await, Err(NotDurable));
     assert!(sync_queue.is_broken() && two.is_lost());
 }
 

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::rig::*;
 use crate::{
-    AdmitError, Basis, Close, End, EntryQuery, IfLost, Lost, MeterText, Store, StoreError,
+    AdmitError, Basis, Close, End, EntryQuery, IfLost, MeterText, NotDurable, Store, StoreError,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -20,7 +20,7 @@ async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {
     rig.vetoes.store(3, Ordering::SeqCst);
     rig.settle(&open);
     let lost = rig.admit().await.unwrap();
-    assert_eq!(lost.durable.wait().await, Err(Lost));
+    assert_eq!(lost.durable.wait().await, Err(NotDurable));
     // The owner closes the hold as usual, although it does not exist.
     rig.release(&lost);
     rig.until("the close is booked", |stats| {
@@ -145,7 +145,7 @@ async fn health_comes_back_without_traffic() {
     let rig = Rig::new().await;
     rig.vetoes.store(2, Ordering::SeqCst);
     let lost = rig.admit().await.unwrap();
-    assert_eq!(lost.durable.wait().await, Err(Lost));
+    assert_eq!(lost.durable.wait().await, Err(NotDurable));
     rig.until("commits succeed again", |_| rig.store.healthy())
         .await;
     assert_eq!(rig.vetoes.load(Ordering::SeqCst), 0);
@@ -158,7 +158,7 @@ async fn while_commits_fail_nobody_is_admitted() {
     open.durable.wait().await.unwrap();
     rig.vetoes.store(u32::MAX, Ordering::SeqCst);
     let lost = rig.admit().await.unwrap();
-    assert_eq!(lost.durable.wait().await, Err(Lost));
+    assert_eq!(lost.durable.wait().await, Err(NotDurable));
     rig.release(&lost);
     for failed in 1..=3 {
         rig.until("a commit has failed", |stats| {
@@ -193,7 +193,7 @@ async fn an_answered_call_is_charged_although_its_hold_was_lost() {
     );
     rig.settle_for(&early, 1);
     rig.settle_with(&unanswered, 4, IfLost::Drop);
-    assert_eq!(late.durable.wait().await, Err(Lost));
+    assert_eq!(late.durable.wait().await, Err(NotDurable));
     rig.settle_for(&late, 2);
     // A second close changes nothing, even if the hold was lost.
     rig.settle_for(&late, 2);

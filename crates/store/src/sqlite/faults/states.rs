@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::rig::*;
-use crate::Lost;
+use crate::NotDurable;
 use crate::backend::Backend;
 use crate::sqlite::writer::writer_lock::WriterLock;
 
@@ -101,7 +101,7 @@ async fn the_writer_holds_what_the_table_of_its_states_says() {
 
     rig.vetoes.store(u32::MAX, Ordering::SeqCst);
     drop(stopped);
-    assert_eq!(waiting.await.unwrap(), Err(Lost));
+    assert_eq!(waiting.await.unwrap(), Err(NotDurable));
     walk(&mut table, &rig, "pausing after a failed commit");
     assert!(table.is_empty(), "{table:?}");
 

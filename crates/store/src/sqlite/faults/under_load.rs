@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::rig::*;
 use crate::backend::Backend;
 use crate::sqlite::backend::Sqlite;
-use crate::{IfLost, Lost, Store};
+use crate::{IfLost, NotDurable, Store};
 
 const CHARGE: u32 = 10;
 const FUNDS: i64 = 10_000_000;
@@ -46,7 +46,7 @@ async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
             if early {
                 rig.settle_with(&call, CHARGE, IfLost::Drop);
             }
-            if call.durable.wait().await == Err(Lost) {
+            if call.durable.wait().await == Err(NotDurable) {
                 ended.lost += 1;
                 rig.release(&call);
                 continue;

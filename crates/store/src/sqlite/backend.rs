@@ -25,7 +25,7 @@ use crate::sqlite::connection::server_lock::ServerLock;
 use crate::sqlite::reads::pool::{ReadLimits, Reads};
 use crate::sqlite::schema::migrations::Schema;
 use crate::sqlite::writer::checkpointer::{self, Checkpointer, LogProgress};
-use crate::sqlite::writer::disk_reserve::Ballast;
+use crate::sqlite::writer::disk_reserve::DiskReserve;
 use crate::sqlite::writer::shared_ledger::SharedLedger;
 use crate::sqlite::writer::thread::{self, WriterContext};
 use crate::stats::Counters;
@@ -85,13 +85,13 @@ impl Sqlite {
             .and_then(|()| prepare(&mut opened.writer))
             .map_err(|error| open_error(path, error))?;
         // Without a floor for free disk space, no reserve is needed.
-        let ballast = match settings.disk_floor_bytes {
-            0 => Ballast::none(),
-            _ => Ballast::of(path),
+        let disk_reserve = match settings.disk_floor_bytes {
+            0 => DiskReserve::none(),
+            _ => DiskReserve::of(path),
         };
-        let ballast = Arc::new(ballast);
+        let disk_reserve = Arc::new(disk_reserve);
         let checkpointer =
-            Self::checkpointer(path, settings, &counters, &checkpoint_lock, &ballast)?;
+            Self::checkpointer(path, settings, &counters, &checkpoint_lock, &disk_reserve)?;
         let journal = Self::start_journal(path, settings, &counters)?;
         let server = Server {
             journal,
@@ -104,7 +104,7 @@ impl Sqlite {
             opened,
             counters,
             checkpoint_lock,
-            ballast,
+            disk_reserve,
             Some(server),
         )?;
         Ok((sqlite, recovery))
@@ -113,7 +113,7 @@ impl Sqlite {
     pub(crate) fn attach(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let opened = for_command(path, settings)?;
         let checkpoint_lock = Arc::new(sync::Mutex::new(0));
-        let ballast = Arc::new(Ballast::none());
+        let disk_reserve = Arc::new(DiskReserve::none());
         // A command makes one change and waits for it, so batches need not wait for more commands. Only its user waits
         // for its searches.
         let settings = Settings {
@@ -128,7 +128,7 @@ impl Sqlite {
             opened,
             Arc::new(Counters::default()),
             checkpoint_lock,
-            ballast,
+            disk_reserve,
             None,
         )
     }
@@ -139,7 +139,7 @@ impl Sqlite {
         opened: Opened,
         counters: Arc<Counters>,
         checkpoint_lock: Arc<sync::Mutex<u64>>,
-        ballast: Arc<Ballast>,
+        disk_reserve: Arc<DiskReserve>,
         server: Option<Server>,
     ) -> Result<Self, OpenError> {
         let sql = |error| open_error(path, error);
@@ -160,7 +160,7 @@ impl Sqlite {
             sync_queue: Arc::clone(&sync_queue),
             shared_ledger: Arc::clone(&shared_ledger),
             checkpoint_lock,
-            ballast,
+            disk_reserve,
             gather: settings.gather,
         };
         let readers = readers(path, READERS).map_err(sql)?;
@@ -215,7 +215,7 @@ impl Sqlite {
         settings: &Settings,
         counters: &Arc<Counters>,
         checkpoint_lock: &Arc<sync::Mutex<u64>>,
-        ballast: &Arc<Ballast>,
+        disk_reserve: &Arc<DiskReserve>,
     ) -> Result<Ticker, OpenError> {
         let mut connection =
             open(path, rusqlite::OpenFlags::empty()).map_err(|error| open_error(path, error))?;
@@ -228,7 +228,7 @@ impl Sqlite {
             connection,
             checkpoint_lock: Arc::clone(checkpoint_lock),
             counters: Arc::clone(counters),
-            ballast: Arc::clone(ballast),
+            disk_reserve: Arc::clone(disk_reserve),
             wal_bytes_max: settings.wal_bytes_max,
             disk_floor_bytes: settings.disk_floor_bytes,
             progress: LogProgress::default(),

@@ -66,7 +66,7 @@ async fn on_a_small_disk() {
         open.push(admit(&store, &key).await.unwrap());
     }
 
-    // The ballast is the last space for the ledger.
+    // The reserve is the last space for the ledger.
     eventually(async || scene.folder.join("tollgate.db-ballast").exists()).await;
     let filler = scene.folder.join("filler");
     let mut file = File::create(&filler).unwrap();

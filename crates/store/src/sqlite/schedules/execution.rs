@@ -20,7 +20,7 @@ use crate::queue::durable::SyncQueue;
 use crate::records::call::{Admit, Basis, Close, End, IfLost};
 use crate::records::meter::MeterText;
 use crate::sqlite::reads::verify::verify;
-use crate::sqlite::writer::disk_reserve::Ballast;
+use crate::sqlite::writer::disk_reserve::DiskReserve;
 use crate::sqlite::writer::shared_ledger::SharedLedger;
 use crate::sqlite::writer::thread::WriterContext;
 use crate::sqlite::writer::thread::write;
@@ -128,7 +128,7 @@ impl Node {
             sync_queue: Arc::clone(&node.sync_queue),
             shared_ledger: Arc::clone(&node.shared_ledger),
             checkpoint_lock: Arc::clone(&node.checkpoint_lock),
-            ballast: Arc::new(Ballast::none()),
+            disk_reserve: Arc::new(DiskReserve::none()),
             gather: GATHER,
         };
         let (connection, epoch) = (database.faulty_writer(plan), template.epoch);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::disk_reserve::{BALLAST_BYTES, Ballast};
+use super::disk_reserve::{DiskReserve, RESERVE_BYTES};
 use crate::disk::free_bytes;
 use crate::sqlite::connection::connect::PAGE_BYTES;
 use crate::sqlite::connection::files::folder;
@@ -35,7 +35,7 @@ pub(crate) struct Checkpointer {
     pub(crate) connection: Connection,
     pub(crate) checkpoint_lock: Arc<Mutex<u64>>,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) ballast: Arc<Ballast>,
+    pub(crate) disk_reserve: Arc<DiskReserve>,
     pub(crate) wal_bytes_max: u64,
     pub(crate) disk_floor_bytes: u64,
     pub(crate) progress: LogProgress,
@@ -88,9 +88,9 @@ impl Checkpointer {
                     .below_journal_floor
                     .set(free < self.disk_floor_bytes.saturating_mul(2));
                 // Creating the file must not fill the disk.
-                let room = free > self.disk_floor_bytes.saturating_add(2 * BALLAST_BYTES);
-                if room && let Err(error) = self.ballast.create() {
-                    tracing::warn!(%error, "the ballast file could not be written");
+                let room = free > self.disk_floor_bytes.saturating_add(2 * RESERVE_BYTES);
+                if room && let Err(error) = self.disk_reserve.create() {
+                    tracing::warn!(%error, "the reserve of disk space could not be written");
                 }
             }
             Err(error) => tracing::warn!(%error, "the free disk space is unknown"),

@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use crate::sqlite::connection::files::beside;
 
 /// The size of the reserve: enough for the settlements of all calls that can be in flight.
-pub(crate) const BALLAST_BYTES: u64 = 16 * 1024 * 1024;
+pub(crate) const RESERVE_BYTES: u64 = 16 * 1024 * 1024;
 const BLOCK_BYTES: usize = 1024 * 1024;
 
 /// A file that exists only to be deleted. When the disk is full, its space is used to close the calls that were
 /// admitted.
 #[derive(Debug)]
-pub(crate) struct Ballast {
+pub(crate) struct DiskReserve {
     path: Option<PathBuf>,
 }
 
-impl Ballast {
-    /// The ballast file of a server's database.
+impl DiskReserve {
+    /// The reserve of a server's database.
     pub(crate) fn of(path: &Path) -> Self {
         Self {
             path: Some(beside(path, "-ballast")),
         }
     }
 
-    /// No ballast, for commands that run beside a server.
+    /// No reserve, for commands that run beside a server.
     pub(crate) fn none() -> Self {
         Self { path: None }
     }
@@ -35,7 +35,7 @@ impl Ballast {
         let Some(path) = &self.path else {
             return Ok(());
         };
-        if fs::metadata(path).is_ok_and(|found| found.len() >= BALLAST_BYTES) {
+        if fs::metadata(path).is_ok_and(|found| found.len() >= RESERVE_BYTES) {
             return Ok(());
         }
         let mut file = OpenOptions::new()
@@ -45,7 +45,7 @@ impl Ballast {
             .open(path)?;
         // The blocks are written, because a sparse file would reserve no space.
         let block = vec![0; BLOCK_BYTES];
-        for _ in 0..BALLAST_BYTES / BLOCK_BYTES as u64 {
+        for _ in 0..RESERVE_BYTES / BLOCK_BYTES as u64 {
             file.write_all(&block)?;
         }
         file.sync_all()
@@ -56,7 +56,9 @@ impl Ballast {
         if let Some(path) = &self.path
             && fs::remove_file(path).is_ok()
         {
-            tracing::warn!("the disk is full: the ballast file was given up to book what is open");
+            tracing::warn!(
+                "the disk is full: the reserve of disk space was given up to book what is open"
+            );
         }
     }
 }

@@ -17,7 +17,7 @@ use ledger::Micro;
 use rusqlite::Connection;
 
 use super::batch_policy::BatchPolicy;
-use super::disk_reserve::Ballast;
+use super::disk_reserve::DiskReserve;
 use super::ledger::Ledger;
 use super::shared_ledger::SharedLedger;
 use super::writer_lock::WriterLock;
@@ -45,7 +45,7 @@ pub(crate) struct WriterContext {
     /// Held while a batch is written. The checkpointer takes it to have the log to itself, and counts its
     /// checkpoints in it.
     pub(crate) checkpoint_lock: Arc<Mutex<u64>>,
-    pub(crate) ballast: Arc<Ballast>,
+    pub(crate) disk_reserve: Arc<DiskReserve>,
     pub(crate) gather: Duration,
 }
 
@@ -212,7 +212,7 @@ impl<'c> Writer<'c> {
             self.retry.push_front(closing);
         }
         if kind == FailureKind::DiskFull {
-            self.shared.ballast.free();
+            self.shared.disk_reserve.free();
         }
         self.failures = self.failures.saturating_add(1);
         self.one_by_one |= kind == FailureKind::Permanent;

@@ -34,13 +34,13 @@ pub(crate) struct Node {
     lease: Duration,
     /// 0 for a command, which opens no holds.
     epoch: AtomicI64,
-    life: Mutex<Life>,
+    state: Mutex<LeaseState>,
     lost: AtomicBool,
 }
 
 /// The lease as this process has observed it, by its own clock.
 #[derive(Debug, Clone, Copy)]
-struct Life {
+struct LeaseState {
     renewed: Instant,
     /// Since when the database has answered every request.
     answered_since: Instant,
@@ -53,7 +53,7 @@ impl Node {
             name,
             lease,
             epoch: AtomicI64::new(epoch.get()),
-            life: Mutex::new(Life {
+            state: Mutex::new(LeaseState {
                 renewed: now,
                 answered_since: now,
             }),
@@ -89,22 +89,22 @@ impl Node {
 
     /// Whether an attempt to open a hold may succeed.
     pub(crate) fn is_leased(&self) -> bool {
-        !self.lost.load(Ordering::Relaxed) && self.life.lock().renewed.elapsed() < self.lease / 2
+        !self.lost.load(Ordering::Relaxed) && self.state.lock().renewed.elapsed() < self.lease / 2
     }
 
     /// Whether the database has answered for a full lease. Before that, the lease of another node may have
     /// expired only because the database was unavailable.
     pub(crate) fn has_seen_a_lease(&self) -> bool {
-        let life = *self.life.lock();
-        life.renewed.elapsed() < self.lease / 2 && life.answered_since.elapsed() > self.lease
+        let state = *self.state.lock();
+        state.renewed.elapsed() < self.lease / 2 && state.answered_since.elapsed() > self.lease
     }
 
     fn renewed(&self) {
-        self.life.lock().renewed = Instant::now();
+        self.state.lock().renewed = Instant::now();
     }
 
     fn unanswered(&self) {
-        self.life.lock().answered_since = Instant::now();
+        self.state.lock().answered_since = Instant::now();
     }
 }
 

@@ -65,7 +65,7 @@ pub use records::audit::{
     AUDIT_ROWS_MAX, Actor, AuditCursor, AuditQuery, AuditRow, Role, UnknownRole,
 };
 pub use records::balance_point::{BalancePoint, Balances};
-pub use records::calendar::{Calendar, Per, UnknownPer, UnknownZone};
+pub use records::calendar::{Calendar, PeriodLength, UnknownPeriodLength, UnknownZone};
 pub use records::call::{Admit, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
 pub use records::catalog::{AuditAction, CatalogDocument};
 pub use records::condition::StoreCondition;

@@ -213,7 +213,7 @@ fn applies(rule: &RuleRow, kind: AlertKind, wallet: Option<WalletId>) -> bool {
 #[cfg(test)]
 mod tests {
     use ledger::{Key, UnixMs, Window};
-    use store::{Calendar, KeyId, Per};
+    use store::{Calendar, KeyId, PeriodLength};
 
     use super::*;
 
@@ -299,7 +299,7 @@ mod tests {
                 window: window.map(|amount| Window::new(credits(amount))),
                 ..Key::default()
             },
-            calendar: window.map(|_| Calendar::new(Per::Day, "UTC").unwrap()),
+            calendar: window.map(|_| Calendar::new(PeriodLength::Day, "UTC").unwrap()),
             models: None,
             tags: Vec::new(),
             last_used_at: None,

@@ -2,7 +2,7 @@
 
 use ledger::{Micro, UnixMs};
 use serde_json::value::RawValue;
-use store::{Calendar, Digest, KeyLimits, KeyWindow, Per};
+use store::{Calendar, Digest, KeyLimits, KeyWindow, PeriodLength};
 
 use super::draft::DraftChannel;
 use super::exact::{Amount, Decimal};
@@ -131,9 +131,9 @@ fn read_key(key: &Members<'_>, adopts: bool, plan: &mut ImportPlan) {
     let origin = format!("keys:{shown}");
     let begins_again = text(key, "limit_reset");
     let per = match begins_again.as_deref() {
-        Some("daily") => Some(Per::Day),
-        Some("weekly") => Some(Per::Week),
-        Some("monthly") => Some(Per::Month),
+        Some("daily") => Some(PeriodLength::Day),
+        Some("weekly") => Some(PeriodLength::Week),
+        Some("monthly") => Some(PeriodLength::Month),
         _ => None,
     };
     let (limit, rest) = (amount(key, "limit"), amount(key, "limit_remaining"));
@@ -247,7 +247,7 @@ mod tests {
         let window = plan.keys[1].limits.window.as_ref().unwrap();
         assert_eq!(
             (window.amount, window.calendar.per()),
-            (Micro::new(5_000_000), Per::Month)
+            (Micro::new(5_000_000), PeriodLength::Month)
         );
         assert!(!plan.keys[1].is_enabled && plan.keys[1].limits.expires_at.is_some());
         assert_eq!(plan.keys[2].limits, KeyLimits::default());

@@ -16,7 +16,7 @@ static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundl
 
 /// The length of a period. Weeks begin on Monday.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Per {
+pub enum PeriodLength {
     Day,
     Week,
     Month,
@@ -25,7 +25,7 @@ pub enum Per {
 /// Divides time into periods of a time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
-    per: Per,
+    per: PeriodLength,
     zone: TimeZone,
 }
 
@@ -37,11 +37,11 @@ pub struct UnknownZone(String);
 /// A word that is not the length of a period.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a period; use day, week or month")]
-pub struct UnknownPer(String);
+pub struct UnknownPeriodLength(String);
 
 impl Calendar {
     /// The periods of the time zone with this IANA name.
-    pub fn new(per: Per, zone: &str) -> Result<Self, UnknownZone> {
+    pub fn new(per: PeriodLength, zone: &str) -> Result<Self, UnknownZone> {
         let found = ZONES.get(zone);
         let zone = found.map_err(|_| UnknownZone(zone.chars().take(64).collect()))?;
         Ok(Self { per, zone })
@@ -49,7 +49,7 @@ impl Calendar {
 
     /// The calendar in the columns of a key. A time zone that this program does not know counts as UTC.
     pub(crate) fn stored(per: &str, zone: &str) -> Self {
-        let per = per.parse().unwrap_or(Per::Day);
+        let per = per.parse().unwrap_or(PeriodLength::Day);
         Self::new(per, zone).unwrap_or_else(|error| {
             tracing::error!(%error, "the time zone of a key is unknown, and UTC is used");
             Self {
@@ -59,7 +59,7 @@ impl Calendar {
         })
     }
 
-    pub fn per(&self) -> Per {
+    pub fn per(&self) -> PeriodLength {
         self.per
     }
 
@@ -90,7 +90,7 @@ impl Calendar {
     }
 }
 
-impl Per {
+impl PeriodLength {
     pub const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
 
     pub const fn as_str(self) -> &'static str {
@@ -125,18 +125,18 @@ impl Per {
     }
 }
 
-impl fmt::Display for Per {
+impl fmt::Display for PeriodLength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl FromStr for Per {
-    type Err = UnknownPer;
+impl FromStr for PeriodLength {
+    type Err = UnknownPeriodLength;
 
-    fn from_str(text: &str) -> Result<Self, UnknownPer> {
+    fn from_str(text: &str) -> Result<Self, UnknownPeriodLength> {
         let found = Self::ALL.into_iter().find(|per| per.as_str() == text);
-        found.ok_or_else(|| UnknownPer(text.chars().take(64).collect()))
+        found.ok_or_else(|| UnknownPeriodLength(text.chars().take(64).collect()))
     }
 }
 
@@ -155,94 +155,94 @@ mod tests {
     fn a_period_ends_where_the_next_one_begins_in_its_zone() {
         for (per, zone, now, end) in [
             (
-                Per::Day,
+                PeriodLength::Day,
                 "UTC",
                 "2026-11-17T00:00:00Z",
                 "2026-11-18T00:00:00Z",
             ),
             (
-                Per::Day,
+                PeriodLength::Day,
                 "UTC",
                 "2026-11-17T23:59:59.999Z",
                 "2026-11-18T00:00:00Z",
             ),
             (
-                Per::Day,
+                PeriodLength::Day,
                 "Asia/Tokyo",
                 "2026-11-17T14:59:59Z",
                 "2026-11-17T15:00:00Z",
             ),
             (
-                Per::Day,
+                PeriodLength::Day,
                 "America/New_York",
                 "2026-11-17T04:59:00Z",
                 "2026-11-17T05:00:00Z",
             ),
             (
-                Per::Day,
+                PeriodLength::Day,
                 "Asia/Kolkata",
                 "2026-11-17T18:30:00Z",
                 "2026-11-18T18:30:00Z",
             ),
             // A day of 23 hours and one of 25.
             (
-                Per::Day,
+                PeriodLength::Day,
                 "Europe/Berlin",
                 "2026-03-28T23:00:00Z",
                 "2026-03-29T22:00:00Z",
             ),
             (
-                Per::Day,
+                PeriodLength::Day,
                 "Europe/Berlin",
                 "2026-10-24T22:00:00Z",
                 "2026-10-25T23:00:00Z",
             ),
             // Midnight does not exist: the day begins at one o'clock.
             (
-                Per::Day,
+                PeriodLength::Day,
                 "America/Sao_Paulo",
                 "2018-11-03T12:00:00Z",
                 "2018-11-04T03:00:00Z",
             ),
             // Samoa skipped a whole day.
             (
-                Per::Day,
+                PeriodLength::Day,
                 "Pacific/Apia",
                 "2011-12-30T09:59:59Z",
                 "2011-12-30T10:00:00Z",
             ),
             (
-                Per::Week,
+                PeriodLength::Week,
                 "UTC",
                 "2026-11-16T00:00:00Z",
                 "2026-11-23T00:00:00Z",
             ),
             (
-                Per::Week,
+                PeriodLength::Week,
                 "UTC",
                 "2026-11-22T23:59:59Z",
                 "2026-11-23T00:00:00Z",
             ),
             (
-                Per::Week,
+                PeriodLength::Week,
                 "Europe/Berlin",
                 "2026-03-25T00:00:00Z",
                 "2026-03-29T22:00:00Z",
             ),
             (
-                Per::Month,
+                PeriodLength::Month,
                 "UTC",
                 "2028-02-01T00:00:00Z",
                 "2028-03-01T00:00:00Z",
             ),
             (
-                Per::Month,
+                PeriodLength::Month,
                 "UTC",
                 "2026-12-31T23:59:59Z",
                 "2027-01-01T00:00:00Z",
             ),
             (
-                Per::Month,
+                PeriodLength::Month,
                 "Pacific/Auckland",
                 "2026-11-30T10:59:59Z",
                 "2026-11-30T11:00:00Z",
@@ -259,19 +259,22 @@ mod tests {
 
     #[test]
     fn names_are_read_in_any_case_and_unknown_ones_are_refused() {
-        let calendar = Calendar::new(Per::Day, "europe/berlin").unwrap();
+        let calendar = Calendar::new(PeriodLength::Day, "europe/berlin").unwrap();
         assert_eq!(calendar.time_zone(), "Europe/Berlin");
-        assert_eq!(Calendar::new(Per::Day, "utc").unwrap().time_zone(), "UTC");
+        assert_eq!(
+            Calendar::new(PeriodLength::Day, "utc").unwrap().time_zone(),
+            "UTC"
+        );
         for zone in ["", "Berlin", "Europe/Nowhere", "+02:00", "../etc/passwd"] {
-            assert!(Calendar::new(Per::Day, zone).is_err(), "{zone}");
+            assert!(Calendar::new(PeriodLength::Day, zone).is_err(), "{zone}");
         }
         assert_eq!(Calendar::stored("week", "Mars/Base").time_zone(), "UTC");
-        assert!("year".parse::<Per>().is_err());
+        assert!("year".parse::<PeriodLength>().is_err());
     }
 
     #[test]
     fn beyond_the_calendar_no_period_ends() {
-        let calendar = Calendar::new(Per::Day, "UTC").unwrap();
+        let calendar = Calendar::new(PeriodLength::Day, "UTC").unwrap();
         for ms in [i64::MAX, i64::MIN] {
             assert_eq!(calendar.period_end(UnixMs::new(ms)).get(), i64::MAX);
         }
@@ -285,7 +288,7 @@ mod tests {
             now in 1_400_000_000_000_i64..2_200_000_000_000,
             zone in prop::sample::select(vec!["UTC", "Europe/Berlin", "America/New_York",
                 "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"]),
-            per in prop::sample::select(Per::ALL.to_vec()),
+            per in prop::sample::select(PeriodLength::ALL.to_vec()),
             thousandths in 0..1_000_i64,
         ) {
             let calendar = Calendar::new(per, zone).unwrap();

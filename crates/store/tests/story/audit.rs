@@ -2,8 +2,8 @@
 
 use ledger::{Micro, UnixMs, WalletStatus};
 use store::{
-    Actor, AuditQuery, AuditRow, Calendar, KeyChange, KeyLimits, KeyWindow, NewWallet, Per, Role,
-    Store, StoreError, WalletSettings,
+    Actor, AuditQuery, AuditRow, Calendar, KeyChange, KeyLimits, KeyWindow, NewWallet,
+    PeriodLength, Role, Store, StoreError, WalletSettings,
 };
 
 use crate::place::{Place, actor, credits, key, wallet};
@@ -214,7 +214,7 @@ pub(crate) async fn a_change_without_effect_writes_nothing(place: &Place) {
         .set_credit_limit(acme, credits(5), &actor())
         .await
         .unwrap();
-    let zone = Calendar::new(Per::Day, "Europe/Berlin").unwrap();
+    let zone = Calendar::new(PeriodLength::Day, "Europe/Berlin").unwrap();
     let limits = KeyLimits {
         rpm: Some(60),
         window: Some(KeyWindow {

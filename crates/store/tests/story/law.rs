@@ -4,7 +4,7 @@ use ledger::{Meter, Micro, Reservation};
 use proptest::prelude::*;
 use store::{
     Calendar, Close, End, Extend, HoldId, IfLost, KeyChange, KeyLimits, KeyRow, KeyWindow,
-    MeterText, Per, PriceVersion, SessionStep, Store,
+    MeterText, PeriodLength, PriceVersion, SessionStep, Store,
 };
 
 use crate::place::{
@@ -281,7 +281,7 @@ async fn accounts(store: &Store) -> Vec<KeyRow> {
             limit: Some(credits(4)),
             window: Some(KeyWindow {
                 amount: credits(3),
-                calendar: Calendar::new(Per::Day, "UTC").unwrap(),
+                calendar: Calendar::new(PeriodLength::Day, "UTC").unwrap(),
             }),
             tpm: Some(100_000),
             concurrency: Some(3),

@@ -5,7 +5,8 @@ use std::time::Duration;
 use ledger::{DAY_MS, UnixMs};
 use store::{
     Digest, Dimension, JournalQuery, JournalRow, KeyChange, ModelList, NewSignInCode, OpenError,
-    Per, Progress, Role, Store, TransferError, TransferReport, UsageQuery, UsageStep, move_store,
+    PeriodLength, Progress, Role, Store, TransferError, TransferReport, UsageQuery, UsageStep,
+    move_store,
 };
 
 use crate::place::{
@@ -35,7 +36,11 @@ pub(crate) async fn fill(place: &Place) {
     let limited = keys::key_with(&store, acme.id, "limited", &["a", "b"]).await;
     let change = KeyChange {
         models: Some(ModelList::new(["story/*"]).unwrap()),
-        window: Some(Some(windows::window(40, Per::Day, "Europe/Berlin"))),
+        window: Some(Some(windows::window(
+            40,
+            PeriodLength::Day,
+            "Europe/Berlin",
+        ))),
         rpm: Some(Some(1_000)),
         ..KeyChange::default()
     };

@@ -5,8 +5,8 @@
 
 use ledger::{HOUR_MS, Micro, Refusal, UnixMs};
 use store::{
-    Admit, AdmitError, Admitted, Calendar, Close, KeyChange, KeyLimits, KeyRow, KeyWindow, Per,
-    PriceVersion, Rule, Store,
+    Admit, AdmitError, Admitted, Calendar, Close, KeyChange, KeyLimits, KeyRow, KeyWindow,
+    PeriodLength, PriceVersion, Rule, Store,
 };
 
 use crate::place::{
@@ -16,14 +16,14 @@ use crate::place::{
 /// Midnight on 2035-03-25 in Berlin: the day has 23 hours. Far ahead, because the rows are read at the real time.
 const BERLIN: UnixMs = UnixMs::new(2_058_390_000_000);
 
-pub(crate) fn window(amount: i64, per: Per, zone: &str) -> KeyWindow {
+pub(crate) fn window(amount: i64, per: PeriodLength, zone: &str) -> KeyWindow {
     KeyWindow {
         amount: credits(amount),
         calendar: Calendar::new(per, zone).unwrap(),
     }
 }
 
-fn limits(amount: i64, per: Per, zone: &str) -> KeyLimits {
+fn limits(amount: i64, per: PeriodLength, zone: &str) -> KeyLimits {
     KeyLimits {
         window: Some(window(amount, per, zone)),
         ..KeyLimits::default()
@@ -85,29 +85,29 @@ async fn used(store: &Store, key: &KeyRow) -> (Micro, UnixMs) {
 pub(crate) async fn a_window_is_exact_at_midnight_of_its_zone(place: &Place) {
     for (per, zone, midnight, hours) in [
         // The same moment is midnight in Berlin, and half past four in Kolkata.
-        (Per::Day, "Europe/Berlin", BERLIN, 23),
-        (Per::Day, "UTC", BERLIN.plus_ms(HOUR_MS), 24),
+        (PeriodLength::Day, "Europe/Berlin", BERLIN, 23),
+        (PeriodLength::Day, "UTC", BERLIN.plus_ms(HOUR_MS), 24),
         (
-            Per::Day,
+            PeriodLength::Day,
             "Asia/Kolkata",
             BERLIN.minus_ms(9 * HOUR_MS / 2),
             24,
         ),
         (
-            Per::Day,
+            PeriodLength::Day,
             "America/New_York",
             BERLIN.plus_ms(5 * HOUR_MS),
             24,
         ),
         // 2035-03-26 is a Monday, and 2035-04-01 the first of a month, both with summer time.
         (
-            Per::Week,
+            PeriodLength::Week,
             "Europe/Berlin",
             BERLIN.plus_ms(23 * HOUR_MS),
             7 * 24,
         ),
         (
-            Per::Month,
+            PeriodLength::Month,
             "Europe/Berlin",
             BERLIN.plus_ms((7 * 24 - 1) * HOUR_MS),
             30 * 24,
@@ -144,7 +144,12 @@ pub(crate) async fn a_hold_over_midnight_counts_where_it_is_booked(place: &Place
     let store = place.open();
     let version = price(&store).await;
     let account = wallet(&store, "acme", credits(100)).await;
-    let key = key(&store, account.id, limits(10, Per::Day, "Europe/Berlin")).await;
+    let key = key(
+        &store,
+        account.id,
+        limits(10, PeriodLength::Day, "Europe/Berlin"),
+    )
+    .await;
     let before = BERLIN.minus_ms(1);
     let call = admit_at(place, &store, &key, credits(8), before)
         .await
@@ -185,23 +190,34 @@ pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
         .await
         .unwrap();
     // What was charged before it was set does not count.
-    let row = change(Some(window(10, Per::Day, "UTC"))).await.unwrap();
-    assert_eq!(row.calendar, Some(window(10, Per::Day, "UTC").calendar));
+    let row = change(Some(window(10, PeriodLength::Day, "UTC")))
+        .await
+        .unwrap();
+    assert_eq!(
+        row.calendar,
+        Some(window(10, PeriodLength::Day, "UTC").calendar)
+    );
     spend(place, &store, &key, credits(8), BERLIN)
         .await
         .unwrap();
     assert_eq!(used(&store, &key).await.0, credits(8));
     // Another amount applies at once, and keeps what was charged.
-    change(Some(window(9, Per::Day, "UTC"))).await.unwrap();
+    change(Some(window(9, PeriodLength::Day, "UTC")))
+        .await
+        .unwrap();
     let refused = spend(place, &store, &key, credits(2), BERLIN).await;
     assert_eq!(refused, Err(Refusal::KeyLimitReached));
-    change(Some(window(11, Per::Day, "UTC"))).await.unwrap();
+    change(Some(window(11, PeriodLength::Day, "UTC")))
+        .await
+        .unwrap();
     spend(place, &store, &key, credits(3), BERLIN)
         .await
         .unwrap();
     assert_eq!(used(&store, &key).await.0, credits(11));
     // Other periods begin anew.
-    change(Some(window(11, Per::Month, "UTC"))).await.unwrap();
+    change(Some(window(11, PeriodLength::Month, "UTC")))
+        .await
+        .unwrap();
     spend(place, &store, &key, credits(1), BERLIN)
         .await
         .unwrap();
@@ -217,7 +233,7 @@ pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
     assert_clean(&store).await;
     let negative = KeyWindow {
         amount: Micro::new(-1),
-        ..window(1, Per::Day, "UTC")
+        ..window(1, PeriodLength::Day, "UTC")
     };
     assert!(change(Some(negative)).await.is_err());
 }
@@ -226,7 +242,7 @@ pub(crate) async fn a_forged_window_is_found(place: &Place) {
     place.set_clock(BERLIN);
     let store = place.open();
     let account = wallet(&store, "acme", credits(100)).await;
-    let key = key(&store, account.id, limits(10, Per::Day, "UTC")).await;
+    let key = key(&store, account.id, limits(10, PeriodLength::Day, "UTC")).await;
     spend(place, &store, &key, credits(7), BERLIN)
         .await
         .unwrap();
@@ -259,7 +275,7 @@ pub(crate) async fn a_forged_window_is_found(place: &Place) {
 pub(crate) async fn a_clock_that_was_far_ahead_does_not_keep_its_period(place: &Place) {
     let store = place.open();
     let account = wallet(&store, "acme", credits(100)).await;
-    let key = key(&store, account.id, limits(10, Per::Day, "UTC")).await;
+    let key = key(&store, account.id, limits(10, PeriodLength::Day, "UTC")).await;
     let ahead = BERLIN.plus_ms(400 * 24 * HOUR_MS);
     spend(place, &store, &key, credits(10), ahead)
         .await
@@ -281,7 +297,12 @@ pub(crate) async fn a_window_is_exact_on_three_nodes(place: &Place) {
     let nodes = [place.open(), place.open(), place.open()];
     let version = price(&nodes[0]).await;
     let account = wallet(&nodes[0], "acme", credits(1_000)).await;
-    let key = key(&nodes[0], account.id, limits(7, Per::Day, "Europe/Berlin")).await;
+    let key = key(
+        &nodes[0],
+        account.id,
+        limits(7, PeriodLength::Day, "Europe/Berlin"),
+    )
+    .await;
     // All of the first day is settled. Of the second day one hold stays open.
     for (now, most) in [(before, 7), (BERLIN, 7), (BERLIN.plus_ms(1), 1)] {
         place.set_clock(now);

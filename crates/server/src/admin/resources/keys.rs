@@ -10,7 +10,9 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use ledger::{Micro, UnixMs};
 use serde::{Deserialize, Deserializer};
-use store::{Calendar, KeyChange, KeyId, KeyLimits, KeyQuery, KeyWindow, ModelList, Per, Store};
+use store::{
+    Calendar, KeyChange, KeyId, KeyLimits, KeyQuery, KeyWindow, ModelList, PeriodLength, Store,
+};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -405,9 +407,9 @@ fn window(Object(body): Object<WindowBody>) -> Result<KeyWindow, ApiError> {
         time_zone,
     } = body;
     let per = match per {
-        PerBody::Day => Per::Day,
-        PerBody::Week => Per::Week,
-        PerBody::Month => Per::Month,
+        PerBody::Day => PeriodLength::Day,
+        PerBody::Week => PeriodLength::Week,
+        PerBody::Month => PeriodLength::Month,
     };
     let zone = time_zone.as_deref().unwrap_or("UTC");
     let calendar = Calendar::new(per, zone)

@@ -3,7 +3,8 @@
 use clap::{Args, Subcommand};
 use ledger::{Micro, UnixMs};
 use store::{
-    Calendar, KeyChange, KeyId, KeyLimits, KeyQuery, KeyRow, KeyWindow, ModelList, Per, Store,
+    Calendar, KeyChange, KeyId, KeyLimits, KeyQuery, KeyRow, KeyWindow, ModelList, PeriodLength,
+    Store,
 };
 
 use super::limit_change::LimitChange;
@@ -268,7 +269,7 @@ impl Changes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WindowArg {
     amount: Micro,
-    per: Per,
+    per: PeriodLength,
 }
 
 impl WindowArg {
@@ -351,9 +352,9 @@ mod tests {
     fn a_window_is_an_amount_and_a_period() {
         let amount = |credits: i64| Micro::new(credits * 1_000_000);
         for (text, amount, per) in [
-            ("10/day", amount(10), Per::Day),
-            ("0/week", amount(0), Per::Week),
-            (" 200 / month ", amount(200), Per::Month),
+            ("10/day", amount(10), PeriodLength::Day),
+            ("0/week", amount(0), PeriodLength::Week),
+            (" 200 / month ", amount(200), PeriodLength::Month),
         ] {
             assert_eq!(window_arg(text), Ok(WindowArg { amount, per }), "{text}");
         }

@@ -2,7 +2,7 @@
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use store::{ForeignRow, Per};
+use store::{ForeignRow, PeriodLength};
 
 use crate::import::exact::{Amount, Decimal};
 
@@ -56,11 +56,11 @@ fn amount(row: ForeignRow<'_>, column: &str) -> Option<Amount> {
 }
 
 /// The calendar period of a duration. Others, such as 12 hours, have no counterpart.
-pub(super) fn period(duration: &str) -> Option<Per> {
+pub(super) fn period(duration: &str) -> Option<PeriodLength> {
     match duration.trim() {
-        "1d" | "24h" | "daily" => Some(Per::Day),
-        "7d" | "1w" | "weekly" => Some(Per::Week),
-        "30d" | "1mo" | "monthly" => Some(Per::Month),
+        "1d" | "24h" | "daily" => Some(PeriodLength::Day),
+        "7d" | "1w" | "weekly" => Some(PeriodLength::Week),
+        "30d" | "1mo" | "monthly" => Some(PeriodLength::Month),
         _ => None,
     }
 }
@@ -83,11 +83,11 @@ mod tests {
     #[test]
     fn durations_are_calendar_periods_or_none() {
         for (text, per) in [
-            ("1d", Some(Per::Day)),
-            ("24h", Some(Per::Day)),
-            ("weekly", Some(Per::Week)),
-            ("30d", Some(Per::Month)),
-            ("1mo", Some(Per::Month)),
+            ("1d", Some(PeriodLength::Day)),
+            ("24h", Some(PeriodLength::Day)),
+            ("weekly", Some(PeriodLength::Week)),
+            ("30d", Some(PeriodLength::Month)),
+            ("1mo", Some(PeriodLength::Month)),
             ("12h", None),
             ("90d", None),
             ("soon", None),

@@ -149,7 +149,7 @@ fn micro(amount: Micro) -> String {
 mod tests {
     use ledger::{Period, Window};
     use serde_json::json;
-    use store::Per;
+    use store::PeriodLength;
 
     use super::*;
 
@@ -177,7 +177,7 @@ mod tests {
                 expires_at: Some(UnixMs::new(9)),
                 ..ledger::Key::default()
             },
-            calendar: Some(Calendar::new(Per::Day, "Europe/Berlin").unwrap()),
+            calendar: Some(Calendar::new(PeriodLength::Day, "Europe/Berlin").unwrap()),
             models: ModelList::new(["sim/chat", "acme/*"]).unwrap(),
             tags: vec!["prod".to_owned()],
             last_used_at: Some(UnixMs::new(8)),

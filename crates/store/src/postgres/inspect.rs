@@ -1,7 +1,7 @@
 //! Inspects a database without changing it.
 
 use super::connection::connect::{Role, Target};
-use super::schema::migrations::{self, Age};
+use super::schema::migrations::{self, SchemaAge};
 use crate::error::OpenError;
 use crate::records::condition::StoreCondition;
 use crate::settings::Server;
@@ -12,9 +12,9 @@ pub(crate) async fn inspect(server: &Server) -> Result<StoreCondition, OpenError
     let connected = target.connect(Role::Reads).await;
     let client = connected.map_err(|failed| target.refused(failed))?;
     match migrations::age(&client, &target).await? {
-        Age::Older { found: 0, .. } => return Ok(StoreCondition::Absent),
-        Age::Older { found, known } => return Ok(StoreCondition::Older { found, known }),
-        Age::Same => {}
+        SchemaAge::Older { found: 0, .. } => return Ok(StoreCondition::Absent),
+        SchemaAge::Older { found, known } => return Ok(StoreCondition::Older { found, known }),
+        SchemaAge::Same => {}
     }
     let refused = |error: tokio_postgres::Error| target.refused(error.into());
     let wallet = "SELECT EXISTS (SELECT 1 FROM wallets)";

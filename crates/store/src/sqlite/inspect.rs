@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::connection::connect::{APPLICATION_ID, open_error, reader};
 use super::connection::files::size;
-use super::schema::migrations::{Age, Schema};
+use super::schema::migrations::{Schema, SchemaAge};
 use crate::error::OpenError;
 use crate::records::condition::StoreCondition;
 
@@ -23,7 +23,7 @@ pub(crate) fn inspect(path: &Path) -> Result<StoreCondition, OpenError> {
             path: path.to_owned(),
         });
     }
-    if let Age::Older { found, known } = Schema::Ledger.age(&connection, path)? {
+    if let SchemaAge::Older { found, known } = Schema::Ledger.age(&connection, path)? {
         return Ok(StoreCondition::Older { found, known });
     }
     let wallet = "SELECT EXISTS (SELECT 1 FROM wallets)";

@@ -9,7 +9,7 @@ use super::connect::{Role, Target};
 use crate::error::OpenError;
 use crate::postgres::node::lease::{self, Node};
 use crate::postgres::node::sweeper::{Sweeper, Swept};
-use crate::postgres::schema::migrations::{self, Age};
+use crate::postgres::schema::migrations::{self, SchemaAge};
 use crate::settings::STEP_MAX;
 use crate::settings::{Server, Settings};
 use crate::stats::Counters;
@@ -53,7 +53,7 @@ pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<
     let refused = |failed| target.refused(failed);
     let mut client = target.connect(Role::Node).await.map_err(refused)?;
     let begun = Instant::now();
-    while let Age::Older { found, known } = migrations::age(&client, target).await? {
+    while let SchemaAge::Older { found, known } = migrations::age(&client, target).await? {
         if found == 0
             || !has_live_node(&client)
                 .await
@@ -80,7 +80,7 @@ async fn older_nodes_stop(
     settings: &Settings,
 ) -> Result<(), OpenError> {
     let begun = Instant::now();
-    while let Age::Older { found, .. } = migrations::age(on, target).await? {
+    while let SchemaAge::Older { found, .. } = migrations::age(on, target).await? {
         let keeps_balances = found == 0 || found >= migrations::BALANCES_KEPT_SINCE;
         let live = has_live_node(on);
         if keeps_balances || !live.await.map_err(|error| target.refused(error.into()))? {

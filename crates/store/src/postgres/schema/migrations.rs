@@ -24,7 +24,7 @@ pub(crate) const BALANCES_KEPT_SINCE: i32 = 7;
 
 /// How the schema of the database compares with the program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Age {
+pub(crate) enum SchemaAge {
     Same,
     /// A database without any schema is version 0, and older.
     Older {
@@ -34,7 +34,7 @@ pub(crate) enum Age {
 }
 
 /// Compares the versions. Refuses a newer schema, and the destination of an unfinished transfer.
-pub(crate) async fn age(on: &Client, target: &Target) -> Result<Age, OpenError> {
+pub(crate) async fn age(on: &Client, target: &Target) -> Result<SchemaAge, OpenError> {
     let marked = marker::exists(on).await;
     if marked.map_err(|error| target.refused(error.into()))? {
         return Err(OpenError::UnfinishedMove {
@@ -45,7 +45,7 @@ pub(crate) async fn age(on: &Client, target: &Target) -> Result<Age, OpenError> 
 }
 
 /// Compares the versions. Refuses a newer schema.
-pub(crate) async fn compare(on: &Client, target: &Target) -> Result<Age, OpenError> {
+pub(crate) async fn compare(on: &Client, target: &Target) -> Result<SchemaAge, OpenError> {
     let known = known();
     let refused = |error: tokio_postgres::Error| target.refused(error.into());
     let mut found = version(on).await.map_err(refused)?;
@@ -54,8 +54,8 @@ pub(crate) async fn compare(on: &Client, target: &Target) -> Result<Age, OpenErr
         found -= 1;
     }
     match found.cmp(&known) {
-        std::cmp::Ordering::Equal => Ok(Age::Same),
-        std::cmp::Ordering::Less => Ok(Age::Older { found, known }),
+        std::cmp::Ordering::Equal => Ok(SchemaAge::Same),
+        std::cmp::Ordering::Less => Ok(SchemaAge::Older { found, known }),
         std::cmp::Ordering::Greater => Err(OpenError::NewerSchema {
             place: target.place().to_owned(),
             found,
@@ -67,7 +67,7 @@ pub(crate) async fn compare(on: &Client, target: &Target) -> Result<Age, OpenErr
 /// Brings the database to the program's schema. Each step is one transaction. A node that comes at the same
 /// time waits, and then finds nothing left to do.
 pub(crate) async fn migrate(on: &mut Client, target: &Target) -> Result<(), OpenError> {
-    if age(on, target).await? == Age::Same {
+    if age(on, target).await? == SchemaAge::Same {
         return Ok(());
     }
     let refused = |error: tokio_postgres::Error| target.refused(PgError::from(error));
@@ -78,7 +78,7 @@ pub(crate) async fn migrate(on: &mut Client, target: &Target) -> Result<(), Open
 }
 
 async fn migrate_locked(on: &mut Client, target: &Target) -> Result<(), OpenError> {
-    if age(on, target).await? == Age::Same {
+    if age(on, target).await? == SchemaAge::Same {
         return Ok(());
     }
     // Each step and its record are one transaction, so a kill leaves both or neither.

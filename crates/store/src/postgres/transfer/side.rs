@@ -10,7 +10,7 @@ use crate::postgres::connection::connect::{Role, Target};
 use crate::postgres::connection::errors::PgError;
 use crate::postgres::connection::open::live_node;
 use crate::postgres::reads::verify::verify;
-use crate::postgres::schema::migrations::{self, Age};
+use crate::postgres::schema::migrations::{self, SchemaAge};
 use crate::settings::Server;
 use crate::transfer::TransferError;
 use crate::transfer::tables::{TABLES, Table};
@@ -35,7 +35,7 @@ impl PostgresSide {
     pub(crate) async fn stopped(server: &Server) -> Result<Self, TransferError> {
         let mut side = Self::connect(server).await?;
         let Self { target, client } = &mut side;
-        if let Age::Older { found: 0, .. } = migrations::age(client, target).await? {
+        if let SchemaAge::Older { found: 0, .. } = migrations::age(client, target).await? {
             let place = target.place().to_owned();
             return Err(TransferError::Missing { place });
         }
@@ -57,12 +57,12 @@ impl PostgresSide {
     pub(crate) async fn snapshot(server: &Server) -> Result<Self, TransferError> {
         let side = Self::connect(server).await?;
         match migrations::age(&side.client, &side.target).await? {
-            Age::Same => {}
-            Age::Older { found: 0, .. } => {
+            SchemaAge::Same => {}
+            SchemaAge::Older { found: 0, .. } => {
                 let place = side.place();
                 return Err(TransferError::Missing { place });
             }
-            Age::Older { found, known } => {
+            SchemaAge::Older { found, known } => {
                 let place = side.place();
                 return Err(OpenError::OlderSchema {
                     place,
@@ -85,12 +85,12 @@ impl PostgresSide {
         let marked = marker::exists(&side.client).await;
         let marked = marked.map_err(|error| side.failed(error))?;
         match migrations::compare(&side.client, &side.target).await? {
-            Age::Same => {}
-            Age::Older { .. } if marked => {
+            SchemaAge::Same => {}
+            SchemaAge::Older { .. } if marked => {
                 let place = side.place();
                 return Err(TransferError::OtherSource { place });
             }
-            Age::Older { found, .. } => {
+            SchemaAge::Older { found, .. } => {
                 // The tables of a database in use are not migrated.
                 if found > 0 {
                     side.refuse_live_node().await?;

@@ -16,7 +16,7 @@ use crate::records::ids::Epoch;
 use crate::records::recovery::Recovery;
 use crate::settings::Settings;
 use crate::sqlite::recovery::{begin_epoch, close_orphans};
-use crate::sqlite::schema::migrations::{Age, Schema};
+use crate::sqlite::schema::migrations::{Schema, SchemaAge};
 use crate::sqlite::tasks::transactions::void_claims;
 use crate::sqlite::writer::ledger::Ledger;
 use crate::sqlite::writer::writer_lock::WriterLock;
@@ -122,7 +122,7 @@ fn is_current(path: &Path, schema: Schema) -> Result<bool, OpenError> {
         return Ok(false);
     }
     let connection = super::connect::reader(path).map_err(|error| open_error(path, error))?;
-    Ok(schema.age(&connection, path)? == Age::Same)
+    Ok(schema.age(&connection, path)? == SchemaAge::Same)
 }
 
 /// Waits, because a server that is just starting may be migrating.
@@ -133,8 +133,8 @@ fn wait_for_schema(path: &Path, wait: Duration) -> Result<(), OpenError> {
             let connection =
                 super::connect::reader(path).map_err(|error| open_error(path, error))?;
             return match Schema::Ledger.age(&connection, path)? {
-                Age::Same => Ok(()),
-                Age::Older { found, known } => Err(OpenError::OlderSchema {
+                SchemaAge::Same => Ok(()),
+                SchemaAge::Older { found, known } => Err(OpenError::OlderSchema {
                     place: path.display().to_string(),
                     found,
                     known,

@@ -27,7 +27,7 @@ pub(crate) enum Schema {
 
 /// How the schema of a file compares with the program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Age {
+pub(crate) enum SchemaAge {
     Same,
     /// A file without any schema is version 0, and older.
     Older {
@@ -55,7 +55,7 @@ impl Schema {
     }
 
     /// Compares the versions. Refuses a newer schema, and the destination of an unfinished transfer.
-    pub(crate) fn age(self, on: &Connection, path: &Path) -> Result<Age, OpenError> {
+    pub(crate) fn age(self, on: &Connection, path: &Path) -> Result<SchemaAge, OpenError> {
         if marker::exists(on).map_err(|error| open_error(path, error))? {
             return Err(OpenError::UnfinishedMove {
                 place: path.display().to_string(),
@@ -65,7 +65,7 @@ impl Schema {
     }
 
     /// Compares the versions. Refuses a newer schema.
-    pub(crate) fn compare(self, on: &Connection, path: &Path) -> Result<Age, OpenError> {
+    pub(crate) fn compare(self, on: &Connection, path: &Path) -> Result<SchemaAge, OpenError> {
         let known = self.known();
         let mut found = version(on).map_err(|error| open_error(path, error))?;
         if found == known
@@ -76,8 +76,8 @@ impl Schema {
             found -= 1;
         }
         match found.cmp(&known) {
-            std::cmp::Ordering::Equal => Ok(Age::Same),
-            std::cmp::Ordering::Less => Ok(Age::Older { found, known }),
+            std::cmp::Ordering::Equal => Ok(SchemaAge::Same),
+            std::cmp::Ordering::Less => Ok(SchemaAge::Older { found, known }),
             std::cmp::Ordering::Greater => Err(OpenError::NewerSchema {
                 place: path.display().to_string(),
                 found,
@@ -89,7 +89,7 @@ impl Schema {
     /// Migrates the file in one transaction. Otherwise a step would be written before its record, and a kill
     /// between the two would repeat the step.
     pub(crate) fn migrate(self, on: &mut Connection, path: &Path) -> Result<(), OpenError> {
-        if self.age(on, path)? == Age::Same {
+        if self.age(on, path)? == SchemaAge::Same {
             return Ok(());
         }
         let migrated = self.runner().set_grouped(true).run(on);
@@ -155,7 +155,7 @@ mod tests {
         let path = Path::new("memory");
         Schema::Ledger.migrate(&mut on, path).unwrap();
         assert_eq!(rows(&on), old);
-        assert_eq!(Schema::Ledger.age(&on, path).unwrap(), Age::Same);
+        assert_eq!(Schema::Ledger.age(&on, path).unwrap(), SchemaAge::Same);
         // The triggers that protect the rows exist again.
         for change in [
             "UPDATE entries SET charge = 0",

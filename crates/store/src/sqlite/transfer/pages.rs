@@ -10,7 +10,7 @@ use super::side::SqliteSide;
 use crate::sqlite::connection::connect::{open, open_error, reader};
 use crate::sqlite::connection::files::size;
 use crate::sqlite::connection::open::{journal_path, prepared};
-use crate::sqlite::schema::migrations::{Age, Schema};
+use crate::sqlite::schema::migrations::{Schema, SchemaAge};
 use crate::transfer::{Progress, TransferError};
 
 /// How many pages are copied before progress is reported.
@@ -53,7 +53,7 @@ fn snapshot(path: &Path, schema: Schema) -> Result<Connection, TransferError> {
     connection.execute_batch("BEGIN").map_err(refused)?;
     // The first read takes the snapshot.
     match schema.age(&connection, path)? {
-        Age::Same | Age::Older { .. } => Ok(connection),
+        SchemaAge::Same | SchemaAge::Older { .. } => Ok(connection),
     }
 }
 

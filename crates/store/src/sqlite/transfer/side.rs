@@ -16,7 +16,7 @@ use crate::sqlite::connection::open::{journal_path, prepared};
 use crate::sqlite::connection::server_lock::ServerLock;
 use crate::sqlite::journal::add_pending_usage;
 use crate::sqlite::reads::verify::verify;
-use crate::sqlite::schema::migrations::{Age, Schema};
+use crate::sqlite::schema::migrations::{Schema, SchemaAge};
 use crate::transfer::TransferError;
 use crate::transfer::tables::{File, TABLES, Table};
 use crate::transfer::value::{Position, Row, Value};
@@ -87,7 +87,7 @@ impl SqliteSide {
             Schema::Ledger.compare(&self.ledger, &self.path)?,
             Schema::Journal.compare(&self.journal, &journal)?,
         ];
-        let is_earlier = |age: &Age| matches!(age, Age::Older { found: 1.., .. });
+        let is_earlier = |age: &SchemaAge| matches!(age, SchemaAge::Older { found: 1.., .. });
         let is_earlier = ages.iter().any(is_earlier);
         let is_marked = marker::exists(&self.ledger).map_err(|error| self.failed(error))?;
         if is_marked {
@@ -106,7 +106,7 @@ impl SqliteSide {
         }
         if filled.is_empty() || !is_earlier {
             // A store without all tables cannot be compared with the source.
-            return Ok(!filled.is_empty() && ages.iter().all(|age| *age == Age::Same));
+            return Ok(!filled.is_empty() && ages.iter().all(|age| *age == SchemaAge::Same));
         }
         Err(TransferError::NotEmpty {
             place: self.place(),
@@ -133,7 +133,7 @@ impl SqliteSide {
     pub(crate) fn is_current(path: &Path) -> Result<bool, TransferError> {
         let journal = journal_path(path);
         for (path, schema) in [(path, Schema::Ledger), (&journal, Schema::Journal)] {
-            if schema.age(&open_read_only(path)?, path)? != Age::Same {
+            if schema.age(&open_read_only(path)?, path)? != SchemaAge::Same {
                 return Ok(false);
             }
         }
@@ -327,7 +327,7 @@ fn prepare_to_fill(
             path: path.to_owned(),
             source,
         })?;
-    } else if schema.compare(connection, path)? != Age::Same {
+    } else if schema.compare(connection, path)? != SchemaAge::Same {
         let place = path.display().to_string();
         return Err(TransferError::OtherSource { place });
     }

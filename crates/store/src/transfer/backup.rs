@@ -8,7 +8,7 @@ use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use super::census::Census;
+use super::contents::StoreContents;
 use super::copy::copy;
 use super::error::TransferError;
 use super::files::{copy_file, digest_of, parent, sync_folder, sync_tree};
@@ -37,16 +37,16 @@ pub async fn backup_store(
     let place = copy_databases(from, &database, &mut progress).await?;
     let OpenedBackup { side, scratch } = OpenedBackup::open(&partial.folder)?;
     let verified = side.verify().await?;
-    let census = Census::of(&side).await?;
+    let contents = StoreContents::of(&side).await?;
     drop((side, scratch));
     let mut manifest = Manifest {
         format: FORMAT,
         program: program.to_owned(),
         made_at: clock::now().get(),
         store: place,
-        wallets: census.totals.wallets,
-        keys: census.totals.keys,
-        entries: census.totals.entries,
+        wallets: contents.totals.wallets,
+        keys: contents.totals.keys,
+        entries: contents.totals.entries,
         is_clean: verified.is_clean(),
         has_media: media.is_some(),
         files: Vec::new(),
@@ -65,8 +65,8 @@ pub async fn backup_store(
         for name in media_files::list(media)? {
             progress(Progress {
                 step: "media",
-                done: census.rows(),
-                total: census.rows(),
+                done: contents.rows(),
+                total: contents.rows(),
             });
             // A sweep may have deleted the file since.
             let Some((bytes, sha256)) = copy_file(&media.join(&name), &folder.join(&name))? else {
@@ -84,8 +84,8 @@ pub async fn backup_store(
     Ok(BackupReport {
         bytes: manifest.files.iter().map(|file| file.bytes).sum(),
         media_files: manifest.media().count() as u64,
-        rows: census.rows(),
-        totals: census.totals,
+        rows: contents.rows(),
+        totals: contents.totals,
         verified,
     })
 }
@@ -104,12 +104,12 @@ async fn copy_databases(
         }
         Location::Server(server) => {
             let source = Side::snapshot(server).await?;
-            let census = Census::of(&source).await?;
+            let contents = StoreContents::of(&source).await?;
             let mut destination = Side::destination(&Settings::at(to)).await?;
-            destination.begin(&census.fingerprint()).await?;
-            copy(&source, &mut destination, &census, progress).await?;
-            let copied = Census::of(&destination).await?;
-            if let Some(difference) = census.difference(&copied) {
+            destination.begin(&contents.fingerprint()).await?;
+            copy(&source, &mut destination, &contents, progress).await?;
+            let copied = StoreContents::of(&destination).await?;
+            if let Some(difference) = contents.difference(&copied) {
                 return Err(TransferError::Differs(difference));
             }
             destination.finish(source.last_epoch().await?).await?;

@@ -1,6 +1,6 @@
 //! Copies all tables in batches, and continues where an earlier attempt has stopped.
 
-use super::census::Census;
+use super::contents::StoreContents;
 use super::error::TransferError;
 use super::report::Progress;
 use super::side::Side;
@@ -11,7 +11,7 @@ use super::value::{Position, Row};
 pub(crate) async fn copy(
     from: &Side,
     to: &mut Side,
-    source: &Census,
+    source: &StoreContents,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<bool, TransferError> {
     let total = source.rows();

@@ -52,7 +52,7 @@ fn pump(mut from: impl Read, mut to: impl Write) -> io::Result<(u64, String)> {
         to.write_all(read)?;
         bytes += count as u64;
     }
-    Ok((bytes, super::census::hex(&hasher.finalize())))
+    Ok((bytes, super::contents::hex(&hasher.finalize())))
 }
 
 /// Syncs every file below a folder, and the folders.

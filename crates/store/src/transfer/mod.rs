@@ -6,7 +6,7 @@
 //! Until it is complete and verified, nobody can open the destination (`docs/decisions/064`).
 
 mod backup;
-mod census;
+mod contents;
 mod copy;
 mod error;
 mod files;

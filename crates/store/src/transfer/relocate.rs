@@ -1,6 +1,6 @@
 //! `tollgate move`: a whole store into another database.
 
-use super::census::Census;
+use super::contents::StoreContents;
 use super::copy::copy;
 use super::error::TransferError;
 use super::report::{Progress, TransferReport};
@@ -33,7 +33,7 @@ pub(super) struct Transfer {
     source: Side,
     destination: Side,
     /// The contents of the source.
-    census: Census,
+    contents: StoreContents,
     is_begun: bool,
     already_done: bool,
 }
@@ -41,21 +41,21 @@ pub(super) struct Transfer {
 impl Transfer {
     /// Refuses a destination with other contents. Nothing is written yet.
     pub(super) async fn check(source: Side, destination: Side) -> Result<Self, TransferError> {
-        let census = Census::of(&source).await?;
+        let contents = StoreContents::of(&source).await?;
         let unfinished = destination.unfinished().await?;
         let is_begun = unfinished.is_some();
         let already_done = match unfinished {
-            Some(begun) if begun == census.fingerprint() => false,
+            Some(begun) if begun == contents.fingerprint() => false,
             Some(_) => {
                 let place = destination.place();
                 return Err(TransferError::OtherSource { place });
             }
-            None => is_complete(&destination, &census).await?,
+            None => is_complete(&destination, &contents).await?,
         };
         Ok(Self {
             source,
             destination,
-            census,
+            contents,
             is_begun,
             already_done,
         })
@@ -69,16 +69,16 @@ impl Transfer {
         let Self {
             source,
             mut destination,
-            census,
+            contents,
             is_begun,
             already_done,
         } = self;
-        let fingerprint = census.fingerprint();
+        let fingerprint = contents.fingerprint();
         // The verification takes long, and no node may use the destination before it ends.
         if !already_done {
             destination.begin(&fingerprint).await?;
         }
-        let verified = verify_source(&source, &destination, &census, progress).await;
+        let verified = verify_source(&source, &destination, &contents, progress).await;
         if verified.is_err() && !already_done && !is_begun {
             // An error here is ignored, because the reason why the transfer fails matters more.
             drop(destination.remove_marks().await);
@@ -88,20 +88,20 @@ impl Transfer {
             tables: TABLES
                 .iter()
                 .map(|table| table.name)
-                .zip(census.counts.iter().copied())
+                .zip(contents.counts.iter().copied())
                 .collect(),
             already_done,
-            totals: census.totals,
+            totals: contents.totals,
             ..TransferReport::default()
         };
         if !already_done {
-            report.resumed = copy(&source, &mut destination, &census, progress).await?;
+            report.resumed = copy(&source, &mut destination, &contents, progress).await?;
         }
-        let copied = Census::of(&destination).await?;
-        if let Some(difference) = census.difference(&copied) {
+        let copied = StoreContents::of(&destination).await?;
+        if let Some(difference) = contents.difference(&copied) {
             return Err(TransferError::Differs(difference));
         }
-        let copied = verify(&destination, census.rows(), &census, progress).await?;
+        let copied = verify(&destination, contents.rows(), &contents, progress).await?;
         if copied != verified {
             return Err(TransferError::Differs(
                 "the heads of the wallets".to_owned(),
@@ -117,8 +117,8 @@ impl Transfer {
 }
 
 /// Whether everything was copied to this destination before. Refuses a database with any other contents.
-async fn is_complete(destination: &Side, source: &Census) -> Result<bool, TransferError> {
-    let found = Census::of(destination).await?;
+async fn is_complete(destination: &Side, source: &StoreContents) -> Result<bool, TransferError> {
+    let found = StoreContents::of(destination).await?;
     if found.rows() == 0 {
         return Ok(false);
     }
@@ -135,23 +135,23 @@ async fn is_complete(destination: &Side, source: &Census) -> Result<bool, Transf
 async fn verify_source(
     source: &Side,
     destination: &Side,
-    census: &Census,
+    contents: &StoreContents,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<VerifyReport, TransferError> {
     destination.refuse_live_node().await?;
-    verify(source, 0, census, progress).await
+    verify(source, 0, contents, progress).await
 }
 
 async fn verify(
     side: &Side,
     done: u64,
-    census: &Census,
+    contents: &StoreContents,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<VerifyReport, TransferError> {
     progress(Progress {
         step: "verify",
         done,
-        total: census.rows(),
+        total: contents.rows(),
     });
     let report = side.verify().await?;
     if report.is_clean() {

@@ -11,13 +11,13 @@ use super::tables::TABLES;
 
 /// The counts of all tables and the contents of all wallets. Every change of a store adds a row to one of its tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Census {
+pub(crate) struct StoreContents {
     pub(crate) counts: Vec<u64>,
     wallets: [u8; 32],
     pub(crate) totals: TransferTotals,
 }
 
-impl Census {
+impl StoreContents {
     pub(crate) async fn of(side: &Side) -> Result<Self, TransferError> {
         let mut counts = Vec::with_capacity(TABLES.len());
         let mut totals = TransferTotals::default();

@@ -28,7 +28,7 @@ struct CurrentBatch {
 }
 
 /// Why the writer stops sharing the books.
-enum Woken {
+enum WakeReason {
     /// Commands are queued.
     Queued,
     /// It is time to write the batch and release the lock.
@@ -77,14 +77,14 @@ impl Writer<'_> {
             self.decide(&mut current);
             fault_point(FaultPoint::Decided);
             match self.keep_batch_open(&mut current) {
-                Woken::Queued => current.interrupted = true,
-                Woken::WriteDue => break,
-                Woken::WriteFailed(batch, commands, error) => {
+                WakeReason::Queued => current.interrupted = true,
+                WakeReason::WriteDue => break,
+                WakeReason::WriteFailed(batch, commands, error) => {
                     self.batch_failed(&batch, commands + current.counts.commands, &error);
                     current.batch.mark_lost();
                     return;
                 }
-                Woken::ForeignWrite(error) => {
+                WakeReason::ForeignWrite(error) => {
                     return self.lost_to_foreign_write(&current, error.as_ref());
                 }
             }
@@ -94,7 +94,7 @@ impl Writer<'_> {
 
     /// Shares the books, so that a call that ends in time becomes one entry. Under load, batch follows batch
     /// without a pause, and callers keep deciding. Returns why the writer is needed.
-    fn keep_batch_open(&mut self, current: &mut CurrentBatch) -> Woken {
+    fn keep_batch_open(&mut self, current: &mut CurrentBatch) -> WakeReason {
         let Self {
             ledger:
                 Ledger {
@@ -129,11 +129,11 @@ impl Writer<'_> {
                     }
                     queue.wait_in_batch(until);
                     if queue.is_closed() {
-                        return Woken::WriteDue;
+                        return WakeReason::WriteDue;
                     }
                     // Queued commands are decided before any call on the shared books.
                     if !queue.is_empty() {
-                        return Woken::Queued;
+                        return WakeReason::Queued;
                     }
                     continue;
                 }
@@ -143,7 +143,7 @@ impl Writer<'_> {
                     && *checkpoints == checkpoint_lock.as_deref().copied();
                 if !policy.starts_next_at_once(Instant::now()) || !same_log || !undecided.is_empty()
                 {
-                    return Woken::WriteDue;
+                    return WakeReason::WriteDue;
                 }
                 *batches += 1;
                 let done = std::mem::replace(batch, Batch::synced_by(*batches, &shared.sync_queue));
@@ -262,7 +262,7 @@ fn take_batch(
     shared: &WriterContext,
     done: BatchGuard,
     next: &Arc<Batch>,
-) -> Result<(), Woken> {
+) -> Result<(), WakeReason> {
     done.seal();
     let counts = shared
         .shared_ledger
@@ -273,12 +273,12 @@ fn take_batch(
             fault_point(FaultPoint::Committed);
             shared.sync_queue.push(done, wrote);
         }
-        Err(error) => return Err(Woken::WriteFailed(done, counts.commands, error)),
+        Err(error) => return Err(WakeReason::WriteFailed(done, counts.commands, error)),
     }
     count_commit(&batch_writer.counters, counts.commands);
     match batch_writer.begin_next() {
         Ok(CacheState::Valid) => Ok(()),
-        Ok(CacheState::Stale) => Err(Woken::ForeignWrite(None)),
-        Err(error) => Err(Woken::ForeignWrite(Some(error))),
+        Ok(CacheState::Stale) => Err(WakeReason::ForeignWrite(None)),
+        Err(error) => Err(WakeReason::ForeignWrite(Some(error))),
     }
 }

@@ -84,7 +84,7 @@ struct Writer {
 
 /// The numbers of the rows of an attempt whose outcome is unknown: either all of them are stored, or none.
 #[derive(Debug, Clone, Copy)]
-struct Doubtful {
+struct UnconfirmedRows {
     first: i64,
 }
 
@@ -191,11 +191,11 @@ impl Writer {
         if rows.is_empty() {
             return Ok(());
         }
-        let mut doubtful = None;
+        let mut unconfirmed = None;
         let mut failures: u32 = 0;
         loop {
             let numbers = self.numbers(rows, (failures > 0).then(clock::now));
-            let tried = self.try_write(rows, &numbers, &mut doubtful);
+            let tried = self.try_write(rows, &numbers, &mut unconfirmed);
             let written = match tokio::time::timeout(COPY_MAX, tried).await {
                 Ok(written) => written,
                 Err(_) => Err(PgError::NoAnswer),
@@ -230,7 +230,7 @@ impl Writer {
         &mut self,
         rows: &[JournalRow],
         numbers: &[i64],
-        doubtful: &mut Option<Doubtful>,
+        unconfirmed: &mut Option<UnconfirmedRows>,
     ) -> Result<(), PgError> {
         let lock = self.lock;
         self.client().await?;
@@ -243,7 +243,7 @@ impl Writer {
         let (Some(row), Some(first)) = (rows.first(), numbers.first()) else {
             return Ok(());
         };
-        if let Some(before) = *doubtful {
+        if let Some(before) = *unconfirmed {
             let there = "SELECT EXISTS (SELECT 1 FROM calls WHERE n = $1 AND request_id = $2)";
             let request_id = plain(&row.request_id);
             let found = client
@@ -254,10 +254,10 @@ impl Writer {
                 return Ok(());
             }
         }
-        *doubtful = None;
+        *unconfirmed = None;
         copy(client, rows, numbers).await?;
         self.usage.add(client, rows, clock::now()).await?;
-        *doubtful = Some(Doubtful { first: *first });
+        *unconfirmed = Some(UnconfirmedRows { first: *first });
         client.batch_execute("COMMIT").await?;
         Ok(())
     }

@@ -370,8 +370,8 @@ impl Check {
         wallet: i64,
         rule: Rule,
         what: String,
-        expected: impl Into<Shown>,
-        found: impl Into<Shown>,
+        expected: impl Into<ReportValue>,
+        found: impl Into<ReportValue>,
     ) {
         let wallet = match self.wallets.get(&wallet) {
             Some(sums) => sums.stored.id.to_string(),
@@ -410,39 +410,39 @@ fn is_of_session(meter: &Meter) -> bool {
 }
 
 /// A number or a text, as shown in a report.
-pub(super) struct Shown(String);
+pub(super) struct ReportValue(String);
 
-impl From<&str> for Shown {
+impl From<&str> for ReportValue {
     fn from(text: &str) -> Self {
         Self(text.to_owned())
     }
 }
 
-impl From<String> for Shown {
+impl From<String> for ReportValue {
     fn from(text: String) -> Self {
         Self(text)
     }
 }
 
-impl From<Head> for Shown {
+impl From<Head> for ReportValue {
     fn from(head: Head) -> Self {
         Self(head.to_string())
     }
 }
 
-impl From<i32> for Shown {
+impl From<i32> for ReportValue {
     fn from(number: i32) -> Self {
         Self(number.to_string())
     }
 }
 
-impl From<i64> for Shown {
+impl From<i64> for ReportValue {
     fn from(number: i64) -> Self {
         Self(number.to_string())
     }
 }
 
-impl From<i128> for Shown {
+impl From<i128> for ReportValue {
     fn from(number: i128) -> Self {
         Self(number.to_string())
     }

@@ -14,7 +14,7 @@ use crate::records::cost::Cost;
 use crate::records::entries::EntryKind;
 use crate::records::ids::{HoldId, KeyId, PriceVersion, RequestId};
 use crate::records::meter::TokenCounts;
-use crate::records::settled::Charged;
+use crate::records::settled::EntryCharge;
 use crate::stats::Counters;
 
 #[derive(Debug, Default)]
@@ -230,8 +230,8 @@ impl Posting {
     }
 
     /// What the entry adds to the sums of its price version. `None` for an entry without prices.
-    fn charged(&self) -> Option<Charged> {
-        Some(Charged {
+    fn charged(&self) -> Option<EntryCharge> {
+        Some(EntryCharge {
             price_version: self.price_version()?.get(),
             charge: self.charge,
             // The usage of a session is counted once, with its last entry.

@@ -23,7 +23,7 @@ pub struct Settled {
 }
 
 /// The amounts that a committed entry adds to the sums of its price version.
-pub(crate) struct Charged {
+pub(crate) struct EntryCharge {
     pub(crate) price_version: i64,
     pub(crate) charge: Micro,
     /// The tokens of the call, session or task that the entry settles.
@@ -45,7 +45,7 @@ impl SettledSums {
     }
 
     /// Adds committed entries.
-    pub(crate) fn add(&self, entries: impl Iterator<Item = Charged>) {
+    pub(crate) fn add(&self, entries: impl Iterator<Item = EntryCharge>) {
         let mut sums = self.0.lock();
         for entry in entries {
             let sum = sums.entry(entry.price_version).or_default();

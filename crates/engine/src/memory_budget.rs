@@ -7,10 +7,10 @@ use bytes::Bytes;
 
 /// The number of bytes that bodies may still take.
 #[derive(Debug, Clone)]
-pub struct MemoryBudget(Arc<Pot>);
+pub struct MemoryBudget(Arc<BudgetState>);
 
 #[derive(Debug)]
-struct Pot {
+struct BudgetState {
     left: AtomicUsize,
     /// The budget that contains this one. Every charge counts against both.
     whole: Option<MemoryBudget>,
@@ -44,7 +44,7 @@ impl MemoryBudget {
 
     fn of(bytes: usize, whole: Option<Self>, ceiling: LimitOwner) -> Self {
         let left = AtomicUsize::new(bytes);
-        Self(Arc::new(Pot {
+        Self(Arc::new(BudgetState {
             left,
             whole,
             ceiling,
@@ -61,7 +61,7 @@ impl MemoryBudget {
 
     /// Checks whether `bytes` could be taken now, without taking them.
     pub fn has_room(&self, bytes: usize) -> Result<(), LimitOwner> {
-        let Pot {
+        let BudgetState {
             left,
             whole,
             ceiling,
@@ -79,7 +79,7 @@ impl MemoryBudget {
     }
 
     fn try_take(&self, bytes: usize) -> Result<(), LimitOwner> {
-        let Pot {
+        let BudgetState {
             left,
             whole,
             ceiling,
@@ -149,7 +149,7 @@ impl MemoryShare {
     /// the size of the body is given back at once.
     pub fn charge(mut self, body: Bytes) -> Bytes {
         self.give_back(self.bytes.saturating_sub(body.len()));
-        Bytes::from_owner(Charged { body, _share: self })
+        Bytes::from_owner(ChargedBody { body, _share: self })
     }
 
     /// The bytes that the share holds.
@@ -171,12 +171,12 @@ impl Drop for MemoryShare {
     }
 }
 
-struct Charged {
+struct ChargedBody {
     body: Bytes,
     _share: MemoryShare,
 }
 
-impl AsRef<[u8]> for Charged {
+impl AsRef<[u8]> for ChargedBody {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }

@@ -52,7 +52,7 @@ fn prepare(
     engine: &Engine,
     call: TranscriptCall,
     record: &mut Record,
-) -> Result<Prepared<Heard>, Failure> {
+) -> Result<Prepared<TranscriptRequest>, Failure> {
     let bytes_max = call.file_bytes_max;
     let transcript = match call.form {
         VoiceForm::Own => voice::read_transcript(call.fields, bytes_max)?,
@@ -69,7 +69,7 @@ fn prepare(
         fallbacks: VecDeque::new(),
         of_named_model: None,
         estimate: Estimate::transcript(transcript.seconds_max, transcript.seconds_told),
-        kind: Heard {
+        kind: TranscriptRequest {
             transcript,
             spool: call.spool,
             _share: call.share,
@@ -78,13 +78,13 @@ fn prepare(
     })
 }
 
-struct Heard {
+struct TranscriptRequest {
     transcript: Transcript,
     spool: Option<SpoolFile>,
     _share: MemoryShare,
 }
 
-impl CallKind for Heard {
+impl CallKind for TranscriptRequest {
     fn is_streamed(&self) -> bool {
         false
     }

@@ -58,7 +58,7 @@ fn prepare(
     engine: &Engine,
     call: &SpeechCall,
     record: &mut Record,
-) -> Result<Prepared<Spoken>, Failure> {
+) -> Result<Prepared<SpeechRequest>, Failure> {
     let speech = match call.form {
         VoiceForm::Own => voice::read_speech(&call.body)?,
         VoiceForm::Renamed => voice::read_renamed_speech(&call.body)?,
@@ -81,14 +81,14 @@ fn prepare(
         fallbacks: VecDeque::new(),
         of_named_model: None,
         estimate: Estimate::voice(meter, Metering::Speech),
-        kind: Spoken(speech),
+        kind: SpeechRequest(speech),
         plan,
     })
 }
 
-struct Spoken(Speech);
+struct SpeechRequest(Speech);
 
-impl CallKind for Spoken {
+impl CallKind for SpeechRequest {
     fn is_streamed(&self) -> bool {
         !self.0.with_timestamps
     }

@@ -14,7 +14,7 @@ pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 const TEXT_CHARS_MAX: usize = 500;
 
 /// An answer and the time it took.
-pub(super) struct Asked {
+pub(super) struct TimedAnswer {
     /// Status and body of a successful answer.
     pub(super) outcome: Result<(u16, Bytes), AskError>,
     pub(super) total: Duration,
@@ -29,7 +29,11 @@ pub(super) struct AskError {
 }
 
 /// Sends a request and reads the whole answer. Like any call, it is reported to the channel's breaker.
-pub(super) async fn ask(channel: &Channel, call: &UpstreamRequest, bytes_max: usize) -> Asked {
+pub(super) async fn ask(
+    channel: &Channel,
+    call: &UpstreamRequest,
+    bytes_max: usize,
+) -> TimedAnswer {
     let start = Instant::now();
     let mut attempt = Attempt::on(channel);
     let exchange = async {
@@ -70,7 +74,7 @@ pub(super) async fn ask(channel: &Channel, call: &UpstreamRequest, bytes_max: us
             })
         }
     };
-    Asked { outcome, total }
+    TimedAnswer { outcome, total }
 }
 
 /// Describes an error with its cause: an operator must know whether a name, a certificate or a port is at fault.

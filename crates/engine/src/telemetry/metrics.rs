@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::otlp::{Attribute, Long, Resource, Scope};
+use super::otlp::{Attribute, Int64Text, Resource, Scope};
 
 /// One delivery of metrics.
 #[derive(Debug, Serialize)]
@@ -59,14 +59,14 @@ enum Data<'a> {
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PointTimes {
-    start_time_unix_nano: Long<u64>,
-    time_unix_nano: Long<u64>,
+    start_time_unix_nano: Int64Text<u64>,
+    time_unix_nano: Int64Text<u64>,
 }
 
 impl PointTimes {
     /// Both arguments are in milliseconds.
     pub(super) fn new(started_ms: i64, now_ms: i64) -> Self {
-        let nanos = |ms: i64| Long(u64::try_from(ms).unwrap_or(0).saturating_mul(1_000_000));
+        let nanos = |ms: i64| Int64Text(u64::try_from(ms).unwrap_or(0).saturating_mul(1_000_000));
         Self {
             start_time_unix_nano: nanos(started_ms),
             time_unix_nano: nanos(now_ms),
@@ -86,7 +86,7 @@ struct NumberPoint<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Number {
-    AsInt(Long<i64>),
+    AsInt(Int64Text<i64>),
     AsDouble(f64),
 }
 
@@ -96,9 +96,9 @@ struct HistogramPoint<'a> {
     attributes: Vec<Attribute<'a>>,
     #[serde(flatten)]
     times: PointTimes,
-    count: Long<u64>,
+    count: Int64Text<u64>,
     sum: f64,
-    bucket_counts: Vec<Long<u64>>,
+    bucket_counts: Vec<Int64Text<u64>>,
     explicit_bounds: Vec<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     exemplars: Vec<Exemplar<'a>>,
@@ -276,7 +276,7 @@ fn number_points<'t>(
     let of_suffix = samples.into_iter().filter(|it| it.suffix == suffix);
     let point = |sample: Sample<'t>| {
         let value = match sample.value.parse() {
-            Ok(value) => Number::AsInt(Long(value)),
+            Ok(value) => Number::AsInt(Int64Text(value)),
             Err(_) => Number::AsDouble(finite(sample.value)?),
         };
         Some(NumberPoint {
@@ -342,12 +342,12 @@ fn histogram_points<'t>(samples: Vec<Sample<'t>>, times: PointTimes) -> Vec<Hist
     let point = |it: Histogram<'t>| {
         let before = std::iter::once(0).chain(it.up_to.iter().copied());
         let counts = it.up_to.iter().zip(before);
-        let counts = counts.map(|(up_to, before)| Long(up_to.saturating_sub(before)));
+        let counts = counts.map(|(up_to, before)| Int64Text(up_to.saturating_sub(before)));
         HistogramPoint {
             bucket_counts: counts.collect(),
             attributes: attributes(it.labels),
             times,
-            count: Long(it.count),
+            count: Int64Text(it.count),
             sum: it.sum,
             explicit_bounds: it.bounds,
             exemplars: it.exemplars,

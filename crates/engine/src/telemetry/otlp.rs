@@ -60,8 +60,8 @@ pub(super) struct Span<'a> {
     pub(super) parent_span_id: Option<SpanId>,
     pub(super) name: String,
     pub(super) kind: SpanKind,
-    pub(super) start_time_unix_nano: Long<u64>,
-    pub(super) end_time_unix_nano: Long<u64>,
+    pub(super) start_time_unix_nano: Int64Text<u64>,
+    pub(super) end_time_unix_nano: Int64Text<u64>,
     pub(super) attributes: Vec<Attribute<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) events: Vec<Event<'a>>,
@@ -85,7 +85,7 @@ impl Serialize for SpanKind {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Event<'a> {
-    pub(super) time_unix_nano: Long<u64>,
+    pub(super) time_unix_nano: Int64Text<u64>,
     pub(super) name: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) attributes: Vec<Attribute<'a>>,
@@ -119,7 +119,7 @@ enum Value<'a> {
     #[serde(rename = "stringValue")]
     Text(Cow<'a, str>),
     #[serde(rename = "intValue")]
-    Int(Long<i64>),
+    Int(Int64Text<i64>),
     #[serde(rename = "doubleValue")]
     Double(f64),
     #[serde(rename = "boolValue")]
@@ -128,9 +128,9 @@ enum Value<'a> {
 
 /// A 64-bit number, written as a string because JSON readers would lose digits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Long<T>(pub(super) T);
+pub(super) struct Int64Text<T>(pub(super) T);
 
-impl<T: Display> Serialize for Long<T> {
+impl<T: Display> Serialize for Int64Text<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&self.0)
     }
@@ -154,7 +154,7 @@ impl<'a> Attribute<'a> {
     }
 
     pub(super) fn int(key: &'static str, value: i64) -> Self {
-        Self::new(key, Value::Int(Long(value)))
+        Self::new(key, Value::Int(Int64Text(value)))
     }
 
     /// A count. One that exceeds the signed range is written as the largest signed number.

@@ -11,8 +11,8 @@ use ledger::Meter;
 use super::call_trace::AttemptTrace;
 use super::finished_call::FinishedCall;
 use super::otlp::{
-    Attribute, Event, Long, Resource, ResourceSpans, Scope, ScopeSpans, Span, SpanKind, Status,
-    TraceRequest,
+    Attribute, Event, Int64Text, Resource, ResourceSpans, Scope, ScopeSpans, Span, SpanKind,
+    Status, TraceRequest,
 };
 
 /// The body of one delivery.
@@ -64,9 +64,9 @@ impl Times {
     }
 
     /// The time `after_us` after the arrival, but not after the end.
-    fn at(self, after_us: u64) -> Long<u64> {
+    fn at(self, after_us: u64) -> Int64Text<u64> {
         let after = after_us.saturating_mul(1_000);
-        Long(self.began.saturating_add(after).min(self.ended))
+        Int64Text(self.began.saturating_add(after).min(self.ended))
     }
 }
 
@@ -80,8 +80,8 @@ fn call_span(call: &FinishedCall, times: Times) -> Span<'_> {
         parent_span_id: context.parent,
         name: span_name(operation, named),
         kind: SpanKind::Server,
-        start_time_unix_nano: Long(times.began),
-        end_time_unix_nano: Long(times.ended),
+        start_time_unix_nano: Int64Text(times.began),
+        end_time_unix_nano: Int64Text(times.ended),
         attributes: call_attributes(call, operation, named),
         events: call_events(call, times),
         // A refusal is the caller's failure, not ours.
@@ -225,7 +225,7 @@ fn attempt_span<'a>(call: &'a FinishedCall, attempt: &'a AttemptTrace, times: Ti
     }
     let ended = match &attempt.failed {
         Some(failed) => times.at(failed.at_us),
-        None => Long(times.ended),
+        None => Int64Text(times.ended),
     };
     Span {
         trace_id: context.trace,

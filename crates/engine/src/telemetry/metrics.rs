@@ -108,7 +108,7 @@ struct HistogramPoint<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Exemplar<'a> {
-    time_unix_nano: Long<u64>,
+    time_unix_nano: Int64Text<u64>,
     as_double: f64,
     trace_id: &'a str,
 }
@@ -204,7 +204,7 @@ fn read_exemplar(text: &str) -> Option<Exemplar<'_>> {
     let (seconds, millis) = at.split_once('.')?;
     let at_ms: u64 = format!("{seconds}{millis}").parse().ok()?;
     Some(Exemplar {
-        time_unix_nano: Long(at_ms.saturating_mul(1_000_000)),
+        time_unix_nano: Int64Text(at_ms.saturating_mul(1_000_000)),
         as_double: finite(value)?,
         trace_id,
     })

@@ -124,12 +124,15 @@ fn clouds_have_their_public_models_with_prices() {
                 "amazon/nova-pro",
                 "anthropic/claude-opus-5",
                 "meta/llama-4-scout",
-                "openai/gpt-oss-120b",
+                "openai/gpt-oss-safeguard-120b",
             ][..],
         ),
         ("bedrock", &["anthropic/claude-sonnet-4-5"]),
         ("bedrock-mantle", &["anthropic/claude-opus-5"]),
-        ("bedrock-openai", &["openai/gpt-oss-20b"]),
+        (
+            "bedrock-openai",
+            &["openai/gpt-oss-120b", "openai/gpt-oss-20b"],
+        ),
         ("bedrock-mantle-openai", &["openai/gpt-5.5", "xai/grok-4.3"]),
         (
             "vertex",
@@ -153,13 +156,13 @@ fn clouds_have_their_public_models_with_prices() {
         }
     }
     // What is not certain about a model at one vendor is told beside its price there.
-    let config = parse(&whole("bedrock-converse".parse().unwrap())).unwrap();
+    let config = parse(&whole("bedrock-openai".parse().unwrap())).unwrap();
     let oss = model(&config, "openai/gpt-oss-120b");
     assert_eq!(price(oss), r#"{"input":"0.15","output":"0.6"}"#);
     assert_eq!(
         oss.notes,
         [
-            "not certain at `bedrock-converse`: whether cache writes are billed at Bedrock, and how its streams count them"
+            "not certain at `bedrock-openai`: whether cache writes are billed at Bedrock, and how its streams count them"
         ]
     );
 }

@@ -40,12 +40,15 @@ pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source
             merged.unknown += 1;
         }
     }
-    for foreign in proposals.foreign {
+    let mut proposed = proposals.foreign;
+    // The makers first: what another vendor charges is compared with the list price, which they may change.
+    proposed.sort_by_key(|foreign| !is_of_maker(known, foreign));
+    for foreign in proposed {
         let name = format!("{}: {}", foreign.preset, foreign.model);
         let entry = known_entry(known, &entries, &foreign);
         let applied = match entry {
-            Some(entry) => applied(entry, &foreign),
-            None if all => new_entry(known, &entries, &foreign),
+            Some(entry) => applied(entry, &foreign, source),
+            None if all => new_entry(known, &entries, &foreign, source),
             None => {
                 merged.unknown += 1;
                 continue;
@@ -53,10 +56,6 @@ pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source
         };
         match applied {
             Ok(entry) => {
-                let entry = KnownModel {
-                    source: source.to_owned(),
-                    ..entry
-                };
                 entries.insert(entry.id.clone(), entry);
             }
             Err(reason) => merged.unmapped.push((name, reason)),
@@ -75,23 +74,32 @@ pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source
     merged
 }
 
-/// The entry of a model, found by the vendor's name of it.
+/// The entry of a model, found by the vendor's name of it, with what was applied to it before.
 fn known_entry(
     known: &KnownModels,
     entries: &BTreeMap<String, KnownModel>,
     foreign: &Foreign,
 ) -> Option<KnownModel> {
-    let mut models = known.of_preset(foreign.preset).map(|(model, _)| model);
-    let serves = |model: &&KnownModel| {
-        let offer = model.offer(foreign.preset);
-        offer.is_some_and(|offer| offer.model == foreign.model)
-    };
-    let found = models.find(serves)?;
+    let found = find(known, foreign)?;
     Some(entries.get(&found.id).unwrap_or(found).clone())
 }
 
+fn find<'k>(known: &'k KnownModels, foreign: &Foreign) -> Option<&'k KnownModel> {
+    let mut models = known.of_preset(foreign.preset).map(|(model, _)| model);
+    models.find(|model| {
+        let offer = model.offer(foreign.preset);
+        offer.is_some_and(|offer| offer.model == foreign.model)
+    })
+}
+
+/// Whether a proposal is of the first vendor of a known model, which is its maker.
+fn is_of_maker(known: &KnownModels, foreign: &Foreign) -> bool {
+    let first = find(known, foreign).and_then(|model| model.vendors.first());
+    first.is_some_and(|offer| offer.preset == foreign.preset)
+}
+
 /// An entry with the prices and limits of a source. Values that the source does not have stay.
-fn applied(mut entry: KnownModel, foreign: &Foreign) -> Result<KnownModel, String> {
+fn applied(mut entry: KnownModel, foreign: &Foreign, source: &str) -> Result<KnownModel, String> {
     if entry.kind != foreign.kind {
         return Err(format!(
             "is known as a model of kind {}",
@@ -109,14 +117,19 @@ fn applied(mut entry: KnownModel, foreign: &Foreign) -> Result<KnownModel, Strin
     // are not those of the model.
     let is_maker = place.is_none_or(|place| place == 0);
     let own = place.and_then(|place| entry.vendors.get_mut(place));
-    match own {
-        Some(offer) if offer.cost.is_some() => offer.cost = Some(after),
-        Some(offer) if !is_maker => offer.cost = (after != before).then_some(after),
-        _ => entry.price = after,
+    if let Some(offer) = own.filter(|offer| !is_maker || offer.cost.is_some()) {
+        if after != before {
+            offer.cost = Some(after);
+            offer.source = Some(source.to_owned());
+            offer.unsure = None;
+        }
+    } else {
+        entry.price = after;
     }
     if !is_maker {
         return Ok(entry);
     }
+    source.clone_into(&mut entry.source);
     if let Some(tokens) = foreign.context_tokens {
         entry.profile.context_tokens = Some(tokens);
     }
@@ -138,6 +151,7 @@ fn new_entry(
     known: &KnownModels,
     entries: &BTreeMap<String, KnownModel>,
     foreign: &Foreign,
+    source: &str,
 ) -> Result<KnownModel, String> {
     let cost = card(&foreign.cost)?;
     cost.billable_as(foreign.kind.as_str())
@@ -164,7 +178,7 @@ fn new_entry(
         model: foreign.model.clone(),
         protocols,
         cost: None,
-        source: None,
+        source: Some(source.to_owned()),
         unsure: None,
     };
     let id = public_id(foreign)?;
@@ -180,6 +194,8 @@ fn new_entry(
         entry.vendors.push(offer);
         return Ok(entry);
     }
+    // What is said of the first vendor is said of the model.
+    offer.source = None;
     Ok(KnownModel {
         id,
         kind: foreign.kind,
@@ -190,7 +206,7 @@ fn new_entry(
         vendors: vec![offer],
         next_price: None,
         retires: None,
-        source: String::new(),
+        source: source.to_owned(),
         unsure: Some("imported; not checked against the vendor".to_owned()),
     })
 }

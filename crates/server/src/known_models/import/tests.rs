@@ -1,5 +1,6 @@
 //! Small catalogs of other forms, compared with known models.
 
+use ledger::{PriceCard, PriceKey};
 use serde_json::json;
 
 use super::diff::Direction;
@@ -187,6 +188,34 @@ fn figures_of_another_vendor_change_the_cost_at_that_vendor_alone() {
             "openai/a vendors[1].cost.output - 8 price",
         ]
     );
+}
+
+/// The second vendor comes first in this source, with the list price of before.
+#[test]
+fn another_vendor_keeps_its_figures_when_the_list_price_changes_in_the_same_source() {
+    let known = KNOWN.replace(
+        "protocols = [\"responses\", \"chat\"] }]",
+        "protocols = [\"responses\"] }, { preset = \"azure\", model = \"a-2026\", protocols = [\"responses\"] }]",
+    );
+    let known = KnownModels::parse(&known, Origin::BuiltIn).unwrap();
+    let text = json!({
+        "azure/a-2026": {
+            "litellm_provider": "azure", "mode": "chat",
+            "input_cost_per_token": 1e-06, "output_cost_per_token": 8e-06,
+        },
+        "openai/a-2026": {
+            "litellm_provider": "openai", "mode": "chat",
+            "input_cost_per_token": 5e-07, "output_cost_per_token": 4e-06,
+        },
+    });
+    let (_, proposals) = read(&text.to_string(), None).unwrap();
+    let changed = merge(&known, proposals, false, "test");
+    let entry = &changed.entries[0];
+    let input = |card: &PriceCard| card.unit_price(PriceKey::Input).map(|it| it.to_string());
+    assert_eq!(input(&entry.price).as_deref(), Some("0.5"));
+    let azure = &entry.vendors[1];
+    assert_eq!(input(azure.cost.as_ref().unwrap()).as_deref(), Some("1"));
+    assert_eq!(azure.source.as_deref(), Some("test"));
 }
 
 #[test]

@@ -89,11 +89,14 @@ fn plan_routes(model: &Arc<Model>, request: &Request) -> Result<RoutePlan, Failu
     if let [_] | [] = model.routes.as_slice() {
         return RoutePlan::new(model, speaks);
     }
-    let fits = |route: &Route| speaks(route) && expresses(route, request);
-    if model.routes.iter().any(|route| fits(route)) {
-        return RoutePlan::new(model, fits);
+    let routes = model.routes.iter().map(|route| &**route);
+    let fit: Vec<&Route> = routes
+        .filter(|route| speaks(route) && expresses(route, request))
+        .collect();
+    if fit.is_empty() {
+        return RoutePlan::new(model, speaks);
     }
-    RoutePlan::new(model, speaks)
+    RoutePlan::new(model, |route| fit.iter().any(|it| std::ptr::eq(*it, route)))
 }
 
 /// Whether a route takes what the request asks for: some take only texts, or one input a call.

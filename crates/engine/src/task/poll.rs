@@ -253,7 +253,8 @@ impl Engine {
                 attempt.report(upstream::CallOutcome::of_status(told, retry_after));
                 let Some(answer) = answer else {
                     let channel = channel.name();
-                    tracing::warn!(channel, "the video in the answer to a poll is too large");
+                    let operation = &*upstream.id;
+                    tracing::warn!(channel, operation, "the video of an operation is too large");
                     return TaskReply::TooLarge;
                 };
                 TaskReply::Answered(status, retry_after, answer)

@@ -245,7 +245,7 @@ async fn tokens_are_renewed_under_load_without_a_lost_call() {
                 assert_eq!(answer.status(), 200, "{}", answer.text());
                 served += 1;
                 // The log of the simulator is bounded, and must still have the first call for a token.
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(Duration::from_millis(60)).await;
             }
             served
         }));

@@ -14,7 +14,7 @@ pub(crate) const FRAME_TIME: Duration = Duration::from_millis(20);
 /// Every how many frames the upstream answers. While one side of a session speaks, the other sends
 /// little.
 const ANSWERED_EVERY: u64 = 5;
-/// PCM with 16 bits at 24 kHz.
+/// One frame of 16-bit PCM at 24 kHz: 480 samples, 20 ms.
 const AUDIO_BYTES: usize = 960;
 const STAMP_BYTES: usize = 16;
 const STAMP: &str = "0000000000000000";

@@ -257,8 +257,8 @@ mod tests {
     }
 
     proptest! {
-        /// After any withdrawal no amount is negative, no balance exists beside used credit, and
-        /// holds that were covered are still covered.
+        /// After any withdrawal no amount is negative, the balance is zero if any of the credit line is used, and holds
+        /// that were covered are still covered.
         #[test]
         fn taken_credits_leave_the_wallet_sound(
             balance in 0..50_i64, gift in 0..50_i64, frozen in 0..80_i64, limit in 0..50_i64, used in 0..60_i64,

@@ -27,7 +27,7 @@ pub fn sticky_rank(key: u64, route: &[u8], weight: u32) -> u64 {
     let drawn = hash_bytes(key, route);
     match weight {
         0 => u64::MAX,
-        // At most 64 << 24, shifted by 32: within 62 bits.
+        // The logarithm is at most 64 << 24, which is 2^30, so the shifted value is at most 2^62 and fits.
         weight => (negative_log2(drawn) << 32) / u64::from(weight),
     }
 }

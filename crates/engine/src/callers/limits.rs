@@ -98,7 +98,8 @@ impl Callers {
         })
     }
 
-    /// Notes that this node has changed a key. Keys without users have nothing cached.
+    /// Notes that this node has changed a key. A key that nobody uses at the moment is not in the map and has nothing
+    /// cached, so there is nothing to note.
     pub(super) fn note_change(&self, key: KeyId) {
         if let Some(share) = self.keys.lock().get(&key) {
             share.changes.fetch_add(1, Ordering::SeqCst);

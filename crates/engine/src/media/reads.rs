@@ -104,7 +104,8 @@ mod tests {
             inside.push(enter(Some(address(last))).unwrap());
         }
         assert_eq!(status(Some(address(1))), 429);
-        // The address of a proxy stands for many callers, so it has no share of its own.
+        // `None`: the caller is behind a proxy, whose address stands for many callers. Only the limit for all readers
+        // applies.
         for _ in 0..4 {
             inside.push(enter(None).unwrap());
         }

@@ -32,7 +32,7 @@ pub(super) struct MediaFinder<'a> {
     has_media: bool,
     /// The number of open containers.
     depth: usize,
-    /// The outermost of them, as far as they can lead to media.
+    /// The first `known` entries are the outermost open containers, up to the first one that cannot contain media.
     levels: [Level; LEVELS_MAX],
     known: usize,
     /// The parts among those levels, and their number.

@@ -33,8 +33,8 @@ pub fn read_named_head(body: &Bytes, model: &str, stream: bool) -> Result<Head, 
     generate::read_head(body, model, stream)
 }
 
-/// The request for an upstream that refuses to be asked for the usage of a stream: without `stream_options`, ours and
-/// the client's own. `dropped` gets the client's members that have no effect then.
+/// The request without any `stream_options`, ours or the client's, for an upstream that refuses them. The client's
+/// members that are lost by this are added to `dropped`.
 pub fn without_stream_options(
     body: &Bytes,
     head: &Head,

@@ -24,7 +24,7 @@ pub(super) enum Alert {
     },
     /// List the rules of who is told of alerts.
     Rules,
-    /// Add a rule. The secret that signs what it sends is shown once and never again.
+    /// Add a rule. Its messages are signed with a secret that is shown only now.
     Add(Add),
     /// Remove a rule, with what it has not delivered yet.
     Remove {

@@ -12,7 +12,7 @@ const KIND: &str = "thought signature";
 const NOISE_LETTERS: usize = 120;
 /// Used instead of a call's name in the signature of a text.
 const TEXT: &str = "";
-/// The literals that the vendor accepts as signatures in histories from elsewhere.
+/// The literals that the vendor accepts in place of a signature, for histories that another model has written.
 const BYPASSES: [&str; 2] = [
     "skip_thought_signature_validator",
     "context_engineering_is_the_way_to_go",

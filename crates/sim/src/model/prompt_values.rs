@@ -120,7 +120,7 @@ impl<'a> PromptValues<'a> {
         }
     }
 
-    /// Removes a phrase that is the name of a tool.
+    /// The values without the phrase `word`, which names a tool and is not a value.
     pub(super) fn without(mut self, word: &str) -> Self {
         self.phrases.retain(|phrase| *phrase != word);
         self

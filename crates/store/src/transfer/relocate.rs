@@ -74,7 +74,8 @@ impl Transfer {
             already_done,
         } = self;
         let fingerprint = contents.fingerprint();
-        // The verification takes long, and no node may use the destination before it ends.
+        // Mark the destination first: the verification takes long, and the mark keeps nodes from using the destination
+        // until it ends.
         if !already_done {
             destination.begin(&fingerprint).await?;
         }

@@ -64,7 +64,7 @@ impl ToolCalls {
                 .id
                 .as_ref()
                 .is_some_and(|id| !call.id.is_empty() && **id != call.id);
-            // Without an index, a piece after a complete call starts the next call.
+            // Without an index, a piece with a name and arguments that follows a complete call starts the next call.
             let follows = piece.index.is_none()
                 && call.braces.is_whole()
                 && piece

@@ -16,7 +16,7 @@ use crate::admin::api::page::Page;
 use crate::admin::api::state::AdminState;
 use crate::operations::views::UsageView;
 
-/// The most rows of an answer.
+/// The maximum number of rows in an answer.
 const ROWS_MAX: usize = 20_000;
 /// Without `from`, this long before `to`.
 const SPAN_MS: i64 = DAY_MS;
@@ -37,7 +37,7 @@ struct ReportQuery {
     to: Option<UnixMs>,
     /// `minute` (of the last two days), `hour`, `day` or `month` (of UTC). Everything together if it is not given.
     step: Option<String>,
-    /// Any of `model`, `channel`, `wallet`, `key` and `endpoint`, with commas in between.
+    /// What to group by: any of `model`, `channel`, `wallet`, `key` and `endpoint`, separated by commas.
     by: Option<String>,
     model: Option<String>,
     channel: Option<String>,

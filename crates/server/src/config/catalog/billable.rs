@@ -38,7 +38,8 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
     }
 }
 
-/// Each video protocol limits and reports its videos in one unit, except Omni, which has both.
+/// Checks that a video model has an upper bound, and a price in the unit in which its protocol reports. Omni reports
+/// seconds and tokens, so either price will do.
 fn check_video(price: &PriceCard, profile: &Profile) -> Result<(), String> {
     // The built-in profiles bound the length of a video.
     if profile.base.is_none() && profile.durations.is_none() {

@@ -5,28 +5,28 @@ use serde_json::Value;
 
 use crate::profile::Kind;
 
-/// As many models are read; more than any vendor lists.
+/// The most models that are read, which is more than any vendor lists.
 const MODELS_MAX: usize = 5_000;
 /// Longer names are left out: no model id may be longer (`docs/api/models.md`).
 const NAME_BYTES_MAX: usize = 256;
 
-/// What an account can call.
+/// The models that an account can call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModelList {
     /// In the upstream's order.
     pub models: Vec<ListedModel>,
-    /// Whether the upstream has named all of them.
+    /// Whether the list has all models of the account.
     pub is_complete: bool,
 }
 
-/// One model, as far as the upstream tells about it.
+/// One model, with what the upstream says about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedModel {
     /// The upstream's name, as calls must name it.
     pub name: String,
     /// A name for people.
     pub title: Option<String>,
-    /// What it makes, if the upstream tells.
+    /// What it produces, if the upstream says so.
     pub kind: Option<Kind>,
     pub context_tokens: Option<u64>,
     pub output_tokens_max: Option<u64>,
@@ -43,7 +43,8 @@ struct Envelope {
     next_page: Option<String>,
 }
 
-/// Reads an answer. `None` if it is no list of models. Entries without a usable name are left out.
+/// Reads an answer. `None` if it is not a list of models. Entries without a usable name are left
+/// out.
 pub fn read_model_list(body: &[u8]) -> Option<ModelList> {
     let envelope: Envelope = serde_json::from_slice(body).ok()?;
     let entries = envelope.data.or(envelope.models)?;
@@ -59,7 +60,7 @@ pub fn read_model_list(body: &[u8]) -> Option<ModelList> {
 
 fn read_model(entry: &Value) -> Option<ListedModel> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str);
-    // Google writes `models/gemini-...`, and calls name what follows.
+    // Google writes `models/gemini-...`; calls use only what follows the slash.
     let name = text("id").or_else(|| text("name").map(without_collection))?;
     let is_plain = |c: char| !c.is_control() && !c.is_whitespace();
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_plain) {
@@ -88,7 +89,7 @@ fn without_collection(name: &str) -> &str {
     name.strip_prefix("models/").unwrap_or(name)
 }
 
-/// The kind by the methods that Google lists for a model.
+/// Derives the kind from the methods that Google lists for a model.
 fn kind_of(methods: &Value) -> Option<Kind> {
     let methods = methods.as_array()?;
     let has = |name: &str| methods.iter().any(|method| method == name);

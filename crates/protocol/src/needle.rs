@@ -1,4 +1,4 @@
-//! Strings that many texts are searched for.
+//! A substring search that is used on many texts.
 
 use std::sync::OnceLock;
 

@@ -164,7 +164,7 @@ impl std::fmt::Display for Allowed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputLimit {
-    /// The newer name, which this vendor's reasoning models require.
+    /// The newer name, which OpenAI's reasoning models require.
     #[default]
     MaxCompletionTokens,
     /// The older name, which every other server accepts.
@@ -194,8 +194,8 @@ pub struct Profile {
     /// The largest output, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// The name of the output limit in chat requests to its upstream. Absent means that of its
-    /// channel.
+    /// The name of the output limit in chat requests to its upstream. If absent, the channel
+    /// decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_limit: Option<OutputLimit>,
     /// Whether it accepts images.

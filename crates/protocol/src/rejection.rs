@@ -12,8 +12,8 @@ use crate::failure::Failure;
 use crate::json::{Raw, Shape};
 use crate::scrub::{Names, explain, explain_path, mask_keys};
 
-/// Words that say that the upstream rejected the gateway and not the client: its key or its money.
-/// [`NO_SUCH_MODEL`] has those about the model name.
+/// Words that say that the upstream rejected the gateway, not the client, because of its key or its balance.
+/// [`NO_SUCH_MODEL`] has the words about the model's name.
 const OURS: [&str; 24] = [
     "invalid_api_key",
     "api_key_invalid",
@@ -97,7 +97,7 @@ const IMAGE: [&str; 12] = [
     "failed_to_download_image",
 ];
 
-/// The member with the name of an error that is not in its head.
+/// The member with the error's name, in bodies that contain it.
 const ERROR_NAME: &str = "__type";
 
 /// The longest message that is logged.
@@ -126,7 +126,7 @@ pub(crate) fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failur
     error_body.into_failure(fault, names).because(cause)
 }
 
-/// The error body with the name that the response's head gives the error, which some upstreams send there alone.
+/// Adds the error's name to its body. Some upstreams send the name only in a response header.
 pub(crate) fn with_error_name(body: &[u8], name: &str) -> Vec<u8> {
     let mut members = match serde_json::from_slice(body) {
         Ok(Value::Object(members)) => members,
@@ -136,7 +136,7 @@ pub(crate) fn with_error_name(body: &[u8], name: &str) -> Vec<u8> {
     Value::Object(members).to_string().into_bytes()
 }
 
-/// Whether an error body says that the time at which a request was signed is not the upstream's.
+/// Whether an error body says that the request's signing time differs too much from the upstream's clock.
 pub(crate) fn blames_clock(body: &[u8]) -> bool {
     let message = ErrorBody::read(body).lower_message();
     let phrases = [
@@ -201,7 +201,7 @@ enum Fault {
     Request(u16),
     /// The same, because the request exceeds the model's context window.
     ContextOverflow(u16),
-    /// The gateway's credential, money or configuration.
+    /// The gateway's credential, balance or configuration is wrong.
     Ours,
     Overload,
     Silence,
@@ -349,7 +349,7 @@ impl ErrorBody {
     }
 }
 
-/// The body as JSON, which may have the form of an event.
+/// Parses the body as JSON, or the data in it if it is a server-sent event.
 fn parse(body: &[u8]) -> Option<Value> {
     serde_json::from_slice(body).ok().or_else(|| {
         let mut lines = body.split(|byte| matches!(byte, b'\n' | b'\r'));
@@ -358,7 +358,7 @@ fn parse(body: &[u8]) -> Option<Value> {
     })
 }
 
-/// The name without its namespace and without the address behind it.
+/// The name without a namespace before `#` and an address after `:`.
 fn bare_name(word: &str) -> String {
     let name = word.split(':').next().unwrap_or_default();
     name.rsplit('#').next().unwrap_or_default().to_owned()

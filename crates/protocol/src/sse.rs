@@ -25,7 +25,7 @@ pub struct Frame {
     lines: Lines,
 }
 
-/// What the splitter learns about the lines of a frame while it searches the end.
+/// What the splitter learns about the lines of a frame while it searches for the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Lines {
     count: usize,
@@ -94,7 +94,7 @@ impl Frame {
         self.is_one_line() && self.bytes.starts_with(b"data: ")
     }
 
-    /// A frame of that form with the same data, if there is any.
+    /// The same data as a single line that starts with `data: `, if there is any data.
     pub(crate) fn to_plain_data(&self) -> Option<Self> {
         let mut bytes = b"data: ".to_vec();
         match self.data() {
@@ -124,7 +124,7 @@ impl Frame {
     pub(crate) fn is_bare(&self) -> bool {
         match self.lines.count {
             1 => self.bytes.starts_with(b"data:") || self.bytes.starts_with(b"event:"),
-            // Usually a name and its data, which the first bytes of both lines show.
+            // Usually an event name and its data; the first bytes of both lines are enough to tell.
             2 if self.bytes.starts_with(b"event:") => {
                 let behind = self.bytes.get(self.lines.first..).unwrap_or_default();
                 behind.trim_ascii_start().starts_with(b"data:")
@@ -169,7 +169,7 @@ impl Frame {
         self.bytes.get(self.event_span()?)
     }
 
-    /// Whether a line says the name of the event.
+    /// Whether a line names the event.
     pub fn has_name(&self) -> bool {
         self.bytes.starts_with(b"event:") || !self.is_one_line() && self.event_span().is_some()
     }
@@ -244,9 +244,9 @@ enum State {
     #[default]
     LineStart,
     InLine,
-    /// After a carriage return that ended a line. A line feed would belong to it.
+    /// After a carriage return that ended a line. A line feed right after it belongs to it.
     LineReturn,
-    /// After a carriage return that ended the frame. A line feed would belong to it.
+    /// After a carriage return that ended the frame. A line feed right after it belongs to it.
     FrameReturn,
 }
 
@@ -350,7 +350,7 @@ impl Splitter {
         (!bytes.is_empty()).then_some(Frame { bytes, lines })
     }
 
-    /// Searches the end of the frame in the bytes that were not searched yet.
+    /// Searches for the end of the frame in the bytes that were not searched yet.
     fn scan(&mut self) -> bool {
         while let Some(&byte) = self.chunk.get(self.scanned) {
             match (self.at, byte) {

@@ -21,7 +21,7 @@ impl BoxHead {
         let size = be32(bytes, 0).ok_or(Invalid::Truncated)?;
         let kind = four(bytes, 4).ok_or(Invalid::Truncated)?;
         let (header_bytes, bytes) = match size {
-            // To the end of the parent.
+            // The box extends to the end of its parent.
             0 => (8, room),
             1 => (16, be64(bytes, 8).ok_or(Invalid::Truncated)?),
             size => (8, u64::from(size)),

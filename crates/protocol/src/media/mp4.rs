@@ -105,8 +105,8 @@ impl Finding {
         if !self.has_media {
             return Err(Invalid::Missing("mdat"));
         }
-        // The header of a fragmented file counts only what is before its fragments, which is
-        // nothing.
+        // The header of a fragmented file counts only the media before its fragments, of which
+        // there is none.
         let known = movie
             .duration
             .filter(|duration| *duration > 0 || !self.has_fragments);
@@ -124,7 +124,7 @@ fn millis(units: u64, timescale: u32) -> u64 {
     u64::try_from(millis).unwrap_or(u64::MAX)
 }
 
-/// By the major brand, or by a compatible brand.
+/// Derives the container from the major brand, or from a compatible brand.
 fn container_of(payload: &[u8]) -> Option<Container> {
     let major = four(payload, 0)?;
     let compatible = payload.get(8..)?.as_chunks::<4>().0;
@@ -147,7 +147,7 @@ fn read_head(file: &mut (impl Read + Seek), at: u64, end: u64) -> Result<BoxHead
     Ok(BoxHead::read(head, room)?)
 }
 
-/// The caller has checked the size of the box.
+/// Reads the payload of a box whose size the caller has checked.
 fn read_payload(file: &mut (impl Read + Seek), at: u64, head: BoxHead) -> Result<Vec<u8>, Fault> {
     let length = head.bytes - head.header_bytes;
     let mut payload = Vec::new();

@@ -6,13 +6,13 @@ use super::boxes::{be32, four};
 use super::fault::{Fault, Invalid};
 
 const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
-/// Length, type, thirteen bytes, checksum.
+/// The header chunk: length, type, thirteen bytes of data, checksum.
 const HEADER_BYTES: usize = 25;
 /// Length, type and checksum around the bytes of a chunk.
 const FRAME_BYTES: u64 = 12;
 const END: [u8; 12] = *b"\0\0\0\0IEND\xae\x42\x60\x82";
 const SIDE_PIXELS_MAX: u32 = 16_384;
-/// Encoders write chunks of 8 KiB and more.
+/// Allows for large files, because encoders write chunks of 8 KiB and more.
 const CHUNKS_MAX: usize = 65_536;
 
 /// What a PNG file says about itself.
@@ -75,7 +75,8 @@ pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
             Some(kind) if kind == *b"IHDR" => return Err(Invalid::Twice("IHDR").into()),
             _ => {}
         }
-        // Twelve bytes have been read, as many as the frame of a chunk has.
+        // The twelve bytes read above are as many as a chunk's frame has, so only `length` bytes
+        // are left to skip.
         file.seek_relative(i64::try_from(length).unwrap_or(i64::MAX))?;
         at += FRAME_BYTES + length;
     }

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 pub struct HostedMessages {
     /// The value of `anthropic_version` in the body. It replaces the version header.
     pub version: String,
-    /// Whether the path alone says that the answer streams.
+    /// Whether only the path says that the answer is streamed.
     #[serde(default)]
     pub stream_in_path: bool,
     /// Whether the features that a client asks for are a list in the body. Otherwise they stay in their header.
@@ -26,7 +26,7 @@ pub struct HostedMessages {
 struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl HostedMessages {
-    /// The request in the cloud's form. The members that stay keep their bytes. `betas` are the features for the body.
+    /// The request in the cloud's form. Members that are kept keep their bytes. `betas` are the features for the body.
     pub fn write(&self, body: &[Bytes], keeps_model: bool, betas: &[&str]) -> Bytes {
         let joined;
         let whole = match body {
@@ -36,7 +36,8 @@ impl HostedMessages {
                 &joined
             }
         };
-        // Requests were read before they got here. What is not an object anyway goes on as it is, and is refused there.
+        // The request was read before, so it is an object. Anything else would be sent unchanged, for the upstream to
+        // refuse.
         self.rewrite(whole, keeps_model, betas)
             .unwrap_or_else(|| whole.clone())
     }

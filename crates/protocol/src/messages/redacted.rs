@@ -1,8 +1,8 @@
 //! Thoughts that are encrypted as a whole.
 //!
 //! In the common form a thought has a text and one opaque value. In this dialect the opaque value
-//! of a redacted thought belongs into another type of block than a signature. It is marked when it
-//! is read, so that it can be told apart when it comes back.
+//! of a redacted thought is in a different type of block than a signature. It is marked when it is
+//! read, so that the two can be told apart when it comes back.
 
 const MARK: &str = "redacted:";
 

@@ -8,8 +8,8 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8};
 use crate::messages::fields::Fields;
 use crate::native::Broken;
 
-/// The answer as a Messages upstream would send it. Its identity is empty, because this notation has none; the gateway
-/// writes its own.
+/// The answer as a Messages upstream would send it. Its id and model are empty, because Converse has neither; the
+/// gateway writes its own.
 pub fn read_answer(body: &[u8]) -> Result<Vec<u8>, Broken> {
     let mut cursor = Cursor::new(utf8(body)?);
     let answer = Fields::read(&mut cursor)?;
@@ -66,7 +66,7 @@ fn write_blocks(it: &mut Array<'_>, content: Raw<'_>) -> Result<(), Broken> {
     })
 }
 
-/// Writes a block. One of a kind that Messages does not have is left out.
+/// Writes a block. Blocks of a kind that Messages does not have are left out.
 fn write_block(it: &mut Array<'_>, block: &mut Fields<'_>) {
     if let Some(text) = block.string("text") {
         it.object(|it| write_text(it, &text));
@@ -113,11 +113,11 @@ pub(super) fn write_call(it: &mut Object<'_>, call: &mut Fields<'_>) {
     it.text("id", &id).text("name", &name);
 }
 
-/// The texts of a list of blocks as one.
+/// All texts in a list of blocks, joined.
 fn joined_texts(content: Raw<'_>) -> String {
     let mut joined = String::new();
     if content.shape() == Shape::Array {
-        // The text has been checked already.
+        // The JSON has already been validated.
         let _ = Cursor::new(content.text()).array(|cursor| {
             let text = nested(Some(cursor.value()?), "text").and_then(|it| it.string());
             joined.extend(text.map(|it| it.decode_lossy()));

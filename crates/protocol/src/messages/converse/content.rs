@@ -1,7 +1,7 @@
 //! The system prompt and the conversation.
 //!
-//! A block is an object with one member, which names its kind. Where the input up to a block is cached, a mark follows
-//! the block.
+//! A block is an object with one member, which names its kind. If the input up to a block is to be cached, a cache
+//! point follows the block.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -14,31 +14,32 @@ use crate::json::{Cursor, Raw, Shape};
 use crate::messages::call_id::plain_id;
 use crate::messages::fields::Fields;
 
-/// The longest id of a call.
+/// The longest id of a tool call.
 const CALL_ID_BYTES_MAX: usize = 64;
-/// As much of a longer id is kept in the one that replaces it.
+/// How many bytes of a longer id are kept in its replacement.
 const CALL_ID_BYTES_KEPT: usize = 48;
-/// The longest name of a document, with room for a number behind it.
+/// The longest name of a document, which leaves room for a number after it.
 const DOCUMENT_NAME_CHARS: usize = 180;
 
 /// One message.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) role: String,
-    /// Blocks and marks, as JSON.
+    /// Blocks and cache points, as JSON.
     pub(super) blocks: Vec<Vec<u8>>,
 }
 
-/// What is known of the whole conversation while it is written.
+/// The state of the conversation while it is written.
 pub(super) struct Content<'d> {
     dropped: &'d mut Dropped,
-    /// Whether there are calls of tools or their results.
+    /// Whether there are tool calls or results of them.
     pub(super) has_calls: bool,
-    /// The names of the documents so far. They must differ.
+    /// The names of the documents so far. Upstreams require them to be unique.
     documents: HashSet<String>,
-    /// The last number that told two documents apart. It never goes back, so that no titles make the search long.
+    /// The last number that was appended to make a name unique. It never decreases, so no choice of titles makes the
+    /// search long.
     document_number: usize,
-    /// The ids that replace those which are not allowed.
+    /// Replacements for call ids that are not allowed, by the original id.
     call_ids: HashMap<String, String>,
 }
 
@@ -55,7 +56,7 @@ pub(super) fn is_object(value: &Raw<'_>) -> bool {
     value.shape() == Shape::Object
 }
 
-/// The mark that says that the input up to here is cached.
+/// The cache point, which says that the input up to here is cached.
 pub(super) fn write_cache_point(control: Raw<'_>) -> Vec<u8> {
     let ttl = Fields::of(control).and_then(|mut members| members.string("ttl"));
     one("cachePoint", |it| {
@@ -66,7 +67,7 @@ pub(super) fn write_cache_point(control: Raw<'_>) -> Vec<u8> {
     })
 }
 
-/// A block of this kind.
+/// An object whose only member is this kind.
 fn one(kind: &str, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     let mut out = Vec::new();
     write::object(&mut out, |it| {
@@ -83,7 +84,7 @@ fn text_block(text: &str) -> Vec<u8> {
     out
 }
 
-/// Upstreams refuse texts of white space.
+/// Upstreams refuse texts that consist only of white space.
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
@@ -108,7 +109,7 @@ impl<'d> Content<'d> {
         self.blocks("system", system, None)
     }
 
-    /// The messages. Neighbours of the same role become one, because upstreams want the roles to alternate.
+    /// The messages. Adjacent messages of the same role become one, because upstreams want the roles to alternate.
     pub(super) fn turns(&mut self, messages: Raw<'_>) -> Result<Vec<Turn>, Failure> {
         let not_a_list = || Failure::invalid("`messages` must hold objects.").param("messages");
         if messages.shape() != Shape::Array {
@@ -149,7 +150,8 @@ impl<'d> Content<'d> {
         Ok(turns)
     }
 
-    /// The blocks of a list, of a message's `content` if it has a path, and their marks.
+    /// The blocks of a list and their cache points. `message` is the path of the message whose `content` it is, if
+    /// any.
     fn blocks(
         &mut self,
         list: &'static str,
@@ -256,7 +258,7 @@ impl<'d> Content<'d> {
         Ok(Some(written))
     }
 
-    /// A text, an image or a document: what tools may return, too.
+    /// A text, an image or a document. Tool results may contain these too.
     fn medium(
         &mut self,
         path: Path,
@@ -352,7 +354,7 @@ impl<'d> Content<'d> {
         }))
     }
 
-    /// The name of a document, which every one must have: of letters, digits, single spaces and a few signs.
+    /// The name of a document, which is required. Only letters, digits, single spaces and a few symbols are allowed.
     fn document_name(&mut self, title: &str) -> String {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-()[]".contains(c);
         let words = title
@@ -371,7 +373,7 @@ impl<'d> Content<'d> {
         name
     }
 
-    /// The id of a call as it is sent. Clients may bring ids of other models, which can be longer.
+    /// The id of a call as it is sent. Clients may send ids from other models, which can be longer.
     fn call_id(&mut self, id: &str) -> String {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
         if (1..=CALL_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_allowed) {

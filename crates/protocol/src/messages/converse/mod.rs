@@ -1,5 +1,5 @@
-//! Converse, a notation in which a cloud offers the models of many vendors: it says what Messages says, with other
-//! names.
+//! Converse, a notation in which a cloud offers the models of many vendors. It expresses the same things as Messages,
+//! with other names.
 //!
 //! No client uses it. A request is written as Messages first and then in this notation (`request.rs`); an answer
 //! (`answer.rs`) and the events of a stream (`stream.rs`) become those of Messages. So whatever the gateway can do with a

@@ -1,4 +1,4 @@
-//! Writes a request, from one that was written for a Messages upstream.
+//! Writes a request for a Converse upstream, by rewriting one for a Messages upstream.
 
 use super::content::{Content, write_joined};
 use super::tools::{self, Choice};
@@ -10,18 +10,18 @@ use crate::json::{Cursor, Raw, Shape, utf8};
 use crate::messages::fields::Fields;
 use crate::messages::request as messages;
 
-/// What this notation has no member for.
+/// What the request asks for and Converse cannot express.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Lost {
-    /// That the model must not call the tools that a conversation with calls has to declare.
+    /// The model must not call its tools, which had to be declared because the conversation contains calls.
     choice: bool,
-    /// That the model makes one call at a time.
+    /// The model must make calls one at a time.
     serial: bool,
     user: bool,
     of_anthropic: LostOfAnthropic,
 }
 
-/// Which parameters that only models of Anthropic have are not sent to another one.
+/// Parameters that only models of Anthropic have, and that were not sent to a model of another vendor.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct LostOfAnthropic {
     top_k: bool,
@@ -35,7 +35,7 @@ pub fn write_request(
     dropped: &mut Dropped,
 ) -> Result<Vec<u8>, Failure> {
     let body = messages::write_request(request, target, dropped)?;
-    // The writer of Messages uses nothing that would be lost here, except for these members.
+    // The writer of Messages writes nothing else that Converse cannot express.
     let (body, lost) = convert(&body, &[], &mut Dropped::new(Dialect::Messages))?;
     for (is_lost, field) in [
         (
@@ -62,7 +62,7 @@ pub fn write_request(
     Ok(body)
 }
 
-/// Writes a client's Messages request for an upstream. `betas` are the features that the client asks for in its
+/// Rewrites a client's Messages request for an upstream. `betas` are the features that the client asks for in its
 /// headers.
 pub fn rewrite_request(
     body: &[u8],
@@ -89,7 +89,7 @@ fn convert(body: &[u8], betas: &[&str], dropped: &mut Dropped) -> Result<(Vec<u8
     let Some(mut request) = Fields::read(&mut cursor)? else {
         return Err(Failure::invalid("The body must be an object."));
     };
-    // The path says both.
+    // Both are in the path of the request.
     let model = request.string("model").unwrap_or_default();
     request.take("stream");
     let mut content = Content::new(dropped);
@@ -171,7 +171,7 @@ fn write_inference(it: &mut Object<'_>, request: &mut Fields<'_>) {
             it.raw(own, value.text());
         }
     });
-    // Which of them ended the answer is told only to those who ask. Models that do not know it ignore that.
+    // An upstream reports which sequence ended the answer only if asked. Models that do not know this member ignore it.
     if found.iter().any(|(own, _)| *own == "stopSequences") {
         it.array("additionalModelResponseFieldPaths", |it| {
             it.text("/stop_sequence");
@@ -179,7 +179,7 @@ fn write_inference(it: &mut Object<'_>, request: &mut Fields<'_>) {
     }
 }
 
-/// Writes the effort and the schema of the answer. A schema is text here.
+/// Writes the effort and the schema of the answer. Converse takes the schema as a string.
 fn write_output(it: &mut Object<'_>, config: Option<Raw<'_>>, dropped: &mut Dropped) {
     let Some(mut config) = config.and_then(Fields::of) else {
         return;
@@ -216,8 +216,9 @@ fn write_output(it: &mut Object<'_>, config: Option<Raw<'_>>, dropped: &mut Drop
     }
 }
 
-/// Whether the name of a model says that it is not Anthropic's. Such models refuse a request with a parameter that they do
-/// not have. A name begins with its vendor, or with a region and the vendor; an ARN may name no vendor at all.
+/// Whether the model's name says that it is not a model of Anthropic. Other models refuse a request with a parameter
+/// that they do not have. A name starts with its vendor, or with a region and the vendor; an ARN need not name
+/// the vendor.
 fn is_of_another_vendor(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     name.contains('.') && !name.contains("anthropic") && !name.contains("claude")

@@ -1,6 +1,6 @@
 //! Turns the events of a stream into those of Messages.
 //!
-//! Text and reasoning begin with their first delta, so their blocks are opened here. The reason for the end comes
+//! Text and reasoning have no event that starts their block, so the first delta opens it. The stop reason comes
 //! before the usage, and both are sent together.
 
 use super::answer::{write_call, write_identity, write_redacted, write_text, write_thought};
@@ -12,9 +12,9 @@ use crate::messages::fields::Fields;
 /// The state of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    /// The block that is open, by the stream's index.
+    /// The open block, by its index in the stream.
     open: Option<u64>,
-    /// How many blocks were opened. They are numbered anew, because Messages has no form for some of the stream's.
+    /// How many blocks were opened. They are renumbered, because blocks that Messages does not have are left out.
     opened: u64,
     begun: bool,
     stop: Option<Stop>,
@@ -28,8 +28,8 @@ struct Stop {
 }
 
 impl Events {
-    /// Takes an event of the stream and writes its Messages events, as server-sent events. Events that later versions
-    /// add are not needed to read an answer.
+    /// Takes an event of the stream and writes its Messages events, as server-sent events. Unknown events are
+    /// ignored; an answer can be read without them.
     pub(crate) fn event(
         &mut self,
         name: &str,
@@ -118,7 +118,7 @@ impl Events {
         }
     }
 
-    /// Opens the block of this index, unless it is open.
+    /// Opens the block with this index, unless it is open.
     fn open(&mut self, index: u64, out: &mut Vec<u8>, block: impl FnOnce(&mut Object<'_>)) {
         if self.open == Some(index) {
             return;
@@ -142,7 +142,7 @@ impl Events {
         }
     }
 
-    /// Sends a delta of the open block. One without a block belongs to nothing.
+    /// Sends a delta of the open block. Without an open block, the delta is ignored.
     fn send_delta(&self, out: &mut Vec<u8>, kind: &str, member: &str, piece: &str) {
         if self.open.is_some() {
             send(out, "content_block_delta", |it| {
@@ -158,7 +158,7 @@ impl Events {
         self.opened.saturating_sub(1)
     }
 
-    /// Ends the message. Nothing is written if the stream did not say why it ended: it was cut.
+    /// Ends the message. Writes nothing if the stream gave no stop reason, because then it was cut off.
     fn end(&mut self, usage: Option<Raw<'_>>, out: &mut Vec<u8>) {
         let Some(stop) = self.stop.take() else {
             return;
@@ -167,7 +167,7 @@ impl Events {
         self.close(out);
         let reason = match stop_reason(&stop.reason) {
             Some(reason) => reason,
-            // The model failed. If it has said nothing, another route may answer.
+            // The model failed. If there is no output yet, another route may answer.
             None if self.opened == 0 => {
                 return send(out, "error", |it| {
                     it.object("error", |it| {
@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// The data of the events, without their types.
+    /// The name of each event, and its data without the type.
     fn read(events: &[(&str, Value)]) -> Vec<(String, Value)> {
         let mut stream = Events::default();
         let mut out = Vec::new();

@@ -13,7 +13,7 @@ use crate::messages::fields::Fields;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Choice<'a> {
     Unsaid,
-    /// `auto` or `any`, and whether calls come one at a time.
+    /// `auto` or `any`, and whether the model must make calls one at a time.
     Kind {
         any: bool,
         serial: bool,
@@ -47,7 +47,7 @@ impl<'a> Choice<'a> {
         })
     }
 
-    /// Whether calls must come one at a time, for which there is no member.
+    /// Whether the model must make calls one at a time, which Converse cannot express.
     pub(super) fn is_serial(&self) -> bool {
         match self {
             Self::Kind { serial, .. } | Self::Named { serial, .. } => *serial,
@@ -55,7 +55,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Writes the member. There is none that forbids calls.
+    /// Writes `toolChoice`. Converse has no value that forbids calls.
     pub(super) fn write(&self, it: &mut Object<'_>) {
         match self {
             Self::Unsaid | Self::None => {}
@@ -75,8 +75,8 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// The tools that the client runs, each with the mark behind it if the input up to it is cached. Tools that the vendor
-/// runs are dropped.
+/// The tools that the client runs, each followed by a cache point if the input up to it is to be cached. Tools that
+/// the vendor runs are dropped.
 pub(super) fn read(tools: Raw<'_>, dropped: &mut Dropped) -> Result<Vec<Vec<u8>>, Failure> {
     let not_a_list = || Failure::invalid("`tools` must hold objects.").param("tools");
     if tools.shape() != Shape::Array {

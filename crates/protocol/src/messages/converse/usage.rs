@@ -1,11 +1,11 @@
-//! Usage, and the reasons for an end.
+//! Usage and stop reasons.
 
 use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::messages::fields::Fields;
 use crate::usage::count;
 
-/// The counts, under their names in both notations. Both count cached input beside the input.
+/// The names of the counts in Converse and in Messages. Both count cached input separately from other input.
 const COUNTS: [(&str, &str); 4] = [
     ("inputTokens", "input_tokens"),
     ("outputTokens", "output_tokens"),
@@ -13,7 +13,7 @@ const COUNTS: [(&str, &str); 4] = [
     ("cacheWriteInputTokens", "cache_creation_input_tokens"),
 ];
 
-/// Writes a usage report in the members of Messages. Numbers that are not counts stay as they are, so that the reader of
+/// Writes a usage report with the member names of Messages. Values that are not counts are kept, so that the reader of
 /// Messages refuses them.
 pub(super) fn write_usage(it: &mut Object<'_>, usage: Raw<'_>) {
     let Some(mut usage) = Fields::of(usage) else {
@@ -33,13 +33,13 @@ pub(super) fn write_usage(it: &mut Object<'_>, usage: Raw<'_>) {
     }
 }
 
-/// The tokens that were written for five minutes and for an hour.
+/// The tokens that were written to caches that last five minutes and an hour.
 fn by_life(details: Option<Raw<'_>>) -> [u64; 2] {
     let mut sums = [0_u64; 2];
     let Some(details) = details.filter(|it| it.shape() == Shape::Array) else {
         return sums;
     };
-    // What cannot be read says nothing about the split; the total is told elsewhere.
+    // The total is a separate member, so invalid details only lose the split.
     let _ = Cursor::new(details.text()).array(|cursor| {
         if let Some(mut detail) = Fields::of(cursor.value()?)
             && let Some(tokens) = detail.take("inputTokens").and_then(count)
@@ -56,7 +56,7 @@ fn by_life(details: Option<Raw<'_>>) -> [u64; 2] {
     sums
 }
 
-/// Why an answer ended, in the word of Messages; `None` if the model failed.
+/// The stop reason as Messages names it. `None` if the model failed.
 pub(super) fn stop_reason(reason: &str) -> Option<&str> {
     match reason {
         "malformed_model_output" | "malformed_tool_use" => None,

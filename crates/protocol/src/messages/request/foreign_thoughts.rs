@@ -10,7 +10,7 @@ use crate::json::patch::{Edit, gaps};
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::needle::Needle;
 
-/// How a string starts that the gateway wrapped, with its quote.
+/// The start of a string that the gateway wrapped, with its opening quote.
 static WRAPPED: Needle = Needle::new("\"Z3cxf");
 
 /// The edits that remove the thoughts from `messages`. A message that would be empty is removed
@@ -21,7 +21,7 @@ pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
         return edits;
     }
     let mut list = List::default();
-    // The caller has validated the JSON. What cannot be walked contains nothing of ours.
+    // The caller has validated the JSON. If `messages` is not a list, there is nothing to remove.
     let _ = each_item(messages, |message| {
         let blocks = match member(message, "content")? {
             Some(content) if content.shape() == Shape::Array => blocks(content)?,

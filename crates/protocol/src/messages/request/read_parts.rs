@@ -186,7 +186,7 @@ impl Blocks {
             "text" => {
                 let text = source.text("data", "messages.content.source.data")?;
                 push_text(parts, path, text);
-                // There is only one type of text.
+                // Text has only one media type, so there is nothing to keep.
                 source.take("media_type");
                 true
             }

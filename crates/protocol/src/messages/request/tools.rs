@@ -216,7 +216,7 @@ fn arguments(tool: &Tool) -> Result<Cow<'_, str>, Failure> {
     })
 }
 
-/// The schema with `object` as its type, unless it has another type.
+/// The schema with `object` as its type. `None` if it allows only other types.
 fn rooted(schema: &str) -> Option<Cow<'_, str>> {
     let mut cursor = Cursor::new(schema);
     let mut fields = Fields::read(&mut cursor).ok()??;

@@ -105,7 +105,7 @@ impl Conversation<'_> {
                 ([(_, Part::Text(text))], _) | (_, [Part::Text(text) | Part::Refusal(text)]) => {
                     it.text("content", text);
                 }
-                // An empty list would count as content too.
+                // `content` is left out, because even an empty list would count as content.
                 (_, []) => {}
                 (_, parts) => {
                     it.array("content", |it| {

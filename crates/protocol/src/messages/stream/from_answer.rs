@@ -5,7 +5,7 @@ use crate::broken::Broken;
 use crate::json::write::Object;
 use crate::json::{Raw, RawObject, Shape, write_string};
 
-/// Starts, fills and stops each block.
+/// Writes the events of a message. Each block is started, filled and stopped.
 #[cold]
 pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), Broken> {
     let message = RawObject::of(answer).ok_or_else(|| Broken::malformed("no message"))?;

@@ -319,7 +319,8 @@ impl OpenBlock {
         open
     }
 
-    /// Adds a delta. One that does not match its block breaks the stream, because it would be lost.
+    /// Adds a delta. A delta that does not match its block is an error, because its content would
+    /// be lost.
     fn add(&mut self, kind: &str, mut delta: Fields<'_>) -> Result<(), Broken> {
         let name = match (kind, &self.block) {
             // Types that only this dialect has, or that are not known.

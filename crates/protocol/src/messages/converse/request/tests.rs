@@ -121,7 +121,7 @@ fn members_without_a_form_are_dropped_by_name() {
          messages[2].content[1].content[1],tools.web_search_20250305,tools[1].defer_loading,\
          output_config.task_budget,service_tier,tool_choice.disable_parallel_tool_use,metadata.user_id"
     );
-    // A turn of which nothing is left is gone, and its neighbours are one.
+    // A turn with nothing left to send is removed, and its neighbours become one turn.
     assert_eq!(body["messages"].as_array().unwrap().len(), 1, "{body}");
     assert_eq!(body["toolConfig"]["toolChoice"], json!({ "auto": {} }));
 }

@@ -185,7 +185,7 @@ pub(crate) fn read_member(error: Option<Raw<'_>>, public_model: &str) -> Option<
     Some(read_event(error.text().as_bytes(), public_model))
 }
 
-/// Whether an `error` member is an error. Some upstreams send one to say that there is none.
+/// Whether an `error` member is an error. Some upstreams send the member to say that there is no error.
 pub(crate) fn is_error(value: Raw<'_>) -> bool {
     match value.shape() {
         Shape::Null => false,

@@ -12,7 +12,7 @@ const PARTS_MAX: usize = 64;
 const HEADERS_BYTES_MAX: usize = 8 << 10;
 const FILE_NAME_BYTES_MAX: usize = 255;
 const FIELD_BYTES_MAX: usize = 64 << 10;
-/// The only field that may be long.
+/// The limit for `prompt`, the only field that may be long.
 const PROMPT_BYTES_MAX: usize = 1 << 20;
 
 /// Why a body is not a form.
@@ -24,10 +24,10 @@ pub enum FormError {
     /// The body ended before the form did.
     #[error("the form breaks off")]
     Unfinished,
-    /// A boundary is followed by something other than a line end or the end.
+    /// A boundary is followed by neither a line end nor `--`.
     #[error("a boundary is followed by something else than a part")]
     Delimiter,
-    /// More parts than 64.
+    /// More than 64 parts.
     #[error("the form has more than 64 parts")]
     Parts,
     /// The headers of a part exceed 8 KiB or are not text.
@@ -121,7 +121,7 @@ impl Reader {
         }
     }
 
-    /// The number of bytes held of the file with this name.
+    /// How many bytes of the file with this name are in memory.
     pub fn file_bytes(&mut self, name: &str) -> usize {
         let files = self.files(name);
         files.map(|file| file.len() - file.elsewhere).sum()
@@ -152,7 +152,8 @@ impl Reader {
         }
     }
 
-    /// Whether the first boundary has arrived. Keeps what could be its start.
+    /// Skips the preamble. Returns whether the first boundary has arrived; keeps bytes that could
+    /// be its start.
     fn skip_preamble(&mut self, rest: &mut Bytes) -> bool {
         if let Some(found) = self.delimiter.find(rest) {
             let _ = rest.split_to(found + self.delimiter.needle().len());

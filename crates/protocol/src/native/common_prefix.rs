@@ -12,11 +12,11 @@ pub(super) struct CommonPrefix {
     pub(super) found: IdentitySet,
 }
 
-/// Longer starts are not remembered.
+/// Longer prefixes are not remembered.
 const PREFIX_BYTES_MAX: usize = 1024;
 
 impl CommonPrefix {
-    /// The length of the known start, or 0 if the event does not begin with it.
+    /// The length of the known prefix, or 0 if the event does not begin with it.
     pub(super) fn length_in(&self, event: &[u8]) -> usize {
         if event.starts_with(&self.received) {
             self.received.len()

@@ -24,7 +24,7 @@ pub fn read_failure(dialect: Dialect, status: u16, body: &[u8], names: Names<'_>
     }
 }
 
-/// The error body of an upstream that names the error in the head of its response.
+/// Adds the error's name, which the upstream sent in a response header, to the error body.
 pub fn with_error_name(body: &[u8], name: &str) -> Vec<u8> {
     rejection::with_error_name(body, name)
 }

@@ -105,7 +105,7 @@ impl<'a> Inspection<'a> {
     }
 
     /// Whether the text is an answer that lacks a part of the `required` identity, apart from what
-    /// is `known` to be in it. An object without output and usage may be something else than an
+    /// is `known` to be in it. An object without output and usage may be something other than an
     /// answer.
     pub(super) fn lacks_identity(
         &self,

@@ -8,12 +8,12 @@ use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
 pub struct PromptStart<'a> {
     /// The system prompt, if it is a member of its own.
     pub system: &'a [u8],
-    /// The conversation up to and including its first message that is not of the system.
+    /// The conversation up to and including its first message that is not a system message.
     pub opening: &'a [u8],
 }
 
-/// Finds the beginning of the prompt in one pass that builds nothing. `None` if the request has none, or is not what its
-/// dialect says.
+/// Finds the beginning of the prompt in one pass, without building a tree. `None` if the request has no conversation or
+/// is malformed.
 pub fn prompt_start(dialect: Dialect, body: &[u8]) -> Option<PromptStart<'_>> {
     let (conversation, system, spelling) = match dialect {
         Dialect::Chat => ("messages", None, Spelling::One),
@@ -35,7 +35,7 @@ pub fn prompt_start(dialect: Dialect, body: &[u8]) -> Option<PromptStart<'_>> {
     })
 }
 
-/// The first messages. A conversation that is a text is one message.
+/// The first messages. A conversation that is a string counts as one message.
 fn opening(conversation: Raw<'_>) -> &[u8] {
     let text = conversation.text();
     if conversation.shape() != Shape::Array {
@@ -72,7 +72,7 @@ fn is_of_system(message: Raw<'_>) -> bool {
 
 /// How the search for the first message ends.
 enum Search {
-    /// It ends here.
+    /// The first message ends at this position.
     Found(usize),
     /// Not JSON.
     Broken,
@@ -101,7 +101,7 @@ mod tests {
         json!({ "role": role, "content": content })
     }
 
-    /// A conversation that goes on has the same beginning; another one has another.
+    /// A conversation that continues keeps its beginning; a different conversation has a different one.
     #[test]
     fn a_conversation_keeps_its_beginning() {
         let system = said("system", "be kind");

@@ -34,7 +34,7 @@ pub fn read_named_head(body: &Bytes, model: &str, stream: bool) -> Result<Head, 
 }
 
 /// The request without any `stream_options`, ours or the client's, for an upstream that refuses them. The client's
-/// members that are lost by this are added to `dropped`.
+/// options that this removes are added to `dropped`.
 pub fn without_stream_options(
     body: &Bytes,
     head: &Head,

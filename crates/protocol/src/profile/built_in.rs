@@ -45,7 +45,7 @@ fn video_a() -> Profile {
         reference_resolutions: Some(words(&["480p", "720p"])),
         durations: Some(Allowed::Bounds { min: 1, max: 15 }),
         extension_durations: Some(Allowed::Bounds { min: 2, max: 10 }),
-        // A source may take 8.7 seconds.
+        // A source video may be 8.7 seconds long.
         source_seconds_max: Some(9),
         ratios: Some(words(&["1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3"])),
         modes: Some(words(&["text", "image", "reference", "edit", "extension"])),

@@ -75,7 +75,7 @@ fn the_name_of_an_error_may_be_in_its_head_alone() {
     ] {
         assert_eq!(named(status, name), code, "{status} {name}");
     }
-    // A name that comes in the body is the same.
+    // A name in the body has the same meaning.
     let body = br#"{"__type":"com.example#ServiceQuotaExceededException"}"#;
     assert_eq!(read_failure(400, body, NAMES).code, Code::UpstreamError);
     assert_eq!(with_error_name(b"<html>", "A"), br#"{"__type":"A"}"#);

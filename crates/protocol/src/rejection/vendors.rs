@@ -12,7 +12,7 @@ pub(super) struct Signs {
     phrases: &'static [&'static str],
 }
 
-/// This route's upstream does not have the model, or no longer.
+/// This route's upstream does not have the model, or no longer has it.
 pub(super) const NO_SUCH_MODEL: Signs = Signs {
     words: &[
         "model_not_found",                 // OpenAI, Groq, DashScope, LM Studio

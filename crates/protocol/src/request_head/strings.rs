@@ -112,7 +112,8 @@ impl RequestStrings<'_> {
         Ok(())
     }
 
-    /// The input tokens of the request. Built-in tools add text that only the context limits.
+    /// The input tokens of the request. There is no upper bound with built-in tools, because they
+    /// add text to the input.
     pub(crate) fn input(&self, tools: Tools) -> InputCount {
         let input = self.counter.finish(self.body_bytes);
         InputCount {

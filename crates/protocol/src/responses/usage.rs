@@ -4,7 +4,7 @@ use crate::json::write;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Inclusive, Usage, count};
 
-/// Reads a usage object. `count` says which numbers count as missing.
+/// Reads a usage object. `None` if the input or output count is missing or unusable.
 pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     let mut input = None;
     let mut output = None;

@@ -247,7 +247,7 @@ fn number(word: &str) -> Option<usize> {
     let (digits, unit) = word.split_at(digits_end.unwrap_or(word.len()));
     let runs: Vec<&str> = digits.split(['.', 'x', '×', ':', '-', '/']).collect();
     let is_run = |run: &&str| !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_digit());
-    // Three dots are an address or a version. A run of digits after a colon may be a port.
+    // Words with two or more separators may be addresses, with or without a port, or versions.
     let is_number = runs.len() <= 2 && runs.iter().all(is_run);
     let is_measure = unit.is_empty() || is_unit(unit);
     (is_number && is_measure).then(|| runs.iter().map(|run| run.len()).max().unwrap_or(0))

@@ -71,7 +71,7 @@ fn in_place_of<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
     kind_of(word)
 }
 
-/// A resource name of a cloud, or a number as long as an account number.
+/// Whether a word is a cloud's resource name, or a number as long as an account number.
 fn is_account(word: &str) -> bool {
     let is_resource = word
         .get(..4)
@@ -94,8 +94,8 @@ pub(super) fn kind_of(word: &str) -> Option<&'static str> {
     is_id(word).then_some("[id]")
 }
 
-/// The upstream's name, its last part, or a dated form of either, or the resource name that some
-/// vendors derive from it (`models/NAME`).
+/// Whether a word is the upstream's name of the model, its last part, a dated form of either, or
+/// the resource name that some vendors derive from it (`models/NAME`).
 fn is_model(word: &str, upstream: &str) -> bool {
     let last = upstream.rsplit('/').next().unwrap_or_default();
     let word = word.rsplit_once("models/").map_or(word, |(_, name)| name);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-/// Words are searched for in this much of a request, because the search runs on a thread that
+/// Only this much of a request is searched for words, because the search runs on a thread that
 /// serves other clients too.
 const SEARCHED_BYTES_MAX: usize = 1 << 20;
 

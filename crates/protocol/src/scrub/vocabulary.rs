@@ -12,7 +12,7 @@ static WORDS: LazyLock<HashSet<&str>> =
 static MEMBERS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("members.txt").split_whitespace().collect());
 
-/// Formats and terms that contain other characters than letters, or are not words.
+/// Formats and terms that contain characters other than letters, or are not words.
 const TERMS: [&str; 52] = [
     "3d", "aac", "api", "ascii", "avif", "base64", "bmp", "cors", "css", "csv", "flac", "gif",
     "h264", "h265", "heic", "html", "http", "https", "i.e", "e.g", "iso", "jpeg", "jpg", "json",
@@ -33,7 +33,7 @@ pub(super) fn is_plain(word: &str) -> bool {
     if let (Some(only), None) = (chars.next(), chars.next()) {
         return only.is_ascii_alphabetic();
     }
-    // An audio format, but a product if it is written as a name.
+    // In lower case this is an audio format, but capitalized it is a product.
     if word == "opus" {
         return true;
     }

@@ -57,7 +57,7 @@ pub(crate) fn bypass(profile: &Profile) -> Option<&'static str> {
     }
 }
 
-/// How everything starts that [`Opaque::wrap`] writes.
+/// The start of every value that [`Opaque::wrap`] writes.
 const WRAPPED: &str = "Z3cxf";
 /// Names of members that hold signatures.
 const NAMES: [&str; 3] = ["thoughtSignature", "thought_signature", "signature"];

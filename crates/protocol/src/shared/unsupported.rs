@@ -39,7 +39,7 @@ pub(crate) fn drop_strict(request: &Request, dropped: &mut Dropped) {
     }
 }
 
-/// Reports members of parts as dropped that an upstream of `dialect` cannot receive: names of
+/// Reports as dropped the members of parts that an upstream of `dialect` cannot receive: names of
 /// documents, signatures of other models, and what `drop_from_result` finds in tool results.
 pub(crate) fn drop_from_parts(
     sides: &[Side<'_>],

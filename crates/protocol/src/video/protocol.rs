@@ -45,7 +45,7 @@ pub trait Creation: Debug + Send + Sync {
         None
     }
 
-    /// Refuses to continue this task.
+    /// Refuses a draft that this task cannot continue.
     fn check_draft(&self, _found: &Draft<'_>) -> Result<(), Failure> {
         Ok(())
     }

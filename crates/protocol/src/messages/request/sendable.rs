@@ -121,7 +121,7 @@ fn check_part(
     })
 }
 
-/// Whether a text has other characters than white space. Upstreams refuse texts without them.
+/// Whether a text contains more than white space. Upstreams refuse other texts.
 pub(super) fn is_not_blank(text: &str) -> bool {
     !text.trim().is_empty()
 }

@@ -24,7 +24,7 @@ impl Rewriter {
         output.has_filter && !output.is_item
     }
 
-    /// Whether the event needs other changes than new values for existing members. `known` are the
+    /// Whether the event needs changes other than new values for existing members. `known` are the
     /// identity members in the part of the event that was not inspected.
     pub(super) fn needs_edits(
         &self,

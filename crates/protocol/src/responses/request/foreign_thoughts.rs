@@ -12,7 +12,7 @@ use crate::json::patch::{Edit, gaps};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 use crate::needle::Needle;
 
-/// How a string starts that [`Opaque::wrap`] wrote, with its quote.
+/// The start of a string that [`Opaque::wrap`] wrote, with its opening quote.
 static WRAPPED: Needle = Needle::new("\"Z3cxf");
 
 /// The edits that make the input acceptable to an upstream of this dialect.

@@ -62,13 +62,13 @@ impl Reader {
             "safety_identifier" => request.safety_identifier = text(cursor, name)?,
             "metadata" => request.metadata = walk::json(cursor, name)?.filter(has_members),
             "prompt_cache_key" => request.cache_key = text(cursor, name)?,
-            // The head has checked these members. The values that it accepts ask for nothing.
-            // Obfuscation is padding that the upstream adds by itself.
+            // The head reads these members, or accepts only values that need no conversion.
             "model" | "store" | "background" | "service_tier" => {
                 cursor.value()?;
             }
             "stream_options" => walk::object(cursor, name, |cursor, option| {
                 let value = cursor.value()?;
+                // Obfuscation is padding that the upstream adds by itself.
                 if option != "include_obfuscation" {
                     unread(value, &mut request.unknown, || format!("{name}.{option}"));
                 }

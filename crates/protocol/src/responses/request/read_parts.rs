@@ -8,7 +8,7 @@ use crate::canon::{
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape, walk};
 
-/// How a PDF starts in base64.
+/// The start of a PDF in base64.
 const PDF: &str = "JVBERi";
 
 /// Reads the member `list` of the item at `path`: a text, or a list of parts. Empty texts are

@@ -7,7 +7,7 @@ use crate::tool::{self, Tool, ToolCalls};
 /// What shows that an item is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::responses) enum Completion {
-    /// Its status. An event also shows an item when it starts.
+    /// Its status, because events also show items that have only started.
     ByStatus,
     /// Its place in a whole answer, unless its status contradicts that.
     ByPosition,
@@ -15,7 +15,7 @@ pub(in crate::responses) enum Completion {
 
 /// Counts an item if it is a call of a built-in tool.
 pub(in crate::responses) fn note(item: Raw<'_>, completion: Completion, tools: &mut ToolCalls) {
-    // Most items are not calls, and are long.
+    // Most items are not calls and are long, so searching them is cheaper than parsing them.
     static CALL: Needle = Needle::new("_call\"");
     if item.shape() != Shape::Object || !CALL.is_in(item.text().as_bytes()) {
         return;

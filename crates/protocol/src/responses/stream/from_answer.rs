@@ -8,7 +8,8 @@ use crate::json::{Raw, RawObject, Shape};
 /// Longer item ids are not repeated in each event.
 const ITEM_ID_BYTES_MAX: usize = 256;
 
-/// Adds, fills and ends each item and each of its parts. The last event repeats all of it.
+/// Writes the events of a response. Each item and each of its parts is added, filled and completed.
+/// The last event repeats all of them.
 #[cold]
 pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), Broken> {
     let response = RawObject::of(answer).ok_or_else(|| Broken::malformed("no response"))?;

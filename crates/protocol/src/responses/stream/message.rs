@@ -23,8 +23,9 @@ struct OpenPart {
     /// A list without brackets.
     annotations: Vec<u8>,
     annotation_count: u64,
-    /// A list without brackets, of what has not been sent with a piece of text.
+    /// A list without brackets.
     logprobs: Vec<u8>,
+    /// Log probabilities that have not been sent with a piece of text yet.
     untold: Vec<Token>,
     opaque: Option<Opaque>,
 }

@@ -1,7 +1,7 @@
 //! Durations of audio, in integers.
 
-/// Ticks per second. Every sample rate of these protocols divides it, also with two bytes per
-/// sample.
+/// Ticks per second. It is a multiple of every sample rate of these protocols, also at two bytes
+/// per sample.
 pub(super) const TICKS_PER_SECOND: u64 = 28_224_000;
 const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 
@@ -53,8 +53,8 @@ fn bytes_ticks(bytes: u64, per_second: u64) -> u64 {
 /// The number of bytes that base64 decodes to. White space, control characters and padding do not
 /// count.
 pub(super) fn base64_bytes(text: &str) -> u64 {
-    // Every frame of audio passes through here. Counting in bytes lets sixteen be compared at a
-    // time.
+    // Every frame of audio passes through here. A count that fits into a byte lets sixteen bytes be
+    // compared at a time.
     let no_signs = |block: &[u8]| -> u8 {
         let is_none = |byte: &u8| *byte <= b' ' || *byte == b'=';
         block.iter().map(|byte| u8::from(is_none(byte))).sum()

@@ -18,7 +18,7 @@ pub(super) struct RealtimeMeter {
     turns: Turns,
     /// When the turn mode last changed.
     since_ms: u64,
-    /// What was used before that, and the audio since.
+    /// The ticks used before that, and those of audio since.
     ticks: u64,
     text_inputs: u64,
     text: TextMeter,
@@ -93,7 +93,7 @@ impl RealtimeMeter {
                 if let Some(response) = event.object("response")? {
                     refuse_file_search(&response)?;
                     refuse_template(&response, "response.prompt")?;
-                    // Items that belong only to this response count like any other.
+                    // Audio in items that belong only to this response counts too.
                     let mut ticks = 0u64;
                     for item in objects_of(response.get("input")?, "response.input")? {
                         ticks = ticks.saturating_add(Item::read(&item, self.input)?.ticks);

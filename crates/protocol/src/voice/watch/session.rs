@@ -19,7 +19,7 @@ pub(super) enum Turns {
     PushToTalk,
 }
 
-/// The turn mode. Generations of clients put it in different members. The vendor's own has
+/// The turn mode. Older and newer clients put it in different members; the top-level one has
 /// priority.
 pub(super) fn turns(session: Raw<'_>) -> Option<Turns> {
     let places: [&[&str]; 2] = [&["turn_detection"], &["audio", "input", "turn_detection"]];

@@ -39,8 +39,8 @@ impl TextTokens {
         }
     }
 
-    /// Reads the usage of a response. Audio is billed by its duration, so only tokens count that
-    /// are reported as text, or not as audio.
+    /// Reads the usage of a response. Audio is billed by its duration, so only tokens that are
+    /// reported as text, or not as audio, count.
     fn read(usage: Raw<'_>) -> Option<Self> {
         let number = |path: &[&str]| at(usage, path).and_then(count);
         let text = |total: &str, details: &str| {

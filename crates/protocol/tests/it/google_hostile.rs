@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use protocol::Dialect;
 use protocol::convert::read_request;
 
-/// Far more than any of these needs, and far less than a quadratic reader would take.
+/// Far longer than any of these takes, and far shorter than a reader of quadratic cost would take.
 const LONG: Duration = Duration::from_secs(60);
 const MANY: usize = 40_000;
 

@@ -454,7 +454,8 @@ fn usage_is_always_asked_for_and_the_callers_wish_remembered() {
     assert_eq!(sent(&body), expected);
 }
 
-/// Neither by us nor by the client, wherever its own options stand and whatever else is cut.
+/// Neither our own `stream_options` nor the client's reach it, wherever they are in the request and
+/// whatever else is removed.
 #[test]
 fn an_upstream_that_refuses_it_is_not_asked_for_usage() {
     let plain = r#""model":"maker/m","messages":[1],"stream":true"#;

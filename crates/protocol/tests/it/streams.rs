@@ -117,7 +117,7 @@ fn usage_beside_choices_is_shown_on_request_and_the_last_report_wins() {
     assert_eq!(relayed.text, ours(&stream));
     assert_eq!(relayed.summary.usage.unwrap().output, 2);
     assert!(!relayed.summary.usage_malformed);
-    // A report that is none does not take the place of one.
+    // An invalid report does not replace a valid one.
     let stream = report(3) + &report(-1) + DONE;
     let relayed = relay(stream.as_bytes(), false, &[]);
     assert_eq!(relayed.summary.usage.unwrap().output, 3);
@@ -231,7 +231,7 @@ fn data_of_several_lines_is_rewritten_in_place() {
     let expected = stream.replace("\"x\"", "\"chatcmpl_ours\"");
     assert_eq!(relayed.text, format!("{expected}{DONE}"));
     assert!(relayed.summary.content);
-    // A string cannot go on in the next line.
+    // A string cannot continue on the next line.
     let broken = relay(b"data: {\"id\":\"a\ndata: b\"}\n\n", false, &[]);
     assert!(matches!(broken.result, Err(Broken::Malformed(_))));
 }

@@ -22,7 +22,7 @@ struct Edit {
     sources: usize,
 }
 
-/// How a form expresses what JSON expresses in one way.
+/// Which of its notations a form uses for values that JSON writes in only one way.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
     limit: usize,

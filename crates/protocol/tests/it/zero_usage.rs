@@ -153,8 +153,8 @@ fn echo() -> Echo {
     }
 }
 
-/// What was seen of an answer with this text, in every way that it can take to a caller. The report
-/// counts nothing but `told`, one of the words for a part of it.
+/// The summaries of an answer with this text, on every path that it can take to a client. All
+/// counts in its report are zero, except for those named in `told`.
 fn summary(dialect: Dialect, text: &str, told: &[&str]) -> Vec<(String, AnswerSummary)> {
     let tell = |answer: String| {
         told.iter()

@@ -1,5 +1,5 @@
-//! Continuity without state: what a model needs back before its tool calls comes back to it,
-//! whatever the client's dialect is, because the client sends it back.
+//! Continuity without state: what a model needs back before its tool calls returns to it, because
+//! clients of every dialect send it back.
 
 use protocol::canon::{Block, Dropped, Folded, Opaque, Response, Stop, Target};
 use protocol::convert::{convert_answer, read_request, write_request};

@@ -131,7 +131,7 @@ fn upstream_answer(response: &Response, usage: &Value) -> Vec<u8> {
     answer.to_string().into_bytes()
 }
 
-/// The stream as that of a Messages upstream.
+/// The stream in the form of a Messages upstream.
 fn decoded(stream: &[u8], sizes: &[usize]) -> (Vec<u8>, Result<(), Malformed>) {
     let mut decoder = ToSse::from_converse();
     let mut events = Vec::new();
@@ -187,7 +187,8 @@ proptest! {
         prop_assert_eq!(whole.unwrap(), streamed, "to {}", to);
     }
 
-    /// A stream that was cut anywhere is never taken for a whole one, and what it said so far is billed by our count.
+    /// A stream that was cut anywhere is never taken for a complete one, and its output so far is billed by our
+    /// count.
     #[test]
     fn a_converse_stream_that_was_cut_has_not_ended(
         (to, events) in any_case(),

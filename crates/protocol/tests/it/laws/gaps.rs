@@ -12,7 +12,7 @@ use crate::grammar::{self, Heard};
 /// The members that an upstream leaves out, and the events that it sends late.
 #[derive(Debug, Clone)]
 pub(super) struct Gaps {
-    /// Where the name of an event is: in the place of the dialect, or in the other one.
+    /// Where the name of an event is: in the `event:` line, in the data, or in both.
     pub(super) names: Names,
     /// Members that no event has.
     pub(super) dropped: Vec<&'static str>,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use protocol::canon::{Echo, Event, Reasoning, Request, Response};
 use protocol::{ByteQueue, Dialect, chat, generate, interactions, messages, responses};
 
-/// All pairs, including equal ones: a property of two dialects must hold for one.
+/// All pairs, including a dialect with itself: a property of two dialects must hold there too.
 fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
     let to_all = |from| Dialect::ALL.into_iter().map(move |to| (from, to));
     Dialect::ALL.into_iter().flat_map(to_all)

@@ -1,4 +1,5 @@
-//! The same gaps on native routes, where they are filled in for clients of the same dialect.
+//! The gaps of `gaps.rs` on native routes, where they are filled in for clients of the same
+//! dialect.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -244,7 +245,7 @@ fn each_choice_numbers_its_own_tool_calls() {
         |id: &str| format!(r#"{{"tool_calls":[{{"id":"{id}","function":{{"name":"f"}}}}]}}"#);
     let piece = r#"{"tool_calls":[{"function":{"arguments":"{}"}}]}"#;
     let stream = [
-        // The index of a choice may come behind its delta.
+        // The index of a choice may come after its delta.
         chunk(&format!(
             r#"{{"index":0,"delta":{}}},{{"delta":{},"index":1}}"#,
             call("a"),

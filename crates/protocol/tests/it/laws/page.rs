@@ -33,14 +33,14 @@ enum Outcome {
     Linked,
     /// It is left out and listed.
     Dropped,
-    /// It changes nothing, and nothing is lost: it says what holds anyway.
+    /// It changes nothing, and nothing is lost: it states what applies anyway.
     Implied,
 }
 
 /// A member of a dialect, and its outcome towards every other dialect.
 struct Row {
     path: String,
-    /// Whether it says what its object is, and so stands for the whole object.
+    /// Whether it gives the type of its object, and so represents the whole object.
     is_kind: bool,
     outcomes: Vec<Outcome>,
 }
@@ -142,7 +142,8 @@ fn without<'a>(body: &Value, pointers: impl Iterator<Item = &'a str>) -> Value {
     less
 }
 
-/// The body with other values of these members: texts get a letter, numbers become `number`.
+/// The body with other values of these members: texts get a letter, numbers are changed by
+/// `number`.
 fn with_others(body: &Value, nodes: &[&Node], number: fn(u64) -> u64) -> Value {
     let mut other = body.clone();
     for node in nodes {
@@ -158,8 +159,9 @@ fn with_others(body: &Value, nodes: &[&Node], number: fn(u64) -> u64) -> Value {
     other
 }
 
-/// What the upstream is sent differently if these members say that tools must be called, and not
-/// `auto`, which leaving them out says too. Nothing else is in the request that excludes this.
+/// The places of the upstream's request that change if these members require a tool call instead of
+/// `auto`. Leaving the members out would mean `auto` too. Members that exclude them are removed
+/// from the request.
 fn places_of_required(
     from: Dialect,
     to: Dialect,
@@ -176,7 +178,7 @@ fn places_of_required(
     Some(differences(&alone(&required)?, &alone(body)?))
 }
 
-/// What happens to the members at these nodes, which have one name in the page.
+/// What happens to the members at these nodes, which share one name in the page.
 fn outcome(from: Dialect, to: Dialect, body: &Value, nodes: &[&Node]) -> Outcome {
     let (sent, dropped) = convert(from, to, body).unwrap();
     let is_dropped = |node: &&Node| dropped.iter().any(|name| covers(name, &node.path));
@@ -204,7 +206,8 @@ fn outcome(from: Dialect, to: Dialect, body: &Value, nodes: &[&Node]) -> Outcome
     }
 }
 
-/// The same, also in requests without the members that exclude these, and with signatures of ours.
+/// Like `outcome`, but if the members are dropped, also tries our own signatures and requests
+/// without members that exclude them.
 fn outcome_at_best(from: Dialect, to: Dialect, body: &Value, nodes: &[&Node]) -> Outcome {
     let first = outcome(from, to, body, nodes);
     if first != Outcome::Dropped {
@@ -246,7 +249,7 @@ fn rows(from: Dialect) -> Vec<Row> {
         if is_kind {
             path.truncate(path.rfind('.').unwrap_or_default());
         }
-        // Types that nobody knows yet have a placeholder.
+        // This type is a placeholder for types that nobody knows yet.
         let (outer, _) = node.pointer.rsplit_once('/').unwrap();
         let is_unknown = body.pointer(outer).unwrap()["type"] == "something_new";
         if path.is_empty() || is_unknown {
@@ -274,8 +277,8 @@ fn is_dropped(row: &Row) -> bool {
     row.outcomes.iter().all(|it| *it == Outcome::Dropped)
 }
 
-/// The rows of the page: an object that no upstream is sent is one row, and an object that is
-/// sent is told by the rows of its members.
+/// The rows of the page. An object that no upstream receives is one row. Any other object is
+/// represented by the rows of its members.
 fn shown(rows: &[Row]) -> Vec<Row> {
     let inside =
         |outer: &str| -> Vec<&Row> { rows.iter().filter(|row| covers(outer, &row.path)).collect() };
@@ -307,7 +310,8 @@ fn shown(rows: &[Row]) -> Vec<Row> {
     all.collect()
 }
 
-/// The places as a cell has them. Members inside of a schema or of arguments belong to the fixture.
+/// The places as a cell shows them. Members inside a schema or arguments come from the fixture and
+/// are cut off.
 fn places(path: &str, places: &BTreeSet<String>) -> String {
     let mut words: Vec<String> = Vec::new();
     for place in places {

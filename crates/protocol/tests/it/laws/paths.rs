@@ -53,7 +53,7 @@ pub(super) const KINDS: [&str; 8] = [
 
 /// One member or item of a request.
 pub(super) struct Node {
-    /// According to the rule above.
+    /// The name of the node, as the module documentation describes it.
     pub(super) path: String,
     pub(super) pointer: String,
     is_object: bool,

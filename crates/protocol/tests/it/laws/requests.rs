@@ -109,7 +109,7 @@ fn say(how: &Value, body: &mut Value) -> bool {
     true
 }
 
-/// Whether a request contains what it must contain if something was carried.
+/// Whether the request for the upstream contains what the file says it must contain.
 fn found(how: &Value, sent: &Value) -> bool {
     let text = sent.to_string();
     match &how["found"] {
@@ -132,7 +132,7 @@ pub(super) fn convert(
     convert_for(from, To::Dialect(to), body)
 }
 
-/// What an upstream speaks.
+/// The protocol of an upstream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum To {
     Dialect(Dialect),
@@ -259,7 +259,8 @@ fn ways() -> impl Iterator<Item = (Dialect, To)> {
     dialects.chain(Dialect::ALL.map(|from| (from, To::Converse)))
 }
 
-/// Whether an upstream is ever sent this. Pictures for Converse are fetched before.
+/// Whether an upstream is ever sent this. Images for Converse are fetched before they are sent, so
+/// it gets no image URLs.
 fn is_sendable(to: To, wish: &str) -> bool {
     to != To::Converse || !["image_url", "image_detail"].contains(&wish)
 }

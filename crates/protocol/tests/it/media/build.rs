@@ -122,7 +122,7 @@ pub(super) fn good_png() -> Vec<u8> {
     ])
 }
 
-/// With a table, as in the standard. The code under test computes it in another way.
+/// The checksum by a table, as in the standard. The code under test computes it in another way.
 fn crc32(bytes: &[u8]) -> u32 {
     let table: Vec<u32> = (0..256_u32)
         .map(|n| {

@@ -116,7 +116,7 @@ fn read_stream(stream: &str, sizes: &[usize]) -> (Vec<Event>, bool) {
     (events, whole)
 }
 
-/// Checks the grammar of events, as far as they go.
+/// Checks the grammar of the events so far.
 fn is_grammatical(events: &[Event], whole: bool) -> bool {
     let mut inside = false;
     for (at, event) in events.iter().enumerate() {

@@ -14,7 +14,7 @@ struct Relayed {
     text: String,
     summary: AnswerSummary,
     result: Result<(), Broken>,
-    /// How the stream would be ended now, were it to fail.
+    /// The event that would end the stream if it failed now.
     failed: String,
 }
 

@@ -1,5 +1,5 @@
-//! The part of the page about answers: where each dialect has their content, their usage and the
-//! reason of their end.
+//! The part of `docs/conversion.md` about answers: where each dialect puts their content, their
+//! usage and the stop reason.
 
 use std::fmt::Write as _;
 
@@ -68,7 +68,8 @@ fn written(dialect: Dialect, response: &Response) -> Value {
     serde_json::from_slice(&upstream_answer(dialect, response)).unwrap()
 }
 
-/// The places that only the first answer has, as a cell.
+/// A table cell with the places of the first answer that the second one does not have, or has with
+/// another value.
 fn places(dialect: Dialect, with: &Response, without: &Response) -> String {
     let (with, without) = (written(dialect, with), written(dialect, without));
     let places = differences(&with, &without);
@@ -85,7 +86,7 @@ fn row(page: &mut String, name: &str, cell: impl Fn(Dialect) -> String) {
     writeln!(page, "| {name} | {} |", cells.join(" | ")).unwrap();
 }
 
-/// A whole answer of one block, as it is written with and without something.
+/// Adds a row with the places where answers of one block differ, with and without some content.
 fn content_row(page: &mut String, name: &str, plain: &Folded, full: impl Fn(Dialect) -> Folded) {
     row(page, name, |dialect| {
         let answer = |folded| response(vec![folded], Stop::End);
@@ -151,7 +152,7 @@ fn content(page: &mut String) {
 
 fn usage_classes(page: &mut String) {
     page.push_str(&heading("tokens", Dialect::ALL.into_iter()));
-    // One token of a class more than an ordinary answer has.
+    // The usual usage with one more token of a class.
     let more = |change: fn(&mut Usage)| {
         let mut usage = usage();
         change(&mut usage);

@@ -1,4 +1,4 @@
-//! Requests that show what the whole request of a dialect does not.
+//! Variants of a dialect's whole request, for outcomes that the request itself does not show.
 
 use protocol::Dialect;
 use protocol::canon::Opaque;
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::super::MODEL;
 use super::super::paths::{Node, WHOLE};
 
-/// The whole request of this dialect. The only plain result in that of Chat answers a call that no
-/// upstream is sent, so another one is added.
+/// The whole request of this dialect. In that of Chat, the only plain tool result belongs to a call
+/// that no upstream receives, so another call with a plain result is added.
 pub(super) fn request(dialect: Dialect) -> Value {
     let mut body = WHOLE[dialect.as_str()].clone();
     if dialect == Dialect::Chat {
@@ -25,7 +25,8 @@ pub(super) fn request(dialect: Dialect) -> Value {
     body
 }
 
-/// The body with tools that must be called, if these members say that they may be.
+/// The body with a tool choice of `required` where these members say `auto`. `None` if one of them
+/// says something else.
 pub(super) fn with_required(body: &Value, nodes: &[&Node]) -> Option<Value> {
     let mut other = body.clone();
     for node in nodes {
@@ -41,8 +42,8 @@ pub(super) fn with_required(body: &Value, nodes: &[&Node]) -> Option<Value> {
     Some(other)
 }
 
-/// The body with signatures as this gateway gives them to callers, for answers of an upstream of
-/// this dialect.
+/// The body with signatures in the form in which the gateway sends those of this upstream's dialect
+/// to clients.
 pub(super) fn with_ours(body: &Value, upstream: Dialect) -> Value {
     let mut other = body.clone();
     wrap_signatures(&mut other, upstream);

@@ -7,7 +7,7 @@ use crate::json::write::{Object, object};
 use crate::json::{Cursor, Raw};
 
 /// The most events per answer. Each event takes memory in addition to the bytes of the answer, and
-/// no usual answer has this many parts.
+/// no ordinary answer has this many parts.
 const EVENTS_MAX: usize = 16_384;
 
 /// Receives the events of a whole answer one by one.
@@ -25,7 +25,7 @@ impl<'e> Events<'e> {
         Self { take, count: 0 }
     }
 
-    /// Adds an event that has its name in the `member` of its data, too.
+    /// Adds an event whose data repeats its name in `member`.
     pub(crate) fn named(
         &mut self,
         member: &str,

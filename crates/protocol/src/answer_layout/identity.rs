@@ -27,7 +27,7 @@ pub(crate) enum IdentityMember {
     Created,
     /// The member that is the same in every answer.
     Fixed,
-    /// A usage report that the client must not see, or not all of it.
+    /// A usage report that is hidden from the client, as a whole or in part.
     Usage,
 }
 

@@ -1,4 +1,4 @@
-//! Members that are missing in an answer or an event although clients of its dialect need them.
+//! Adds members that an answer or an event lacks although clients of its dialect need them.
 
 use super::identity::{IdentityJson, IdentitySet};
 use super::layout::AnswerLayout;
@@ -80,8 +80,8 @@ impl IncompleteEvent<'_> {
     }
 }
 
-/// Sets the index of an event that does not have one. It belongs to the block or step that started
-/// last.
+/// Sets the index of an event that does not have one. The event belongs to the block or step that
+/// started last.
 pub(crate) fn fill_index(
     event: &mut IncompleteEvent<'_>,
     edits: &mut Vec<Edit>,
@@ -93,8 +93,7 @@ pub(crate) fn fill_index(
     Ok(())
 }
 
-/// The output items of a stream. They are recorded from the first event on that does not name its
-/// item.
+/// The output items of a stream, recorded from the first event that does not name its item.
 #[derive(Debug, Default)]
 pub(crate) struct Items(pub(crate) Vec<Item>);
 
@@ -102,8 +101,8 @@ pub(crate) struct Items(pub(crate) Vec<Item>);
 #[derive(Debug, Default)]
 pub(crate) struct Item {
     pub(crate) id: Box<str>,
-    /// The choice of a tool call. Each choice numbers its own.
+    /// The choice that a tool call belongs to. Each choice numbers its calls separately.
     pub(crate) choice: usize,
-    /// The number of its parts so far: of its content and of its summary.
+    /// The number of parts so far, in its content and in its summary.
     pub(crate) parts: [u64; 2],
 }

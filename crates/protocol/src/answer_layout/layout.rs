@@ -33,15 +33,15 @@ pub(crate) struct AnswerLayout {
     /// Reads a member that contains output. Returns `false`, without reading it, if it is another
     /// member.
     pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,
-    /// Strings of which one occurs in every answer or event that mentions a built-in tool, apart
-    /// from its usage.
+    /// Every answer or event that mentions a built-in tool outside its usage report contains one of
+    /// these strings.
     pub(crate) tool_needles: &'static [Needle],
     /// Whether a whole answer must have items (choices, candidates).
     pub(crate) needs_items: bool,
     /// The event that only ends the stream, if the dialect has one.
     pub(crate) end_mark: Option<EndMark>,
-    /// Whether clients of the dialect accept only lines that start with `data: `. For them, a
-    /// comment or the name of an event ends the stream.
+    /// Whether clients of the dialect accept only lines that start with `data: `. They take a
+    /// comment or an `event:` line as the end of the stream.
     pub(crate) data_only: bool,
     /// Whether usage comes in an event of its own, which a client gets only on request.
     pub(crate) usage_event: bool,

@@ -1,6 +1,6 @@
 //! The members of an event that say where in its stream the event belongs.
 
-/// A set of such members. An event that lacks one that is required is completed before it is relayed.
+/// A set of such members. A required member that an event lacks is added before the event is relayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MemberSet(u8);
 
@@ -20,7 +20,7 @@ impl MemberSet {
     pub(crate) const ENVELOPE: Self = Self(1 << 5);
     /// The type of the event.
     pub(crate) const TYPE: Self = Self(1 << 6);
-    /// The start of the part that the event adds to.
+    /// Not a member, but an earlier event that started the part to which this event adds.
     pub(crate) const PART_BEGUN: Self = Self(1 << 7);
 
     #[must_use]

@@ -66,7 +66,7 @@ pub(crate) struct Output {
     pub(crate) failed: bool,
     /// Whether the stream may end, according to its own events. It never moves back.
     pub(crate) end: StreamEnd,
-    /// Whether usage reports are interim for now. Our own count may then be higher.
+    /// Whether the usage reports so far are interim. Our own count may then be higher.
     pub(crate) usage_is_interim: bool,
     /// The usage so far.
     pub(crate) usage: Option<Usage>,
@@ -76,7 +76,7 @@ pub(crate) struct Output {
     pub(crate) pictures: u64,
     /// The number of deltas since the last whole item. The next whole item repeats them.
     pub(crate) deltas: usize,
-    /// Data that the event that ends a failed stream repeats, if the dialect has such data.
+    /// Data to repeat in the event that ends a failed stream, if the dialect has such data.
     pub(crate) opening: Opening,
     /// Text in which the upstream speaks about itself, if there is any.
     pub(crate) words: Option<Box<Words>>,
@@ -125,8 +125,8 @@ impl Output {
         }
     }
 
-    /// Records a value with free text of the upstream, not of the model.
-    // Few answers have one.
+    /// Records a value whose text is the upstream's, not the model's, so that the text is removed.
+    // Cold, because few answers have such a value.
     #[cold]
     pub(crate) fn clean(&mut self, value: Raw<'_>) {
         if !value.is_null() && !value.is_empty() {
@@ -135,7 +135,7 @@ impl Output {
         }
     }
 
-    /// The edits that remove such text from the current event or answer.
+    /// The edits that remove the upstream's own text from the current event or answer.
     pub(crate) fn word_edits(&self) -> &[Edit] {
         self.words.as_ref().map_or(&[], |words| &words.edits)
     }

@@ -9,8 +9,8 @@ use base64::engine::general_purpose::{
     GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE_NO_PAD,
 };
 
-/// Decodes digits of the standard alphabet. Padding is removed before, and unused bits of the last
-/// digit may have any value.
+/// Decodes digits of the standard alphabet. The caller has removed the padding. Unused bits of the
+/// last digit may have any value.
 const DIGITS: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -110,7 +110,7 @@ impl Decoder {
         Some(())
     }
 
-    /// Appends what the last group decodes to. `None` if it ends within a byte.
+    /// Appends what the last group decodes to. `None` if the text ends in the middle of a byte.
     pub fn finish(self, bytes: &mut Vec<u8>) -> Option<()> {
         DIGITS.decode_vec(&self.group, bytes).ok()
     }

@@ -19,8 +19,8 @@ pub(crate) enum Calling {
 }
 
 /// The tool choice and the names that it is restricted to. `None` if tools may be called freely,
-/// which is the default. A choice without tools is dropped. A choice of an undeclared tool is
-/// refused, because it cannot be kept.
+/// which is the default. A choice in a request without tools is dropped. A choice of an undeclared
+/// tool is refused, because no upstream could honor it.
 pub(crate) fn choose<'a>(
     request: &'a Request,
     dropped: &mut Dropped,

@@ -35,7 +35,7 @@ impl Dropped {
         }
     }
 
-    /// The dialect in whose spelling the names are.
+    /// The client's dialect, which determines the spelling of the names.
     pub const fn caller(&self) -> Dialect {
         self.caller
     }

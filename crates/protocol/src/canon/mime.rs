@@ -33,7 +33,7 @@ pub fn of_bytes(head: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The type by the extension in the path of the URL, if it is that of an image.
+/// The image type for the extension in the URL's path, if the extension is known.
 pub fn of_url(url: &str) -> Option<&'static str> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();

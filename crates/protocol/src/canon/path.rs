@@ -5,8 +5,8 @@ use std::fmt;
 /// A path such as `messages[2].content[0]`. It is cheap to copy and formatted only when it is
 /// reported.
 ///
-/// The default path is nowhere. It belongs to parts that the gateway made, which are dropped
-/// without a report.
+/// The default path points nowhere. It marks parts that the gateway made, which are dropped without
+/// a report.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Path {
     /// The names of the lists, the outer one first. Empty for unused levels.
@@ -73,7 +73,7 @@ impl Path {
     }
 }
 
-/// An index as `u32`. No request has more items.
+/// An index as `u32`. No request has too many items for it.
 fn short(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -268,7 +268,7 @@ pub struct Reasoning {
     pub budget_tokens: Option<u64>,
     /// Whether the client wants to see the reasoning.
     pub show: bool,
-    /// Whether `show` is the default of the client's dialect.
+    /// Whether `show` comes from the default of the client's dialect, not from the request.
     pub show_is_unsaid: bool,
 }
 
@@ -352,8 +352,8 @@ impl Request {
         })
     }
 
-    /// A copy of the request without the turns after the leading system prompts: all that an answer
-    /// may repeat. A stream keeps it for its whole life.
+    /// A copy of the request that keeps only its leading system prompts as turns. An answer repeats
+    /// no other turns, and a stream keeps the copy for its whole life.
     #[must_use]
     pub fn without_conversation(&self) -> Self {
         let (system, _) = self.leading_system();

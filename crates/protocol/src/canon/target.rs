@@ -8,7 +8,7 @@ use crate::profile::{OutputLimit, Profile};
 /// The upstream that a request is written for.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
-    /// The upstream's name of the model.
+    /// The model's name at the upstream.
     pub upstream_model: &'a str,
     /// The public id. Opaque values of other models are not sent.
     pub public_model: &'a str,

@@ -53,7 +53,7 @@ pub fn pair_results(turns: &mut Vec<Turn>) -> Result<(), Failure> {
 #[derive(Default)]
 struct Calls {
     calls: Vec<Call>,
-    /// Whether results were removed from it.
+    /// Whether results were moved out of the turn.
     answered: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::json::Raw;
 
-/// Limit for the names that are kept. More could not be reported.
+/// Limit for the names that are kept. The header could not report more.
 const UNKNOWN_MAX: usize = 1024;
 
 /// Notes the name of a member.

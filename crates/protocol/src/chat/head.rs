@@ -51,7 +51,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     if stream {
         include_usage = ask_for_usage(&members, &mut edits)?;
     }
-    // An edit was added unless the client asked itself.
+    // `ask_for_usage` has added one edit, unless the client asked for usage itself.
     let usage_edit = (stream && !include_usage).then(|| edits.len() - 1);
     let model_span = members.get("model")?.map(|value| value.span());
     let tools = tools(&members)?;
@@ -99,8 +99,9 @@ fn ask_for_usage(members: &Members<'_>, edits: &mut Vec<Edit>) -> Result<bool, F
     Ok(asked)
 }
 
-/// Cuts the client's own `stream_options` out of a request, for an upstream that refuses them. Reports its members
-/// to `dropped`, except those that the gateway replaces (the usage chunk) and those that have no effect without them.
+/// Cuts the client's own `stream_options` out of a request, for an upstream that refuses them. Reports their members to
+/// `dropped`, except `include_usage`, because the gateway writes the usage chunk itself, and `include_obfuscation`,
+/// which only pads events.
 pub(crate) fn cut_stream_options(body: &Bytes, dropped: &mut Dropped) -> Result<Bytes, Failure> {
     let text = std::str::from_utf8(body).map_err(|_| Failure::invalid("The body is not UTF-8."))?;
     Cursor::new(text).object(|cursor, name| {

@@ -4,7 +4,7 @@ use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Inclusive, Usage, count};
 
-/// Reads a usage object. `count` says which numbers count as missing.
+/// Reads a usage object. A number that `count` rejects counts as missing.
 pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     take_usage(&mut Cursor::new(usage.text())).ok()?
 }

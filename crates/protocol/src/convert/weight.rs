@@ -15,7 +15,8 @@ const ITEM_BYTES: usize = 700;
 /// A body with fewer commas is not examined, because it has too few items to matter.
 const COMMAS_FREE: usize = 256;
 
-/// The memory that the common form of a request may take besides its texts. 0 for a usual request.
+/// The memory that the common form of a request may take besides its texts. 0 for an ordinary
+/// request.
 pub fn weigh_request(body: &[u8]) -> Result<usize, Failure> {
     // Items are separated by commas. Commas inside texts count too, because telling them apart
     // would cost more.

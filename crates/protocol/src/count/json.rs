@@ -42,7 +42,7 @@ impl InputCount {
         }
     }
 
-    /// The count for a request of `body_bytes`, of which the model reads only this part.
+    /// The count for a request of `body_bytes`, given the count of the part that the model reads.
     pub(crate) fn of_body(self, body_bytes: usize) -> Self {
         let text_bytes = (body_bytes as u64).saturating_sub(self.media_bytes);
         Self {
@@ -84,7 +84,7 @@ pub(crate) struct JsonCounter<'a> {
     unread_bytes: u64,
     media: MediaFinder<'a>,
     media_tokens: u64,
-    /// Upper bound for all media. Beyond it only the context limits them.
+    /// Upper bound for the media that have one. The others set `is_unbounded`.
     media_tokens_max: u64,
     is_unbounded: bool,
     /// Bytes of inline media, which are not counted as text.

@@ -1,9 +1,10 @@
 //! Finds the media of a conversation and estimates the tokens of each.
 //!
-//! The base64 of an image is a hundred times longer than the image costs, so it must not be counted
-//! as text. The same bytes in a tool's schema or in the arguments of a call are text, and cost as
-//! much as text. So a string counts as a medium only where dialects have media: in a part of a
-//! message, under the names of media members, with a declared type. Everything else is text.
+//! As text, the base64 of an image would cost a hundred times as much as the image does, so it must
+//! not be counted as text. The same bytes in a tool's schema or in the arguments of a call are
+//! text, and cost as much as text. So a string counts as a medium only where dialects have media:
+//! in a part of a message, under the names of media members, with a declared type. Everything else
+//! is text.
 
 use crate::json::Text;
 use crate::json::text::unescape;
@@ -21,7 +22,7 @@ const WAVEFORM_BYTES_PER_TOKEN: u64 = 256;
 /// How an uncompressed audio file (`RIFF`) starts in base64.
 const WAVEFORM_START: &str = "UklGR";
 
-/// Limit for the depth of containers, and for parts inside parts. Media are less deep.
+/// Limits for the depth of containers and of parts inside parts. No dialect nests media deeper.
 const LEVELS_MAX: usize = 12;
 const PARTS_MAX: usize = 4;
 
@@ -227,7 +228,8 @@ impl Name {
     }
 }
 
-/// The type inside such an object says how the medium is encoded, or that it is text.
+/// What a `type` member declares. In a holder it says how the medium is encoded, or that it is
+/// text.
 fn declared_by_type(word: &str, level: Option<Level>) -> Declared {
     match word {
         "text" => TEXT,
@@ -385,7 +387,7 @@ impl<'a> Medium<'a> {
         kinds.contains(&Some(Kind::Unbounded))
     }
 
-    /// The string that is text after all.
+    /// The inline string, if it turned out to be text.
     pub(super) fn text(&self) -> Option<Text<'a>> {
         let (text, kind) = self.inline?;
         (kind == Kind::Text).then_some(text)

@@ -33,7 +33,7 @@ pub(super) mod cost {
     pub(in crate::count) const SIGN: u8 = 34;
     /// Two bytes: accented Latin, Greek, Cyrillic, Hebrew, Arabic.
     pub(in crate::count) const LETTER: u8 = 13;
-    /// Three bytes that are not Chinese, Japanese or Korean, and typographic signs.
+    /// Other characters of three bytes: Indic scripts, Thai, typographic signs.
     pub(in crate::count) const SCRIPT: u8 = 18;
     /// Chinese characters and Japanese kana.
     pub(in crate::count) const HAN: u8 = 49;
@@ -163,7 +163,8 @@ const SLOW_BYTES: usize = 63;
 /// Strings up to this length are counted byte by byte.
 const SHORT_BYTES: usize = 16;
 
-/// The cost of a byte, and its additional cost at the start of a word, which is all or nothing.
+/// The cost of a byte, and its additional cost at the start of a word: `cost::WORD`, or 0 if it
+/// cannot start one.
 #[derive(Clone, Copy)]
 struct Cost {
     own: u8,

@@ -78,7 +78,7 @@ impl Reader {
                     note(&mut request.unknown, name);
                 }
             }
-            // The head has checked these members. The values that it accepts ask for nothing.
+            // The head has checked these members. It accepts only values that need no conversion.
             "model" | "store" | "deferred" | "service_tier" => drop(cursor.value()?),
             _ => unread(cursor.value()?, &mut request.unknown, || name.to_owned()),
         }
@@ -117,7 +117,7 @@ fn stream_options(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), 
                 let include = walk::boolean(cursor, "stream_options.include_usage")?;
                 request.include_usage = include.unwrap_or(false);
             }
-            // Padding that the upstream adds by itself.
+            // Controls the padding of the upstream's events, which does not survive conversion.
             "include_obfuscation" => drop(cursor.value()?),
             _ => unread(cursor.value()?, &mut request.unknown, || {
                 format!("stream_options.{name}")
@@ -276,7 +276,7 @@ fn allowed_tools(
                 let path = Path::item(TOOLS, at);
                 match allowed_tool(cursor, path, unknown)? {
                     Some(name) => names.push(name),
-                    // A tool of another kind. It is not declared elsewhere either.
+                    // Not a function. The declaration of this tool is dropped too.
                     None => note(unknown, path.to_string()),
                 }
                 Ok::<(), Failure>(())

@@ -212,7 +212,7 @@ impl<'r> History<'r> {
         Ok(())
     }
 
-    /// The older form refers to the function and not to the call.
+    /// Reads a result in the older form, which names the function and not the call.
     fn function_result(&mut self, message: Message, path: Path) -> Result<(), Failure> {
         let Some(id) = self.function_call.take() else {
             let failure = Failure::invalid("A function message must follow a `function_call`.");

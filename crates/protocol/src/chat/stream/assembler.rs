@@ -213,7 +213,7 @@ impl Assembler {
         }
     }
 
-    /// Passes a source on with the text that it belongs to. One that arrives after other blocks is
+    /// Passes on a source if the text that it belongs to is still open. Otherwise the source is
     /// dropped.
     fn citation(&mut self, citation: Citation<'_>, out: &mut Vec<Event>) {
         if self.open != OpenBlock::Text(Kind::Text) {
@@ -275,7 +275,8 @@ impl Assembler {
         Ok(())
     }
 
-    /// Whether the open block is complete, whatever arrives next.
+    /// Whether the open block can be closed: a text at any time, a call once its arguments are
+    /// complete.
     fn may_close(&self) -> bool {
         match self.open {
             OpenBlock::Nothing | OpenBlock::Text(_) => true,

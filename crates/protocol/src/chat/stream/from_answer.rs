@@ -1,4 +1,4 @@
-//! Writes a whole completion as the chunks of a stream, with the bytes of its own members.
+//! Writes a whole completion as the chunks of a stream. Values are copied as text, not decoded.
 
 use crate::answer_layout::{Events, each_item};
 use crate::broken::Broken;
@@ -7,7 +7,7 @@ use crate::json::write::{Object, array};
 use crate::json::{Raw, RawObject, Shape};
 use crate::usage::count;
 
-/// Two chunks for each choice: its message, then its end.
+/// Writes two chunks for each choice: its message, then its end.
 #[cold]
 pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), Broken> {
     let answer = RawObject::of(answer).ok_or_else(|| Broken::malformed("no completion"))?;

@@ -1,4 +1,4 @@
-//! Numbers the choices and the tool calls of a chunk that do not say which they are.
+//! Adds the missing indexes of the choices and tool calls in a chunk.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::answer_layout::{ITEMS_MAX, IncompleteEvent, Item, Items};
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Raw, Shape, SyntaxError, Text};
 
-/// Sets each missing `index` of a choice or a tool call, and the delta of a choice that only finishes.
+/// Adds each missing `index` of a choice or a tool call, and an empty delta to a choice that has none.
 #[cold]
 pub(in crate::chat) fn fill_in(
     event: &mut IncompleteEvent<'_>,
@@ -42,7 +42,8 @@ pub(in crate::chat) fn fill_in(
     })
 }
 
-/// The index of the choice that comes next. It may stand behind the delta, whose calls are numbered by it.
+/// The index of the choice at the cursor. It is read ahead, because it may follow the delta whose calls are numbered
+/// per choice.
 fn index_of_choice(mut cursor: Cursor<'_>, position: usize) -> Result<usize, SyntaxError> {
     let mut choice = Numbered::at(&cursor);
     cursor.object(|cursor, name| choice.read(cursor, name).map(drop))?;
@@ -108,8 +109,8 @@ impl ToolCalls<'_> {
         }
     }
 
-    /// The index of a call: the known one of its id, the next one for a new id, and that of the last call for a
-    /// piece without an id.
+    /// The index of a call: the one known for its id, the next one for a new id, or that of the last call for a piece
+    /// without an id.
     fn index_of(&mut self, id: Option<&str>) -> usize {
         let count = self.all().count();
         let Some(id) = id.filter(|id| !id.is_empty()) else {
@@ -123,7 +124,7 @@ impl ToolCalls<'_> {
     }
 }
 
-/// Shows each object of a list, with its position, to `read`. Other values are skipped.
+/// Calls `read` with each object of a list and its position. Other values are skipped.
 fn each_object<'a>(
     cursor: &mut Cursor<'a>,
     mut read: impl FnMut(&mut Cursor<'a>, usize) -> Result<(), SyntaxError>,
@@ -153,7 +154,7 @@ struct Numbered<'a> {
 }
 
 impl<'a> Numbered<'a> {
-    /// The object that comes next.
+    /// The object at the cursor.
     fn at(cursor: &Cursor<'a>) -> Self {
         Self {
             start: cursor.position(),

@@ -156,8 +156,8 @@ fn a_conversation_alone_has_media() {
     }
 }
 
-/// JSON texts by somebody who has read this code: media names on anything, escapes, white space
-/// between tokens, numbers, and nesting.
+/// JSON texts as an attacker who knows this code might write them: media names on anything,
+/// escapes, white space between tokens, numbers, and nesting.
 fn any_json() -> impl Strategy<Value = String> {
     let name = prop::sample::select(vec![
         "type",

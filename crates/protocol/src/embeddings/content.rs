@@ -95,7 +95,7 @@ fn same_model(
     Ok(members.get("model")?.map(|value| value.span()))
 }
 
-/// What the list form can express of a request. The rest is reported as dropped.
+/// The part of a request that the list form can express. The rest is reported as dropped.
 pub(super) fn contents(request: &Request, dropped: &mut Dropped) -> Result<Contents, Failure> {
     let members = Members::read(&request.body, Spelling::SnakeOrCamel)?;
     let mut contents = Contents {

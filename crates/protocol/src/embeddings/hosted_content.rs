@@ -1,4 +1,4 @@
-//! One content in the form of a cloud: `:embedContent` with its settings in an object of their own, and no batches.
+//! `:embedContent` as a cloud vendor offers it: one content, with its settings in a separate object, and no batches.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -42,7 +42,7 @@ struct Answer<'a> {
     usage_metadata: Option<&'a RawValue>,
 }
 
-/// The answer to a request that came as a batch of one.
+/// Converts the answer to a request that came as a batch of one.
 pub(super) fn to_batch(body: &[u8]) -> Result<Bytes, Broken> {
     let answer: Answer<'_> = serde_json::from_slice(body)
         .map_err(|_| Broken::malformed("the answer has no embedding"))?;

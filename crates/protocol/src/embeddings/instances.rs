@@ -1,4 +1,4 @@
-//! The instances form, which a cloud has instead of the contents form: `:predict`.
+//! The instances form, `:predict`, which a cloud vendor has in place of the contents form.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -54,7 +54,7 @@ struct Statistics<'a> {
     token_count: Option<&'a RawValue>,
 }
 
-/// An answer in the contents form: with one vector for the form `Content`, with a list otherwise.
+/// Converts an answer to the contents form: one vector for the form `Content`, otherwise a list.
 pub(super) fn to_contents(body: &[u8], form: Form) -> Result<Bytes, Broken> {
     let answer: Answer<'_> = serde_json::from_slice(body)
         .map_err(|_| Broken::malformed("the answer has no predictions"))?;
@@ -73,7 +73,7 @@ pub(super) fn to_contents(body: &[u8], form: Form) -> Result<Bytes, Broken> {
         }
         out.push(b']');
     }
-    // A count that some vectors lack says too little about the whole.
+    // If some vectors lack a count, the sum of the others is too low to report.
     let tokens: Option<Vec<u64>> = vectors()
         .map(|it| count(it.statistics.token_count?))
         .collect();
@@ -92,7 +92,7 @@ fn write_vector(values: &RawValue, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// A count, which may be written with a fraction of zero.
+/// A count, which may be written as `3.0`.
 fn count(number: &RawValue) -> Option<u64> {
     let (whole, fraction) = number.get().split_once('.').unwrap_or((number.get(), ""));
     let is_whole = fraction.bytes().all(|digit| digit == b'0');

@@ -88,7 +88,7 @@ fn empty(message: &'static str) -> Failure {
     Failure::invalid(message).param("input")
 }
 
-/// What the contents form can express of a request. The rest is reported as dropped.
+/// The part of a request that the contents form can express. The rest is reported as dropped.
 pub(super) fn contents(request: &Request, dropped: &mut Dropped) -> Result<Contents, Failure> {
     let members = Members::read(&request.body, Spelling::One)?;
     for member in members.iter() {
@@ -124,7 +124,7 @@ fn text(input: Raw<'_>) -> Result<String, Failure> {
     Ok(text.decode_lossy().into_owned())
 }
 
-/// Writes a request for numbers, which every upstream of this form supports.
+/// Writes a request that asks for vectors as numbers, which every upstream of this form supports.
 pub(super) fn write(contents: &Contents, upstream_model: &str) -> Vec<u8> {
     let mut out = Vec::new();
     object(&mut out, |it| {

@@ -15,7 +15,7 @@ pub enum Form {
     Contents,
     /// A list of instances: `:predict`. Only upstreams have it.
     Instances,
-    /// One content, with its settings in an object of their own: `:embedContent` of a cloud.
+    /// One content, with its settings in a separate object: `:embedContent` of a cloud vendor.
     HostedContent,
 }
 
@@ -55,7 +55,7 @@ pub struct Encoded {
     pub dropped: Option<String>,
 }
 
-/// What both forms can express.
+/// The part of a request that every form can express.
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) texts: Vec<String>,

@@ -68,7 +68,7 @@ impl Request {
         })
     }
 
-    /// The request for a model that a cloud serves one content at a time.
+    /// The request for a model that a cloud vendor serves one content at a time.
     pub fn write_hosted_content(&self) -> Result<Encoded, Failure> {
         let (contents, dropped) = self.contents()?;
         Ok(Encoded {
@@ -78,13 +78,13 @@ impl Request {
         })
     }
 
-    /// How many inputs it has, if they are texts.
+    /// The number of inputs. Fails if one of them is not text.
     pub fn inputs(&self) -> Result<usize, Failure> {
         let (contents, _) = self.contents()?;
         Ok(contents.texts.len())
     }
 
-    /// What the forms of a cloud can express. The rest is reported as dropped.
+    /// The part of the request that every form can express. The rest is reported as dropped.
     fn contents(&self) -> Result<(Contents, Dropped), Failure> {
         if self.form == Form::List {
             let mut dropped = Dropped::new(Dialect::Chat);

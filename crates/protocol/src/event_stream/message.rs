@@ -10,7 +10,7 @@ use crate::sse::EVENT_BYTES_MAX;
 const PRELUDE_BYTES: usize = 12;
 /// The checksum of the whole message, at its end.
 const CHECKSUM_BYTES: usize = 4;
-/// The largest message: a payload becomes an event, which is not larger.
+/// The largest message, the same as for an event, because a payload becomes an event.
 const MESSAGE_BYTES_MAX: usize = EVENT_BYTES_MAX;
 /// The largest headers of a message.
 const HEADER_BYTES_MAX: usize = 128 << 10;
@@ -18,7 +18,7 @@ const HEADER_BYTES_MAX: usize = 128 << 10;
 /// The most headers of a message. Real ones have three or four.
 const HEADERS_MAX: usize = 64;
 
-/// Why bytes are no message.
+/// Why bytes are not a valid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// The lengths contradict each other, or exceed the limits.
@@ -80,8 +80,8 @@ pub(super) fn take(buf: &mut BytesMut) -> Result<Option<Message>, Malformed> {
     }))
 }
 
-/// The length of the message, once its prelude has arrived. A wrong length is found here, before
-/// anything is waited for.
+/// The length of the message, once its prelude has arrived. A wrong length is refused here, before
+/// waiting for more bytes.
 fn check_prelude(buf: &BytesMut) -> Result<Option<usize>, Malformed> {
     let Some(mut prelude) = buf.get(..PRELUDE_BYTES) else {
         return Ok(None);

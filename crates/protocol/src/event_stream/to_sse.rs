@@ -3,7 +3,7 @@
 //! | message | event |
 //! |---|---|
 //! | `event` of type `chunk` | the JSON in its `bytes`, named by its `type` |
-//! | other `event` | its payload, named by its type; of a Converse stream the events of Messages that say the same |
+//! | other `event` | its payload, named by its type; in a Converse stream, the equivalent events of Messages |
 //! | `exception`, `error` | `error`, with an error object whose `type` is the name of the exception |
 
 use std::borrow::Cow;
@@ -18,7 +18,8 @@ use crate::json::write::object;
 use crate::json::{Cursor, Text, utf8};
 use crate::messages::converse;
 
-/// What a host adds to the last event of a model's stream: its own counts and times, which name it.
+/// A member that a host adds to the last event of a model's stream: its own counts and times. The
+/// name identifies the host.
 const METRICS: &str = "amazon-bedrock-invocationMetrics";
 
 /// Takes the bytes of a binary event stream and returns those of server-sent events.
@@ -93,7 +94,7 @@ impl ToSse {
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), Malformed> {
-        // Says that the stream has begun, and nothing about the answer.
+        // Only says that the stream has begun.
         if name == "initial-response" {
             return Ok(());
         }

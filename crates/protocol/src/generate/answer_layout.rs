@@ -157,7 +157,7 @@ fn items_of(object: Raw<'_>, list: &str) -> u32 {
     items
 }
 
-/// Reads a part. Its content is output, but a signature or a blank text is not.
+/// Reads a part. Its texts and objects are output, unless they are empty. A signature is not.
 fn read_part(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);

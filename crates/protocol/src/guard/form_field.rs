@@ -154,7 +154,7 @@ mod tests {
     }
 
     proptest! {
-        /// No name that a server could normalize to `model` is accepted besides it.
+        /// Apart from `model` itself, no name that a server could normalize to `model` is accepted.
         #[test]
         fn a_name_with_the_letters_of_model_alone_is_refused(
             signs in prop::collection::vec("[ \\x00\\t_.%\"'\\\\-]{0,2}", 5),

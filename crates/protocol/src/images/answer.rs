@@ -16,8 +16,8 @@ use crate::rejection;
 use crate::scrub::Ids;
 
 impl Request {
-    /// Replaces the model in an answer by the public id, and adds what clients expect and the
-    /// upstream left out. `created` is in Unix seconds.
+    /// Replaces the model in an answer by the public id, and adds members that clients expect but
+    /// the upstream left out. `created` is in Unix seconds.
     pub fn rewrite(
         &self,
         family: Family,
@@ -69,7 +69,7 @@ impl Request {
         complete("quality", seen.quality, quoted(asked.quality.as_deref()));
         complete("size", seen.size, quoted(asked.size.as_deref()));
         let told = seen.usage.and_then(usage::read);
-        // These two families report no tokens, or not all. Clients read all three totals.
+        // These two families report no tokens or not all totals. Clients read all three.
         if matches!(family, Family::VideoA | Family::Content) {
             if let Some(usage) = seen.usage.filter(|usage| usage.shape() == Shape::Object) {
                 edits.extend(usage::complete(usage));
@@ -235,7 +235,7 @@ pub(super) fn reported_grade(
 const NOT_MADE: &[u8] = b"\"This picture could not be made.\"";
 
 /// Replaces the message about an image that failed, because the upstream's text may identify it.
-/// The code says enough.
+/// The error code remains.
 pub(super) fn without_message(error: Raw<'_>) -> Option<Edit> {
     if error.shape() != Shape::Object {
         return Some(Edit::replace(error.span(), NOT_MADE));

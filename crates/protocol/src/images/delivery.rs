@@ -50,7 +50,7 @@ struct Member<'a> {
 }
 
 impl<'a> SentImage<'a> {
-    /// Notes a member that can hold an image. Returns whether it is one.
+    /// Notes the member if it can hold an image. Returns whether it can.
     pub(super) fn note(&mut self, name: Text<'a>, value: Raw<'a>) -> bool {
         let place = if name.is(BASE64) {
             &mut self.base64
@@ -114,9 +114,9 @@ pub(super) struct ClientImage<'a> {
     /// The member that holds it.
     name: &'static str,
     text: Text<'a>,
-    /// The number of bytes to remove from its start,
+    /// The number of bytes to remove from the start of `text`.
     cut: usize,
-    /// and the text that replaces them.
+    /// The text to insert at that place.
     put: String,
     /// The names of `b64_json` and `url`, if they are swapped.
     swapped: Option<(Option<Text<'a>>, Option<Text<'a>>)>,

@@ -82,7 +82,7 @@ pub(super) fn rewrite(
     Form { parts }
 }
 
-/// The same as JSON, with the images as data URIs.
+/// The form as JSON, with the images as data URIs.
 pub(super) fn to_json(
     form: &Form,
     family: Family,
@@ -117,7 +117,7 @@ pub(super) fn to_json(
         if family == Family::Gpt && name == "mask" {
             continue;
         }
-        // Other files than the sources cannot be sent.
+        // Files other than the sources cannot be sent.
         if part.file_name.is_some() || unsaid {
             dropped.name(name);
             continue;

@@ -8,7 +8,7 @@ use super::request::Options;
 /// Values by which a request leaves the choice to the upstream.
 const OPEN: [&str; 2] = ["auto", "adaptive"];
 
-/// No upstream makes an image with longer sides.
+/// No upstream makes an image whose sides have more digits.
 const SIDE_DIGITS_MAX: usize = 5;
 
 /// The quality, resolution and size of images, as requested or as reported.

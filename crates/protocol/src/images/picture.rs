@@ -7,7 +7,7 @@ use super::grade::Grade;
 pub struct Pictures {
     /// The number of images that were delivered.
     pub delivered: u64,
-    /// What they cost the upstream, in ticks of 1e-10 US dollar.
+    /// Their cost as the upstream reports it, in ticks of 1e-10 US dollar.
     pub usd_ticks: Option<u64>,
     /// Their grade, as far as the answer reports it.
     pub told: Grade,

@@ -100,7 +100,7 @@ pub fn read_json(operation: Operation, body: &Bytes) -> Result<Request, Failure>
         check_list(&members)?;
     }
     let sources = match (operation, members.get("layer_decomposition")?) {
-        // Otherwise the form of `image` depends on the model.
+        // In a plain generation, the form of `image` depends on the model.
         (Operation::Generation, None) => loose_sources(&members)?,
         _ => sources::read(&members)?.len() as u64,
     };
@@ -174,7 +174,7 @@ fn read(
         Ok(fields.text(name)?.map(std::borrow::Cow::into_owned))
     };
     let size = text("size")?;
-    // Any other word could match a cheaper tier of the price card.
+    // A word that is not a size could match a cheaper tier of the price card.
     if size
         .as_deref()
         .is_some_and(|size| Size::parse(size).is_none())

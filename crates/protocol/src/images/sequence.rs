@@ -4,7 +4,7 @@ use super::fields::Fields;
 use crate::failure::Failure;
 use crate::json::{Integer, Members, Spelling};
 
-/// The number of images in a sequence, or of layers, unless the request sets a lower limit.
+/// The most layers of an image, and the most images in a sequence if the request sets no limit.
 pub(super) const SEQUENCE_MAX: u64 = 15;
 
 const MODE: &str = "sequential_image_generation";

@@ -23,7 +23,7 @@ pub(super) enum Kind {
     File,
 }
 
-/// The notation.
+/// The JSON notation of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `"…"`

@@ -225,7 +225,8 @@ impl Rewriter {
         }
     }
 
-    /// Adds members to the final event of an image that clients expect and the upstream left out.
+    /// Adds to the final event of an image the members that clients expect but the upstream left
+    /// out.
     fn complete(
         &mut self,
         event: &Event<'_>,
@@ -305,7 +306,7 @@ impl Rewriter {
         }
     }
 
-    /// The mark that ends some streams. Before a result it is an error.
+    /// Handles the mark that ends some streams. Before a result it is an error.
     fn done(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.completed == 0 {
             return Err(Broken::Unfinished);

@@ -1,4 +1,4 @@
-//! The usage of image answers: tokens by modality, or the upstream's cost.
+//! The usage of image answers: tokens by modality, or the cost that the upstream reports.
 
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
@@ -10,7 +10,7 @@ use crate::usage::{Inclusive, Usage, count};
 pub(super) struct UsageReport {
     /// Tokens, if they are reported.
     pub(super) tokens: Option<Usage>,
-    /// The upstream's cost.
+    /// The cost that the upstream reports, in ticks of 1e-10 US dollar.
     pub(super) usd_ticks: Option<u64>,
     /// Calls of built-in tools.
     pub(super) tools: ToolCalls,

@@ -126,7 +126,7 @@ const AROUND: [&str; 6] = [
     "annotations",
 ];
 
-/// Reads a step or a delta. All its other members are output.
+/// Reads a step or a delta. All members except those in `AROUND` are output.
 fn read_piece(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);

@@ -23,7 +23,7 @@ pub(in crate::generate) struct Parts {
     pub(in crate::generate) unknown: Vec<String>,
 }
 
-/// The data of a part. Each part has one.
+/// The data of a part. Each part has one kind of data.
 pub(in crate::generate) enum PartData {
     Text(String),
     Media(Media),
@@ -36,7 +36,7 @@ pub(in crate::generate) enum PartData {
 #[derive(Default)]
 pub(in crate::generate) struct Media {
     mime: String,
-    /// Base64 or a URL.
+    /// Base64. A medium that is referenced has a `uri` instead.
     data: Option<String>,
     uri: Option<String>,
     name: Option<String>,

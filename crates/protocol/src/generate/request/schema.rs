@@ -32,7 +32,7 @@ enum MemberValue<'a> {
     Written(Vec<u8>),
 }
 
-/// How a nullable schema expresses that.
+/// Whether a schema allows `null`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Null {
     Refused,

@@ -1,14 +1,14 @@
 //! Tool names with characters that other dialects do not allow.
 //!
 //! This dialect allows `.` and `:`, and twice the length. Such names are replaced in the request
-//! and restored in the answer. The request carries the table.
+//! and restored in the answer. The request carries the table of replaced names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest name that every dialect accepts.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The names, in the order of their first use.
+/// The client's tool names, and the names that replace them.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct ToolNames {
     safe: BTreeMap<String, String>,

@@ -260,8 +260,8 @@ fn write_result<'a>(
     });
 }
 
-/// Writes a result, which must be an object. A text that is an object is sent unchanged, unless it
-/// looks like the convention by which other texts are wrapped.
+/// Writes a result, which must be an object. A text that is a JSON object is sent unchanged, unless
+/// it has one of the members in which other texts are wrapped.
 fn write_result_object(out: &mut Vec<u8>, result: &ToolResult) {
     let texts = result.parts.iter().filter_map(|(_, part)| match part {
         Part::Text(text) | Part::Refusal(text) => Some(text.as_str()),

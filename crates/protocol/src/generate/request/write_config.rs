@@ -11,10 +11,10 @@ use crate::profile::{Profile, Thinking};
 pub(in crate::generate) const STOP_MAX: usize = 5;
 /// Some models refuse budgets above this.
 const BUDGET_TOKENS_MAX: u64 = 24_576;
-/// The levels that all models with levels support.
+/// The thinking levels that every model with levels supports.
 const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
-/// Writes the members of `generationConfig` and reports those that it does not have.
+/// Writes the members of `generationConfig`, and reports settings for which it has no member.
 pub(in crate::generate) fn write_config(
     config: &mut Object<'_>,
     request: &Request,

@@ -59,7 +59,7 @@ impl Composer {
         Progress::Continues
     }
 
-    /// Takes the signature that waits for a part, for the last part.
+    /// Takes the pending signature, to send it with the last part.
     pub(in crate::generate) fn pending(&mut self) -> Option<String> {
         self.pending.take()
     }

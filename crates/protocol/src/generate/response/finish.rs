@@ -19,7 +19,7 @@ const FILTERS: [&str; 12] = [
     "NO_IMAGE",
 ];
 
-/// Reasons that mean malformed output. They are failures, not ends.
+/// Reasons that mean malformed output. An answer that ends with one has failed.
 const MALFORMED: [&str; 4] = [
     "MALFORMED_FUNCTION_CALL",
     "UNEXPECTED_TOOL_CALL",

@@ -280,7 +280,7 @@ impl Reader {
         }
     }
 
-    /// Opens a block of this kind, unless an open one can continue.
+    /// Opens a block of this kind, unless the open block is of this kind and not signed yet.
     fn ensure(&mut self, kind: OpenBlock, out: &mut Vec<Event>) {
         if self.open == Some(kind) && !self.signed {
             return;

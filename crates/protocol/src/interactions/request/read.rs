@@ -243,8 +243,8 @@ impl Reader {
         })
     }
 
-    /// Reads the output format at `path`: one, or a list of one. The schema itself in its place is
-    /// an older form.
+    /// Reads the output format at `path`: one, or a list of one. In an older form, the value is the
+    /// schema itself.
     fn format(&mut self, value: Raw<'_>, path: &str) -> Result<(), Failure> {
         if value.shape() == Shape::Array {
             return walk::array(&mut Cursor::new(value.text()), path, |cursor, at| {

@@ -179,8 +179,8 @@ impl Steps {
         Ok(())
     }
 
-    /// If the last thought holds only the signature of a call, takes it for the call. Other
-    /// dialects sign calls in this way.
+    /// Removes the last thought if it holds only a signature from a dialect that signs calls, and
+    /// returns that signature for the call.
     fn signature_of_call(&mut self) -> Option<(Path, Opaque)> {
         let parts = &mut self.turns.last_mut()?.parts;
         let (path, Part::Thought(thought)) = parts.last()? else {

@@ -12,7 +12,7 @@ use crate::profile::{Profile, Thinking};
 use crate::shared::signature;
 use crate::shared::unsupported::{drop_fields, drop_from_parts, drop_strict, unsupported_fields};
 
-/// The levels that all models with levels support.
+/// The thinking levels that every model with levels supports.
 const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
 /// Writes the body for the upstream and reports what is dropped.

@@ -216,7 +216,7 @@ fn read_source(annotation: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(),
     Ok(())
 }
 
-/// Calls a function with each item of a list. Another value is skipped.
+/// Calls a function with each item of a list. A value that is not a list is skipped.
 fn each(
     list: Raw<'_>,
     mut item: impl FnMut(Raw<'_>) -> Result<(), Misread>,

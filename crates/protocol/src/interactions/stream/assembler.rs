@@ -6,7 +6,7 @@ use crate::dialect::Dialect;
 use crate::interactions::response::wire::{Step, StepContent};
 use crate::usage::Usage;
 
-/// The open block.
+/// Assembles pieces of steps into blocks, of which one is open at a time.
 #[derive(Debug, Default)]
 pub(in crate::interactions) struct Assembler {
     open: Option<OpenBlock>,
@@ -95,7 +95,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Opens a block of this kind, unless an open one can continue.
+    /// Opens a block of this kind, unless the open block is of this kind and not signed yet.
     fn ensure(&mut self, kind: OpenBlock, step: &Step, out: &mut Vec<Event>) -> Result<(), Broken> {
         if self.open == Some(kind) && !self.signed {
             return Ok(());
@@ -117,7 +117,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Ends a step. A call without arguments is a call too.
+    /// Ends a step. A call without arguments gets its block here.
     pub(in crate::interactions) fn finish(&mut self, step: &Step, out: &mut Vec<Event>) {
         if let Step::Call { .. } = step
             && self.open != Some(OpenBlock::Call)

@@ -1,4 +1,4 @@
-//! Writes a whole interaction as the events of a stream, with the bytes of its own members.
+//! Writes a whole interaction as the events of a stream. Values are copied as text, not decoded.
 
 use crate::answer_layout::{Events, each_item};
 use crate::broken::Broken;
@@ -6,7 +6,7 @@ use crate::interactions::answer_layout::END_MARK;
 use crate::json::write::Object;
 use crate::json::{Raw, RawObject, Shape, write_string};
 
-/// Starts, fills and stops each step.
+/// Writes the events that start, fill and stop each step.
 #[cold]
 pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), Broken> {
     let interaction = RawObject::of(answer).ok_or_else(|| Broken::malformed("no interaction"))?;
@@ -84,8 +84,8 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// Clients concatenate the texts of a step. A second text gets a step of its own, because the
-    /// positions in its annotations count from its start.
+    /// Writes an output step. Clients concatenate the texts of a step, but annotations count
+    /// positions from the start of their own text. So a second text gets a step of its own.
     fn output(&mut self, step: &RawObject<'_>, content: Raw<'_>) -> Result<(), Broken> {
         let cut = [("content", None)];
         self.start(step, &cut)?;

@@ -6,8 +6,7 @@ use crate::answer_layout::{
 use crate::json::patch::{Edit, cut_members};
 use crate::json::{Cursor, SyntaxError, Text};
 
-/// Fills in the index of a step, and the object around the members of an interaction that are
-/// directly in the event.
+/// Fills in the index of a step, and wraps an interaction whose members are directly in the event.
 #[cold]
 pub(crate) fn fill_in(
     event: &mut IncompleteEvent<'_>,
@@ -19,8 +18,7 @@ pub(crate) fn fill_in(
     fill_index(event, edits)
 }
 
-/// Moves all members except those of the event into an object, because clients read the interaction
-/// there.
+/// Moves all members except the event's own into an `interaction` object, where clients read them.
 fn wrap_interaction(event: &IncompleteEvent<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
     let mut start = Vec::new();
     let mut found = IdentitySet::default();
@@ -62,7 +60,7 @@ fn wrap_interaction(event: &IncompleteEvent<'_>, edits: &mut Vec<Edit>) -> Resul
     Ok(())
 }
 
-/// Whether a member says who served the answer, or has the name of the new object.
+/// Whether a member is removed: it says who served the answer, or has the name of the new object.
 fn is_replaced(name: Text<'_>) -> bool {
     is_vendor_member(name) || name.is("interaction")
 }

@@ -281,7 +281,7 @@ impl Reader {
             waiting.stopped = true;
         }
         self.flush(out)?;
-        // A stream has passed on its steps before.
+        // A stream has passed on its steps already.
         if let Some(steps) = steps.filter(|_| !self.assembler.told) {
             walk::array::<Broken>(&mut Cursor::new(steps.text()), "steps", |cursor, number| {
                 let index = u64::try_from(number).ok();
@@ -304,7 +304,7 @@ impl Reader {
     }
 }
 
-/// Returns a failure for an interaction that failed.
+/// Returns a failure if the status says that the interaction failed.
 fn judge(status: Raw<'_>, model: &str) -> Result<(), Broken> {
     let is = |name: &&str| status.string().is_some_and(|status| status.is(name));
     if FAILED.iter().any(is) {

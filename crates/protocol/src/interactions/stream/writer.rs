@@ -185,7 +185,7 @@ impl Writer {
                     delta.text("data", &data);
                 });
             }
-            // A call without arguments is a call too.
+            // A call without arguments has not started its step yet.
             Some(Block::ToolCall { .. }) => self.begin(out),
             _ => {}
         }

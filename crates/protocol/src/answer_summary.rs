@@ -7,11 +7,11 @@ use crate::usage::Usage;
 /// What is known about an answer, or about a stream so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerSummary {
-    /// The last usage report.
+    /// The last usage report that is not interim.
     pub usage: Option<Usage>,
-    /// The last report before the end, which must not be charged as it is.
+    /// The last interim report of a stream, which must not be charged as it is.
     pub interim_usage: Option<Usage>,
-    /// Whether there was a report that cannot be used for billing. This is worth an alarm.
+    /// Whether there was a report that cannot be used for billing. This is worth an alert.
     pub usage_malformed: bool,
     /// Whether there was any output.
     pub content: bool,
@@ -63,8 +63,9 @@ impl AnswerSummary {
             || pictures.is_some_and(|pictures| pictures.delivered > 0)
     }
 
-    /// The usage that is charged without a complete report: the input as reported, at the end or
-    /// before, otherwise as counted at admission; the output as far as it was relayed.
+    /// The usage that is charged without a complete report. A partial final report is completed
+    /// with our own counts. Otherwise the input is that of an interim report or our count at
+    /// admission, and the output is the larger of the interim report and our count.
     pub fn counted(&self, input_tokens: u64) -> Usage {
         let partial = self.usage.filter(|usage| self.is_partial(*usage));
         let interim = self.interim_usage.filter(|usage| usage.is_report(true));

@@ -114,7 +114,7 @@ impl ByteQueue {
 }
 
 impl From<Vec<u8>> for ByteQueue {
-    /// A queue with one buffer, to which nothing is appended.
+    /// A queue with one buffer, which is sent as it is.
     fn from(whole: Vec<u8>) -> Self {
         if whole.is_empty() {
             return Self::default();

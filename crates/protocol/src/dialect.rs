@@ -44,7 +44,7 @@ impl Dialect {
         }
     }
 
-    /// Keeps a silent stream alive, in a form that this dialect's clients tolerate.
+    /// The bytes that keep a silent stream alive, in a form that this dialect's clients tolerate.
     pub const fn keep_alive(self) -> &'static [u8] {
         match self {
             Self::Chat | Self::Responses | Self::Interactions => b": keep-alive\n\n",

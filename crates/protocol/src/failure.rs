@@ -153,7 +153,7 @@ impl Failure {
         )
     }
 
-    /// 402 `insufficient_quota` for a call whose estimate is covered, but not what it may cost.
+    /// 402 `insufficient_quota` for a call whose estimate is covered, but whose worst case is not.
     pub fn insufficient_for_worst_case() -> Self {
         Self::new(
             Code::InsufficientQuota,
@@ -184,8 +184,7 @@ impl Failure {
         .param("model")
     }
 
-    /// 404 `model_not_found` for a key that may call some models only; the same bytes whether or not there is
-    /// such a model.
+    /// 404 `model_not_found` for a key that may call only some models; the same bytes whether or not the model exists.
     pub fn model_not_allowed(model: &str) -> Self {
         Self::new(
             Code::ModelNotFound,
@@ -382,8 +381,8 @@ impl Failure {
         self.status.unwrap_or_else(|| self.code.status())
     }
 
-    /// The value of the `x-should-retry` header, if there is one. Some clients retry after a
-    /// rejected key, hoping for a fresh one.
+    /// The value of the `x-should-retry` header, if there is one. 401 and 403 advise against a
+    /// retry by default, because some clients retry a rejected key in the hope of a fresh one.
     pub fn retry_advice(&self) -> Option<bool> {
         let is_final = matches!(self.status(), 401 | 403);
         self.should_retry.or(is_final.then_some(false))

@@ -52,7 +52,7 @@ pub(crate) fn tier(members: &Members<'_>, name: &'static str) -> Result<(), Fail
     free_tier(name, Some(&tier))
 }
 
-/// Refuses a tier with an extra charge. A request without a tier is free.
+/// Refuses a tier with an extra charge. A request without a tier is accepted.
 pub(crate) fn free_tier(name: &'static str, tier: Option<&str>) -> Result<(), Failure> {
     match tier {
         Some(tier) if !FREE_TIERS.contains(&tier) => Err(Failure::service_tier_not_supported(name)),

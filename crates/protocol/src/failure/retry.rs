@@ -1,8 +1,8 @@
-//! How long a client is told to wait: the one way from a wait to the seconds of `retry-after`.
+//! How long a client is told to wait. Every `retry-after` value is computed here.
 
 use std::time::Duration;
 
-/// The pause that a client is told to make when our own trouble should pass soon.
+/// How long a client is told to wait if a problem of the gateway should pass soon.
 pub const RETRY_SOON: Duration = Duration::from_secs(1);
 
 /// The seconds of a `retry-after` header: rounded up, so that a client that waits is not refused for coming too early,

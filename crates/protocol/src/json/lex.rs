@@ -34,7 +34,7 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), Sy
     long_string_end(bytes, start, plain)
 }
 
-/// The same for a string that has no escapes up to `at`.
+/// Like `string_end`, for a string that has no escapes up to `at`.
 fn long_string_end(
     bytes: &[u8],
     start: usize,
@@ -52,7 +52,7 @@ fn long_string_end(
     }
 }
 
-/// How far the complete blocks of a text lead into a string.
+/// What a search of the complete blocks of a text has found.
 enum Blocks {
     /// The closing quote is at `at`.
     End { at: usize, escaped: bool },
@@ -60,7 +60,7 @@ enum Blocks {
     Rest { at: usize, escaped: bool },
 }
 
-/// Searches the end of a string in blocks, starting at `at`.
+/// Searches for the end of a string in blocks, starting at `at`.
 #[inline(always)]
 fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks, SyntaxError> {
     let mut escaped = false;
@@ -121,7 +121,8 @@ fn error(what: What, at: usize) -> SyntaxError {
     SyntaxError { what, at }
 }
 
-/// The positions in a block, one bit per byte. The lowest bit is the first byte.
+/// The positions of each kind of byte in a block, one bit per byte. The lowest bit is the first
+/// byte.
 struct Marks {
     quote: u64,
     backslash: u64,
@@ -165,7 +166,8 @@ fn plain_parts(text: &[u8]) -> usize {
 fn special_marks(part: &[u8; PART_BYTES]) -> u64 {
     dispatch!(Level::baseline(), simd => {
         let part = u8x16::load_array_ref(simd, part);
-        // A quote is 0x22. With that bit flipped it joins the control characters.
+        // Flipping bit 0x02 turns a quote into 0x20, next to the control characters, and a space
+        // into 0x22.
         let quote_or_control = (part ^ 0x02).simd_le(0x20);
         (quote_or_control | part.simd_eq(b'\\')).to_bitmask()
     })

@@ -61,8 +61,8 @@ pub(crate) fn gaps(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
     gaps
 }
 
-/// Takes the members that are `cut` out of an object, each with a comma. The members of this object
-/// that are named in `nested` are searched too, if they are objects or lists of objects.
+/// Removes the members that `cut` selects from an object, each with a comma. Members named in
+/// `nested` are searched too, if they are objects or lists of objects.
 pub(crate) fn cut_members(
     cursor: &mut Cursor<'_>,
     nested: &[&str],
@@ -70,7 +70,8 @@ pub(crate) fn cut_members(
     edits: &mut Vec<Edit>,
 ) -> Result<(), SyntaxError> {
     let mut before: Option<usize> = None;
-    // A member goes with the comma before it, or with the one behind it if nothing stays before it.
+    // A member is removed with the comma before it, or with the one after it if no member remains
+    // before it.
     let mut first: Option<usize> = None;
     cursor.object(|cursor, name| {
         let start = name.span().start.saturating_sub(1);
@@ -130,8 +131,8 @@ enum Segment {
     New(Cow<'static, [u8]>),
 }
 
-/// Edits that overlap or are outside the text would be a bug. The later one is skipped, so that the
-/// text stays valid.
+/// Calls `piece` with each unchanged span and each replacement, in order. Edits that overlap or are
+/// outside the text would be a bug. The later one is skipped, so that the text stays valid.
 fn each_piece(length: usize, mut edits: Vec<Edit>, mut piece: impl FnMut(Segment)) {
     edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
     let mut done = 0;

@@ -104,7 +104,7 @@ impl<'a> Raw<'a> {
         Some(Text::new(inside, self.at.saturating_add(1), self.escaped))
     }
 
-    /// The value of a number with few digits, as most numbers are.
+    /// The value of an unsigned integer with few digits, as most numbers are.
     fn short_count(&self) -> Option<u64> {
         if self.text.len() > SHORT_DIGITS {
             return None;

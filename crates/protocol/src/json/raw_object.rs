@@ -1,4 +1,4 @@
-//! The members of an object as they stand in its text, for copies with a few changes.
+//! The members of an object as they are in its text, for copies with a few changes.
 
 use super::raw::Raw;
 use super::scan::{Cursor, Shape};
@@ -6,11 +6,11 @@ use super::syntax::SyntaxError;
 use super::text::Text;
 use super::write::Object;
 
-/// An object that was read already.
+/// The members of an object, in the order of its text.
 #[derive(Debug)]
 pub(crate) struct RawObject<'a>(Vec<(Text<'a>, Raw<'a>)>);
 
-/// What takes the place of a member. `None` leaves it out.
+/// The name of a member, and the JSON that replaces its value. `None` leaves the member out.
 pub(super) type Change<'c> = (&'c str, Option<&'c str>);
 
 impl<'a> RawObject<'a> {
@@ -48,7 +48,7 @@ impl<'a> RawObject<'a> {
         self.get(name)?.string()
     }
 
-    /// A member that is a string of this content.
+    /// Whether a member is a string with this content.
     pub(crate) fn is(&self, name: &str, content: &str) -> bool {
         self.string(name).is_some_and(|text| text.is(content))
     }
@@ -59,7 +59,8 @@ impl<'a> RawObject<'a> {
         value.filter(|value| !value.is_empty())
     }
 
-    /// Writes the members to another object. Members that the object lacks are not added.
+    /// Writes the members to another object, with `changes` applied. A change to a member that does
+    /// not exist adds nothing.
     pub(crate) fn write_to(&self, out: &mut Object<'_>, changes: &[Change<'_>]) {
         for (name, value) in &self.0 {
             match changes.iter().find(|(changed, _)| name.is(changed)) {

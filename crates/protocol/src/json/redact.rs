@@ -125,7 +125,7 @@ fn put_runs(out: &mut String, text: &str, bytes_max: usize) {
         }
         at += run.bytes.max(1);
     }
-    // The text is truncated later. Here it must only not split a character.
+    // The text is truncated later. Here it is enough not to split a character.
     let mut end = at.min(bytes.len());
     while !text.is_char_boundary(end) {
         end += 1;

@@ -41,7 +41,7 @@ impl Shape {
     }
 }
 
-/// Is shown the content of a value that is skipped, in order.
+/// Receives the content of a skipped value, in order.
 pub(crate) trait Strings<'a> {
     /// The name of a member.
     fn name(&mut self, name: Text<'a>);
@@ -213,7 +213,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether another member follows after the current one, or the object ends.
+    /// Whether another member follows the current one. Otherwise the object has ended.
     fn next_member(&mut self) -> Result<bool, SyntaxError> {
         self.skip_space();
         if self.take(b',') {

@@ -63,7 +63,8 @@ pub(crate) struct Members<'a> {
     list: Vec<Member<'a>>,
     /// Indexes into `list`, sorted by normalized name. Empty if the list is short.
     order: Vec<usize>,
-    /// A bit filter over the names. Most names that are looked up are absent, and it shows that.
+    /// A bit filter over the names. Most names that are looked up are absent, and the filter rules
+    /// them out.
     traces: u64,
     spelling: Spelling,
     /// The prefix of names in messages for the client.
@@ -82,8 +83,8 @@ impl<'a> Members<'a> {
         Self::whole(body, spelling, |cursor, _| cursor.value())
     }
 
-    /// Like [`Members::read`], and shows all content to `S`. `begin` receives the name of each
-    /// member before its value is shown.
+    /// Like [`Members::read`], and shows all content to `strings`. `begin` receives the name of
+    /// each member before its value is shown.
     pub(crate) fn read_shown_to<S: Strings<'a>>(
         body: &'a [u8],
         spelling: Spelling,

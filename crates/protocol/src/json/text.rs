@@ -90,7 +90,7 @@ impl<'a> Text<'a> {
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
 /// Decodes the escape after a backslash: the character, unless it is half of one, and the length of
-/// the escape. Its escapes must be valid.
+/// the escape. The escape must be valid.
 pub(crate) fn unescape(after: &[u8]) -> (Option<char>, usize) {
     let Some(&letter) = after.first() else {
         return (None, 0);
@@ -133,8 +133,8 @@ fn hex_unit(digits: Option<&[u8]>) -> Option<u32> {
     })
 }
 
-/// How many bytes of `inside` belong to the string that was opened before it: all, if it is not
-/// closed.
+/// How many bytes of `inside` belong to the string whose opening quote is before it. All of them if
+/// the string is not closed.
 pub(crate) fn string_length(inside: &[u8]) -> usize {
     let mut from = 0;
     while let Some(at) = memchr::memchr(b'"', inside.get(from..).unwrap_or_default()) {

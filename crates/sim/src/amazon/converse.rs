@@ -1,5 +1,5 @@
-//! Converse: any model in one notation. The model behind it is that of `messages/`, whose requests and answers are
-//! written in this notation.
+//! The Converse protocol, which has one wire format for all models. Requests are converted to those of `messages/`, and
+//! its answers are converted back.
 
 use super::converse_answer::{Frames, answer};
 use super::converse_request::read_request;
@@ -13,14 +13,14 @@ use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::{Content, Reply};
 use http::StatusCode;
 
-/// A call whose credential and form have been checked.
+/// A call whose credential, path and body have been checked.
 #[derive(Debug)]
 pub(crate) struct Converse {
     messages: Messages,
     streamed: bool,
 }
 
-/// Whether the path is one of this protocol.
+/// Whether the path belongs to this protocol.
 pub(crate) fn is_converse(path: &str) -> bool {
     target(path).is_some()
 }
@@ -88,7 +88,7 @@ impl ErrorReplies for Converse {
 }
 
 impl Converse {
-    /// The answer of the model as this cloud sends it.
+    /// Converts a reply of the Messages protocol.
     fn sent(&self, reply: Reply) -> Reply {
         let reply = translated(reply);
         let is_success = reply.status.is_success();

@@ -1,4 +1,4 @@
-//! Answers and streams of the model in the notation of Converse.
+//! Converts answers and streams of Messages to those of Converse.
 
 use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::frame::{event, padding};
 use super::invoke::exception_of;
 use crate::reply::Event;
 
-/// A whole answer. What is no message stays as it is.
+/// Converts an unstreamed answer. A body that is not a message stays unchanged.
 pub(super) fn answer(body: &Bytes) -> Bytes {
     let Ok(message) = serde_json::from_slice::<Value>(body) else {
         return body.clone();
@@ -53,7 +53,7 @@ fn reason(reason: &Value) -> Value {
     }
 }
 
-/// The counts, as far as the model reports them.
+/// The token counts, without those that the model does not report.
 fn counts(usage: &Value) -> Value {
     let mut counts = json!({});
     let mut total = Some(0);
@@ -87,7 +87,7 @@ fn counts(usage: &Value) -> Value {
     counts
 }
 
-/// Turns the events of a stream into frames.
+/// Converts the events of a stream to frames.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     /// The usage so far. The model reports its input at the start, and Converse reports everything at the end.
@@ -95,7 +95,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// The frames of an event; none for those that this notation does not have.
+    /// The frames of an event; `None` if Converse has no such event.
     pub(super) fn framed(&mut self, sse: &Event) -> Option<Event> {
         let text = std::str::from_utf8(&sse.bytes).ok()?;
         let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;
@@ -151,7 +151,8 @@ impl Frames {
     }
 }
 
-/// The start of a block. Only calls have one; what is encrypted comes as a delta.
+/// The frame that opens a block. Only tool calls have a start event. Redacted thinking is one delta, and other blocks
+/// begin with their first delta.
 fn begun(index: &Value, block: &Value) -> Option<Bytes> {
     match block["type"].as_str()? {
         "tool_use" => {

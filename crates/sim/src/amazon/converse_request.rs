@@ -1,10 +1,10 @@
-//! Reads requests of Converse as strictly as its service does, into those of Messages.
+//! Converts requests of Converse to those of Messages, and refuses what the vendor would refuse.
 
 use serde_json::{Map, Value, json};
 
 use crate::seal;
 
-/// A value, or what the service would say is wrong.
+/// A value, or the message with which the vendor refuses it.
 type Read<T> = Result<T, String>;
 
 const MEMBERS: [&str; 7] = [
@@ -146,7 +146,7 @@ fn read_tools(config: &Value, read: &mut Map<String, Value>) -> Read<()> {
     Ok(())
 }
 
-/// Where blocks stand.
+/// What contains the content blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Turn,
@@ -242,7 +242,7 @@ fn bytes(source: &Value) -> Read<&str> {
     data.ok_or_else(|| format!("source.{kind} is not supported"))
 }
 
-/// Marks a block as the end of what is cached.
+/// Marks a block as the end of the cached prefix.
 fn mark(block: Option<&mut Value>, point: &Value) -> Read<()> {
     let block = block.ok_or("a cachePoint must follow something")?;
     let mut control = json!({ "type": "ephemeral" });
@@ -262,7 +262,7 @@ fn holds_tools(turn: &Value) -> bool {
         .any(|block| block["type"] == "tool_use" || block["type"] == "tool_result")
 }
 
-/// The only member of a union, by name.
+/// The name and value of the only member of a union.
 fn union<'a>(value: &'a Value, at: &str) -> Read<(&'a str, &'a Value)> {
     let members = value.as_object().filter(|members| members.len() == 1);
     let member = members.and_then(|members| members.iter().next());
@@ -285,7 +285,7 @@ fn list<'a>(value: &'a Value, at: &str) -> Read<&'a [Value]> {
     items.ok_or_else(|| format!("{at} must be a list with members"))
 }
 
-/// Whether a name has 1 to 64 letters, digits and these signs.
+/// Checks that a name consists of 1 to 64 letters, digits and the given other characters.
 fn matches(value: &Value, at: &str, signs: &str) -> Read<()> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
     let name = value.as_str().unwrap_or_default();

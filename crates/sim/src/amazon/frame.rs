@@ -1,8 +1,8 @@
-//! The frames of a stream: lengths, headers, a payload and two checksums.
+//! The frames of a binary event stream: lengths, headers, a payload and two checksums.
 
 use bytes::Bytes;
 
-/// The payloads have members of random length that hide how long the text is.
+/// Payloads contain a padding member that hides the length of the text.
 const PADDING: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// An event of a stream.
@@ -25,7 +25,7 @@ pub(super) fn exception(kind: &str, payload: &[u8]) -> Bytes {
     frame(&headers, payload)
 }
 
-/// Padding whose length depends on the length of what is padded.
+/// Padding whose length depends on the length of the payload.
 pub(super) fn padding(length: usize) -> &'static str {
     PADDING.get(..length % PADDING.len()).unwrap_or_default()
 }
@@ -35,7 +35,7 @@ fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Bytes {
     for (name, value) in headers {
         written.extend(name.len().to_be_bytes().last());
         written.extend_from_slice(name.as_bytes());
-        // The type of strings.
+        // Header values of type 7 are strings.
         written.push(7);
         written.extend(u16::try_from(value.len()).unwrap_or_default().to_be_bytes());
         written.extend_from_slice(value.as_bytes());
@@ -74,7 +74,7 @@ mod tests {
         })
     }
 
-    /// The vendor's own reader accepts these frames.
+    /// The vendor's own parser accepts the expected frames.
     #[test]
     fn frames_are_those_of_the_vendor() {
         let delta = br#"{"contentBlockIndex":0,"delta":{"text":"Hi"},"p":"ab"}"#;

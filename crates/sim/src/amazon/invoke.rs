@@ -1,4 +1,5 @@
-//! A Messages model behind a path that names it. The body is that of Messages without the members that the path states.
+//! `invoke`: Messages requests whose path names the model and the form of the answer, so their bodies lack `model` and
+//! `stream`.
 
 use super::frame::{event, exception, padding};
 use super::refusal::{name_of, no_such_path, refusal, translated};
@@ -24,7 +25,7 @@ pub(crate) struct Invoke {
     streamed: bool,
 }
 
-/// Whether the path is one of this protocol.
+/// Whether the path belongs to this protocol.
 pub(crate) fn is_target(path: &str) -> bool {
     target(path).is_some()
 }
@@ -118,7 +119,7 @@ impl ErrorReplies for Invoke {
 }
 
 impl Invoke {
-    /// The answer of the model as this cloud sends it.
+    /// Converts a reply of the Messages protocol.
     fn sent(&self, reply: Reply) -> Reply {
         let reply = translated(reply);
         match reply.content {
@@ -132,7 +133,7 @@ impl Invoke {
     }
 }
 
-/// Checks the key. A signature was replaced by the id of its key before.
+/// Checks the key. `check_signature` has already replaced a signature by the id of its key.
 pub(super) fn authorise(call: &Incoming<'_>) -> Result<(), Reply> {
     let header = call.parts.headers.get(AUTHORIZATION);
     let key = header
@@ -208,7 +209,7 @@ fn chunk(data: &str) -> Bytes {
     event("chunk", payload.to_string().as_bytes())
 }
 
-/// Exceptions of a stream begin with a small letter.
+/// Names of exceptions in a stream begin with a lower-case letter.
 fn camel(name: &str) -> String {
     let mut letters = name.chars();
     let first = letters.next().map(|first| first.to_ascii_lowercase());

@@ -7,7 +7,7 @@
 //! | `/model/{id}/converse`, `…/converse-stream` | any model in one notation (`converse.rs`) |
 //! | `/anthropic/v1/messages`, `/openai/v1/…` | the vendors' own protocols |
 //!
-//! A request with a signature is checked wherever it goes (`signature.rs`).
+//! A signature is checked on every path (`signature.rs`).
 
 mod converse;
 mod converse_answer;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 
-/// A refusal with this name. The name is sent with an address behind it, as by some of its services.
+/// A refusal with this error name. In the header a URL follows the name, as some of the vendor's services send it.
 pub(super) fn refusal(status: StatusCode, name: &str, message: &str) -> Reply {
     let mut reply = Reply::json(status, json!({ "message": message }).to_string());
     let with_address = format!("{name}:http://internal.sim-upstream.example/coral/");
@@ -31,7 +31,7 @@ pub(super) fn name_of(status: StatusCode) -> &'static str {
     }
 }
 
-/// The refusal of another vendor's protocol in this cloud's form. An answer stays as it is.
+/// Converts a refusal of another vendor's protocol to this cloud's form. Other replies stay unchanged.
 pub(super) fn translated(reply: Reply) -> Reply {
     let Content::Whole(body) = &reply.content else {
         return reply;

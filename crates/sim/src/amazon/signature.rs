@@ -1,4 +1,5 @@
-//! Checks signatures of version 4, written from the vendor's description and from nothing that the gateway uses.
+//! Checks AWS signatures, version 4. Written from the vendor's description, without the library with which the gateway
+//! signs.
 
 use super::refusal::refusal;
 use crate::date::iso_8601;
@@ -12,7 +13,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// How far the clock of a caller may be off, in seconds.
+/// How far a caller's clock may be off, in seconds.
 const SKEW_MAX_S: u64 = 300;
 
 /// Checks the signature of a request that has one. Returns the request with the id of the key in place of the
@@ -69,7 +70,7 @@ pub(crate) fn check_signature(
     Ok(Some(checked))
 }
 
-/// The parts of the header.
+/// The members of the `authorization` header.
 struct Claim<'a> {
     key_id: &'a str,
     day: &'a str,
@@ -125,7 +126,7 @@ fn check_scope(claim: &Claim<'_>, parts: &Parts, key: &AccessKey) -> Result<(), 
 
 fn check_time(claim: &Claim<'_>, headers: &HeaderMap, unix_s: u64) -> Result<(), Reply> {
     let date = text(headers, "x-amz-date").unwrap_or_default();
-    // All dates have the same form, so that their order is that of their texts.
+    // All dates have the same format, so comparing their texts compares the times.
     let oldest = basic(unix_s.saturating_sub(SKEW_MAX_S));
     let newest = basic(unix_s + SKEW_MAX_S);
     if date < oldest.as_str() {
@@ -227,7 +228,7 @@ fn canonical_request(claim: &Claim<'_>, parts: &Parts, body: &[u8]) -> String {
     )
 }
 
-/// The path as it was sent, percent-encoded once more.
+/// Percent-encodes the path, which was sent encoded, a second time.
 fn encoded_again(path: &str) -> String {
     let mut encoded = String::new();
     for byte in path.bytes() {
@@ -241,7 +242,7 @@ fn encoded_again(path: &str) -> String {
 }
 
 fn authenticated(key: &[u8], text: &str) -> Vec<u8> {
-    // A key may have any length.
+    // HMAC takes keys of any length, so this does not fail.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return Vec::new();
     };

@@ -1,4 +1,4 @@
-//! The front of Azure: its key header and its tokens, its paths, its own errors.
+//! The front of Azure: credentials, paths and errors.
 
 use super::front::{Dress, Front, bearer, header, moved};
 use super::grants::{Grants, Issuer};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const REFUSED_KEY: &str = "sim-bad-key";
 
-/// Checks the credential and turns the request into the vendor's form.
+/// Checks the credential and converts the request to the vendor's protocol.
 pub(super) fn pass(parts: &Parts, body: &Bytes, grants: &Grants) -> Result<Front, Reply> {
     let path = parts.uri.path();
     if let Some(rest) = path.strip_prefix("/anthropic") {
@@ -46,7 +46,7 @@ pub(super) fn pass(parts: &Parts, body: &Bytes, grants: &Grants) -> Result<Front
     })
 }
 
-/// One of the key's header and a token, never both.
+/// Accepts either the key header or a token, but not both.
 fn authorise(parts: &Parts, grants: &Grants, key_header: &str) -> Result<(), Reply> {
     match (header(parts, key_header), bearer(parts)) {
         (Some(key), None) if !key.is_empty() && key != REFUSED_KEY => Ok(()),
@@ -76,7 +76,7 @@ fn is_without_version(parts: &Parts) -> bool {
         .contains("api-version")
 }
 
-/// The deployment in a dated path, if it has one, and the rest of the path.
+/// The deployment in the path of a call with a dated `api-version`, if there is one, and the rest of the path.
 fn dated(parts: &Parts) -> Result<(Option<String>, &str), Reply> {
     let query = parts.uri.query().unwrap_or_default();
     let version = query
@@ -98,7 +98,7 @@ fn dated(parts: &Parts) -> Result<(Option<String>, &str), Reply> {
     Ok((Some(decoded(deployment)), rest))
 }
 
-/// The path decides about the model, whatever the body names.
+/// Sets the model to the deployment in the path, whatever the body names.
 fn with_model(body: &Bytes, deployment: &str) -> Result<Bytes, Reply> {
     let mut request: Value = serde_json::from_slice(body).map_err(|_| not_found())?;
     request["model"] = deployment.into();

@@ -1,4 +1,4 @@
-//! The content filter in chat answers of Azure: members that the vendor does not have, and chunks of its own.
+//! Azure's content filter, which adds members to chat answers and chunks to their streams.
 
 use crate::reply::{Content, Event, EventKind, Reply};
 use bytes::Bytes;
@@ -88,7 +88,7 @@ fn prompt_chunk() -> Event {
     }))
 }
 
-/// A chunk of the asynchronous filter, which comes after the finish and has no delta.
+/// A chunk of the asynchronous filter. It follows the chunk with the finish reason, and has no delta.
 fn late_chunk() -> Event {
     frame(&json!({
         "id": "", "object": "", "created": 0, "model": "",

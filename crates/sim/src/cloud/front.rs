@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Uri};
 
-/// A request as the vendor's protocol reads it.
+/// A request that was converted to the vendor's protocol.
 #[derive(Debug)]
 pub(crate) struct Front {
     pub(crate) parts: Parts,
@@ -19,30 +19,30 @@ pub(crate) struct Front {
     pub(super) dress: Dress,
 }
 
-/// The habits of a cloud in its answers.
+/// How a cloud changes the vendor's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Dress {
     None,
     AzureChat,
-    /// Vectors as predictions, with the tokens of each text.
+    /// Writes vectors as predictions, each with the number of tokens of its text.
     Predictions(Vec<u64>),
-    /// A vector with the tokens of its text.
+    /// Adds the number of tokens of the text to the vector.
     Embedding(u64),
-    /// Operations whose names begin with this path.
+    /// Puts this path before the names of operations.
     Operation(String),
 }
 
-/// Where a request goes.
+/// What the clouds did with a request.
 #[derive(Debug)]
 pub(crate) enum Arrival {
-    /// It is none of a cloud.
+    /// The request does not belong to a cloud.
     Plain,
     /// The cloud has answered it.
     Answered(Box<Reply>),
     Passed(Box<Front>),
 }
 
-/// Looks at a request. `script` gives the faults of token endpoints.
+/// Answers a request for a token, and converts a request to a cloud. `script` returns the faults for token endpoints.
 pub(crate) fn arrive(
     parts: &Parts,
     body: &Bytes,
@@ -51,7 +51,7 @@ pub(crate) fn arrive(
     script: impl FnOnce() -> Script,
 ) -> Arrival {
     let path = parts.uri.path();
-    // Signed requests to the same paths are those of another cloud (`amazon/`).
+    // Signed requests to the same paths belong to another cloud (`amazon/`).
     if header(parts, "authorization").is_some_and(|value| value.starts_with("AWS4-")) {
         return Arrival::Plain;
     }
@@ -75,7 +75,7 @@ pub(crate) fn arrive(
 }
 
 impl Front {
-    /// The answer with the habits of the cloud.
+    /// Changes the vendor's answer as the cloud does.
     pub(crate) fn dress(&self, reply: Reply) -> Reply {
         match &self.dress {
             Dress::None => reply,
@@ -87,7 +87,7 @@ impl Front {
     }
 }
 
-/// The request at another path, with the vendor's own credential header.
+/// The request with another path and the vendor's own credential header.
 pub(super) fn moved(parts: &Parts, path: &str, key_header: &'static str) -> Parts {
     let mut moved = parts.clone();
     if let Ok(uri) = path.parse::<Uri>() {

@@ -5,13 +5,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-/// Made for the simulator. It opens nothing.
+/// Made for the simulator. It gives access to nothing.
 const PRIVATE_KEY: &str = include_str!("account_key.pem");
 /// The modulus of the same key, in hexadecimal.
 const MODULUS: &str = include_str!("account_modulus.txt");
 const KEY_ID: &str = "sim-key-1";
 const EMAIL: &str = "gateway@sim-project-4711.iam.gserviceaccount.com";
-/// The audience that assertions must name, wherever the endpoint is.
+/// The audience that assertions must name, whatever the address of the endpoint is.
 const AUDIENCE: &str = "https://oauth2.googleapis.com/token";
 const SKEW_S: u64 = 60;
 
@@ -30,7 +30,7 @@ pub fn service_account(token_uri: &str) -> String {
     format!("{file:#}")
 }
 
-/// Checks an assertion at a time. `Err` says what is wrong with it.
+/// Checks an assertion at Unix time `now`. `Err` says what is wrong with it.
 pub(super) fn check(assertion: &str, now: u64) -> Result<(), &'static str> {
     let (signed, signature) = assertion.rsplit_once('.').ok_or("not a JWT")?;
     let (header, claims) = signed.split_once('.').ok_or("not a JWT")?;
@@ -74,7 +74,7 @@ fn modulus() -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Signed by `google-auth` 2.62.2 with the simulator's key at this time.
+    /// The time at which `google-auth` 2.62.2 signed the assertion with the simulator's key.
     const NOW: u64 = 1_767_323_045;
     const ASSERTION: &str = include_str!("assertion.txt");
 
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(check(assertion, NOW), Ok(()));
         assert!(check(assertion, NOW + 4000).is_err());
         assert!(check(assertion, NOW - 100).is_err());
-        // One bit of the signature, and one of the claims.
+        // Flips one bit of the signature, and one of the claims.
         for at in [assertion.len() - 9, assertion.find('.').unwrap() + 30] {
             let mut changed = assertion.to_owned().into_bytes();
             changed[at] ^= 1;

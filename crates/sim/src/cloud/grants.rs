@@ -1,4 +1,4 @@
-//! Token endpoints: they check what is presented, and remember the tokens that they have issued.
+//! The clouds' token endpoints. They check the client's credential, and remember the tokens that they have issued.
 
 use super::google_account;
 use crate::fault::{Script, Substitute};
@@ -28,7 +28,7 @@ pub(super) enum Issuer {
 pub(crate) struct Grants(Mutex<HashMap<String, (Issuer, Instant)>>);
 
 impl Grants {
-    /// Whether the token was issued by this endpoint and has not ended.
+    /// Whether the issuer has issued the token, and it has not expired.
     pub(super) fn accept(&self, token: &str, issuer: Issuer) -> bool {
         let known = self.0.lock().get(token).copied();
         known.is_some_and(|(by, until)| by == issuer && Instant::now() < until)
@@ -80,7 +80,7 @@ impl Grants {
                 "ext_expires_in": life.as_secs(),
                 "access_token": token,
             }),
-            // This endpoint was seen to write the time as a text.
+            // This endpoint has been seen to send the time as a string.
             Issuer::Google => json!({
                 "access_token": token,
                 "expires_in": life.as_secs().to_string(),
@@ -91,12 +91,12 @@ impl Grants {
     }
 }
 
-/// Whether a path is one of a token endpoint.
+/// Whether a path belongs to a token endpoint.
 pub(super) fn is_endpoint(path: &str) -> bool {
     endpoint(path).is_some()
 }
 
-/// Whose endpoint a path is, and how long its tokens live.
+/// The issuer and the lifetime of tokens at a token endpoint.
 fn endpoint(path: &str) -> Option<(Issuer, Duration)> {
     if let Some(tenant) = path.strip_suffix("/oauth2/v2.0/token") {
         return Some((Issuer::Azure, life(tenant.trim_start_matches('/'))));
@@ -113,7 +113,7 @@ fn life(name: &str) -> Duration {
     seconds.map_or(LIFE, Duration::from_secs)
 }
 
-/// The pairs of a form. Values are decoded.
+/// The decoded names and values of a URL-encoded form.
 fn form(body: &[u8]) -> HashMap<String, String> {
     let text = String::from_utf8_lossy(body);
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));

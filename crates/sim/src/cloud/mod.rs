@@ -1,8 +1,8 @@
 //! Clouds that host the vendors' models: Azure, and Vertex AI.
 //!
 //! A cloud is a front before the protocols. It checks the cloud's own credentials (keys in its own headers, and tokens
-//! that its token endpoints have issued), turns the request into the vendor's form, and gives the answer the cloud's
-//! habits.
+//! that its token endpoints have issued), converts the request to the vendor's protocol, and changes the answer as the
+//! cloud does.
 //!
 //! | path | what |
 //! |---|---|
@@ -17,7 +17,7 @@
 //!
 //! A token lives for an hour, or for N seconds if the tenant or the last segment of the path is `life-N`. Calls of
 //! token endpoints are logged as calls of the model `token`, and take the faults that are queued for it. A model whose name
-//! begins with `sim-misplaced` is refused by its full name (Vertex AI).
+//! begins with `sim-misplaced` is refused as an invalid resource, with its full name (Vertex AI).
 
 mod azure;
 mod azure_answer;

@@ -1,4 +1,4 @@
-//! The public operation of RSA, as textbooks have it: the gateway signs with a library, and this checks it without one.
+//! Verifies RSA signatures with textbook arithmetic, independently of the library with which the gateway signs.
 
 use sha2::{Digest as _, Sha256};
 
@@ -10,7 +10,7 @@ const DIGEST_INFO: [u8; 19] = [
     0x00, 0x04, 0x20,
 ];
 
-/// Whether `signature` is that of the message: RSASSA-PKCS1-v1_5 with SHA-256.
+/// Whether the message has this signature: RSASSA-PKCS1-v1_5 with SHA-256.
 pub(super) fn verifies(modulus: &[u8], message: &[u8], signature: &[u8]) -> bool {
     if signature.len() != modulus.len() || signature >= modulus {
         return false;
@@ -40,7 +40,7 @@ fn limbs(bytes: &[u8]) -> Vec<u32> {
 /// `base` to the public exponent, modulo `modulus`.
 fn power(base: &[u32], modulus: &[u32]) -> Vec<u32> {
     let mut result = base.to_vec();
-    // The exponent is 1 followed by sixteen bits, of which the last is 1.
+    // `result` begins with the highest bit of the exponent. Sixteen bits follow.
     for bit in (0..16).rev() {
         result = product(&result, &result, modulus);
         if EXPONENT >> bit & 1 == 1 {

@@ -1,4 +1,4 @@
-//! The front of Vertex AI: its tokens and keys, its paths, the form of hosted Messages requests.
+//! The front of Vertex AI: credentials, paths, and the form of Messages requests.
 
 use super::front::{Dress, Front, bearer, header, moved};
 use super::grants::{Grants, Issuer};
@@ -13,20 +13,20 @@ use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 const VERSION: &str = "vertex-2023-10-16";
-/// The verbs of Generate Content that are the same here.
+/// The verbs that Vertex AI shares with Generate Content.
 const TEXT_VERBS: [&str; 3] = ["generateContent", "streamGenerateContent", "countTokens"];
 
 const POLL: &str = "fetchPredictOperation";
 const VIDEO_VERBS: [&str; 2] = ["predictLongRunning", POLL];
 
-/// A path of a publisher's model.
+/// The path of a publisher's model.
 struct Target<'a> {
     publisher: &'a str,
     model: String,
     verb: &'a str,
 }
 
-/// Checks the credential and turns the request into the vendor's form.
+/// Checks the credential and converts the request to the vendor's protocol.
 pub(super) fn pass(parts: &Parts, body: &Bytes, grants: &Grants) -> Result<Front, Reply> {
     let path = parts.uri.path();
     let is_stream = path.contains(":stream");
@@ -81,7 +81,7 @@ pub(super) fn pass(parts: &Parts, body: &Bytes, grants: &Grants) -> Result<Front
     }
 }
 
-/// Turns a call about a video into the vendor's form.
+/// Converts the creation or the poll of a video to the vendor's protocol.
 fn videos(parts: &Parts, body: &Bytes, verb: &str) -> Result<Front, Reply> {
     let path = parts.uri.path();
     let is_poll = verb == POLL;
@@ -106,7 +106,7 @@ fn videos(parts: &Parts, body: &Bytes, verb: &str) -> Result<Front, Reply> {
     Ok(front)
 }
 
-/// Reads a path. The second value says whether it is one of express mode.
+/// Reads a path. The second value says whether it is a path of express mode, which has API keys and no project.
 fn read(path: &str) -> Option<(Target<'_>, bool)> {
     let (rest, is_express) = match path.strip_prefix("/v1/projects/") {
         Some(rest) => {
@@ -130,7 +130,7 @@ fn read(path: &str) -> Option<(Target<'_>, bool)> {
     (!model.is_empty()).then_some((target, is_express))
 }
 
-/// This API does not guess the role of a content.
+/// Refuses contents without a role, which Vertex AI requires.
 fn check_roles(body: &Bytes, is_stream: bool) -> Result<(), Reply> {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let contents = request["contents"].as_array();
@@ -147,7 +147,7 @@ fn check_roles(body: &Bytes, is_stream: bool) -> Result<(), Reply> {
     Ok(())
 }
 
-/// Turns a request for embeddings into the vendor's form.
+/// Converts a request for embeddings to the vendor's protocol.
 fn embeddings(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front, Reply> {
     let bad = |message: &str| refusal(StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", message, false);
     let request: Value = serde_json::from_slice(body).map_err(|_| bad("not JSON"))?;
@@ -182,7 +182,7 @@ fn embeddings(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front,
     })
 }
 
-/// Turns a request for one embedding into the vendor's form. All parts of its content make one vector.
+/// Converts a request for one embedding to the vendor's protocol. All parts of the content make one vector.
 fn one_embedding(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front, Reply> {
     let bad = |message: &str| refusal(StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", message, false);
     let request: Value = serde_json::from_slice(body).map_err(|_| bad("not JSON"))?;
@@ -245,7 +245,7 @@ pub(super) fn predictions(reply: Reply, tokens: &[u64]) -> Reply {
     Reply::json(reply.status, body.to_string())
 }
 
-/// Checks the form of a hosted Messages request and turns it into the vendor's own.
+/// Checks what Vertex AI requires of a Messages request, and converts it to the vendor's protocol.
 fn hosted(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front, Reply> {
     let is_stream = target.verb == "streamRawPredict";
     let bad = |message: &str| {
@@ -309,7 +309,7 @@ fn not_found(path: &str, is_stream: bool) -> Reply {
     refusal(StatusCode::NOT_FOUND, "NOT_FOUND", &message, is_stream)
 }
 
-/// Google's error. On streaming verbs it stands in a list.
+/// Google's error. Streaming verbs send it inside a list.
 fn refusal(status: StatusCode, word: &str, message: &str, is_stream: bool) -> Reply {
     let error = json!({ "error": { "code": status.as_u16(), "message": message, "status": word } });
     let body = if is_stream { json!([error]) } else { error };

@@ -1,23 +1,24 @@
-//! Videos of Vertex AI: operations with the path of the model in their names, polled by a POST that names them.
+//! Videos of Vertex AI: operations whose names contain the path of the model, polled by a POST whose body names them.
 
 use crate::reply::{Content, Reply};
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The path of the publisher, as it stands in the names of operations, and the model with its verb.
+/// Splits a path into the publisher's part, with which names of operations begin, and the model with its verb.
 fn split(path: &str) -> (&str, &str) {
     let path = path.trim_start_matches("/v1/");
     let at = path.find("models/").unwrap_or(path.len());
     path.split_at(at)
 }
 
-/// The vendor's own path of a creation, and the path of the publisher.
+/// Returns the vendor's own path for a creation, and the publisher's part of the path.
 pub(super) fn creation(path: &str) -> (String, String) {
     let (publisher, named) = split(path);
     (format!("/v1beta/{named}"), publisher.to_owned())
 }
 
-/// The vendor's own path of a poll, and the path of the publisher. The operation must be one of the model in the path.
+/// Returns the vendor's own path for a poll, and the publisher's part of the path. `Err` if the operation belongs to
+/// another model.
 pub(super) fn poll(path: &str, body: &Bytes) -> Result<(String, String), String> {
     let (publisher, named) = split(path);
     let model = named.split(':').next().unwrap_or_default();
@@ -33,7 +34,7 @@ pub(super) fn poll(path: &str, body: &Bytes) -> Result<(String, String), String>
     Ok((format!("/v1beta/{operation}"), publisher.to_owned()))
 }
 
-/// The answer with the operation's full name.
+/// Puts the publisher's part of the path before the operation's name.
 pub(super) fn named_by(reply: Reply, publisher: &str) -> Reply {
     let Content::Whole(bytes) = &reply.content else {
         return reply;

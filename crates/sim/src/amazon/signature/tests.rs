@@ -1,7 +1,7 @@
 use super::*;
 use http::Request;
 
-/// Signatures that the vendor's own library made, at this time.
+/// The time at which the vendor's own library made the signatures in these tests.
 const NOW: u64 = 1_767_323_045;
 const BODY: &[u8] = br#"{"messages":[{"role":"user","content":[{"text":"Hi"}]}]}"#;
 const RUNTIME: &str = "bedrock-runtime.us-east-1.amazonaws.com";

@@ -8,7 +8,7 @@ pub(crate) struct BoundedMap<T> {
     len_max: usize,
     /// Oldest first.
     values: VecDeque<(String, T)>,
-    /// How many values were dropped, which is the number of the first value that is left.
+    /// How many values were dropped, which is also the number of the oldest value that is left.
     gone: u64,
     numbers: HashMap<String, u64>,
 }

@@ -1,7 +1,7 @@
 //! Dates as the vendors write them.
 
 const DAY_S: u64 = 86_400;
-/// From the first of March of year 0 to the first of January 1970.
+/// The days from 1 March of year 0 to 1 January 1970.
 const EPOCH_DAYS: u64 = 719_468;
 const ERA_DAYS: u64 = 146_097;
 

@@ -9,7 +9,7 @@ const OTHERS: [&str; 8] = [" the", " a", " and", ".", ",", " it", " of", " so"];
 /// The difference between an alternative and the next less likely one.
 const STEP: u32 = 7000;
 
-/// A negative number, in ten-thousandths.
+/// A log probability without its minus sign, in ten-thousandths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Logprob(u32);
 

@@ -27,7 +27,7 @@ pub struct Settings {
 pub struct AccessKey {
     pub id: String,
     pub secret: String,
-    /// Temporary keys have one.
+    /// Only temporary keys have a session token.
     pub session_token: Option<String>,
     /// The region for which requests must be signed.
     pub region: String,

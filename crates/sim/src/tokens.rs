@@ -7,7 +7,7 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The letters of one token; longer words are several tokens.
+/// The most letters of one token; longer words are several tokens.
 const ASCII_LETTERS_MAX: usize = 6;
 /// The same outside ASCII, where real tokenizers make shorter tokens.
 const WIDE_LETTERS_MAX: usize = 3;
@@ -68,12 +68,12 @@ fn run_len(body: &str, first: char) -> usize {
         .sum()
 }
 
-/// Scripts without spaces, in which each character is a token.
+/// Whether a character belongs to a writing system without spaces, where each character is a token.
 fn is_dense(c: char) -> bool {
     matches!(u32::from(c), 0x2E80..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x2_0000..=0x3_FFFF)
 }
 
-/// Cuts a text after `tokens_max` tokens. The second value is the number of tokens that are left.
+/// Cuts a text after `tokens_max` tokens. The second value is the number of tokens that remain in it.
 pub(crate) fn cut(text: &str, tokens_max: u64) -> (&str, u64) {
     let mut end = 0;
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! A video file that players open: one picture per second, in an MP4 or MOV container.
+//! A video file that players can open: one picture per second, in an MP4 or MOV container.
 
 use crate::picture;
 

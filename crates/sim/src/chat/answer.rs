@@ -14,7 +14,7 @@ use http::StatusCode;
 use serde::Serialize;
 
 const ANSWER_BYTES_MAX: usize = 256 << 20;
-/// How many bytes an alternative of a token, or its audio, takes for each byte of text.
+/// Estimates of the bytes in the answer for each byte of text: for each reported log probability, and for audio.
 const LOGPROB_WEIGHT: usize = 16;
 const AUDIO_WEIGHT: usize = 16;
 

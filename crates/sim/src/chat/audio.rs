@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// How long a later turn can refer to a clip.
 const KEPT_S: u64 = 3600;
-/// The silence for one byte of text: three zero bytes, so that the base64 of pieces can be
+/// Three zero bytes as base64. Silence consists of whole groups, so the base64 of pieces can be
 /// concatenated.
 const GROUP: &str = "AAAA";
 const GROUPS_PER_BYTE: usize = 4;

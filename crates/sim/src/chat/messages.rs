@@ -30,7 +30,7 @@ const KNOWN: &[&str] = &[
 pub(super) struct Messages {
     pub(super) system: Vec<String>,
     pub(super) turns: Vec<Turn>,
-    /// The text of all messages, for rules about words.
+    /// The text of all messages, because JSON mode requires a word in it.
     pub(super) all_text: String,
 }
 

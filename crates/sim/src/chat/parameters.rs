@@ -146,7 +146,7 @@ pub(super) fn logprobs(body: &Member<'_>) -> Result<Option<usize>, Refusal> {
     }
 }
 
-/// A caller requests audio by its modality, and describes it by voice and format.
+/// Whether `modalities` ask for audio. The request must then have a voice and a format.
 pub(super) fn audio(body: &Member<'_>) -> Result<bool, Refusal> {
     let modalities = body.list("modalities")?.unwrap_or_default();
     if !modalities.iter().any(|modality| modality == "audio") {

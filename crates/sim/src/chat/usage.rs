@@ -117,7 +117,7 @@ pub(super) struct Usage {
     completion_tokens_details: CompletionDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_side_tool_usage_details: Option<HostedDetails>,
-    /// Added by aggregators of several vendors.
+    /// Sent by services that aggregate several vendors.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<UsageNumber>,
 }

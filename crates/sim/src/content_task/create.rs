@@ -65,8 +65,8 @@ impl Protocol for Create {
 }
 
 impl Create {
-    /// Returns the name of a parameter that the vendor refuses. Parameters that only a gateway
-    /// defines are among them.
+    /// Returns the name of a parameter that the vendor refuses, such as one that only a gateway
+    /// defines.
     fn check(&self) -> Result<(), &'static str> {
         let request = &self.request;
         for name in ["callback_url", "priority", "service_tier"] {

@@ -11,9 +11,9 @@
 //! place    = "head" | "body" | "content" | bytes
 //! ```
 //!
-//! A place is the position of a fault: before the head; after the head and before the first byte of
-//! the body; after the first content event (half of an unstreamed body); after this many bytes of
-//! the body. A place after the end of the answer has no effect.
+//! A place is the position of a fault: `head` is before the head, `body` between the head and the
+//! first byte of the body, `content` after the first content event (half of an unstreamed body), and
+//! a number after this many bytes of the body. A place after the end of the answer has no effect.
 //!
 //! | time | delay |
 //! |---|---|
@@ -68,8 +68,8 @@
 //! | `late-done` | all `done` events come together, before the last event (Responses) |
 //! | `flat-end` | the members of the interaction are in `interaction.completed` itself (Interactions) |
 //!
-//! Some habits have names above: `usage=zero`, `wrong-type=swapped` (unstreamed JSON for a stream
-//! request), `status=401`.
+//! Some parts above are habits of real upstreams too: `usage=zero`, `wrong-type=swapped`
+//! (unstreamed JSON for a stream request), `status=401`.
 //!
 //! | behaviour of the model | effect |
 //! |---|---|

@@ -84,7 +84,7 @@ pub(crate) enum Substitute {
     Swapped,
     EmptyObject,
     EndlessLine,
-    /// A refusal in a vendor's words, for any protocol.
+    /// A vendor's refusal, which is the same in every protocol.
     Refusal(&'static VendorRefusal),
 }
 

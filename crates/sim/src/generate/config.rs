@@ -154,8 +154,8 @@ fn thinking(config: &Field<'_>, model: &str) -> Result<(Effort, bool), Refusal> 
     Ok((effort, thoughts))
 }
 
-/// The format of the text. The second value is true if it is one of a list of words, without
-/// quotes.
+/// The format of the text. The second value is true if the text is one word of an enumeration,
+/// without quotes.
 fn shape(config: &Field<'_>) -> Result<(Shape, bool), Refusal> {
     let mime_type = config.text("response_mime_type")?.unwrap_or("text/plain");
     let own = config.get("response_schema");

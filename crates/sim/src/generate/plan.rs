@@ -9,7 +9,7 @@ use crate::model::{ChunkedText, Finish, Output};
 use crate::seed::Seed;
 use serde_json::Value;
 
-/// How many bytes an alternative of a token takes for each byte of text.
+/// An estimate of the bytes of one reported log probability for each byte of text.
 const LOGPROB_WEIGHT: usize = 16;
 
 /// One candidate. Its members are sent in the order thoughts, text, picture, calls, ending.

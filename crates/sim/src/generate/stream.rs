@@ -208,8 +208,8 @@ impl Events {
         }
     }
 
-    /// The usage so far, which the vendor sends with every event. Faults change only the final
-    /// usage, which is the one that counts.
+    /// The usage so far, which the vendor sends with every event. Faults of the final usage leave it
+    /// out, so that no true usage precedes the wrong one.
     fn running(&self) -> Option<Usage> {
         match self.script.usage {
             UsageFault::Exact

@@ -209,7 +209,7 @@ impl<'a> Field<'a> {
         .field(&path)
     }
 
-    /// A word of a fixed set, in upper or lower case. Returns it in the case of the set.
+    /// A word of a fixed set, in upper or lower case. Returns it as the set spells it.
     pub(crate) fn word(
         &self,
         name: &str,

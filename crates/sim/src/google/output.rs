@@ -49,7 +49,7 @@ pub(crate) fn replace_text(output: &mut Output, text: String) {
     output.text = ChunkedText::new(text);
 }
 
-/// Continues a text that was sent in part, or stops half way if the script says so. Then it returns
+/// Continues a text that was sent in part. If the script says so, stops half way instead and returns
 /// the token for the rest.
 pub(crate) fn continue_or_stop(
     output: &mut Output,

@@ -50,7 +50,7 @@ impl TokenCounts {
         }
     }
 
-    /// Does not include pictures and audio.
+    /// Pictures and audio have no class of their own here: their tokens are part of input and output.
     pub(crate) fn true_usage(self) -> TrueUsage {
         TrueUsage {
             fresh_input: self.input + self.tool_use - self.cached,

@@ -1,6 +1,6 @@
 //! Rewrites a finished answer into the form that a script asks for.
 //!
-//! The protocols are unaware of these habits. Without such a script nothing is parsed again.
+//! The protocols are unaware of these habits. Without such a script, answers are not parsed again.
 
 use crate::reply::{Content, Event, EventKind, Reply};
 use bytes::Bytes;
@@ -68,7 +68,7 @@ impl Iterator for Rewritten {
                     self.held.push_back(event);
                 }
                 Some(event) => {
-                    // In this protocol the usage event is the last one.
+                    // In Responses, the usage event is the last one.
                     if event.kind == EventKind::Usage {
                         self.ready.append(&mut self.held);
                     }
@@ -99,7 +99,7 @@ impl Rewritten {
                         written.push_str(&value.to_string());
                         written.push('\n');
                     }
-                    // An end mark, or a fault of a script.
+                    // Not JSON: an end mark, or a fault of a script.
                     Err(_) => written.push_str(line),
                 }
             } else if !(self.habits.no_event_lines && line.starts_with("event:")) {

@@ -26,7 +26,7 @@ impl VendorRefusal {
 
     pub(crate) fn reply(&self, model: &str) -> Reply {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
-        // Names of models contain no characters that JSON escapes.
+        // Removes characters that JSON would escape, so that the name can be inserted as it is.
         let model = model.replace(['"', '\\'], "");
         Reply::json(status, self.body.replace("{model}", &model))
     }
@@ -37,7 +37,7 @@ pub fn no_such_model_vendors() -> impl Iterator<Item = &'static str> {
     NO_SUCH_MODEL.iter().map(|row| row.vendor)
 }
 
-/// The vendors whose refusal of a too long prompt is known.
+/// The vendors whose refusal of a prompt that exceeds the context window is known.
 pub fn context_overflow_vendors() -> impl Iterator<Item = &'static str> {
     CONTEXT_OVERFLOW.iter().map(|row| row.vendor)
 }

@@ -41,7 +41,7 @@ pub(super) fn paint(
                 (Some(thing), _) => Some(opaque(thing.colour)),
                 (None, Ground::Coloured) => Some(opaque(scene.background)),
                 (None, Ground::Transparent) => None,
-                // The whole area that the mask opens changes visibly.
+                // With a mask, the background is filled too, so that the edit is visible in the whole open area.
                 (None, Ground::Picture { mask, .. }) => mask.map(|_| opaque(scene.background)),
             };
             let Some(paint) = paint else {

@@ -11,7 +11,7 @@ const MODEL_OUTPUT: &[&str] = &["content", "error", "type"];
 const THOUGHT: &[&str] = &["signature", "summary", "type"];
 const FUNCTION_CALL: &[&str] = &["arguments", "id", "name", "type"];
 const FUNCTION_RESULT: &[&str] = &["call_id", "is_error", "name", "result", "type"];
-/// The types of server tools' steps end with these.
+/// The suffixes of the types of server tools' steps.
 const SERVER_STEPS: [&str; 2] = ["_call", "_result"];
 
 /// The turns of the conversation.

@@ -10,7 +10,7 @@ use crate::seal::seal;
 use crate::seed::Seed;
 use serde::Serialize;
 
-/// Words in a prompt that make the model redact its thoughts. The second is the vendor's own.
+/// Phrases in a prompt that make the model redact its thoughts. The second is from the vendor's own test string.
 const REDACTS: [&str; 2] = ["redact your thinking", "TRIGGER_REDACTED_THINKING"];
 /// How much of a text is quoted with its source, in characters.
 const CITED_MAX: usize = 150;

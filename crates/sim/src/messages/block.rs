@@ -9,7 +9,7 @@ use crate::seed::Seed;
 use serde_json::Value;
 
 const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
-/// The prefix of the ids of calls after a thought. The tag of the thought follows it.
+/// The prefix of call ids, after a thought (whose tag follows the prefix) and without one.
 const THOUGHTFUL_ID: &str = "toolu_01SimT";
 const THOUGHTLESS_ID: &str = "toolu_01SimN";
 const TAG_LENGTH: usize = 6;

@@ -25,7 +25,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// A call at a host whose path names the model and the form of the answer, and which has checked the credential.
+    /// A call of a cloud whose path names the model and the form of the answer. The cloud has checked the credential.
     pub(crate) fn hosted(request: Value, model: String, streamed: bool, request_id: &str) -> Self {
         Self {
             request,

@@ -6,7 +6,7 @@ use crate::seed::Seed;
 const REASONING: &str = "rs_Sim";
 const REASONING_LENGTH: usize = 20;
 const TAIL_LENGTH: usize = 8;
-/// Follows the prefix: whether reasoning came before the item.
+/// The letter after the prefix says whether reasoning came before the item.
 const AFTER: char = 'R';
 const ALONE: char = 'N';
 

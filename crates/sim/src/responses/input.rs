@@ -20,7 +20,7 @@ const TYPES: &[&str] = &[
     "item_reference",
 ];
 const TAG_LENGTH: usize = 6;
-/// The prefix of the ids of calls after reasoning. The tag of its content follows it.
+/// The prefix of call ids, after reasoning (whose content tag follows the prefix) and without it.
 const THOUGHTFUL_CALL: &str = "call_SimR";
 const THOUGHTLESS_CALL: &str = "call_SimN";
 
@@ -49,7 +49,7 @@ pub(super) struct Rules<'a> {
 pub(super) struct Input {
     pub(super) system: Vec<String>,
     pub(super) turns: Vec<Turn>,
-    /// The text of all messages, for rules about words.
+    /// The text of all messages, because JSON mode requires a word in it.
     pub(super) all_text: String,
 }
 

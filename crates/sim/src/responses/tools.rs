@@ -5,8 +5,8 @@ use crate::openai::{Member, Refusal, read_name, strict};
 use serde_json::{Value, json};
 
 const TOOLS_MAX: usize = 128;
-/// Tools that the vendor runs itself, and `namespace`, which groups functions. The simulator takes them and never
-/// uses them.
+/// Tools that the vendor runs itself, and `namespace`, which groups functions. The simulator accepts them and does not
+/// use them.
 const HOSTED: &[&str] = &[
     "apply_patch",
     "code_interpreter",

@@ -7,9 +7,9 @@ use http::Method;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
     Chat,
-    /// A Messages model that the path names.
+    /// Messages at Amazon Bedrock: the path names the model.
     Invoke,
-    /// The same in the notation of Converse.
+    /// Converse at Amazon Bedrock.
     Converse,
     Embed,
     Embeddings,
@@ -45,7 +45,7 @@ pub(super) enum Endpoint<'a> {
     ContentTasks,
     /// Lists the content tasks.
     ContentTaskList,
-    /// Polls it.
+    /// Polls a content task.
     ContentTask,
     ContentTaskDeletion,
     /// A result of a content task.

@@ -128,7 +128,7 @@ pub(super) async fn exchange(
     Ok(respond(reply, vendor, &script, &state, wire, record))
 }
 
-/// Looks whether a request is one of a cloud. Token endpoints count as the model `token`.
+/// Passes a request to the clouds. For faults and the log, token endpoints are the model `token`.
 fn arrive_at_cloud(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> Arrival {
     let script = || {
         let queued = state.queue.take("token").unwrap_or_default();
@@ -141,7 +141,7 @@ fn arrive_at_cloud(parts: &Parts, body: &Bytes, state: &State, record: &CallReco
     cloud::arrive(parts, body, &state.grants, record.seq(), script)
 }
 
-/// Refuses a session like any call, or accepts it.
+/// Accepts a WebSocket session, or refuses it with a normal HTTP answer.
 fn session(
     path: socket::Path,
     mut request: Request<Incoming>,

@@ -175,7 +175,7 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
     let socket = Socket::new(stream, Arc::clone(&wire));
     let service =
         service_fn(move |request| exchange(request, Arc::clone(&state), Arc::clone(&wire)));
-    // If a connection ends with an error, the peer or a script broke it. The log of calls has it.
+    // An error means that the peer or a script broke the connection, which the log of calls records.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME_MAX)

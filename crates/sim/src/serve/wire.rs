@@ -67,7 +67,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.wire.state.lock().reset {
-            // If this fails, the socket is closed normally, and nobody is left who could be told.
+            // If this fails, the socket is closed normally. There is nobody to report the error to.
             let _ = self.stream.set_zero_linger();
         }
     }

@@ -65,7 +65,7 @@ impl Protocol for Create {
 }
 
 impl Create {
-    /// Refuses what the vendor refuses. Members that only a gateway defines are among it.
+    /// Refuses what the vendor refuses, including members that only a gateway defines.
     fn check(&self) -> Result<(), Refusal> {
         for name in ["callback_url", "seconds"] {
             if self.request.get(name).is_some() {

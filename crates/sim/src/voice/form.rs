@@ -1,4 +1,4 @@
-//! Parses a multipart form and keeps the order of its parts, because this vendor checks it.
+//! Parses a multipart form and keeps the order of its parts, because this vendor checks the order.
 
 use crate::protocol::Incoming;
 use http::header::CONTENT_TYPE;

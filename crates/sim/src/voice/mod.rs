@@ -1,4 +1,4 @@
-//! Voice: speech made of tones, transcripts, and voices.
+//! The voice protocols: speech (simulated by tones), transcripts, voices, and WebSocket sessions.
 
 mod form;
 mod refusal;

@@ -1,4 +1,4 @@
-//! `POST /v1/tts`: speaks a text, in tones.
+//! `POST /v1/tts`: speech, simulated by tones.
 
 use super::refusal::{invalid, no_such_voice};
 use super::sound::{Codec, tone};

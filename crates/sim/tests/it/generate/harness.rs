@@ -1,4 +1,4 @@
-//! Requests of this protocol, and clients that join its streams.
+//! Builds requests of this protocol, and joins its streams as a client does.
 
 use crate::client::{Answer, KEY, call};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Properties for generated requests: every answer keeps the rules of the protocol.
+//! Properties for generated requests: every answer follows the rules of the protocol.
 
 use crate::client::chat;
 use proptest::prelude::*;

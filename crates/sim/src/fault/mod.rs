@@ -75,7 +75,7 @@
 //! |---|---|
 //! | `chunks=N` | a text of exactly N content events |
 //! | `reply-bytes=N` | a text of exactly N bytes; with `chunks`, in pieces of equal size |
-//! | `cached=N` `cache-write=N` | reports N prompt tokens as cached, or as written to the cache |
+//! | `cached=N` `cache-write=N` | reports N prompt tokens as cached, or (not for Google) as written to the cache |
 //! | `searches=N` `file-searches=N` `code-runs=N` `fetches=N` | the upstream uses its own tools this often, and reports it if the protocol can: Chat (except fetches), Responses (the same, as items), Messages (searches and fetches), Generate Content (searches and fetches), Interactions (searches) |
 //! | `refuse` `refuse=CATEGORY` | the model refuses |
 //! | `redacted` | reasoning is sent in unreadable form, if the protocol has one |
@@ -83,9 +83,9 @@
 //! | `demand-reasoning` | the client must send tool calls back with the reasoning before them; the vendor's placeholder literals are refused |
 //! | `ignore-limit` | ignores the caller's token limit |
 //! | `content-filter` | the vendor's filter stops the answer half way |
-//! | `blocked` `blocked=REASON` | the vendor's safety system blocks the prompt; the default reason is `SAFETY` |
+//! | `blocked` `blocked=REASON` | the vendor blocks the prompt (not in Chat); the default reason is `SAFETY` |
 //! | `strict` | refuses members that the protocol does not define |
-//! | `finish=WORD` | reports this finish reason or status |
+//! | `finish=WORD` | reports this finish reason or status (Responses, Generate Content, Interactions) |
 //!
 //! | Google protocols | effect |
 //! |---|---|

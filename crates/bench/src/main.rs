@@ -10,7 +10,9 @@ mod admin;
 mod answer;
 mod bare;
 mod fill;
+mod filled_gateway;
 mod frame;
+mod growth;
 mod load;
 mod process;
 mod process_stats;
@@ -55,6 +57,8 @@ enum Command {
     Fill(fill::Args),
     /// Times every read of the admin API on such a store, and calls beside them.
     Admin(admin::Args),
+    /// Compares calls on such a store with calls on a small one.
+    Growth(growth::Args),
     /// Moves such a store to `PostgreSQL`, and compares both ends.
     Move(transfer::Args),
     /// Opens streams or sessions and keeps them open until it is killed.
@@ -72,6 +76,7 @@ fn main() -> ExitCode {
         Some(Command::Hold(args)) => one_thread().and_then(|it| it.block_on(load::hold(args))),
         Some(Command::Fill(args)) => on_all_cores().and_then(|it| it.block_on(fill::run(args))),
         Some(Command::Admin(args)) => on_all_cores().and_then(|it| it.block_on(admin::run(args))),
+        Some(Command::Growth(args)) => on_all_cores().and_then(|it| it.block_on(growth::run(args))),
         Some(Command::Move(args)) => on_all_cores().and_then(|it| it.block_on(transfer::run(args))),
         Some(Command::Bare(args)) => on_all_cores().and_then(|it| it.block_on(bare::serve(args))),
         None => one_thread().and_then(|it| it.block_on(run::run(cli.run))),

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::fill::{Place, Size, fill};
 use crate::process::output_of;
-use crate::run::{Schema, find_gateway};
+use crate::run::{Program, Schema};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -21,12 +21,8 @@ pub(crate) struct Args {
     /// Kills a first move (SIGKILL) after this time, and times the one that resumes it. Without this, nothing is killed.
     #[arg(long, value_name = "MS")]
     kill_after_ms: Option<u64>,
-    /// The gateway's binary; by default it is built and taken from beside this one.
-    #[arg(long, value_name = "PATH")]
-    gateway: Option<PathBuf>,
-    /// Folder of the database during the run; by default beside this binary.
-    #[arg(long, value_name = "FOLDER")]
-    data: Option<PathBuf>,
+    #[command(flatten)]
+    program: Program,
     /// The `PostgreSQL` server to move to, in a schema of its own.
     #[arg(long, value_name = "URL", env = "TOLLGATE_TEST_POSTGRES")]
     postgres: String,
@@ -41,13 +37,8 @@ impl Args {
 
 /// Fills a store, moves it, and compares both ends.
 pub(crate) async fn run(args: Args) -> io::Result<()> {
-    let own = std::env::current_exe()?;
-    let beside = own.parent().unwrap_or(Path::new("."));
-    let binary = match &args.gateway {
-        Some(binary) => binary.clone(),
-        None => find_gateway(beside).await?,
-    };
-    let folder = tempfile::tempdir_in(args.data.as_deref().unwrap_or(beside))?;
+    let binary = args.program.binary().await?;
+    let folder = args.program.folder()?;
     let file = folder.path().join("tollgate.db");
     fill(&Place::Sqlite(file.clone()), args.size).await?;
     let schema = Schema::create(&args.postgres).await?;

@@ -114,7 +114,7 @@ fn decimal(digits: &[u8]) -> io::Result<u64> {
     std::str::from_utf8(digits)
         .ok()
         .and_then(|text| text.parse().ok())
-        .ok_or_else(|| io::Error::other("a content length that is no number"))
+        .ok_or_else(|| io::Error::other("a content length that is not a number"))
 }
 
 /// The rest of a body.
@@ -209,7 +209,7 @@ fn with_hex_digit(size: u64, digit: u8) -> io::Result<u64> {
     let value = char::from(digit)
         .to_digit(16)
         .filter(|_| size < 1 << 40)
-        .ok_or_else(|| io::Error::other("a chunk size that is no number"))?;
+        .ok_or_else(|| io::Error::other("a chunk size that is not a number"))?;
     Ok(size * 16 + u64::from(value))
 }
 

@@ -4,18 +4,16 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::process::Command;
 use tokio::time::sleep;
 
-use super::gateway::AdminGateway;
 use super::requests::AdminRead;
 use super::timing::AdminClient;
+use crate::filled_gateway::FilledGateway;
 use crate::load::Measured;
-use crate::process::output_of;
 
 /// The pause between two reads, like that of a person who clicks as fast as the pages load.
 const PAUSE: Duration = Duration::from_millis(50);
-const CONNECTIONS: &str = "16";
+const CONNECTIONS: u32 = 16;
 
 /// The results of both kinds, one measurement for each round.
 #[derive(Default)]
@@ -25,7 +23,7 @@ struct Rounds {
 }
 
 pub(super) async fn measure(
-    gateway: &AdminGateway,
+    gateway: &FilledGateway,
     client: &AdminClient,
     requests: &[AdminRead],
     keys: &Path,
@@ -33,11 +31,12 @@ pub(super) async fn measure(
 ) -> io::Result<()> {
     let mut measured = Rounds::default();
     for _ in 0..rounds.max(1) {
-        measured.without.push(load(gateway, keys, seconds).await?);
+        let alone = gateway.calls(keys, CONNECTIONS, seconds).await?;
+        measured.without.push(alone);
         let reading = read_on(client, requests);
         tokio::select! {
             read = reading => return read,
-            load = load(gateway, keys, seconds) => measured.with.push(load?),
+            calls = gateway.calls(keys, CONNECTIONS, seconds) => measured.with.push(calls?),
         }
     }
     let mut output = io::stdout();
@@ -68,28 +67,6 @@ async fn read_on(client: &AdminClient, requests: &[AdminRead]) -> io::Result<()>
             client.bytes(&request.path).await?;
             sleep(PAUSE).await;
         }
-    }
-}
-
-async fn load(gateway: &AdminGateway, keys: &Path, seconds: u64) -> io::Result<Measured> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command
-        .args([
-            "load",
-            "--path",
-            "/v1/chat/completions",
-            "--model",
-            "bench/instant",
-        ])
-        .args(["--shape", "plain", "--connections", CONNECTIONS])
-        .args(["--address", &gateway.process.address.to_string()])
-        .args(["--measure-ms", &(seconds * 1_000).to_string()])
-        .arg("--keys")
-        .arg(keys);
-    let measured: Measured = serde_json::from_slice(&output_of(&mut command).await?)?;
-    match &measured.first_failure {
-        Some(failure) => Err(io::Error::other(failure.clone())),
-        None => Ok(measured),
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::beside;
-use super::gateway::AdminGateway;
 use super::requests::Known;
 use super::timing::AdminClient;
 use crate::fill::{Place, Size, fill};
+use crate::filled_gateway::FilledGateway;
 use crate::process::ServerProcess;
-use crate::run::{Schema, find_gateway};
+use crate::run::{Program, Schema};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -25,25 +25,16 @@ pub(crate) struct Args {
     /// Length of each measurement of calls.
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// The gateway's binary; by default it is built and taken from beside this one.
-    #[arg(long, value_name = "PATH")]
-    gateway: Option<PathBuf>,
-    /// Folder of the databases during the run; by default beside this binary.
-    #[arg(long, value_name = "FOLDER")]
-    data: Option<PathBuf>,
+    #[command(flatten)]
+    program: Program,
     /// Measures on this `PostgreSQL` server too, in a schema of its own.
     #[arg(long, value_name = "URL", env = "TOLLGATE_TEST_POSTGRES")]
     postgres: Option<String>,
 }
 
 pub(crate) async fn run(args: Args) -> io::Result<()> {
-    let own = std::env::current_exe()?;
-    let beside = own.parent().unwrap_or(Path::new("."));
-    let binary = match &args.gateway {
-        Some(binary) => binary.clone(),
-        None => find_gateway(beside).await?,
-    };
-    let folder = tempfile::tempdir_in(args.data.as_deref().unwrap_or(beside))?;
+    let binary = args.program.binary().await?;
+    let folder = args.program.folder()?;
     let upstream = ServerProcess::start_own(["upstream"], None).await?;
     let sqlite = folder.path().join("sqlite");
     fs::create_dir_all(&sqlite)?;
@@ -75,7 +66,7 @@ async fn measure(
     };
     writeln!(output, "\n# {name}")?;
     let accounts = fill(place, args.size).await?;
-    let gateway = AdminGateway::start(binary, folder, upstream.address, place).await?;
+    let gateway = FilledGateway::start(binary, folder, upstream.address, place).await?;
     let client = AdminClient::new(gateway.admin);
     let known = Known::of(&client, &accounts, args.size).await?;
     let (requests, forgotten) = known.described(&client).await?;

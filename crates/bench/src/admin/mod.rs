@@ -2,7 +2,6 @@
 
 mod beside;
 mod command;
-mod gateway;
 mod requests;
 mod timing;
 

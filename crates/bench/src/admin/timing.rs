@@ -12,8 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 
-/// The admin token of the gateway.
-pub(super) const TOKEN: &str = "bench-admin-token-0123456789";
+use crate::filled_gateway::TOKEN;
 
 /// A client of the admin API.
 #[derive(Clone)]

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::binary::Program;
 use super::gateway::Population;
+use super::memory::STREAMS;
 use super::scenario::{Extent, SESSIONS, Scenario};
 
 #[derive(clap::Args)]
@@ -29,23 +31,22 @@ pub(crate) struct Args {
     /// Number of concurrent sessions.
     #[arg(long, default_value_t = SESSIONS)]
     pub(super) sessions: u32,
+    /// Number of streams that are open while memory is measured.
+    #[arg(long, default_value_t = STREAMS)]
+    pub(super) streams: u32,
     /// Compares the bare proxy with the upstream, without the gateway.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "gateway")]
     pub(super) no_gateway: bool,
     /// Does not measure resident memory.
     #[arg(long)]
     pub(super) no_memory: bool,
-    /// The gateway's binary; by default it is built and taken from beside this one.
-    #[arg(long, value_name = "PATH", conflicts_with = "no_gateway")]
-    pub(super) gateway: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) program: Program,
     #[command(flatten)]
     pub(super) population: Population,
     /// Runtime workers of the bare proxy and of the gateway; by default one per core.
     #[arg(long)]
     pub(super) workers: Option<usize>,
-    /// Folder of the gateway's databases during the run; by default beside this binary.
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) data: Option<PathBuf>,
     /// Also measures the gateway on this `PostgreSQL` server, in a schema of its own.
     #[arg(
         long,
@@ -84,9 +85,7 @@ impl Args {
         if !self.only.is_empty() {
             scenarios.retain(|scenario| {
                 let name = scenario.to_string();
-                self.only
-                    .iter()
-                    .any(|process| name.contains(process.as_str()))
+                self.only.iter().any(|part| name.contains(part.as_str()))
             });
         }
         scenarios

@@ -1,29 +1,62 @@
-//! Finds the gateway's binary, and builds it if cargo is available.
+//! Finds the gateway's binary, and builds it if cargo is available. Also makes the folder of a run.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use tempfile::TempDir;
 use tokio::process::Command;
 
 const NAME: &str = "tollgate";
 const PACKAGE: &str = "tollgate-server";
 
-/// The binary beside this one, built now if cargo started us.
-pub(crate) async fn find(beside: &Path) -> io::Result<PathBuf> {
-    if let Some(cargo) = std::env::var_os("CARGO") {
-        build(Path::new(&cargo), beside).await?;
+/// The measured program, and the folder of its files.
+#[derive(clap::Args)]
+pub(crate) struct Program {
+    /// The gateway's binary; by default it is built and taken from beside this one.
+    #[arg(long, value_name = "PATH")]
+    gateway: Option<PathBuf>,
+    /// Folder of the gateway's databases during the run; by default beside this binary.
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+}
+
+impl Program {
+    /// The named binary, or the one beside this one, built now if cargo started us.
+    pub(crate) async fn binary(&self) -> io::Result<PathBuf> {
+        if let Some(binary) = &self.gateway {
+            return Ok(binary.clone());
+        }
+        let beside = beside()?;
+        if let Some(cargo) = std::env::var_os("CARGO") {
+            build(Path::new(&cargo), &beside).await?;
+        }
+        let binary = beside.join(NAME);
+        if binary.is_file() {
+            return Ok(binary);
+        }
+        let hint = format!(
+            "no gateway at {}: build it with `cargo build --profile dist -p {PACKAGE}`, name it with \
+             `--gateway PATH`, or leave it out with `--no-gateway`",
+            binary.display()
+        );
+        Err(io::Error::other(hint))
     }
-    let binary = beside.join(NAME);
-    if binary.is_file() {
-        return Ok(binary);
+
+    /// A new folder for one run.
+    pub(crate) fn folder(&self) -> io::Result<TempDir> {
+        let parent = match &self.data {
+            Some(folder) => folder.clone(),
+            None => beside()?,
+        };
+        TempDir::with_prefix_in("bench-", parent)
     }
-    let hint = format!(
-        "no gateway at {}: build it with `cargo build --profile dist -p {PACKAGE}`, name it with \
-         `--gateway PATH`, or leave it out with `--no-gateway`",
-        binary.display()
-    );
-    Err(io::Error::other(hint))
+}
+
+/// The folder of the program that runs.
+fn beside() -> io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    Ok(own.parent().unwrap_or(Path::new(".")).to_owned())
 }
 
 async fn build(cargo: &Path, beside: &Path) -> io::Result<()> {

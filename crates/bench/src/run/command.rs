@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::Args;
@@ -16,7 +15,7 @@ use super::load_command::MeasuredTarget;
 use super::memory::{self, Memory};
 use super::rounds::Rounds;
 use super::target::Target;
-use super::{binary, disk, table};
+use super::{disk, table};
 use crate::process::ServerProcess;
 
 /// The results of a run.
@@ -49,14 +48,12 @@ async fn measure_and_report(args: Args) -> io::Result<()> {
             "warning: a debug build; only figures of release builds mean anything"
         )?;
     }
-    let own = std::env::current_exe()?;
-    let beside = own.parent().unwrap_or(Path::new("."));
-    let binary = match &args.gateway {
-        _ if args.no_gateway => None,
-        Some(path) => Some(path.clone()),
-        None => Some(binary::find(beside).await?),
+    let binary = if args.no_gateway {
+        None
+    } else {
+        Some(args.program.binary().await?)
     };
-    let folder = TempDir::with_prefix_in("bench-", args.data.as_deref().unwrap_or(beside))?;
+    let folder = args.program.folder()?;
     let findings = measure(&args, binary, folder.path()).await?;
     if let Some(path) = &args.json {
         serde_json::to_writer_pretty(File::create(path)?, &findings)?;
@@ -103,10 +100,10 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
     let mut bare_session_bytes = None;
     let mut gateway_session_bytes = None;
     if !args.no_memory {
-        bare_memory = Some(memory_of_bare(&upstream, args.workers).await?);
+        bare_memory = Some(memory_of_bare(&upstream, args).await?);
         bare_session_bytes = Some(sessions_of_bare(&upstream, args).await?);
         if let Some((kit, keys)) = &prepared {
-            gateway_memory = Some(memory_of_gateway(kit, keys, folder, !args.quick).await?);
+            gateway_memory = Some(memory_of_gateway(kit, keys, folder, args).await?);
             gateway_session_bytes = Some(sessions_of_gateway(kit, keys, folder, args).await?);
         }
         write_memory(
@@ -210,14 +207,15 @@ async fn start_bare(upstream: &ServerProcess, workers: Option<usize>) -> io::Res
     .await
 }
 
-async fn memory_of_bare(upstream: &ServerProcess, workers: Option<usize>) -> io::Result<Memory> {
-    let bare = start_bare(upstream, workers).await?;
+async fn memory_of_bare(upstream: &ServerProcess, args: &Args) -> io::Result<Memory> {
+    let bare = start_bare(upstream, args.workers).await?;
     let memory = memory::measure(
         &MeasuredTarget {
             target: Target::Bare,
             process: &bare,
         },
         None,
+        args.streams,
         false,
     )
     .await?;
@@ -257,7 +255,7 @@ async fn memory_of_gateway(
     kit: &GatewayFactory,
     keys: &KeyFiles,
     folder: &Path,
-    every_key: bool,
+    args: &Args,
 ) -> io::Result<Memory> {
     let gateway = kit
         .start(&folder.join("memory"), Target::BeforeAnswer)
@@ -266,7 +264,7 @@ async fn memory_of_gateway(
         target: Target::BeforeAnswer,
         process: &gateway.process,
     };
-    let memory = memory::measure(&target, Some(keys), every_key).await?;
+    let memory = memory::measure(&target, Some(keys), args.streams, !args.quick).await?;
     gateway.process.end().await?;
     Ok(memory)
 }

@@ -23,7 +23,7 @@ use super::target::Target;
 use crate::process::{ServerProcess, output_of, set_workers};
 
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
-const READY_POLL: Duration = Duration::from_millis(20);
+const READY_POLL: Duration = Duration::from_millis(5);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 const LOG_BYTES_SHOWN: usize = 2000;
 

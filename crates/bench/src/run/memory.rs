@@ -16,7 +16,8 @@ use crate::load::{Measured, OPEN, Shape};
 use crate::process::output_of;
 use crate::process_stats;
 
-const STREAMS: u32 = 500;
+/// The default number of open streams.
+pub(super) const STREAMS: u32 = 500;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause before a measurement: streams have delivered a few events, and idle processes have
 /// settled.
@@ -31,11 +32,6 @@ const MANY_CALLS: Scenario = Scenario {
     shape: Shape::Plain,
     upstream: Upstream::Instant,
     connections: 64,
-};
-const OPEN_STREAMS: Scenario = Scenario {
-    shape: Shape::Stream,
-    upstream: Upstream::Paced,
-    connections: STREAMS,
 };
 
 /// Memory of one freshly started process.
@@ -57,13 +53,19 @@ pub(super) struct Memory {
 pub(super) async fn measure(
     target: &MeasuredTarget<'_>,
     keys: Option<&KeyFiles>,
+    streams: u32,
     every_key: bool,
 ) -> io::Result<Memory> {
+    let open_streams = Scenario {
+        shape: Shape::Stream,
+        upstream: Upstream::Paced,
+        connections: streams.max(1),
+    };
     let active = keys.map(|keys| keys.active.as_path());
     warm_up(target, FEW_CALLS, active).await?;
     sleep(SETTLE).await;
     let idle_bytes = process_stats::resident_bytes(target.process.pid)?;
-    let stream_bytes = bytes_of_each(target, OPEN_STREAMS, active, idle_bytes).await?;
+    let stream_bytes = bytes_of_each(target, open_streams, active, idle_bytes).await?;
     let keys_used_bytes = match keys {
         Some(keys) if every_key => Some(keys_used_bytes(target, keys).await?),
         _ => None,

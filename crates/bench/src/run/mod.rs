@@ -17,7 +17,7 @@ mod table;
 mod target;
 
 pub(crate) use args::Args;
-pub(crate) use binary::find as find_gateway;
+pub(crate) use binary::Program;
 pub(crate) use command::run;
 pub(crate) use gateway::{CREDENTIAL, config, free_addresses, log_end, ready};
 pub(crate) use postgres::Schema;

@@ -135,7 +135,7 @@ impl Extent {
                 (Shape::Body, Delayed, &[64]),
             ],
             Self::Full => &[
-                (Shape::Plain, Instant, &[1, 64, 512]),
+                (Shape::Plain, Instant, &[1, 16, 64, 512]),
                 (Shape::Plain, Delayed, &[1, 64, 512]),
                 (Shape::Stream, Instant, &[1, 64, 512]),
                 (Shape::Stream, Delayed, &[1, 64, 512]),
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn larger_extents_hold_the_smaller_ones() {
         let all = Extent::Full.scenarios();
-        assert_eq!(all.len(), 26);
+        assert_eq!(all.len(), 27);
         let usual = Extent::Usual.scenarios();
         assert!(usual.iter().all(|scenario| all.contains(scenario)));
         assert!(

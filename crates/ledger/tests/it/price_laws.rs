@@ -86,7 +86,7 @@ type Members = BTreeMap<String, PriceValue>;
 fn table(value: &PriceValue) -> &Members {
     match value {
         PriceValue::Table(table) => table,
-        other => panic!("{other:?} is no table"),
+        other => panic!("{other:?} is not a table"),
     }
 }
 

@@ -60,7 +60,7 @@ impl ChunkList {
                 (At::String, b'\\') => At::Escape,
                 (At::String | At::Escape, _) => At::String,
                 (At::Start | At::BeforeFirst | At::BehindComma | At::BehindChunk | At::End, _) => {
-                    return Err(Broken::malformed("the answer is no list of objects"));
+                    return Err(Broken::malformed("the answer is not a list of objects"));
                 }
             };
             if self.at.is_in_chunk() {

@@ -86,7 +86,7 @@ impl<'a> Answers<'a> {
         if data.trim_start().starts_with('[') {
             let list: Vec<Members<'a>> = serde_json::from_str(data).map_err(fault)?;
             if list.iter().any(|key| !key.contains_key("hash")) {
-                return Err("it is no list of keys, because an entry has no `hash`".to_owned());
+                return Err("it is not a list of keys, because an entry has no `hash`".to_owned());
             }
             self.keys.extend(list);
             return Ok(());

@@ -37,7 +37,7 @@ impl SecretsFile {
                 }
                 BufReader::new(read).read_line(&mut first)?;
                 if first.trim_end() != HEADING {
-                    return Err(refused(path, "exists and is no list of secrets"));
+                    return Err(refused(path, "exists and is not a list of secrets"));
                 }
                 let file = OpenOptions::new().append(true).open(path)?;
                 Ok(Self { file })

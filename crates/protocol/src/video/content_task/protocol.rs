@@ -71,7 +71,7 @@ impl Creation for Request {
     /// Requires a draft of this model that has succeeded (`docs/api/content-tasks.md`).
     fn check_draft(&self, found: &Draft<'_>) -> Result<(), Failure> {
         let message = if !remembers(found.memo, DRAFT) {
-            "The task that `draft_task.id` names is no draft."
+            "The task that `draft_task.id` names is not a draft."
         } else if found.model != self.model {
             "The draft that `draft_task.id` names was made by another model."
         } else if found.status != SUCCEEDED {

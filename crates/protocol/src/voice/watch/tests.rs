@@ -178,7 +178,7 @@ fn realtime_sessions_are_read_to_the_second() {
             seconds(1, 2),
         ),
         (
-            "what is no text input",
+            "what is not a text input",
             vec![
                 Upstream(0, PUSH),
                 Client(

@@ -135,21 +135,21 @@ fn frames(stream: &str) -> Result<Vec<Frame<'_>>, Wrong> {
 fn text<'v>(value: &'v Value, member: &str) -> Result<&'v str, Wrong> {
     value[member]
         .as_str()
-        .ok_or_else(|| format!("`{member}` is no string in {value}"))
+        .ok_or_else(|| format!("`{member}` is not a string in {value}"))
 }
 
 /// A member that must be an integer.
 fn number(value: &Value, member: &str) -> Result<u64, Wrong> {
     value[member]
         .as_u64()
-        .ok_or_else(|| format!("`{member}` is no number in {value}"))
+        .ok_or_else(|| format!("`{member}` is not a number in {value}"))
 }
 
 /// A member that must be a list.
 fn list<'v>(value: &'v Value, member: &str) -> Result<&'v Vec<Value>, Wrong> {
     value[member]
         .as_array()
-        .ok_or_else(|| format!("`{member}` is no list in {value}"))
+        .ok_or_else(|| format!("`{member}` is not a list in {value}"))
 }
 
 /// Arguments that are sent as text.

@@ -17,7 +17,7 @@ const FILE: &str = "catalog.toml";
 pub(super) fn confirm(models: usize) -> Result<bool, CommandError> {
     if !io::stdin().is_terminal() {
         return Err(CommandError::message(
-            "nothing was changed, because nobody can be asked: the input is no terminal. Say --yes to import this",
+            "nothing was changed, because nobody can be asked: the input is not a terminal. Say --yes to import this",
         ));
     }
     let mut prompt = io::stderr();

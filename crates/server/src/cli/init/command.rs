@@ -10,6 +10,7 @@ use ledger::{Markup, Micro, PriceKey};
 use protocol::Kind;
 use serde_json::json;
 use store::{NewWallet, Settings, Store};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::file::NewConfig;
 use super::staging::Staging;
@@ -94,11 +95,13 @@ pub(crate) async fn run(command: Init, context: &mut Context) -> Result<(), Comm
     if command.dry_run {
         return show_dry_run(&text, &file, &data, context);
     }
+    // Ctrl-C is caught before the first file exists, or it would leave that file behind.
+    let mut interrupt = signal(SignalKind::interrupt())?;
     let staging = Staging::beside(&file)?;
     let staged = staging.data();
     let secret = tokio::select! {
         biased;
-        _ = tokio::signal::ctrl_c() => {
+        _ = interrupt.recv() => {
             return Err(CommandError::message("stopped; nothing was created"));
         }
         created = create_key(&staged, &config, command.balance) => created?,
@@ -138,7 +141,7 @@ fn refuse_to_overwrite(file: &Path, data: &Path) -> Result<(), CommandError> {
 fn ask(found: Vec<FoundVendor>) -> Result<Vec<FoundVendor>, CommandError> {
     if !io::stdin().is_terminal() {
         return Err(CommandError::message(
-            "nobody can be asked, because the input is no terminal. Say --yes to use all keys that were found, or \
+            "nobody can be asked, because the input is not a terminal. Say --yes to use all keys that were found, or \
              --dry-run to see what would be written",
         ));
     }

@@ -90,7 +90,7 @@ pub(super) struct Tables {
 pub(crate) enum DatabaseError {
     #[error(transparent)]
     Foreign(#[from] ForeignError),
-    #[error("there is no table LiteLLM_VerificationToken: this is no database of LiteLLM")]
+    #[error("there is no table LiteLLM_VerificationToken: this is not a database of LiteLLM")]
     Other,
 }
 

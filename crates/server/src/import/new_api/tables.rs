@@ -24,7 +24,9 @@ pub(super) enum Project {
 pub(crate) enum ReadError {
     #[error(transparent)]
     Database(#[from] ForeignError),
-    #[error("there are no tables `users` and `tokens`: this is no database of new-api or one-api")]
+    #[error(
+        "there are no tables `users` and `tokens`: this is not a database of new-api or one-api"
+    )]
     Other,
     #[error("the option QuotaPerUnit is {0}, which is not a whole number above 0")]
     QuotaPerUnit(String),

@@ -150,7 +150,11 @@ async fn a_corrupt_database_is_refused_and_not_touched() {
     for companion in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(stage.folder().join(format!("data/tollgate.db{companion}")));
     }
-    std::fs::write(&file, b"this is no database, and never was one".repeat(500)).unwrap();
+    std::fs::write(
+        &file,
+        b"this is not a database, and never was one".repeat(500),
+    )
+    .unwrap();
     let before = std::fs::read(&file).unwrap();
     let start = run(&["serve", "--config", "tollgate.toml"], stage.folder()).await;
     assert_eq!(start.status.code(), Some(1));

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use sim::Sim;
 
-use crate::harness::{Channel, Running, eventually, run_in};
+use crate::harness::{Channel, Running, eventually, run_in, signal};
 
 /// A port that was free a moment ago.
 fn free_port() -> u16 {
@@ -164,4 +164,25 @@ async fn without_a_key_or_a_terminal_nothing_is_created() {
         told.stderr
     );
     assert_eq!(names(path), ["tollgate-data"]);
+}
+
+#[tokio::test]
+async fn ctrl_c_leaves_everything_or_nothing() {
+    for _ in 0..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let mut init = Running::start_in(&["init", "--yes"], path, Channel::Stderr, &SECRETS);
+        eventually("the first file", async || {
+            (!names(path).is_empty()).then_some(())
+        })
+        .await;
+        signal("INT", init.pid());
+        let is_created = init.ended().await.success();
+        let expected: &[&str] = if is_created {
+            &["tollgate-data", "tollgate.toml"]
+        } else {
+            &[]
+        };
+        assert_eq!(names(path), expected);
+    }
 }

@@ -114,7 +114,7 @@ async fn a_store_or_a_folder_that_cannot_be_used_is_told() {
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write(
         "other.db",
-        "this is no database at all, but long enough to be read",
+        "this is not a database at all, but long enough to be read",
     );
     write("media", "a file where the folder should be");
     write(

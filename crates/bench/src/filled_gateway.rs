@@ -1,4 +1,4 @@
-//! Starts a gateway with an admin token on a filled store.
+//! A gateway with an admin token on a filled store.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,22 +8,25 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::timing::TOKEN;
 use crate::fill::Place;
-use crate::process::ServerProcess;
+use crate::load::Measured;
+use crate::process::{ServerProcess, output_of};
 use crate::run::{CREDENTIAL, config, free_addresses, log_end, ready};
 
 const CONFIG: &str = "tollgate.toml";
 const LOG: &str = "gateway.log";
+/// The admin token.
+pub(crate) const TOKEN: &str = "bench-admin-token-0123456789";
 const TOKEN_VARIABLE: &str = "TOLLGATE_BENCH_ADMIN_TOKEN";
 
-pub(super) struct AdminGateway {
-    pub(super) process: ServerProcess,
-    pub(super) admin: SocketAddr,
+pub(crate) struct FilledGateway {
+    pub(crate) process: ServerProcess,
+    pub(crate) admin: SocketAddr,
 }
 
-impl AdminGateway {
-    pub(super) async fn start(
+impl FilledGateway {
+    /// Starts it and waits until it is ready.
+    pub(crate) async fn start(
         binary: &Path,
         folder: &Path,
         upstream: SocketAddr,
@@ -58,5 +61,28 @@ impl AdminGateway {
             "the gateway did not become ready; its log ends:\n{}",
             log_end(&folder.join(LOG))
         )))
+    }
+
+    /// Measures plain calls with the keys of a file.
+    pub(crate) async fn calls(
+        &self,
+        keys: &Path,
+        connections: u32,
+        seconds: u64,
+    ) -> io::Result<Measured> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command
+            .args(["load", "--shape", "plain", "--model", "bench/instant"])
+            .args(["--address", &self.process.address.to_string()])
+            .args(["--connections", &connections.to_string()])
+            .args(["--measure-ms", &(seconds * 1_000).to_string()])
+            .args(["--watch", &self.process.pid.to_string()])
+            .arg("--keys")
+            .arg(keys);
+        let measured: Measured = serde_json::from_slice(&output_of(&mut command).await?)?;
+        match &measured.first_failure {
+            Some(failure) => Err(io::Error::other(failure.clone())),
+            None => Ok(measured),
+        }
     }
 }

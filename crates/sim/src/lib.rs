@@ -5,7 +5,7 @@
 //! in shared code would go unnoticed on both sides.
 //!
 //! Where to start reading:
-//! - [`Sim`] and [`serve()`] start it; `serve/exchange.rs` handles one request;
+//! - [`Sim`] starts it; `serve/exchange.rs` handles one request;
 //! - [`fault`] documents the scripts in model names, [`control`] the control endpoint `/_sim/`;
 //! - `habit/` has habits of real upstreams, which scripts ask for like faults;
 //! - [`model`] documents how prompts determine the answer, in every protocol;
@@ -59,6 +59,7 @@ mod logprob;
 mod media;
 mod messages;
 pub mod model;
+mod multipart;
 mod omni;
 mod openai;
 mod percent;
@@ -84,7 +85,7 @@ pub use cloud::service_account;
 pub use content_task::TaskRecord;
 pub use fault::ScriptError;
 pub use habit::{context_overflow_vendors, no_such_model_vendors};
-pub use serve::{Sim, serve};
+pub use serve::Sim;
 pub use settings::{AccessKey, Settings};
 pub use tokens::count_tokens;
 pub use true_usage::{HostedTools, SessionUsage, TrueUsage};

@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json};
 
-use super::frame::{event, padding};
+use super::frame::{event, padding, reframed};
 use super::invoke::exception_of;
 use crate::reply::Event;
 
@@ -97,12 +97,7 @@ pub(super) struct Frames {
 impl Frames {
     /// The frames of an event; `None` if Converse has no such event.
     pub(super) fn framed(&mut self, sse: &Event) -> Option<Event> {
-        let text = std::str::from_utf8(&sse.bytes).ok()?;
-        let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;
-        Some(Event {
-            kind: sse.kind,
-            bytes: self.frames_of(data)?,
-        })
+        reframed(sse, |data| self.frames_of(data))
     }
 
     fn frames_of(&mut self, data: &str) -> Option<Bytes> {

@@ -1,5 +1,6 @@
 //! The frames of a binary event stream: lengths, headers, a payload and two checksums.
 
+use crate::reply::Event;
 use bytes::Bytes;
 
 /// Payloads contain a padding member that hides the length of the text.
@@ -25,6 +26,16 @@ pub(super) fn exception(kind: &str, payload: &[u8]) -> Bytes {
     frame(&headers, payload)
 }
 
+/// An event of a text stream as an event of a binary one. `frames` converts its data; `None` leaves the event out.
+pub(super) fn reframed(sse: &Event, frames: impl FnOnce(&str) -> Option<Bytes>) -> Option<Event> {
+    let text = std::str::from_utf8(&sse.bytes).ok()?;
+    let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;
+    Some(Event {
+        kind: sse.kind,
+        bytes: frames(data)?,
+    })
+}
+
 /// Padding whose length depends on the length of the payload.
 pub(super) fn padding(length: usize) -> &'static str {
     PADDING.get(..length % PADDING.len()).unwrap_or_default()
@@ -44,22 +55,11 @@ fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Bytes {
     let mut frame = Vec::with_capacity(written.len() + payload.len() + 16);
     frame.extend(length(written.len() + payload.len() + 16));
     frame.extend(length(written.len()));
-    frame.extend(checksum(&frame).to_be_bytes());
+    frame.extend(crc32fast::hash(&frame).to_be_bytes());
     frame.extend_from_slice(&written);
     frame.extend_from_slice(payload);
-    frame.extend(checksum(&frame).to_be_bytes());
+    frame.extend(crc32fast::hash(&frame).to_be_bytes());
     frame.into()
-}
-
-/// CRC-32 as in zlib.
-fn checksum(bytes: &[u8]) -> u32 {
-    let sum = bytes.iter().fold(u32::MAX, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
-            let carry = if sum & 1 == 1 { 0xedb8_8320 } else { 0 };
-            (sum >> 1) ^ carry
-        })
-    });
-    !sum
 }
 
 #[cfg(test)]

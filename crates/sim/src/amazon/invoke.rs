@@ -1,14 +1,14 @@
 //! `invoke`: Messages requests whose path names the model and the form of the answer, so their bodies lack `model` and
 //! `stream`.
 
-use super::frame::{event, exception, padding};
+use super::frame::{event, exception, padding, reframed};
 use super::refusal::{name_of, no_such_path, refusal, translated};
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::messages::Messages;
 use crate::percent::decoded;
 use crate::protocol::{ErrorReplies, Incoming, Protocol};
-use crate::reply::{Content, Event, Reply};
+use crate::reply::{Content, Reply};
 use crate::seal;
 use bytes::Bytes;
 use http::StatusCode;
@@ -125,7 +125,9 @@ impl Invoke {
         match reply.content {
             Content::Events(events) if self.streamed => Reply {
                 content_type: EVENT_STREAM,
-                content: Content::Events(Box::new(events.filter_map(|event| framed(&event)))),
+                content: Content::Events(Box::new(
+                    events.filter_map(|event| reframed(&event, |data| Some(frame_of(data)))),
+                )),
                 ..reply
             },
             _ => reply,
@@ -160,16 +162,6 @@ pub(super) fn authorise(call: &Incoming<'_>) -> Result<(), Reply> {
         return Err(refusal(StatusCode::BAD_REQUEST, name, message));
     }
     Ok(())
-}
-
-/// The frame of an event.
-fn framed(sse: &Event) -> Option<Event> {
-    let text = std::str::from_utf8(&sse.bytes).ok()?;
-    let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;
-    Some(Event {
-        kind: sse.kind,
-        bytes: frame_of(data),
-    })
 }
 
 fn frame_of(data: &str) -> Bytes {

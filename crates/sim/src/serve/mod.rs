@@ -7,6 +7,6 @@ mod sim;
 mod state;
 mod wire;
 
-pub use sim::{Sim, serve};
+pub use sim::Sim;
 
 pub(crate) use state::State;

@@ -130,12 +130,6 @@ impl Sim {
     }
 }
 
-/// Serves until the future is dropped, which also closes its connections.
-pub async fn serve(listener: TcpListener, settings: Settings) {
-    let never = std::future::pending();
-    accept(listener, Arc::new(State::new(settings)), never).await;
-}
-
 async fn accept(listener: TcpListener, state: Arc<State>, stop: impl Future<Output = ()>) {
     let places = Arc::new(Semaphore::new(state.settings.connections_max));
     let mut connections = JoinSet::new();

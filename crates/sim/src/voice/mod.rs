@@ -1,6 +1,5 @@
 //! The voice protocols: speech (simulated by tones), transcripts, voices, and WebSocket sessions.
 
-mod form;
 mod refusal;
 pub(crate) mod socket;
 mod sound;

@@ -1,13 +1,14 @@
 //! `POST /v1/stt`: transcribes the audio of a form.
 
-use super::form::{self, Part};
 use super::refusal::invalid;
 use crate::call_context::CallContext;
 use crate::fault::UsageFault;
+use crate::multipart::{self, Part};
 use crate::openai::{self};
 use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
+use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
 /// The assumed length of audio behind a URL.
@@ -65,7 +66,10 @@ impl Protocol for TranscriptCall {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
         openai::authorise(&call.parts.headers, call.settings)
             .map_err(|refusal| openai::failure(&refusal))?;
-        let parts = form::read(call).ok_or_else(|| invalid("the form cannot be read"))?;
+        let content_type = call.parts.headers.get(CONTENT_TYPE);
+        let parts = content_type
+            .and_then(|value| multipart::parse(value.to_str().ok()?, call.body))
+            .ok_or_else(|| invalid("the form cannot be read"))?;
         let model = parts.iter().find(|part| part.name == "model");
         let model = model.map(|part| String::from_utf8_lossy(&part.data).into_owned());
         let model = model.ok_or_else(|| invalid("model is required"))?;

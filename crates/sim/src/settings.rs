@@ -8,7 +8,7 @@ pub struct Settings {
     /// The delay between the content events of a stream. The demo sets one, so that streaming is
     /// visible.
     pub pace: Option<Duration>,
-    /// Keys that are answered with 401.
+    /// Keys and client secrets that are refused.
     pub refused_keys: Vec<String>,
     /// Keys whose account has no credit; they are answered with 429 and `insufficient_quota`.
     pub poor_keys: Vec<String>,
@@ -41,6 +41,13 @@ impl AccessKey {
             session_token: session_token.map(str::to_owned),
             region: "us-east-1".to_owned(),
         }
+    }
+}
+
+impl Settings {
+    /// Whether a key or client secret is refused.
+    pub(crate) fn refuses(&self, key: &str) -> bool {
+        self.refused_keys.iter().any(|refused| refused == key)
     }
 }
 

@@ -147,7 +147,7 @@ pub(super) fn authorise(call: &Incoming<'_>) -> Result<(), Reply> {
         return Err(refusal(StatusCode::FORBIDDEN, name, message));
     };
     let settings = call.settings;
-    if settings.refused_keys.iter().any(|bad| bad == key) {
+    if settings.refuses(key) {
         let message =
             format!("Authentication failed: API Key {key} of account 471147114711 is not valid");
         return Err(refusal(

@@ -4,25 +4,29 @@ use super::front::{Dress, Front, bearer, header, moved};
 use super::grants::{Grants, Issuer};
 use crate::percent::decoded;
 use crate::reply::Reply;
+use crate::settings::Settings;
 use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
 use serde_json::{Value, json};
 
-const REFUSED_KEY: &str = "sim-bad-key";
-
 /// Checks the credential and converts the request to the vendor's protocol.
-pub(super) fn pass(parts: &Parts, body: &Bytes, grants: &Grants) -> Result<Front, Reply> {
+pub(super) fn pass(
+    parts: &Parts,
+    body: &Bytes,
+    settings: &Settings,
+    grants: &Grants,
+) -> Result<Front, Reply> {
     let path = parts.uri.path();
     if let Some(rest) = path.strip_prefix("/anthropic") {
-        authorise(parts, grants, "x-api-key")?;
+        authorise(parts, settings, grants, "x-api-key")?;
         return Ok(Front {
             parts: moved(parts, rest, "x-api-key"),
             body: body.clone(),
             dress: Dress::None,
         });
     }
-    authorise(parts, grants, "api-key")?;
+    authorise(parts, settings, grants, "api-key")?;
     let (rest, deployment) = match path.strip_prefix("/openai/v1") {
         Some(rest) if is_without_version(parts) => (rest, None),
         Some(_) => return Err(not_found()),
@@ -47,9 +51,14 @@ pub(super) fn pass(parts: &Parts, body: &Bytes, grants: &Grants) -> Result<Front
 }
 
 /// Accepts either the key header or a token, but not both.
-fn authorise(parts: &Parts, grants: &Grants, key_header: &str) -> Result<(), Reply> {
+fn authorise(
+    parts: &Parts,
+    settings: &Settings,
+    grants: &Grants,
+    key_header: &str,
+) -> Result<(), Reply> {
     match (header(parts, key_header), bearer(parts)) {
-        (Some(key), None) if !key.is_empty() && key != REFUSED_KEY => Ok(()),
+        (Some(key), None) if !key.is_empty() && !settings.refuses(key) => Ok(()),
         (None, Some(token)) if grants.accept(token, Issuer::Azure) => Ok(()),
         (Some(_), _) => Err(failure(
             StatusCode::UNAUTHORIZED,

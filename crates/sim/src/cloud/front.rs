@@ -7,6 +7,7 @@ use super::vertex;
 use super::vertex_video;
 use crate::fault::Script;
 use crate::reply::Reply;
+use crate::settings::Settings;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Uri};
@@ -37,8 +38,10 @@ pub(super) enum Dress {
 pub(crate) enum Arrival {
     /// The request does not belong to a cloud.
     Plain,
-    /// The cloud has answered it.
-    Answered(Box<Reply>),
+    /// The cloud has refused it.
+    Refused(Box<Reply>),
+    /// A token endpoint has answered it. The script has the faults that are left to apply.
+    Token(Box<Reply>, Box<Script>),
     Passed(Box<Front>),
 }
 
@@ -46,6 +49,7 @@ pub(crate) enum Arrival {
 pub(crate) fn arrive(
     parts: &Parts,
     body: &Bytes,
+    settings: &Settings,
     grants: &Grants,
     number: u64,
     script: impl FnOnce() -> Script,
@@ -56,21 +60,22 @@ pub(crate) fn arrive(
         return Arrival::Plain;
     }
     if super::grants::is_endpoint(path) {
-        return match grants.answer(parts, body, &script(), number) {
-            Some(reply) => Arrival::Answered(Box::new(reply)),
+        let script = script();
+        return match grants.answer(parts, body, settings, &script, number) {
+            Some(reply) => Arrival::Token(Box::new(reply), Box::new(script)),
             None => Arrival::Plain,
         };
     }
     let passed = if path.starts_with("/openai/") || path.starts_with("/anthropic/") {
-        azure::pass(parts, body, grants)
+        azure::pass(parts, body, settings, grants)
     } else if path.starts_with("/v1/projects/") || path.starts_with("/v1/publishers/") {
-        vertex::pass(parts, body, grants)
+        vertex::pass(parts, body, settings, grants)
     } else {
         return Arrival::Plain;
     };
     match passed {
         Ok(front) => Arrival::Passed(Box::new(front)),
-        Err(reply) => Arrival::Answered(Box::new(reply)),
+        Err(reply) => Arrival::Refused(Box::new(reply)),
     }
 }
 

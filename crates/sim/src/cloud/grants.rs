@@ -1,9 +1,10 @@
 //! The clouds' token endpoints. They check the client's credential, and remember the tokens that they have issued.
 
 use super::google_account;
-use crate::fault::{Script, Substitute};
-use crate::reply::Reply;
+use crate::fault::{Script, Status, Substitute};
+use crate::reply::{Reply, html_page};
 use crate::seed::Seed;
+use crate::settings::Settings;
 use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
@@ -12,9 +13,9 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// The model as which calls of token endpoints are logged and take faults.
+pub(crate) const TOKEN_MODEL: &str = "token";
 const LIFE: Duration = Duration::from_secs(3600);
-/// The client secret that is refused.
-const REFUSED_SECRET: &str = "sim-bad-key";
 
 /// Who issued a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,27 +35,29 @@ impl Grants {
         known.is_some_and(|(by, until)| by == issuer && Instant::now() < until)
     }
 
-    /// Answers the call of a token endpoint; `None` for other paths.
+    /// Answers the call of a token endpoint, or sends what the script says instead. `None` for other paths.
     pub(super) fn answer(
         &self,
         parts: &Parts,
         body: &Bytes,
+        settings: &Settings,
         script: &Script,
         number: u64,
     ) -> Option<Reply> {
-        let path = parts.uri.path();
-        let (issuer, life) = endpoint(path)?;
-        if let Some(Substitute::Status(status)) = &script.substitute {
-            let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::BAD_GATEWAY);
-            let body =
-                json!({ "error": "temporarily_unavailable", "error_description": "scripted" });
-            return Some(
-                Reply::json(code, body.to_string()).with_status_headers(status.retry_after_s),
-            );
+        let (issuer, life) = endpoint(parts.uri.path())?;
+        match &script.substitute {
+            Some(Substitute::Status(status)) => return Some(scripted_error(status)),
+            Some(Substitute::ErrorIn200) => return Some(unavailable(StatusCode::OK)),
+            Some(Substitute::HtmlPage) => return Some(html_page()),
+            Some(Substitute::EmptyObject) => return Some(Reply::json(StatusCode::OK, "{}")),
+            Some(Substitute::Refusal(refusal)) => return Some(refusal.reply(TOKEN_MODEL)),
+            // The head is that of the true answer; `BodySteps` replaces the body. Token endpoints have no streams, so
+            // there is nothing to swap.
+            Some(Substitute::Swapped | Substitute::Garbage | Substitute::EndlessLine) | None => {}
         }
         let form = form(body);
         let checked = match issuer {
-            Issuer::Azure => check_client(&form),
+            Issuer::Azure => check_client(&form, settings),
             Issuer::Google => check_assertion(&form),
         };
         Some(match checked {
@@ -91,6 +94,16 @@ impl Grants {
     }
 }
 
+fn scripted_error(status: &Status) -> Reply {
+    let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::BAD_GATEWAY);
+    unavailable(code).with_status_headers(status.retry_after_s)
+}
+
+fn unavailable(status: StatusCode) -> Reply {
+    let body = json!({ "error": "temporarily_unavailable", "error_description": "scripted" });
+    Reply::json(status, body.to_string())
+}
+
 /// Whether a path belongs to a token endpoint.
 pub(super) fn is_endpoint(path: &str) -> bool {
     endpoint(path).is_some()
@@ -125,7 +138,7 @@ fn form(body: &[u8]) -> HashMap<String, String> {
 
 type Checked = Result<(), (&'static str, String)>;
 
-fn check_client(form: &HashMap<String, String>) -> Checked {
+fn check_client(form: &HashMap<String, String>, settings: &Settings) -> Checked {
     let text = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
     if text("grant_type") != "client_credentials" {
         return Err((
@@ -136,7 +149,7 @@ fn check_client(form: &HashMap<String, String>) -> Checked {
     let client = text("client_id");
     if client.is_empty()
         || text("client_secret").is_empty()
-        || text("client_secret") == REFUSED_SECRET
+        || settings.refuses(text("client_secret"))
     {
         let why = format!("AADSTS7000215: Invalid client secret provided for app '{client}'.");
         return Err(("invalid_client", why));

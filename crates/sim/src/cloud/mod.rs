@@ -16,8 +16,9 @@
 //! | `/token`, `/token/life-N` | tokens of Google, for the assertion of [`service_account`] |
 //!
 //! A token lives for an hour, or for N seconds if the tenant or the last segment of the path is `life-N`. Calls of
-//! token endpoints are logged as calls of the model `token`, and take the faults that are queued for it. A model whose name
-//! begins with `sim-misplaced` is refused as an invalid resource, with its full name (Vertex AI).
+//! token endpoints are logged as calls of the model `token`, and take the faults that are queued for it, except for those
+//! that need a stream. A model whose name begins with `sim-misplaced` is refused as an invalid resource, with its full
+//! name (Vertex AI).
 
 mod azure;
 mod azure_answer;
@@ -30,4 +31,4 @@ mod vertex_video;
 
 pub(crate) use front::{Arrival, arrive};
 pub use google_account::service_account;
-pub(crate) use grants::Grants;
+pub(crate) use grants::{Grants, TOKEN_MODEL};

@@ -6,6 +6,7 @@ use super::vertex_video;
 use crate::percent::decoded;
 use crate::predict::HOSTED;
 use crate::reply::{Content, Reply};
+use crate::settings::Settings;
 use crate::tokens::count_tokens;
 use bytes::Bytes;
 use http::request::Parts;
@@ -27,13 +28,18 @@ struct Target<'a> {
 }
 
 /// Checks the credential and converts the request to the vendor's protocol.
-pub(super) fn pass(parts: &Parts, body: &Bytes, grants: &Grants) -> Result<Front, Reply> {
+pub(super) fn pass(
+    parts: &Parts,
+    body: &Bytes,
+    settings: &Settings,
+    grants: &Grants,
+) -> Result<Front, Reply> {
     let path = parts.uri.path();
     let is_stream = path.contains(":stream");
     let (target, is_express) = read(path).ok_or_else(|| not_found(path, is_stream))?;
     let is_let_in = match (is_express, bearer(parts), header(parts, "x-goog-api-key")) {
         (false, Some(token), None) => grants.accept(token, Issuer::Google),
-        (true, None, Some(key)) => !key.is_empty() && key != "sim-bad-key",
+        (true, None, Some(key)) => !key.is_empty() && !settings.refuses(key),
         _ => false,
     };
     if !is_let_in {

@@ -11,7 +11,7 @@ const KEY_HEADER: &str = "x-goog-api-key";
 /// Checks the credential of a request.
 pub(crate) fn authorise(parts: &Parts, settings: &Settings) -> Result<(), Refusal> {
     let key = key_of(parts).ok_or_else(Refusal::no_key)?;
-    if settings.refused_keys.iter().any(|bad| bad == key) {
+    if settings.refuses(key) {
         return Err(Refusal::bad_key(key));
     }
     if settings.poor_keys.iter().any(|poor| poor == key) {

@@ -13,7 +13,7 @@ pub(crate) fn authorise(headers: &HeaderMap, settings: &Settings) -> Result<(), 
         .and_then(bearer)
         .filter(|key| !key.is_empty())
         .ok_or_else(Refusal::no_key)?;
-    if settings.refused_keys.iter().any(|bad| bad == key) {
+    if settings.refuses(key) {
         return Err(Refusal::bad_key(key));
     }
     if settings.poor_keys.iter().any(|poor| poor == key) {

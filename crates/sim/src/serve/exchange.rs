@@ -88,7 +88,8 @@ pub(super) async fn exchange(
             record.body(&body);
             match arrive_at_cloud(&parts, &body, &state, &record) {
                 Arrival::Plain => decide(&parts, &body, &state, &record),
-                Arrival::Answered(reply) => without_script(*reply),
+                Arrival::Refused(reply) => without_script(*reply),
+                Arrival::Token(reply, script) => (habit::apply(*reply, &script.habits), *script),
                 Arrival::Passed(front) => {
                     vendor = Vendor::of_path(front.parts.uri.path());
                     let (reply, script) = decide(&front.parts, &front.body, &state, &record);
@@ -128,17 +129,18 @@ pub(super) async fn exchange(
     Ok(respond(reply, vendor, &script, &state, wire, record))
 }
 
-/// Passes a request to the clouds. For faults and the log, token endpoints are the model `token`.
+/// Passes a request to the clouds. Calls of token endpoints are logged and take faults as a model of their own.
 fn arrive_at_cloud(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> Arrival {
     let script = || {
-        let queued = state.queue.take("token").unwrap_or_default();
-        record.model("token", &queued);
+        let queued = state.queue.take(cloud::TOKEN_MODEL).unwrap_or_default();
+        record.model(cloud::TOKEN_MODEL, &queued);
         let mut script = Script::default();
         // A script that cannot be parsed was refused when it was queued.
         let _ = script.apply(&queued);
         script
     };
-    cloud::arrive(parts, body, &state.grants, record.seq(), script)
+    let (settings, number) = (&state.settings, record.seq());
+    cloud::arrive(parts, body, settings, &state.grants, number, script)
 }
 
 /// Accepts a WebSocket session, or refuses it with a normal HTTP answer.

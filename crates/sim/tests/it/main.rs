@@ -5,6 +5,7 @@
 mod call_log;
 mod chat;
 mod client;
+mod clouds;
 mod faults;
 mod generate;
 mod habits;

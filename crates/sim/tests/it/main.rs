@@ -11,7 +11,7 @@ mod generate;
 mod habits;
 mod hostile;
 mod interactions;
-mod laws;
 mod messages;
+mod properties;
 mod responses;
 mod videos;

@@ -143,12 +143,12 @@ async fn an_interaction_answers_with_a_film_or_says_why_not() {
         ("[budget]", "budget_exceeded", "/usage/total_tokens"),
     ] {
         let answer = google(&sim, "POST", "/v1beta/interactions", &interaction(text)).await;
-        let told = answer.json();
+        let body = answer.json();
         assert_eq!(
-            (answer.status, &told["status"]),
+            (answer.status, &body["status"]),
             (200, &json!(status)),
-            "{told}"
+            "{body}"
         );
-        assert!(told.pointer(place).is_some(), "{text}: {told}");
+        assert!(body.pointer(place).is_some(), "{text}: {body}");
     }
 }

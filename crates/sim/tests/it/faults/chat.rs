@@ -198,13 +198,13 @@ async fn usage_is_bent() {
         );
     }
     let chunks = faulty(&sim, "usage=shrinking", true).await.chunk_values();
-    let told: Vec<_> = chunks
+    let reported: Vec<_> = chunks
         .iter()
         .filter_map(|chunk| chunk["usage"]["completion_tokens"].as_u64())
         .collect();
     assert!(
-        told.len() > 10 && told.last() < told.get(told.len() - 2),
-        "{told:?}"
+        reported.len() > 10 && reported.last() < reported.get(reported.len() - 2),
+        "{reported:?}"
     );
     let chunks = faulty(&sim, "usage=on-finish", true).await.chunk_values();
     let last = chunks.last().unwrap();

@@ -40,7 +40,7 @@ impl Protocol {
     }
 
     /// The text of the content events of a stream.
-    fn said(self, events: &[(String, Value)]) -> String {
+    fn answer_text(self, events: &[(String, Value)]) -> String {
         let content = events.iter().filter(|(name, _)| name == self.content());
         let piece = |data: &Value| match self {
             Responses => data["delta"].as_str().unwrap().to_owned(),
@@ -55,11 +55,11 @@ impl Protocol {
             Responses => "/response/usage",
             Messages => "/usage",
         };
-        let told = events
+        let reported = events
             .iter()
             .rev()
             .find_map(|(_, data)| data.pointer(place));
-        told.cloned().unwrap_or_default()
+        reported.cloned().unwrap_or_default()
     }
 }
 
@@ -90,7 +90,7 @@ async fn answers_break_off_at_the_byte() {
         }
         let answer = protocol.ask(&sim, "cut=content", true).await;
         let events = answer.named_events();
-        assert_eq!(protocol.said(&events), "1", "{protocol:?}");
+        assert_eq!(protocol.answer_text(&events), "1", "{protocol:?}");
     }
 }
 
@@ -170,7 +170,7 @@ async fn substitutes_are_sent() {
         let swapped = protocol.ask(&sim, "wrong-type=swapped", true).await;
         assert!(swapped.json()["id"].is_string());
         let swapped = protocol.ask(&sim, "wrong-type=swapped", false).await;
-        assert_eq!(protocol.said(&swapped.named_events()), NUMBERS);
+        assert_eq!(protocol.answer_text(&swapped.named_events()), NUMBERS);
         let wrong = protocol.ask(&sim, "nonsense", false).await;
         assert!(wrong.status == 400 && wrong.text().contains("nonsense"));
     }
@@ -264,7 +264,7 @@ async fn text_and_figures_are_bent() {
             .map(|(_, data)| data.to_string().len())
             .max();
         assert!(longest > Some(300_000));
-        for (faults, told) in [
+        for (faults, reported) in [
             ("usage=zero", json!(0)),
             ("usage=negative", json!(-5)),
             ("usage=string", json!("19")),
@@ -272,11 +272,15 @@ async fn text_and_figures_are_bent() {
         ] {
             let whole = protocol.ask(&sim, faults, false).await.json();
             assert_eq!(
-                whole["usage"]["output_tokens"], told,
+                whole["usage"]["output_tokens"], reported,
                 "{protocol:?} {faults}"
             );
             let events = protocol.ask(&sim, faults, true).await.named_events();
-            assert_eq!(protocol.usage(&events)["output_tokens"], told, "{faults}");
+            assert_eq!(
+                protocol.usage(&events)["output_tokens"],
+                reported,
+                "{faults}"
+            );
         }
     }
     let events = Messages
@@ -289,13 +293,13 @@ async fn text_and_figures_are_bent() {
         .await
         .json();
     let usage = &whole["usage"];
-    let told = [
+    let reported = [
         "input_tokens",
         "cache_read_input_tokens",
         "cache_creation_input_tokens",
     ]
     .map(|name| usage[name].as_u64().unwrap());
-    assert_eq!(told, [3, 4, 3]);
+    assert_eq!(reported, [3, 4, 3]);
     let whole = Responses
         .ask(&sim, "cached=4+cache-write=3", false)
         .await

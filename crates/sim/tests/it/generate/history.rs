@@ -25,7 +25,7 @@ async fn parallel_calls_are_signed_once_and_answered_together() {
     assert!(parts[1].get("thoughtSignature").is_none());
     assert_ne!(calls[0]["id"], calls[1]["id"]);
 
-    let told = "The get_weather result is 18 degrees. The get_time result is noon.";
+    let expected = "The get_weather result is 18 degrees. The get_time result is noon.";
     for results in [
         [
             result("get_weather", &calls[0]["id"], "18 degrees"),
@@ -40,7 +40,7 @@ async fn parallel_calls_are_signed_once_and_answered_together() {
         let next = answered(request.clone(), &candidate["content"], &results);
         let body = generate(&sim, "sim-chat", &next).await.json();
         let text = &body["candidates"][0]["content"]["parts"][0]["text"];
-        assert_eq!(text, told);
+        assert_eq!(text, expected);
     }
 
     let streamed = events(&stream(&sim, "sim-chat", &request).await);
@@ -58,7 +58,10 @@ async fn parallel_calls_are_signed_once_and_answered_together() {
         result("get_weather", &Value::Null, "18 degrees"),
         result("get_time", &Value::Null, "noon")]}));
     let body = generate(&sim, "sim-chat", &history).await.json();
-    assert_eq!(body["candidates"][0]["content"]["parts"][0]["text"], told);
+    assert_eq!(
+        body["candidates"][0]["content"]["parts"][0]["text"],
+        expected
+    );
 }
 
 #[tokio::test]

@@ -190,10 +190,10 @@ async fn scripts_bend_answers_and_streams() {
     }
     for faults in ["no-usage", "usage=on-finish"] {
         let shown = events(&stream(&sim, &faulty(faults), &request).await);
-        let told = shown
+        let with_usage = shown
             .iter()
             .filter(|event| event.get("usageMetadata").is_some());
-        assert_eq!(told.count(), usize::from(faults == "usage=on-finish"));
+        assert_eq!(with_usage.count(), usize::from(faults == "usage=on-finish"));
     }
     let whole = generate(&sim, &faulty("cached=4"), &request).await.json();
     assert_eq!(whole["usageMetadata"]["cachedContentTokenCount"], 4);

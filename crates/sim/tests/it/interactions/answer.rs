@@ -122,8 +122,8 @@ async fn inputs_come_in_many_forms() {
         let body = interact(&sim, &json!({"model": "sim-chat", "input": input}))
             .await
             .json();
-        let told = body["steps"][1]["content"][0]["text"].as_str().unwrap();
-        assert!(told.contains(part), "{input}: {told}");
+        let text = body["steps"][1]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(part), "{input}: {text}");
     }
 }
 

@@ -14,25 +14,25 @@ async fn thoughts_calls_and_results_go_round() {
         let mut names = Vec::new();
         for _ in 0..2 {
             let asked = with(request.clone(), json!({"input": steps}));
-            let (told, status) = if streamed {
-                let (told, completed) = folded(&events(&stream(&sim, &asked).await));
-                (told, completed["status"].clone())
+            let (answered, status) = if streamed {
+                let (answered, completed) = folded(&events(&stream(&sim, &asked).await));
+                (answered, completed["status"].clone())
             } else {
                 let body = interact(&sim, &asked).await.json();
-                let told = body["steps"].as_array().unwrap().clone();
-                (told, body["status"].clone())
+                let answered = body["steps"].as_array().unwrap().clone();
+                (answered, body["status"].clone())
             };
             assert_eq!(status, "requires_action");
-            let kinds: Vec<_> = told
+            let kinds: Vec<_> = answered
                 .iter()
                 .map(|step| step["type"].as_str().unwrap())
                 .collect();
             assert_eq!(kinds, ["thought", "model_output", "function_call"]);
-            assert!(told[0]["summary"][0]["text"].as_str().unwrap().len() > 10);
-            assert_eq!(told[2]["arguments"], json!({"city": "Rome"}));
-            names.push(told[2]["name"].as_str().unwrap().to_owned());
-            let id = told[2]["id"].clone();
-            steps.extend(told);
+            assert!(answered[0]["summary"][0]["text"].as_str().unwrap().len() > 10);
+            assert_eq!(answered[2]["arguments"], json!({"city": "Rome"}));
+            names.push(answered[2]["name"].as_str().unwrap().to_owned());
+            let id = answered[2]["id"].clone();
+            steps.extend(answered);
             steps.push(json!({"type": "function_result", "call_id": id,
                 "result": [{"type": "text", "text": "fine"}]}));
         }
@@ -57,18 +57,18 @@ async fn parallel_calls_share_one_thought() {
         json!({"tools": tools()}),
     );
     let body = interact(&sim, &request).await.json();
-    let told = body["steps"].as_array().unwrap();
-    let kinds: Vec<_> = told.iter().map(|step| &step["type"]).collect();
+    let answered = body["steps"].as_array().unwrap();
+    let kinds: Vec<_> = answered.iter().map(|step| &step["type"]).collect();
     assert_eq!(kinds, ["thought", "function_call", "function_call"]);
     let result = |call: &Value, result: Value| json!({"type": "function_result", "call_id": call["id"], "name": call["name"], "result": result});
     let mut steps = vec![user("What are the weather and the time in Paris?")];
-    steps.extend(told.iter().cloned());
+    steps.extend(answered.iter().cloned());
     steps.push(result(
-        &told[1],
+        &answered[1],
         json!([{"type": "text", "text": "see"},
         {"type": "image", "data": PIXEL, "mime_type": "image/png"}]),
     ));
-    let mut failed = result(&told[2], json!("no clock"));
+    let mut failed = result(&answered[2], json!("no clock"));
     failed["is_error"] = json!(true);
     steps.push(failed);
     let next = with(request, json!({"input": steps}));

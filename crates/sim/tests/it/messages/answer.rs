@@ -165,11 +165,11 @@ async fn media_are_seen_wherever_they_stand() {
         asked["messages"] = json!([{"role": "user", "content": blocks}]);
         messages(&sim, &asked).await
     };
-    let said = ask(json!([image("image/png"), linked("https://example.com/a.png"),
+    let answer = ask(json!([image("image/png"), linked("https://example.com/a.png"),
         {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "abc"}}]))
     .await;
     assert_eq!(
-        said.json()["content"][0]["text"],
+        answer.json()["content"][0]["text"],
         "I received one 1x1 PNG image of 70 bytes, and one image at https://example.com/a.png, \
          and one text file of 3 bytes."
     );
@@ -203,9 +203,9 @@ async fn media_are_seen_wherever_they_stand() {
         "content": [{"type": "text", "text": "too hot"}, image("image/png")]});
     let mut asked = request("", json!({"tools": weather_tools()}));
     asked["messages"] = continued(question, &json!([call]), &[seen]);
-    let said = messages(&sim, &asked).await.json();
+    let answer = messages(&sim, &asked).await.json();
     assert_eq!(
-        said["content"][0]["text"],
+        answer["content"][0]["text"],
         "The get_weather call failed: too hot. I received one 1x1 PNG image of 70 bytes."
     );
 }

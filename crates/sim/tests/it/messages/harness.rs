@@ -38,8 +38,8 @@ pub(crate) fn folded(events: &[(String, Value)]) -> Value {
                 let delta = &data["delta"];
                 for (kind, member) in [("text_delta", "text"), ("thinking_delta", "thinking")] {
                     if delta["type"] == kind {
-                        let told = block[member].as_str().unwrap().to_owned();
-                        block[member] = json!(told + delta[member].as_str().unwrap());
+                        let before = block[member].as_str().unwrap().to_owned();
+                        block[member] = json!(before + delta[member].as_str().unwrap());
                     }
                 }
                 match delta["type"].as_str().unwrap() {

@@ -139,9 +139,9 @@ async fn wrong_histories_are_refused() {
     ]);
     assert_eq!(messages(&sim, &asked).await.status, 200);
     asked["tools"] = json!([]);
-    let said = messages(&sim, &asked).await.json();
+    let answer = messages(&sim, &asked).await.json();
     assert!(
-        said["error"]["message"]
+        answer["error"]["message"]
             .as_str()
             .unwrap()
             .contains("must define tools")

@@ -37,8 +37,8 @@ async fn a_thinking_tool_loop_goes_on_only_with_its_thoughts() {
         };
         let whole = go_on(vec![thought.clone(), call.clone()]);
         let answer = messages(&sim, &whole).await.json();
-        let said = answer["content"][1]["text"].as_str();
-        assert_eq!(said, Some("The get_weather result is 18 degrees."));
+        let text = answer["content"][1]["text"].as_str();
+        assert_eq!(text, Some("The get_weather result is 18 degrees."));
 
         let lost = messages(&sim, &go_on(vec![call.clone()])).await;
         assert_eq!(lost.status, 400, "{mode}{script}");
@@ -55,17 +55,17 @@ async fn a_thinking_tool_loop_goes_on_only_with_its_thoughts() {
         let other = request("What is the weather in Rome?", changes.clone());
         let other = messages(&sim, &other).await.json();
         let strange = go_on(vec![other["content"][0].clone(), call.clone()]);
-        let said = messages(&sim, &strange).await;
-        assert!(said.status == 400 && said.text().contains("cannot be modified"));
+        let refusal = messages(&sim, &strange).await;
+        assert!(refusal.status == 400 && refusal.text().contains("cannot be modified"));
 
         // The thought was made by another model.
         let mut elsewhere = whole;
         elsewhere["model"] = json!("sim-mini");
-        let said = messages(&sim, &elsewhere).await;
+        let refusal = messages(&sim, &elsewhere).await;
         assert!(
-            said.status == 400 && said.text().contains("Invalid `"),
+            refusal.status == 400 && refusal.text().contains("Invalid `"),
             "{}",
-            said.text()
+            refusal.text()
         );
     }
 }

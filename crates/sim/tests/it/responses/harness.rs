@@ -21,7 +21,7 @@ pub(crate) fn tools() -> Value {
 /// Joins a stream to its response as a client does, and checks what clients rely on.
 pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     let mut output: Vec<Value> = Vec::new();
-    let mut said = String::new();
+    let mut text = String::new();
     let mut response = Value::Null;
     let mut done = 0;
     for (number, (name, data)) in events.iter().enumerate() {
@@ -37,12 +37,12 @@ pub(crate) fn folded(events: &[(String, Value)]) -> Value {
             "response.output_item.added" => {
                 assert_eq!((index, done), (output.len(), index), "one item at a time");
                 output.push(data["item"].clone());
-                said.clear();
+                text.clear();
                 // The opening event may already contain the arguments.
                 let early = ["arguments", "input"]
                     .iter()
                     .find_map(|name| data["item"][*name].as_str());
-                said.push_str(early.unwrap_or_default());
+                text.push_str(early.unwrap_or_default());
             }
             "response.output_item.done" => {
                 assert_eq!(data["item"]["id"], output[index]["id"]);
@@ -58,14 +58,14 @@ pub(crate) fn folded(events: &[(String, Value)]) -> Value {
                 assert_eq!(data["annotation"]["type"], "url_citation");
             }
             name => match name.rsplit_once('.') {
-                Some((of, "added")) if of.ends_with("_part") => said.clear(),
-                Some((_, "delta")) => said.push_str(data["delta"].as_str().unwrap()),
+                Some((of, "added")) if of.ends_with("_part") => text.clear(),
+                Some((_, "delta")) => text.push_str(data["delta"].as_str().unwrap()),
                 Some((of, "done")) if of.ends_with("_part") => {}
                 Some((_, "done")) => {
                     let whole = ["text", "refusal", "arguments", "input"]
                         .iter()
                         .find_map(|member| data[*member].as_str());
-                    assert_eq!(whole, Some(said.as_str()), "{name}");
+                    assert_eq!(whole, Some(text.as_str()), "{name}");
                 }
                 _ => panic!("unknown event {name}"),
             },

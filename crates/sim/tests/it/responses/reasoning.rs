@@ -58,10 +58,10 @@ async fn reasoning_is_taken_back_as_it_was_given() {
     ] {
         let items: Vec<_> = items.into_iter().cloned().collect();
         let answer = responses(&sim, &ask(&items)).await;
-        let said = answer.text();
+        let text = answer.text();
         assert!(
-            answer.status == status && said.contains(part),
-            "{part}: {said}"
+            answer.status == status && text.contains(part),
+            "{part}: {text}"
         );
     }
     let mut demanding = ask(&[bare, result]);

@@ -136,9 +136,12 @@ fn a_folded_generate_stream_is_the_whole_answer() {
         let mut finishes = Vec::new();
         for event in &events {
             let candidate = &event["candidates"][0];
-            let told = candidate["content"]["parts"].as_array().unwrap();
-            prop_assert!(!told.is_empty(), "clients forget turns with an empty event");
-            parts.extend(told.iter().cloned());
+            let event_parts = candidate["content"]["parts"].as_array().unwrap();
+            prop_assert!(
+                !event_parts.is_empty(),
+                "clients forget turns with an empty event"
+            );
+            parts.extend(event_parts.iter().cloned());
             finishes.extend(candidate.get("finishReason").cloned());
         }
         let candidate = &whole["candidates"][0];
@@ -147,8 +150,8 @@ fn a_folded_generate_stream_is_the_whole_answer() {
             &events.last().unwrap()["usageMetadata"],
             &whole["usageMetadata"]
         );
-        let told = candidate["content"]["parts"].as_array();
-        let expected = joined(told.map_or(&[], Vec::as_slice));
+        let whole_parts = candidate["content"]["parts"].as_array();
+        let expected = joined(whole_parts.map_or(&[], Vec::as_slice));
         let mut folded = joined(&parts);
         // If an answer has only thoughts or nothing, the stream has one more empty text.
         folded.retain(|part| part["text"] != "");
@@ -200,9 +203,11 @@ fn a_folded_interactions_stream_is_the_whole_answer() {
         let (steps, completed) = interactions::folded(&interactions::events(&stream));
         prop_assert_eq!(&completed["usage"], &whole["usage"]);
         prop_assert_eq!(&completed["status"], &whole["status"]);
-        let told = whole["steps"].as_array().unwrap();
-        prop_assert_eq!(blinded(&steps), blinded(told));
-        let pending = told.iter().any(|step| step["type"] == "function_call");
+        let whole_steps = whole["steps"].as_array().unwrap();
+        prop_assert_eq!(blinded(&steps), blinded(whole_steps));
+        let pending = whole_steps
+            .iter()
+            .any(|step| step["type"] == "function_call");
         if whole["status"] != "incomplete" {
             prop_assert_eq!(whole["status"] == "requires_action", pending);
         }
@@ -282,11 +287,11 @@ async fn strange_texts_and_faults_of_text_pass() {
         let generated = json!({"contents": [{"parts": [{"text": exact}]}]});
         let answer = generate::stream(&sim, "sim-chat", &generated).await;
         assert!(!answer.text().contains(['\u{2028}', '\u{85}', '<', '\'']));
-        let told: String = generate::events(&answer)
+        let streamed: String = generate::events(&answer)
             .iter()
             .filter_map(|event| event["candidates"][0]["content"]["parts"][0]["text"].as_str())
             .collect();
-        assert_eq!(told, format!("x{text}y"));
+        assert_eq!(streamed, format!("x{text}y"));
         let generated = json!({"model": "sim-chat", "input": exact});
         let (steps, _) = interactions::folded(&interactions::events(
             &interactions::stream(&sim, &generated).await,

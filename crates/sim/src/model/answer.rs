@@ -1,6 +1,6 @@
 //! Creates the model's output for a prompt.
 
-use super::limit::Draft;
+use super::limit::UncutOutput;
 use super::output::{ChunkedText, Output};
 use super::prompt::{Effort, Prompt, Shape};
 use super::prompt_values::{PromptValues, find_ignoring_case};
@@ -23,27 +23,27 @@ pub(crate) fn respond(prompt: &Prompt, script: &Script, choice: usize) -> Output
     let mut seed = Seed::of(&seed);
     let refused =
         script.text.refuse.is_some() || find_ignoring_case(question, "please refuse").is_some();
-    let steered = script.text.chunks.is_some() || script.text.bytes.is_some();
-    let calls = if refused || steered {
+    let has_scripted_length = script.text.chunks.is_some() || script.text.bytes.is_some();
+    let calls = if refused || has_scripted_length {
         Vec::new()
     } else {
         tool_use::decide(prompt)
     };
     let text = if refused {
         ChunkedText::new(REFUSAL)
-    } else if steered {
-        steered_text(script)
+    } else if has_scripted_length {
+        text_of_scripted_length(script)
     } else if calls.is_empty() {
-        ChunkedText::new(written(prompt, &mut seed))
+        ChunkedText::new(answer_text(prompt, &mut seed))
     } else if find_ignoring_case(question, "explain").is_some() {
         ChunkedText::new("Let me look that up for you.")
     } else {
         ChunkedText::default()
     };
-    let mut draft = Draft {
+    let mut uncut = UncutOutput {
         reasoning: ChunkedText::new(reply_text::reasoning_text(prompt, sentences(prompt.effort))),
         text: if calls.is_empty() {
-            marked(text, script)
+            with_text_faults(text, script)
         } else {
             text
         },
@@ -52,12 +52,12 @@ pub(crate) fn respond(prompt: &Prompt, script: &Script, choice: usize) -> Output
         stop: None,
         citation: citation::requested(question).filter(|_| !refused),
     };
-    draft.stop_at(&prompt.stops);
+    uncut.stop_at(&prompt.stops);
     if script.text.content_filter {
-        draft.filter_half();
+        uncut.filter_half();
     }
     let tokens_max = prompt.tokens_max.filter(|_| !script.text.ignore_limit);
-    draft.finish(tokens_max, script.text.content_filter)
+    uncut.finish(tokens_max, script.text.content_filter)
 }
 
 fn sentences(effort: Effort) -> usize {
@@ -71,7 +71,7 @@ fn sentences(effort: Effort) -> usize {
     }
 }
 
-fn written(prompt: &Prompt, seed: &mut Seed) -> String {
+fn answer_text(prompt: &Prompt, seed: &mut Seed) -> String {
     let (question, _) = prompt.question();
     let ordered = command::commanded_text(question);
     match &prompt.shape {
@@ -90,7 +90,7 @@ fn written(prompt: &Prompt, seed: &mut Seed) -> String {
 }
 
 /// The text with the length that a script asks for.
-fn steered_text(script: &Script) -> ChunkedText {
+fn text_of_scripted_length(script: &Script) -> ChunkedText {
     match (script.text.bytes, script.text.chunks) {
         (Some(bytes), Some(chunks)) => ChunkedText::evenly(command::bytes(bytes), chunks),
         (Some(bytes), None) => ChunkedText::new(command::bytes(bytes)),
@@ -99,8 +99,8 @@ fn steered_text(script: &Script) -> ChunkedText {
 }
 
 /// Adds a huge piece or a mark for invalid UTF-8 if a script asks for it.
-fn marked(said: ChunkedText, script: &Script) -> ChunkedText {
-    let mut text = said.as_str().to_owned();
+fn with_text_faults(original: ChunkedText, script: &Script) -> ChunkedText {
+    let mut text = original.as_str().to_owned();
     if script.text.invalid_utf8 {
         text.push(INVALID_UTF8_MARK);
     }
@@ -112,7 +112,7 @@ fn marked(said: ChunkedText, script: &Script) -> ChunkedText {
             ChunkedText::with_huge(text, from, to)
         }
         None if script.text.invalid_utf8 => ChunkedText::new(text),
-        None => said,
+        None => original,
     }
 }
 

@@ -9,7 +9,7 @@ const CALL_TOKENS: u64 = 3;
 
 /// An output before limits are applied.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct UncutOutput {
     pub(super) reasoning: ChunkedText,
     pub(super) text: ChunkedText,
     pub(super) refused: bool,
@@ -19,7 +19,7 @@ pub(super) struct Draft {
     pub(super) citation: Option<Citation>,
 }
 
-impl Draft {
+impl UncutOutput {
     /// Cuts the text before the first stop sequence. The calls after it are dropped.
     pub(super) fn stop_at(&mut self, stops: &[String]) {
         let text = self.text.as_str();
@@ -48,20 +48,20 @@ impl Draft {
         let mut budget = TokenBudget {
             left: tokens_max.unwrap_or(u64::MAX),
             spent: 0,
-            short: false,
+            exceeded: false,
         };
         let reasoning = budget.take_text(&self.reasoning);
         let reasoning_tokens = budget.spent;
         let text = budget.take_text(&self.text);
         let mut calls = Vec::new();
         for call in self.calls {
-            if budget.short || !budget.take(CALL_TOKENS + count_tokens(&call.name)) {
+            if budget.exceeded || !budget.take(CALL_TOKENS + count_tokens(&call.name)) {
                 break;
             }
             let arguments = budget.take_text(&call.arguments);
             calls.push(Call { arguments, ..call });
         }
-        let finish = if budget.short {
+        let finish = if budget.exceeded {
             Finish::Length
         } else if filtered {
             Finish::Filter
@@ -88,19 +88,19 @@ struct TokenBudget {
     left: u64,
     spent: u64,
     /// Something was left out.
-    short: bool,
+    exceeded: bool,
 }
 
 impl TokenBudget {
-    fn take_text(&mut self, said: &ChunkedText) -> ChunkedText {
-        let (kept, tokens) = cut(said.as_str(), self.left);
+    fn take_text(&mut self, text: &ChunkedText) -> ChunkedText {
+        let (kept, tokens) = cut(text.as_str(), self.left);
         self.left -= tokens;
         self.spent += tokens;
-        if kept.len() == said.as_str().len() {
-            return said.clone();
+        if kept.len() == text.as_str().len() {
+            return text.clone();
         }
-        self.short = true;
-        said.shortened(kept)
+        self.exceeded = true;
+        text.shortened(kept)
     }
 
     fn take(&mut self, tokens: u64) -> bool {
@@ -109,7 +109,7 @@ impl TokenBudget {
             self.spent += tokens;
             return true;
         }
-        self.short = true;
+        self.exceeded = true;
         false
     }
 }
@@ -118,8 +118,8 @@ impl TokenBudget {
 mod tests {
     use super::*;
 
-    fn draft(reasoning: &str, text: &str, arguments: &[&str]) -> Draft {
-        Draft {
+    fn uncut(reasoning: &str, text: &str, arguments: &[&str]) -> UncutOutput {
+        UncutOutput {
             reasoning: ChunkedText::new(reasoning),
             text: ChunkedText::new(text),
             refused: false,
@@ -147,7 +147,7 @@ mod tests {
             (Some(2), "a b", "", 0, Finish::Length, 2),
             (Some(1), "a", "", 0, Finish::Length, 1),
         ] {
-            let output = draft("a b", "c d", &["1"]).finish(max, false);
+            let output = uncut("a b", "c d", &["1"]).finish(max, false);
             assert_eq!(output.reasoning.as_str(), reasoning, "{max:?}");
             assert_eq!(output.text.as_str(), text, "{max:?}");
             assert_eq!(output.calls.len(), calls, "{max:?}");
@@ -157,16 +157,16 @@ mod tests {
 
     #[test]
     fn a_text_that_fits_exactly_is_not_cut() {
-        let output = draft("", "one two three", &[]).finish(Some(3), false);
+        let output = uncut("", "one two three", &[]).finish(Some(3), false);
         assert_eq!(output.finish, Finish::Stop);
     }
 
     #[test]
     fn the_first_stop_sequence_ends_the_text() {
-        let mut draft = draft("", "one two three two", &["1"]);
-        draft.stop_at(&["three".to_owned(), " two".to_owned(), String::new()]);
-        assert_eq!(draft.text.as_str(), "one");
-        assert!(draft.calls.is_empty());
-        assert_eq!(draft.finish(None, false).stop.as_deref(), Some(" two"));
+        let mut uncut = uncut("", "one two three two", &["1"]);
+        uncut.stop_at(&["three".to_owned(), " two".to_owned(), String::new()]);
+        assert_eq!(uncut.text.as_str(), "one");
+        assert!(uncut.calls.is_empty());
+        assert_eq!(uncut.finish(None, false).stop.as_deref(), Some(" two"));
     }
 }

@@ -154,14 +154,14 @@ impl Pieces {
 mod tests {
     use super::*;
 
-    fn pieces(said: &ChunkedText) -> Vec<String> {
-        let mut pieces = said.pieces();
+    fn pieces(text: &ChunkedText) -> Vec<String> {
+        let mut pieces = text.pieces();
         std::iter::from_fn(|| pieces.next().map(str::to_owned)).collect()
     }
 
     #[test]
     fn a_text_is_cut_as_it_says() {
-        for (said, expected) in [
+        for (text, expected) in [
             (ChunkedText::new("one two"), vec!["one", " two"]),
             (ChunkedText::new(""), vec![]),
             (ChunkedText::evenly("abcdefgh", 3), vec!["ab", "cde", "fgh"]),
@@ -171,7 +171,7 @@ mod tests {
                 vec!["a", " ", "xxxxxxxxx", " b"],
             ),
         ] {
-            assert_eq!(pieces(&said), expected);
+            assert_eq!(pieces(&text), expected);
         }
     }
 
@@ -203,8 +203,8 @@ mod tests {
     #[test]
     fn an_even_cut_has_exactly_so_many_pieces() {
         for (len, count) in [(1000, 100), (1001, 100), (99, 99), (1_000_000, 7)] {
-            let said = ChunkedText::evenly("x".repeat(len), count);
-            assert_eq!(pieces(&said).len(), count, "{len} in {count}");
+            let text = ChunkedText::evenly("x".repeat(len), count);
+            assert_eq!(pieces(&text).len(), count, "{len} in {count}");
         }
     }
 }

@@ -7,7 +7,7 @@ const TEXT_BYTES_MAX: usize = 32 * 1024;
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 const FOUND_MAX: usize = 64;
 /// Capitalized words that are not names.
-const NO_NAMES: &[&str] = &[
+const NON_NAME_WORDS: &[&str] = &[
     "A",
     "An",
     "And",
@@ -273,7 +273,7 @@ fn names(text: &str) -> Vec<&str> {
         let bare = bare.strip_suffix("'s").unwrap_or(bare);
         let named = bare.starts_with(char::is_uppercase)
             && bare.chars().all(|c| c.is_alphabetic() || c == '-')
-            && !NO_NAMES.contains(&bare);
+            && !NON_NAME_WORDS.contains(&bare);
         if !named && let Some(run) = run.take() {
             let listed = ["and", "or"].contains(&word);
             run.close(text, listed, &mut sure, &mut unsure);

@@ -16,11 +16,11 @@ pub(super) fn reply_text(prompt: &Prompt, seed: &mut Seed) -> String {
     }
     let (question, media) = prompt.question();
     let description = (!media.is_empty()).then(|| describe(media));
-    let said = reply(prompt, question, seed);
+    let answer = reply(prompt, question, seed);
     match (description, question.trim().is_empty()) {
         (Some(description), true) => description,
-        (Some(description), false) => format!("{description} {said}"),
-        (None, _) => said,
+        (Some(description), false) => format!("{description} {answer}"),
+        (None, _) => answer,
     }
 }
 
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    fn said(turns: Vec<Turn>) -> String {
+    fn answer_to(turns: Vec<Turn>) -> String {
         let prompt = Prompt {
             turns,
             system: vec!["Be kind.".to_owned()],
@@ -224,8 +224,8 @@ mod tests {
             ("What is my name?", "You have not told me"),
             ("", "tell me more"),
         ] {
-            let said = said(vec![user(question, vec![])]);
-            assert!(said.contains(part), "{question}: {said}");
+            let answer = answer_to(vec![user(question, vec![])]);
+            assert!(answer.contains(part), "{question}: {answer}");
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
             user("My name is Ada.", vec![]),
             user("What is my name?", vec![]),
         ];
-        assert_eq!(said(turns), "Your name is Ada.");
+        assert_eq!(answer_to(turns), "Your name is Ada.");
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
             ..image.clone()
         };
         assert_eq!(
-            said(vec![user("", vec![image, linked])]),
+            answer_to(vec![user("", vec![image, linked])]),
             "I received one 1x1 PNG image of 68 bytes, and one image at https://example.com/a.png."
         );
     }
@@ -278,10 +278,13 @@ mod tests {
                 failed: false,
             },
         ];
-        assert_eq!(said(turns.clone()), "The get_weather result is 18 degrees.");
+        assert_eq!(
+            answer_to(turns.clone()),
+            "The get_weather result is 18 degrees."
+        );
         if let Some(Turn::Result { failed, .. }) = turns.last_mut() {
             *failed = true;
         }
-        assert_eq!(said(turns), "The get_weather call failed: 18 degrees.");
+        assert_eq!(answer_to(turns), "The get_weather call failed: 18 degrees.");
     }
 }

@@ -8,18 +8,19 @@ use super::schema::{Optional, fill};
 /// The maximum number of calls in one answer.
 const CALLS_MAX: usize = 16;
 /// Words in names of tools that do not describe their subject.
-const NO_SUBJECT: [&str; 18] = [
+const NON_SUBJECT_WORDS: [&str; 18] = [
     "get", "set", "find", "search", "lookup", "fetch", "list", "create", "make", "tool",
     "function", "call", "with", "from", "current", "data", "the", "for",
 ];
 /// Phrases by which a prompt asks for any tool.
-const ASKS: [&str; 4] = [
+const TOOL_REQUEST_PHRASES: [&str; 4] = [
     "use the tool",
     "use a tool",
     "call the function",
     "call the tool",
 ];
-const EACH: [&str; 3] = ["parallel", "both", "each"];
+/// Words by which a prompt asks for a call of one tool for each name or quotation.
+const CALL_PER_NAME_WORDS: [&str; 3] = ["parallel", "both", "each"];
 
 /// The calls that answer a prompt; empty if it asks for text.
 pub(super) fn decide(prompt: &Prompt) -> Vec<Call> {
@@ -71,7 +72,9 @@ fn calls_made(prompt: &Prompt) -> usize {
 fn wanted_calls(prompt: &Prompt, from_prompt: &PromptValues<'_>, made: usize) -> Vec<Call> {
     let mut wanted: Vec<(&Tool, PromptValues<'_>)> = Vec::new();
     let tools = wanted_tools(&prompt.tools, from_prompt);
-    let each = EACH.iter().any(|word| from_prompt.mentions(word));
+    let each = CALL_PER_NAME_WORDS
+        .iter()
+        .any(|word| from_prompt.mentions(word));
     match tools.as_slice() {
         [tool] if each => {
             for index in 0..from_prompt.phrases().len().max(1) {
@@ -102,7 +105,11 @@ fn wanted_tools<'a>(tools: &'a [Tool], from_prompt: &PromptValues<'_>) -> Vec<&'
             .filter_map(|tool| Some((subject_position(&tool.name, from_prompt)?, tool)))
             .collect();
     }
-    if named.is_empty() && ASKS.iter().any(|words| from_prompt.mentions(words)) {
+    if named.is_empty()
+        && TOOL_REQUEST_PHRASES
+            .iter()
+            .any(|words| from_prompt.mentions(words))
+    {
         named.extend(tools.first().map(|tool| (0, tool)));
     }
     named.sort_by_key(|(at, _)| *at);
@@ -113,7 +120,7 @@ fn wanted_tools<'a>(tools: &'a [Tool], from_prompt: &PromptValues<'_>) -> Vec<&'
 fn subject_position(name: &str, from_prompt: &PromptValues<'_>) -> Option<usize> {
     name_words(name)
         .into_iter()
-        .filter(|word| word.len() > 2 && !NO_SUBJECT.contains(&word.as_str()))
+        .filter(|word| word.len() > 2 && !NON_SUBJECT_WORDS.contains(&word.as_str()))
         .filter_map(|word| from_prompt.position(&word))
         .min()
 }

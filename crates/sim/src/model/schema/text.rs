@@ -8,7 +8,7 @@ const LENGTH_MAX: u64 = 100_000;
 /// How much of the prompt is used for a text without other hints.
 const QUOTE_BYTES_MAX: usize = 80;
 /// Names of properties that are filled with the whole question rather than with a name from it.
-const WHOLE: [&str; 9] = [
+const WHOLE_QUESTION_PROPERTIES: [&str; 9] = [
     "query", "question", "prompt", "text", "message", "input", "content", "summary", "answer",
 ];
 
@@ -24,23 +24,29 @@ pub(super) fn text(
     {
         return example.to_owned();
     }
-    let said = from_prompt.text_of(name).map(str::to_owned);
-    let said = said.or_else(|| {
-        let whole = WHOLE.iter().any(|word| name.ends_with(word));
+    let value = from_prompt.text_of(name).map(str::to_owned);
+    let value = value.or_else(|| {
+        let whole = WHOLE_QUESTION_PROPERTIES
+            .iter()
+            .any(|word| name.ends_with(word));
         if whole && from_prompt.phrases().is_empty() {
             return None;
         }
         from_prompt.next_phrase().map(str::to_owned)
     });
-    let said = said.unwrap_or_else(|| {
+    let value = value.unwrap_or_else(|| {
         let quote = clipped(from_prompt.text().trim(), QUOTE_BYTES_MAX).trim();
-        if quote.is_empty() || !WHOLE.iter().any(|word| name.ends_with(word)) {
+        if quote.is_empty()
+            || !WHOLE_QUESTION_PROPERTIES
+                .iter()
+                .any(|word| name.ends_with(word))
+        {
             format!("example {}", if name.is_empty() { "text" } else { name })
         } else {
             quote.to_owned()
         }
     });
-    of_length(said, rules)
+    of_length(value, rules)
 }
 
 /// Pads or cuts a text to the required length.

@@ -48,18 +48,18 @@ pub(super) fn whole(spec: &PictureSpec, context: &CallContext<'_>) -> Reply {
 
 fn item(spec: &PictureSpec, index: u64, seed: &mut Seed) -> Value {
     let mut item = picture(spec, index, seed);
-    let claim = spec.scene(index).claim();
+    let description = spec.scene(index).description();
     match spec.family {
         Family::Gpt => {}
         Family::VideoA => {
             item["mime_type"] = format!("image/{}", spec.format.name()).into();
-            item["revised_prompt"] = claim.into();
+            item["revised_prompt"] = description.into();
         }
         Family::Content => {
             item["size"] = spec.size_text().into();
             if spec.layers {
                 item["z_index"] = index.into();
-                item["name"] = claim.into();
+                item["name"] = description.into();
             }
         }
     }

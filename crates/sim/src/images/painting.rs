@@ -1,11 +1,11 @@
 //! Draws scenes, also into existing pictures.
 
-use super::scene::{Scene, Thing};
+use super::scene::{Scene, SceneItem};
 use image::{Rgba, RgbaImage, imageops};
 
 /// The background of a picture.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Ground<'a> {
+pub(super) enum Background<'a> {
     Coloured,
     Transparent,
     /// Another picture. It stays unchanged where the mask is opaque.
@@ -20,29 +20,29 @@ pub(super) enum Ground<'a> {
 pub(super) fn paint(
     scene: &Scene,
     (width, height): (u32, u32),
-    ground: Ground<'_>,
+    background: Background<'_>,
     block: u32,
 ) -> RgbaImage {
     let block = block.max(1);
-    let mut picture = match ground {
-        Ground::Picture { source, others, .. } => composed(source, others, width, height),
-        Ground::Coloured | Ground::Transparent => RgbaImage::new(width, height),
+    let mut picture = match background {
+        Background::Picture { source, others, .. } => composed(source, others, width, height),
+        Background::Coloured | Background::Transparent => RgbaImage::new(width, height),
     };
-    let mask = match ground {
-        Ground::Picture {
+    let mask = match background {
+        Background::Picture {
             mask: Some(mask), ..
         } => Some(scaled(mask, width, height)),
         _ => None,
     };
     for y in (0..height).step_by(block as usize) {
         for x in (0..width).step_by(block as usize) {
-            let thing = thing_at(scene, x + block / 2, y + block / 2, width, height);
-            let paint = match (thing, ground) {
-                (Some(thing), _) => Some(opaque(thing.colour)),
-                (None, Ground::Coloured) => Some(opaque(scene.background)),
-                (None, Ground::Transparent) => None,
+            let item = item_at(scene, x + block / 2, y + block / 2, width, height);
+            let paint = match (item, background) {
+                (Some(item), _) => Some(opaque(item.colour)),
+                (None, Background::Coloured) => Some(opaque(scene.background)),
+                (None, Background::Transparent) => None,
                 // With a mask, the background is filled too, so that the edit is visible in the whole open area.
-                (None, Ground::Picture { mask, .. }) => mask.map(|_| opaque(scene.background)),
+                (None, Background::Picture { mask, .. }) => mask.map(|_| opaque(scene.background)),
             };
             let Some(paint) = paint else {
                 continue;
@@ -62,20 +62,20 @@ pub(super) fn paint(
     picture
 }
 
-/// Things are drawn side by side.
-fn thing_at(scene: &Scene, x: u32, y: u32, width: u32, height: u32) -> Option<&Thing> {
-    let count = u32::try_from(scene.things.len()).unwrap_or(1).max(1);
+/// Items are drawn side by side.
+fn item_at(scene: &Scene, x: u32, y: u32, width: u32, height: u32) -> Option<&SceneItem> {
+    let count = u32::try_from(scene.items.len()).unwrap_or(1).max(1);
     let cell = (width / count).max(1);
     let index = (x / cell).min(count - 1);
-    let thing = scene.things.get(index as usize)?;
+    let item = scene.items.get(index as usize)?;
     let radius = i64::from(cell.min(height)) * 2 / 5;
     let middle = i64::from(index * cell + cell / 2);
-    let covers = thing.shape.covers(
+    let covers = item.shape.covers(
         i64::from(x) - middle,
         i64::from(y) - i64::from(height / 2),
         radius,
     );
-    covers.then_some(thing)
+    covers.then_some(item)
 }
 
 /// The first picture at the requested size, with the others small in its corner.
@@ -110,20 +110,20 @@ mod tests {
     #[test]
     fn a_picture_shows_what_it_claims() {
         let scene = Scene::of("a red circle and a green square on a blue background", 0);
-        let picture = paint(&scene, SIZE, Ground::Coloured, 1);
+        let picture = paint(&scene, SIZE, Background::Coloured, 1);
         assert_eq!(picture.get_pixel(15, 20).0, [220, 40, 40, 255]);
         assert_eq!(picture.get_pixel(45, 20).0, [40, 160, 60, 255]);
         assert_eq!(picture.get_pixel(0, 0).0, [40, 80, 210, 255]);
-        let clear = paint(&scene, SIZE, Ground::Transparent, 1);
+        let clear = paint(&scene, SIZE, Background::Transparent, 1);
         assert_eq!(clear.get_pixel(0, 0)[3], 0);
     }
 
     #[test]
     fn previews_grow_sharper() {
         let scene = Scene::of("a red circle", 0);
-        let whole = paint(&scene, SIZE, Ground::Coloured, 1);
+        let whole = paint(&scene, SIZE, Background::Coloured, 1);
         let differing = |block| {
-            let preview = paint(&scene, SIZE, Ground::Coloured, block);
+            let preview = paint(&scene, SIZE, Background::Coloured, block);
             let pixels = preview.pixels().zip(whole.pixels());
             pixels.filter(|(one, other)| one != other).count()
         };
@@ -142,16 +142,16 @@ mod tests {
         }
         let scene = Scene::of("a yellow star", 0);
         let others = [RgbaImage::from_pixel(9, 9, Rgba([9, 9, 9, 255]))];
-        let ground = |mask| Ground::Picture {
+        let background = |mask| Background::Picture {
             source: &source,
             mask,
             others: &others,
         };
-        let edited = paint(&scene, SIZE, ground(Some(&mask)), 1);
+        let edited = paint(&scene, SIZE, background(Some(&mask)), 1);
         assert_ne!(edited.get_pixel(0, 0), source.get_pixel(0, 0));
         assert_eq!(edited.get_pixel(31, 20), source.get_pixel(31, 20));
         assert_eq!(edited.get_pixel(59, 39).0, [9, 9, 9, 255]);
-        let free = paint(&scene, SIZE, ground(None), 1);
+        let free = paint(&scene, SIZE, background(None), 1);
         assert_eq!(free.get_pixel(30, 20).0, [245, 210, 50, 255]);
         assert_eq!(free.get_pixel(0, 0), source.get_pixel(0, 0));
     }

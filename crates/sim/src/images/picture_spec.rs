@@ -2,7 +2,7 @@
 
 use super::codec::{Format, encode};
 use super::family::Family;
-use super::painting::{Ground, paint};
+use super::painting::{Background, paint};
 use super::scene::Scene;
 use image::RgbaImage;
 
@@ -49,16 +49,16 @@ impl PictureSpec {
     }
 
     fn painted(&self, index: u64, block: u32) -> Vec<u8> {
-        let ground = match self.sources.split_first() {
-            Some((source, others)) => Ground::Picture {
+        let background = match self.sources.split_first() {
+            Some((source, others)) => Background::Picture {
                 source,
                 mask: self.mask.as_ref(),
                 others,
             },
-            None if self.transparent => Ground::Transparent,
-            None => Ground::Coloured,
+            None if self.transparent => Background::Transparent,
+            None => Background::Coloured,
         };
-        let picture = paint(&self.scene(index), self.size, ground, block);
+        let picture = paint(&self.scene(index), self.size, background, block);
         encode(&picture, self.format, self.compression)
     }
 

@@ -27,7 +27,7 @@ pub(super) fn read(
     }
     let family = Family::of(context.name);
     let top = Member::object(body, "")?;
-    habits(&top, family, form.is_some(), edits)?;
+    check_members(&top, family, form.is_some(), edits)?;
     let (sources, mask) = pictures(&top, form, family)?;
     if edits && sources.is_empty() {
         return Err(Refusal::invalid("An image is required.").param("image"));
@@ -91,7 +91,7 @@ pub(super) fn read(
 }
 
 /// Refuses what the family does not accept.
-fn habits(top: &Member<'_>, family: Family, form: bool, edits: bool) -> Result<(), Refusal> {
+fn check_members(top: &Member<'_>, family: Family, form: bool, edits: bool) -> Result<(), Refusal> {
     let unknown: &[&str] = match family {
         Family::Gpt => &["response_format", "style", "aspect_ratio", "resolution"],
         Family::VideoA => &["size", "style", "mask", "background"],
@@ -234,8 +234,8 @@ fn linked(item: &Value, name: &str, family: Family) -> Result<RgbaImage, Refusal
     else {
         // Links are not fetched. A picture that depends on the URL replaces the linked one.
         let scene = super::scene::Scene::of(url, 0);
-        let ground = super::painting::Ground::Coloured;
-        return Ok(super::painting::paint(&scene, (64, 64), ground, 1));
+        let background = super::painting::Background::Coloured;
+        return Ok(super::painting::paint(&scene, (64, 64), background, 1));
     };
     let bytes = crate::seal::decode(data.1);
     opened(&bytes.unwrap_or_default(), name)

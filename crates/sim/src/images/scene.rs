@@ -57,16 +57,16 @@ impl Shape {
     }
 }
 
-/// The things of a picture, from left to right.
+/// The items of a picture, from left to right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scene {
-    pub(super) things: Vec<Thing>,
+    pub(super) items: Vec<SceneItem>,
     pub(super) background: Colour,
     background_word: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Thing {
+pub(super) struct SceneItem {
     pub(super) shape: Shape,
     pub(super) colour: Colour,
     word: &'static str,
@@ -80,20 +80,20 @@ impl Scene {
         let words = prompt.to_lowercase();
         let mut colour = None;
         let mut background = None;
-        let mut things = Vec::new();
+        let mut items = Vec::new();
         for word in words.split(|c: char| !c.is_ascii_alphabetic()) {
             if let Some(known) = COLOURS.iter().find(|(name, _)| *name == word) {
                 colour = Some(*known);
             } else if word == "background" {
                 background = colour.take();
             } else if let Some((name, shape)) = SHAPES.iter().find(|(name, _)| *name == word)
-                && things.len() < SHAPES_MAX
+                && items.len() < SHAPES_MAX
             {
                 let (colour_word, paint) = colour.take().map_or_else(
                     || (None, bright(&mut seed)),
                     |(word, paint)| (Some(word), paint),
                 );
-                things.push(Thing {
+                items.push(SceneItem {
                     shape: *shape,
                     colour: paint,
                     word: name,
@@ -101,7 +101,7 @@ impl Scene {
                 });
             }
         }
-        if things.is_empty() {
+        if items.is_empty() {
             // A prompt without known shapes gets one that depends on its text.
             let shapes = ["circle", "square", "triangle", "star"];
             let word = shapes
@@ -109,7 +109,7 @@ impl Scene {
                 .copied()
                 .unwrap_or("star");
             let shape = SHAPES.iter().find(|(name, _)| *name == word);
-            things.push(Thing {
+            items.push(SceneItem {
                 shape: shape.map_or(Shape::Star, |(_, shape)| *shape),
                 colour: bright(&mut seed),
                 word,
@@ -117,24 +117,24 @@ impl Scene {
             });
         }
         Self {
-            things,
+            items,
             background: background.map_or_else(|| pale(&mut seed), |(_, colour)| colour),
             background_word: background.map(|(word, _)| word),
         }
     }
 
     /// Describes the scene in words.
-    pub(super) fn claim(&self) -> String {
-        let things: Vec<String> = self
-            .things
+    pub(super) fn description(&self) -> String {
+        let items: Vec<String> = self
+            .items
             .iter()
-            .map(|thing| match thing.colour_word {
-                Some(colour) => format!("a {colour} {}", thing.word),
-                None => format!("a {}", thing.word),
+            .map(|item| match item.colour_word {
+                Some(colour) => format!("a {colour} {}", item.word),
+                None => format!("a {}", item.word),
             })
             .collect();
         let background = self.background_word.unwrap_or("plain");
-        format!("{} on a {background} background", things.join(" and "))
+        format!("{} on a {background} background", items.join(" and "))
     }
 }
 
@@ -156,11 +156,11 @@ mod tests {
     fn prompts_are_taken_at_their_words() {
         let scene = Scene::of("A red circle and a green SQUARE, on a blue background.", 0);
         assert_eq!(
-            scene.claim(),
+            scene.description(),
             "a red circle and a green square on a blue background"
         );
         assert_eq!(scene.background, [40, 80, 210]);
-        assert_eq!(scene.things[1].colour, [40, 160, 60]);
+        assert_eq!(scene.items[1].colour, [40, 160, 60]);
         assert_ne!(Scene::of("hello", 0), Scene::of("goodbye", 0));
         assert_eq!(Scene::of("hello", 0), Scene::of("hello", 0));
     }

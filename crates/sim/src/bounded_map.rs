@@ -9,7 +9,7 @@ pub(crate) struct BoundedMap<T> {
     /// Oldest first.
     values: VecDeque<(String, T)>,
     /// How many values were dropped, which is also the number of the oldest value that is left.
-    gone: u64,
+    dropped: u64,
     numbers: HashMap<String, u64>,
 }
 
@@ -18,7 +18,7 @@ impl<T> BoundedMap<T> {
         Self {
             len_max,
             values: VecDeque::new(),
-            gone: 0,
+            dropped: 0,
             numbers: HashMap::new(),
         }
     }
@@ -28,7 +28,7 @@ impl<T> BoundedMap<T> {
         while self.values.len() >= self.len_max {
             self.take_oldest();
         }
-        let number = self.gone + self.values.len() as u64;
+        let number = self.dropped + self.values.len() as u64;
         self.numbers.insert(id.to_owned(), number);
         self.values.push_back((id.to_owned(), value));
     }
@@ -49,16 +49,16 @@ impl<T> BoundedMap<T> {
     }
 
     fn index(&self, id: &str) -> Option<usize> {
-        let number = self.numbers.get(id)?.checked_sub(self.gone)?;
+        let number = self.numbers.get(id)?.checked_sub(self.dropped)?;
         usize::try_from(number).ok()
     }
 
     fn take_oldest(&mut self) {
         if let Some((id, _)) = self.values.pop_front() {
-            if self.numbers.get(&id) == Some(&self.gone) {
+            if self.numbers.get(&id) == Some(&self.dropped) {
                 self.numbers.remove(&id);
             }
-            self.gone += 1;
+            self.dropped += 1;
         }
     }
 }

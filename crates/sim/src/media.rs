@@ -32,9 +32,9 @@ pub(crate) fn of_url(kind: MediaKind, url: &str) -> Result<Media, MediaError> {
 }
 
 /// Media given as base64, with the type that the caller declares.
-pub(crate) fn of_base64(kind: MediaKind, said: &str, data: &str) -> Result<Media, MediaError> {
+pub(crate) fn of_base64(kind: MediaKind, declared: &str, data: &str) -> Result<Media, MediaError> {
     let content = decode(data).ok_or(MediaError::NotBase64)?;
-    let format = sniff(&content.head).map_or_else(|| format_of(said), str::to_owned);
+    let format = sniff(&content.head).map_or_else(|| format_of(declared), str::to_owned);
     Ok(Media {
         kind,
         source: Source::Inline {

@@ -255,11 +255,11 @@ impl Chunks {
             },
             obfuscation,
         };
-        written(kind, &chunk)
+        to_event(kind, &chunk)
     }
 }
 
-fn written(kind: EventKind, chunk: &impl Serialize) -> Event {
+fn to_event(kind: EventKind, chunk: &impl Serialize) -> Event {
     let mut bytes = b"data: ".to_vec();
     // Strings, numbers and checked raw values always serialize into memory.
     let _ = serde_json::to_writer(&mut bytes, chunk);

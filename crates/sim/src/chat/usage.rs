@@ -68,7 +68,7 @@ impl TokenCounts {
             audio_out: self.audio_out.min(given),
             ..self
         }
-        .written(UsageNumber::Number)
+        .wire_usage(UsageNumber::Number)
     }
 
     /// The final usage under a fault; `None` if it is not reported.
@@ -78,11 +78,11 @@ impl TokenCounts {
         }
         Some(Usage {
             cost: (fault == UsageFault::Costed).then_some(UsageNumber::Raw("0.00014")),
-            ..self.written(|number| UsageNumber::with_fault(number, fault))
+            ..self.wire_usage(|number| UsageNumber::with_fault(number, fault))
         })
     }
 
-    fn written(self, bend: impl Fn(u64) -> UsageNumber) -> Usage {
+    fn wire_usage(self, bend: impl Fn(u64) -> UsageNumber) -> Usage {
         Usage {
             prompt_tokens: bend(self.prompt),
             completion_tokens: bend(self.completion),

@@ -89,24 +89,24 @@ impl Rewritten {
     /// `None` if the event is not UTF-8.
     fn rewrite(&self, bytes: &[u8]) -> Option<Bytes> {
         let text = std::str::from_utf8(bytes).ok()?;
-        let mut written = String::with_capacity(text.len());
+        let mut rewritten = String::with_capacity(text.len());
         for line in text.split_inclusive('\n') {
             if let Some(data) = line.strip_prefix("data: ") {
                 match serde_json::from_str::<Value>(data) {
                     Ok(mut value) => {
                         self.rewrite_data(&mut value);
-                        written.push_str("data: ");
-                        written.push_str(&value.to_string());
-                        written.push('\n');
+                        rewritten.push_str("data: ");
+                        rewritten.push_str(&value.to_string());
+                        rewritten.push('\n');
                     }
                     // Not JSON: an end mark, or a fault of a script.
-                    Err(_) => written.push_str(line),
+                    Err(_) => rewritten.push_str(line),
                 }
             } else if !(self.habits.no_event_lines && line.starts_with("event:")) {
-                written.push_str(line);
+                rewritten.push_str(line);
             }
         }
-        Some(written.into())
+        Some(rewritten.into())
     }
 
     fn rewrite_data(&self, data: &mut Value) {

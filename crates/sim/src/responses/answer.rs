@@ -143,7 +143,7 @@ fn items(
     if !output.text.is_empty() || (output.calls.is_empty() && output.finish != Finish::Length) {
         items.push(Item::Message {
             id: id::item("msg", before.id.as_deref(), seed),
-            said: output.text.clone(),
+            text: output.text.clone(),
             refused: output.refused,
             phase: catalog::reasons(context.name).then_some(if output.calls.is_empty() {
                 "final_answer"

@@ -15,7 +15,7 @@ pub(super) enum Item {
     },
     Message {
         id: String,
-        said: ChunkedText,
+        text: ChunkedText,
         refused: bool,
         /// Newer models report whether more will follow.
         phase: Option<&'static str>,
@@ -184,7 +184,7 @@ impl<'a> Part<'a> {
     /// The complete part, if the item is a message.
     pub(super) fn whole(item: &'a Item) -> Option<Self> {
         let Item::Message {
-            said,
+            text,
             refused,
             logprobs: alternatives,
             citation,
@@ -193,7 +193,7 @@ impl<'a> Part<'a> {
         else {
             return None;
         };
-        let text = said.as_str();
+        let text = text.as_str();
         if *refused {
             return Some(Self::Refusal { refusal: text });
         }
@@ -247,13 +247,13 @@ impl<'a> WireItem<'a> {
                 id,
                 summary: summary
                     .iter()
-                    .map(|said| Part::SummaryText {
-                        text: said.as_str(),
+                    .map(|text| Part::SummaryText {
+                        text: text.as_str(),
                     })
                     .collect(),
-                content: visible.as_ref().map(|said| {
+                content: visible.as_ref().map(|text| {
                     vec![Part::ReasoningText {
-                        text: said.as_str(),
+                        text: text.as_str(),
                     }]
                 }),
                 encrypted_content: encrypted.as_deref(),

@@ -142,7 +142,7 @@ impl Events {
         self.stage = match item {
             Item::Reasoning { .. } => Stage::Summary(output_index, 0),
             Item::Message {
-                id, said, refused, ..
+                id, text, refused, ..
             } => {
                 let added = Data::Part {
                     spot: ContentPosition::content(id, output_index),
@@ -150,7 +150,7 @@ impl Events {
                 };
                 self.due
                     .push_back(self.writer.frame("response.content_part.added", &added));
-                Stage::Speak(output_index, said.pieces())
+                Stage::Speak(output_index, text.pieces())
             }
             Item::Call { .. } if early => Stage::Close(output_index),
             Item::Hosted { .. } => Stage::Close(output_index),
@@ -164,9 +164,9 @@ impl Events {
             return;
         };
         let before = part.checked_sub(1);
-        if let Some((at, said)) = before.and_then(|at| Some((at, summary.get(at)?))) {
+        if let Some((at, text)) = before.and_then(|at| Some((at, summary.get(at)?))) {
             let spot = ContentPosition::summary(id, index, at);
-            let text = said.as_str();
+            let text = text.as_str();
             let done = Data::Text {
                 spot,
                 text,
@@ -182,7 +182,7 @@ impl Events {
                 ),
             ]);
         }
-        let Some(said) = summary.get(part) else {
+        let Some(text) = summary.get(part) else {
             self.stage = Stage::Visible(index);
             return;
         };
@@ -194,14 +194,14 @@ impl Events {
             self.writer
                 .frame("response.reasoning_summary_part.added", &added),
         );
-        self.stage = Stage::SpeakSummary(index, part, said.pieces());
+        self.stage = Stage::SpeakSummary(index, part, text.pieces());
     }
 
     fn open_visible(&mut self, index: usize) {
         self.stage = Stage::Close(index);
         if let Some(Item::Reasoning {
             id,
-            visible: Some(said),
+            visible: Some(text),
             ..
         }) = self.answer.items.get(index)
         {
@@ -211,7 +211,7 @@ impl Events {
             };
             self.due
                 .push_back(self.writer.frame("response.content_part.added", &added));
-            self.stage = Stage::Speak(index, said.pieces());
+            self.stage = Stage::Speak(index, text.pieces());
         }
     }
 
@@ -268,7 +268,7 @@ impl Events {
         match item {
             Item::Message {
                 id,
-                said,
+                text,
                 refused,
                 logprobs,
                 citation,
@@ -279,13 +279,13 @@ impl Events {
                     let added = Data::Annotation {
                         spot,
                         annotation_index: 0,
-                        annotation: Annotation::of(citation, said.as_str()),
+                        annotation: Annotation::of(citation, text.as_str()),
                     };
                     let name = "response.output_text.annotation.added";
                     self.due.push_back(self.writer.frame(name, &added));
                 }
                 self.due
-                    .push_back(self.writer.said(spot, said, *refused, *logprobs));
+                    .push_back(self.writer.text_done(spot, text, *refused, *logprobs));
                 if let Some(part) = Part::whole(item) {
                     let done = Data::Part { spot, part };
                     self.due
@@ -315,11 +315,11 @@ impl Events {
             }
             Item::Reasoning {
                 id,
-                visible: Some(said),
+                visible: Some(text),
                 ..
             } => {
                 let spot = ContentPosition::content(id, output_index);
-                let text = said.as_str();
+                let text = text.as_str();
                 let done = Data::Text {
                     spot,
                     text,

@@ -54,14 +54,14 @@ impl Writer {
     }
 
     /// The event that ends the text of a message.
-    pub(super) fn said(
+    pub(super) fn text_done(
         &mut self,
         spot: ContentPosition<'_>,
-        said: &ChunkedText,
+        text: &ChunkedText,
         refused: bool,
         alternatives: Option<usize>,
     ) -> Event {
-        let text = said.as_str();
+        let text = text.as_str();
         if refused {
             let done = Data::Refusal {
                 spot,

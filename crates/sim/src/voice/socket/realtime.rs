@@ -184,14 +184,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
     /// The text tokens of a response. Audio tokens are reported as 0.
     fn usage(&self, asked: &str, output: &Value) -> Value {
         let instructions = self.session["instructions"].as_str().unwrap_or_default();
-        let read = [instructions, asked, &self.last_text];
-        let read: u64 = read.into_iter().map(count_tokens).sum();
-        let written = output["content"][0]["text"]
+        let input = [instructions, asked, &self.last_text];
+        let input_tokens: u64 = input.into_iter().map(count_tokens).sum();
+        let output_tokens = output["content"][0]["text"]
             .as_str()
             .map_or(0, count_tokens);
-        json!({"input_tokens": read, "output_tokens": written, "total_tokens": read + written,
-            "input_token_details": {"text_tokens": read, "audio_tokens": 0},
-            "output_token_details": {"text_tokens": written, "audio_tokens": 0}})
+        json!({"input_tokens": input_tokens, "output_tokens": output_tokens, "total_tokens": input_tokens + output_tokens,
+            "input_token_details": {"text_tokens": input_tokens, "audio_tokens": 0},
+            "output_token_details": {"text_tokens": output_tokens, "audio_tokens": 0}})
     }
 
     async fn respond(&mut self, asked: &str) -> Result<(), SessionOver> {

@@ -11,7 +11,7 @@ pub struct Settings {
     /// Keys and client secrets that are refused.
     pub refused_keys: Vec<String>,
     /// Keys whose account has no credit; they are answered with 429 and `insufficient_quota`.
-    pub poor_keys: Vec<String>,
+    pub keys_without_credit: Vec<String>,
     /// The keys with which requests may be signed.
     pub access_keys: Vec<AccessKey>,
     pub request_bytes_max: usize,
@@ -49,6 +49,11 @@ impl Settings {
     pub(crate) fn refuses(&self, key: &str) -> bool {
         self.refused_keys.iter().any(|refused| refused == key)
     }
+
+    /// Whether the account of a key has no credit.
+    pub(crate) fn has_no_credit(&self, key: &str) -> bool {
+        self.keys_without_credit.iter().any(|poor| poor == key)
+    }
 }
 
 impl Default for Settings {
@@ -56,7 +61,7 @@ impl Default for Settings {
         Self {
             pace: None,
             refused_keys: vec!["sim-bad-key".to_owned()],
-            poor_keys: vec!["sim-poor-key".to_owned()],
+            keys_without_credit: vec!["sim-poor-key".to_owned()],
             access_keys: vec![
                 AccessKey::new("AKIASIM4711", None),
                 AccessKey::new("ASIASIM4711", Some("sim-session/4711+token==")),

@@ -61,7 +61,7 @@ impl Protocol for Converse {
     }
 
     fn answer(&self, context: &CallContext<'_>) -> Reply {
-        self.sent(self.messages.answer(context))
+        self.convert_reply(self.messages.answer(context))
     }
 
     fn errors(&self) -> &dyn ErrorReplies {
@@ -71,25 +71,25 @@ impl Protocol for Converse {
 
 impl ErrorReplies for Converse {
     fn of_status(&self, status: &Status, model: &str) -> Reply {
-        self.sent(self.messages.of_status(status, model))
+        self.convert_reply(self.messages.of_status(status, model))
     }
 
     fn error_in_200(&self, model: &str) -> Reply {
-        self.sent(self.messages.error_in_200(model))
+        self.convert_reply(self.messages.error_in_200(model))
     }
 
     fn empty_object(&self) -> Reply {
-        self.sent(self.messages.empty_object())
+        self.convert_reply(self.messages.empty_object())
     }
 
     fn bad_script(&self, error: &ScriptError) -> Reply {
-        self.sent(self.messages.bad_script(error))
+        self.convert_reply(self.messages.bad_script(error))
     }
 }
 
 impl Converse {
     /// Converts a reply of the Messages protocol.
-    fn sent(&self, reply: Reply) -> Reply {
+    fn convert_reply(&self, reply: Reply) -> Reply {
         let reply = translated(reply);
         let is_success = reply.status.is_success();
         match reply.content {

@@ -71,13 +71,13 @@ fn counts(usage: &Value) -> Value {
     if let Some(total) = total {
         counts["totalTokens"] = total.into();
     }
-    let written = &usage["cache_creation"];
+    let cache_writes = &usage["cache_creation"];
     let details = [
         ("5m", "ephemeral_5m_input_tokens"),
         ("1h", "ephemeral_1h_input_tokens"),
     ];
     let details = details.into_iter().filter_map(|(ttl, name)| {
-        let tokens = written[name].as_u64().filter(|tokens| *tokens > 0)?;
+        let tokens = cache_writes[name].as_u64().filter(|tokens| *tokens > 0)?;
         Some(json!({ "ttl": ttl, "inputTokens": tokens }))
     });
     let details: Vec<Value> = details.collect();
@@ -110,7 +110,7 @@ impl Frames {
                 self.usage = event["message"]["usage"].clone();
                 padded("messageStart", json!({ "role": "assistant" }))
             }
-            "content_block_start" => begun(index, &event["content_block"])?,
+            "content_block_start" => block_start(index, &event["content_block"])?,
             "content_block_delta" => {
                 let delta = delta(&event["delta"])?;
                 padded(
@@ -137,8 +137,8 @@ impl Frames {
         let mut metadata = json!({ "metrics": { "latencyMs": 421 } });
         if let (Some(usage), Some(last)) = (self.usage.as_object_mut(), event["usage"].as_object())
         {
-            let told = last.iter().filter(|(_, value)| !value.is_null());
-            usage.extend(told.map(|(name, value)| (name.clone(), value.clone())));
+            let reported = last.iter().filter(|(_, value)| !value.is_null());
+            usage.extend(reported.map(|(name, value)| (name.clone(), value.clone())));
             metadata["usage"] = counts(&self.usage);
         }
         frames.extend_from_slice(&padded("metadata", metadata));
@@ -148,7 +148,7 @@ impl Frames {
 
 /// The frame that opens a block. Only tool calls have a start event. Redacted thinking is one delta, and other blocks
 /// begin with their first delta.
-fn begun(index: &Value, block: &Value) -> Option<Bytes> {
+fn block_start(index: &Value, block: &Value) -> Option<Bytes> {
     match block["type"].as_str()? {
         "tool_use" => {
             let start = json!({ "toolUse": { "toolUseId": block["id"], "name": block["name"] } });

@@ -110,7 +110,7 @@ fn read_tools(config: &Value, read: &mut Map<String, Value>) -> Read<()> {
     only(config, "toolConfig", &["tools", "toolChoice"])?;
     let mut tools = Vec::new();
     for tool in list(&config["tools"], "tools")? {
-        match union(tool, "tool")? {
+        match only_member(tool, "tool")? {
             ("toolSpec", spec) => {
                 only(
                     spec,
@@ -130,13 +130,13 @@ fn read_tools(config: &Value, read: &mut Map<String, Value>) -> Read<()> {
                 }
                 tools.push(declared);
             }
-            ("cachePoint", point) => mark(tools.last_mut(), point)?,
+            ("cachePoint", point) => mark_cache_end(tools.last_mut(), point)?,
             (other, _) => return Err(format!("unknown tool {other}")),
         }
     }
     read.insert("tools".to_owned(), tools.into());
     if let Some(choice) = config.get("toolChoice") {
-        let choice = match union(choice, "toolChoice")? {
+        let choice = match only_member(choice, "toolChoice")? {
             (kind @ ("auto" | "any"), _) => json!({ "type": kind }),
             ("tool", tool) => json!({ "type": "tool", "name": tool["name"] }),
             (other, _) => return Err(format!("unknown choice {other}")),
@@ -156,7 +156,7 @@ enum Place {
 fn content(blocks: &Value, place: Place) -> Read<Value> {
     let mut read: Vec<Value> = Vec::new();
     for block in blocks.as_array().ok_or("content must be a list")? {
-        let (kind, value) = union(block, "content block")?;
+        let (kind, value) = only_member(block, "content block")?;
         let block = match kind {
             "text" => {
                 if value.as_str().is_none_or(|text| text.trim().is_empty()) {
@@ -182,14 +182,14 @@ fn content(blocks: &Value, place: Place) -> Read<Value> {
                     "is_error": value["status"] == "error",
                 })
             }
-            "reasoningContent" => match union(value, "reasoningContent")? {
+            "reasoningContent" => match only_member(value, "reasoningContent")? {
                 ("reasoningText", thought) => json!({
                     "type": "thinking", "thinking": thought["text"], "signature": thought["signature"],
                 }),
                 (_, data) => json!({ "type": "redacted_thinking", "data": data }),
             },
             "cachePoint" => {
-                mark(read.last_mut(), value)?;
+                mark_cache_end(read.last_mut(), value)?;
                 continue;
             }
             other => return Err(format!("unknown content {other}")),
@@ -237,13 +237,13 @@ fn document(value: &Value) -> Read<Value> {
 }
 
 fn bytes(source: &Value) -> Read<&str> {
-    let (kind, data) = union(source, "source")?;
+    let (kind, data) = only_member(source, "source")?;
     let data = data.as_str().filter(|_| kind == "bytes");
     data.ok_or_else(|| format!("source.{kind} is not supported"))
 }
 
 /// Marks a block as the end of the cached prefix.
-fn mark(block: Option<&mut Value>, point: &Value) -> Read<()> {
+fn mark_cache_end(block: Option<&mut Value>, point: &Value) -> Read<()> {
     let block = block.ok_or("a cachePoint must follow something")?;
     let mut control = json!({ "type": "ephemeral" });
     match point.get("ttl").map(Value::as_str) {
@@ -263,7 +263,7 @@ fn holds_tools(turn: &Value) -> bool {
 }
 
 /// The name and value of the only member of a union.
-fn union<'a>(value: &'a Value, at: &str) -> Read<(&'a str, &'a Value)> {
+fn only_member<'a>(value: &'a Value, at: &str) -> Read<(&'a str, &'a Value)> {
     let members = value.as_object().filter(|members| members.len() == 1);
     let member = members.and_then(|members| members.iter().next());
     let (name, value) = member.ok_or_else(|| format!("{at} must have exactly one member"))?;

@@ -42,21 +42,21 @@ pub(super) fn padding(length: usize) -> &'static str {
 }
 
 fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Bytes {
-    let mut written = Vec::new();
+    let mut encoded_headers = Vec::new();
     for (name, value) in headers {
-        written.extend(name.len().to_be_bytes().last());
-        written.extend_from_slice(name.as_bytes());
+        encoded_headers.extend(name.len().to_be_bytes().last());
+        encoded_headers.extend_from_slice(name.as_bytes());
         // Header values of type 7 are strings.
-        written.push(7);
-        written.extend(u16::try_from(value.len()).unwrap_or_default().to_be_bytes());
-        written.extend_from_slice(value.as_bytes());
+        encoded_headers.push(7);
+        encoded_headers.extend(u16::try_from(value.len()).unwrap_or_default().to_be_bytes());
+        encoded_headers.extend_from_slice(value.as_bytes());
     }
     let length = |bytes: usize| u32::try_from(bytes).unwrap_or_default().to_be_bytes();
-    let mut frame = Vec::with_capacity(written.len() + payload.len() + 16);
-    frame.extend(length(written.len() + payload.len() + 16));
-    frame.extend(length(written.len()));
+    let mut frame = Vec::with_capacity(encoded_headers.len() + payload.len() + 16);
+    frame.extend(length(encoded_headers.len() + payload.len() + 16));
+    frame.extend(length(encoded_headers.len()));
     frame.extend(crc32fast::hash(&frame).to_be_bytes());
-    frame.extend_from_slice(&written);
+    frame.extend_from_slice(&encoded_headers);
     frame.extend_from_slice(payload);
     frame.extend(crc32fast::hash(&frame).to_be_bytes());
     frame.into()

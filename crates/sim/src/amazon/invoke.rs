@@ -92,7 +92,7 @@ impl Protocol for Invoke {
     }
 
     fn answer(&self, context: &CallContext<'_>) -> Reply {
-        self.sent(self.messages.answer(context))
+        self.convert_reply(self.messages.answer(context))
     }
 
     fn errors(&self) -> &dyn ErrorReplies {
@@ -102,25 +102,25 @@ impl Protocol for Invoke {
 
 impl ErrorReplies for Invoke {
     fn of_status(&self, status: &Status, model: &str) -> Reply {
-        self.sent(self.messages.of_status(status, model))
+        self.convert_reply(self.messages.of_status(status, model))
     }
 
     fn error_in_200(&self, model: &str) -> Reply {
-        self.sent(self.messages.error_in_200(model))
+        self.convert_reply(self.messages.error_in_200(model))
     }
 
     fn empty_object(&self) -> Reply {
-        self.sent(self.messages.empty_object())
+        self.convert_reply(self.messages.empty_object())
     }
 
     fn bad_script(&self, error: &ScriptError) -> Reply {
-        self.sent(self.messages.bad_script(error))
+        self.convert_reply(self.messages.bad_script(error))
     }
 }
 
 impl Invoke {
     /// Converts a reply of the Messages protocol.
-    fn sent(&self, reply: Reply) -> Reply {
+    fn convert_reply(&self, reply: Reply) -> Reply {
         let reply = translated(reply);
         match reply.content {
             Content::Events(events) if self.streamed => Reply {
@@ -156,7 +156,7 @@ pub(super) fn authorise(call: &Incoming<'_>) -> Result<(), Reply> {
             &message,
         ));
     }
-    if settings.poor_keys.iter().any(|poor| poor == key) {
+    if settings.has_no_credit(key) {
         let message = "Your account 471147114711 has exceeded its quota.";
         let name = "ServiceQuotaExceededException";
         return Err(refusal(StatusCode::BAD_REQUEST, name, message));
@@ -193,7 +193,10 @@ pub(super) fn exception_of(error: &Value) -> Bytes {
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     let payload = json!({ "message": error["message"] });
-    exception(&camel(name_of(status)), payload.to_string().as_bytes())
+    exception(
+        &with_lower_first(name_of(status)),
+        payload.to_string().as_bytes(),
+    )
 }
 
 fn chunk(data: &str) -> Bytes {
@@ -202,7 +205,7 @@ fn chunk(data: &str) -> Bytes {
 }
 
 /// Names of exceptions in a stream begin with a lower-case letter.
-fn camel(name: &str) -> String {
+fn with_lower_first(name: &str) -> String {
     let mut letters = name.chars();
     let first = letters.next().map(|first| first.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()

@@ -24,13 +24,13 @@ pub(crate) fn check_signature(
     settings: &Settings,
     unix_s: u64,
 ) -> Result<Option<Parts>, Reply> {
-    let Some(authorization) = text(&parts.headers, "authorization") else {
+    let Some(header) = text(&parts.headers, "authorization") else {
         return Ok(None);
     };
-    if !authorization.starts_with("AWS4-") {
+    if !header.starts_with("AWS4-") {
         return Ok(None);
     }
-    let claim = Claim::read(authorization).ok_or_else(|| {
+    let authorization = Authorization::read(header).ok_or_else(|| {
         let message =
             "Authorization header requires 'Credential', 'SignedHeaders' and 'Signature'.";
         refusal(
@@ -42,7 +42,7 @@ pub(crate) fn check_signature(
     let key = settings
         .access_keys
         .iter()
-        .find(|key| key.id == claim.key_id)
+        .find(|key| key.id == authorization.key_id)
         .ok_or_else(|| {
             let message = "The security token included in the request is invalid.";
             refusal(
@@ -51,15 +51,15 @@ pub(crate) fn check_signature(
                 message,
             )
         })?;
-    check_scope(&claim, parts, key)?;
-    check_time(&claim, &parts.headers, unix_s)?;
-    check_token(&claim, &parts.headers, key)?;
-    let expected = signature(&claim, parts, body, key);
-    if expected != claim.signature {
+    check_scope(&authorization, parts, key)?;
+    check_time(&authorization, &parts.headers, unix_s)?;
+    check_token(&authorization, &parts.headers, key)?;
+    let expected = signature(&authorization, parts, body, key);
+    if expected != authorization.signature {
         let message = format!(
             "The request signature we calculated does not match the signature you provided. Check your AWS Secret \
              Access Key and signing method. The Canonical String for this request should have been\n'{}'",
-            canonical_request(&claim, parts, body)
+            canonical_request(&authorization, parts, body)
         );
         return Err(invalid(&message));
     }
@@ -71,7 +71,7 @@ pub(crate) fn check_signature(
 }
 
 /// The members of the `authorization` header.
-struct Claim<'a> {
+struct Authorization<'a> {
     key_id: &'a str,
     day: &'a str,
     region: &'a str,
@@ -80,7 +80,7 @@ struct Claim<'a> {
     signature: &'a str,
 }
 
-impl<'a> Claim<'a> {
+impl<'a> Authorization<'a> {
     fn read(header: &'a str) -> Option<Self> {
         let members = header.strip_prefix(ALGORITHM)?;
         let member = |name: &str| {
@@ -88,7 +88,7 @@ impl<'a> Claim<'a> {
             all.find_map(|member| member.strip_prefix(name)?.strip_prefix('='))
         };
         let mut scope = member("Credential")?.split('/');
-        let claim = Self {
+        let authorization = Self {
             key_id: scope.next()?,
             day: scope.next()?,
             region: scope.next()?,
@@ -96,7 +96,7 @@ impl<'a> Claim<'a> {
             signed: member("SignedHeaders")?,
             signature: member("Signature")?,
         };
-        (scope.next()? == "aws4_request" && scope.next().is_none()).then_some(claim)
+        (scope.next()? == "aws4_request" && scope.next().is_none()).then_some(authorization)
     }
 
     fn scope(&self) -> String {
@@ -108,41 +108,51 @@ impl<'a> Claim<'a> {
     }
 }
 
-fn check_scope(claim: &Claim<'_>, parts: &Parts, key: &AccessKey) -> Result<(), Reply> {
+fn check_scope(
+    authorization: &Authorization<'_>,
+    parts: &Parts,
+    key: &AccessKey,
+) -> Result<(), Reply> {
     let service = if parts.uri.path().starts_with("/anthropic/") {
         "bedrock-mantle"
     } else {
         "bedrock"
     };
-    if claim.service != service {
+    if authorization.service != service {
         let message = format!("Credential should be scoped to correct service: '{service}'.");
         return Err(invalid(&message));
     }
-    if claim.region != key.region {
+    if authorization.region != key.region {
         return Err(invalid("Credential should be scoped to a valid region."));
     }
     Ok(())
 }
 
-fn check_time(claim: &Claim<'_>, headers: &HeaderMap, unix_s: u64) -> Result<(), Reply> {
+fn check_time(
+    authorization: &Authorization<'_>,
+    headers: &HeaderMap,
+    unix_s: u64,
+) -> Result<(), Reply> {
     let date = text(headers, "x-amz-date").unwrap_or_default();
     // All dates have the same format, so comparing their texts compares the times.
-    let oldest = basic(unix_s.saturating_sub(SKEW_MAX_S));
-    let newest = basic(unix_s + SKEW_MAX_S);
+    let oldest = compact_date(unix_s.saturating_sub(SKEW_MAX_S));
+    let newest = compact_date(unix_s + SKEW_MAX_S);
     if date < oldest.as_str() {
-        let now = basic(unix_s);
+        let now = compact_date(unix_s);
         let message =
             format!("Signature expired: {date} is now earlier than {oldest} ({now} - 5 min.)");
         return Err(invalid(&message));
     }
     if date > newest.as_str() {
-        let now = basic(unix_s);
+        let now = compact_date(unix_s);
         let message = format!(
             "Signature not yet current: {date} is still later than {newest} ({now} + 5 min.)"
         );
         return Err(invalid(&message));
     }
-    if !date.starts_with(claim.day) || !claim.has_signed("x-amz-date") || !claim.has_signed("host")
+    if !date.starts_with(authorization.day)
+        || !authorization.has_signed("x-amz-date")
+        || !authorization.has_signed("host")
     {
         return Err(invalid(
             "'Host' and 'X-Amz-Date' must be signed, of the day of the credential.",
@@ -151,7 +161,11 @@ fn check_time(claim: &Claim<'_>, headers: &HeaderMap, unix_s: u64) -> Result<(),
     Ok(())
 }
 
-fn check_token(claim: &Claim<'_>, headers: &HeaderMap, key: &AccessKey) -> Result<(), Reply> {
+fn check_token(
+    authorization: &Authorization<'_>,
+    headers: &HeaderMap,
+    key: &AccessKey,
+) -> Result<(), Reply> {
     const NAME: &str = "x-amz-security-token";
     let sent = text(headers, NAME);
     if sent != key.session_token.as_deref() {
@@ -162,7 +176,7 @@ fn check_token(claim: &Claim<'_>, headers: &HeaderMap, key: &AccessKey) -> Resul
             message,
         ));
     }
-    if sent.is_some() && !claim.has_signed(NAME) {
+    if sent.is_some() && !authorization.has_signed(NAME) {
         return Err(invalid("'X-Amz-Security-Token' must be a signed header."));
     }
     Ok(())
@@ -172,19 +186,24 @@ fn invalid(message: &str) -> Reply {
     refusal(StatusCode::FORBIDDEN, "InvalidSignatureException", message)
 }
 
-fn signature(claim: &Claim<'_>, parts: &Parts, body: &[u8], key: &AccessKey) -> String {
+fn signature(
+    authorization: &Authorization<'_>,
+    parts: &Parts,
+    body: &[u8],
+    key: &AccessKey,
+) -> String {
     let date = text(&parts.headers, "x-amz-date").unwrap_or_default();
-    let canonical = Sha256::digest(canonical_request(claim, parts, body));
+    let canonical = Sha256::digest(canonical_request(authorization, parts, body));
     let to_sign = format!(
         "{ALGORITHM}\n{date}\n{}\n{}",
-        claim.scope(),
+        authorization.scope(),
         hex(&canonical)
     );
     let secret = format!("AWS4{}", key.secret);
     let steps = [
-        claim.day,
-        claim.region,
-        claim.service,
+        authorization.day,
+        authorization.region,
+        authorization.service,
         "aws4_request",
         &to_sign,
     ];
@@ -194,7 +213,7 @@ fn signature(claim: &Claim<'_>, parts: &Parts, body: &[u8], key: &AccessKey) -> 
     hex(&signed)
 }
 
-fn canonical_request(claim: &Claim<'_>, parts: &Parts, body: &[u8]) -> String {
+fn canonical_request(authorization: &Authorization<'_>, parts: &Parts, body: &[u8]) -> String {
     let mut query: Vec<(String, String)> = parts
         .uri
         .query()
@@ -210,7 +229,7 @@ fn canonical_request(claim: &Claim<'_>, parts: &Parts, body: &[u8]) -> String {
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     let mut headers = String::new();
-    for name in claim.signed.split(';') {
+    for name in authorization.signed.split(';') {
         let values = parts.headers.get_all(name).iter();
         let values: Vec<_> = values
             .filter_map(|value| value.to_str().ok())
@@ -223,7 +242,7 @@ fn canonical_request(claim: &Claim<'_>, parts: &Parts, body: &[u8]) -> String {
         parts.method,
         encoded_again(parts.uri.path()),
         query.join("&"),
-        claim.signed,
+        authorization.signed,
         hex(&Sha256::digest(body))
     )
 }
@@ -258,7 +277,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// `20260102T030405Z`
-fn basic(unix_s: u64) -> String {
+fn compact_date(unix_s: u64) -> String {
     iso_8601(unix_s).replace(['-', ':'], "")
 }
 

@@ -1,7 +1,7 @@
-//! The front of Azure: credentials, paths and errors.
+//! Azure: credentials, paths and errors.
 
-use super::front::{Dress, Front, bearer, header, moved};
-use super::grants::{Grants, Issuer};
+use super::convert::{AnswerChange, ConvertedRequest, bearer, header, rewritten_parts};
+use super::issued_tokens::{IssuedTokens, Issuer};
 use crate::percent::decoded;
 use crate::reply::Reply;
 use crate::settings::Settings;
@@ -11,22 +11,22 @@ use http::request::Parts;
 use serde_json::{Value, json};
 
 /// Checks the credential and converts the request to the vendor's protocol.
-pub(super) fn pass(
+pub(super) fn convert(
     parts: &Parts,
     body: &Bytes,
     settings: &Settings,
-    grants: &Grants,
-) -> Result<Front, Reply> {
+    issued_tokens: &IssuedTokens,
+) -> Result<ConvertedRequest, Reply> {
     let path = parts.uri.path();
     if let Some(rest) = path.strip_prefix("/anthropic") {
-        authorise(parts, settings, grants, "x-api-key")?;
-        return Ok(Front {
-            parts: moved(parts, rest, "x-api-key"),
+        authorise(parts, settings, issued_tokens, "x-api-key")?;
+        return Ok(ConvertedRequest {
+            parts: rewritten_parts(parts, rest, "x-api-key"),
             body: body.clone(),
-            dress: Dress::None,
+            answer_change: AnswerChange::None,
         });
     }
-    authorise(parts, settings, grants, "api-key")?;
+    authorise(parts, settings, issued_tokens, "api-key")?;
     let (rest, deployment) = match path.strip_prefix("/openai/v1") {
         Some(rest) if is_without_version(parts) => (rest, None),
         Some(_) => return Err(not_found()),
@@ -39,14 +39,14 @@ pub(super) fn pass(
         Some(deployment) => with_model(body, &deployment)?,
         None => body.clone(),
     };
-    let dress = match rest {
-        "/chat/completions" => Dress::AzureChat,
-        _ => Dress::None,
+    let answer_change = match rest {
+        "/chat/completions" => AnswerChange::AzureChat,
+        _ => AnswerChange::None,
     };
-    Ok(Front {
-        parts: moved(parts, &format!("/v1{rest}"), "authorization"),
+    Ok(ConvertedRequest {
+        parts: rewritten_parts(parts, &format!("/v1{rest}"), "authorization"),
         body,
-        dress,
+        answer_change,
     })
 }
 
@@ -54,12 +54,12 @@ pub(super) fn pass(
 fn authorise(
     parts: &Parts,
     settings: &Settings,
-    grants: &Grants,
+    issued_tokens: &IssuedTokens,
     key_header: &str,
 ) -> Result<(), Reply> {
     match (header(parts, key_header), bearer(parts)) {
         (Some(key), None) if !key.is_empty() && !settings.refuses(key) => Ok(()),
-        (None, Some(token)) if grants.accept(token, Issuer::Azure) => Ok(()),
+        (None, Some(token)) if issued_tokens.accept(token, Issuer::Azure) => Ok(()),
         (Some(_), _) => Err(failure(
             StatusCode::UNAUTHORIZED,
             &json!({ "error": {

@@ -2,7 +2,7 @@
 
 use super::azure;
 use super::azure_answer;
-use super::grants::Grants;
+use super::issued_tokens::IssuedTokens;
 use super::vertex;
 use super::vertex_video;
 use crate::fault::Script;
@@ -14,15 +14,15 @@ use http::{HeaderName, HeaderValue, Uri};
 
 /// A request that was converted to the vendor's protocol.
 #[derive(Debug)]
-pub(crate) struct Front {
+pub(crate) struct ConvertedRequest {
     pub(crate) parts: Parts,
     pub(crate) body: Bytes,
-    pub(super) dress: Dress,
+    pub(super) answer_change: AnswerChange,
 }
 
 /// How a cloud changes the vendor's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Dress {
+pub(super) enum AnswerChange {
     None,
     AzureChat,
     /// Writes vectors as predictions, each with the number of tokens of its text.
@@ -35,81 +35,81 @@ pub(super) enum Dress {
 
 /// What the clouds did with a request.
 #[derive(Debug)]
-pub(crate) enum Arrival {
+pub(crate) enum Outcome {
     /// The request does not belong to a cloud.
-    Plain,
+    NotForCloud,
     /// The cloud has refused it.
     Refused(Box<Reply>),
     /// A token endpoint has answered it. The script has the faults that are left to apply.
-    Token(Box<Reply>, Box<Script>),
-    Passed(Box<Front>),
+    TokenAnswer(Box<Reply>, Box<Script>),
+    Converted(Box<ConvertedRequest>),
 }
 
 /// Answers a request for a token, and converts a request to a cloud. `script` returns the faults for token endpoints.
-pub(crate) fn arrive(
+pub(crate) fn receive(
     parts: &Parts,
     body: &Bytes,
     settings: &Settings,
-    grants: &Grants,
+    issued_tokens: &IssuedTokens,
     number: u64,
     script: impl FnOnce() -> Script,
-) -> Arrival {
+) -> Outcome {
     let path = parts.uri.path();
     // Signed requests to the same paths belong to another cloud (`amazon/`).
     if header(parts, "authorization").is_some_and(|value| value.starts_with("AWS4-")) {
-        return Arrival::Plain;
+        return Outcome::NotForCloud;
     }
-    if super::grants::is_endpoint(path) {
+    if super::issued_tokens::is_endpoint(path) {
         let script = script();
-        return match grants.answer(parts, body, settings, &script, number) {
-            Some(reply) => Arrival::Token(Box::new(reply), Box::new(script)),
-            None => Arrival::Plain,
+        return match issued_tokens.answer(parts, body, settings, &script, number) {
+            Some(reply) => Outcome::TokenAnswer(Box::new(reply), Box::new(script)),
+            None => Outcome::NotForCloud,
         };
     }
-    let passed = if path.starts_with("/openai/") || path.starts_with("/anthropic/") {
-        azure::pass(parts, body, settings, grants)
+    let converted = if path.starts_with("/openai/") || path.starts_with("/anthropic/") {
+        azure::convert(parts, body, settings, issued_tokens)
     } else if path.starts_with("/v1/projects/") || path.starts_with("/v1/publishers/") {
-        vertex::pass(parts, body, settings, grants)
+        vertex::convert(parts, body, settings, issued_tokens)
     } else {
-        return Arrival::Plain;
+        return Outcome::NotForCloud;
     };
-    match passed {
-        Ok(front) => Arrival::Passed(Box::new(front)),
-        Err(reply) => Arrival::Refused(Box::new(reply)),
+    match converted {
+        Ok(request) => Outcome::Converted(Box::new(request)),
+        Err(reply) => Outcome::Refused(Box::new(reply)),
     }
 }
 
-impl Front {
+impl ConvertedRequest {
     /// Changes the vendor's answer as the cloud does.
-    pub(crate) fn dress(&self, reply: Reply) -> Reply {
-        match &self.dress {
-            Dress::None => reply,
-            Dress::AzureChat => azure_answer::with_filters(reply),
-            Dress::Predictions(tokens) => vertex::predictions(reply, tokens),
-            Dress::Embedding(tokens) => vertex::embedding(reply, *tokens),
-            Dress::Operation(path) => vertex_video::named_by(reply, path),
+    pub(crate) fn change_answer(&self, reply: Reply) -> Reply {
+        match &self.answer_change {
+            AnswerChange::None => reply,
+            AnswerChange::AzureChat => azure_answer::with_filters(reply),
+            AnswerChange::Predictions(tokens) => vertex::predictions(reply, tokens),
+            AnswerChange::Embedding(tokens) => vertex::embedding(reply, *tokens),
+            AnswerChange::Operation(path) => vertex_video::named_by(reply, path),
         }
     }
 }
 
 /// The request with another path and the vendor's own credential header.
-pub(super) fn moved(parts: &Parts, path: &str, key_header: &'static str) -> Parts {
-    let mut moved = parts.clone();
+pub(super) fn rewritten_parts(parts: &Parts, path: &str, key_header: &'static str) -> Parts {
+    let mut rewritten = parts.clone();
     if let Ok(uri) = path.parse::<Uri>() {
-        moved.uri = uri;
+        rewritten.uri = uri;
     }
     for name in ["api-key", "authorization", "x-api-key", "x-goog-api-key"] {
-        moved.headers.remove(name);
+        rewritten.headers.remove(name);
     }
     let value = match key_header {
         "authorization" => "Bearer sim-cloud-checked",
         _ => "sim-cloud-checked",
     };
-    moved.headers.insert(
+    rewritten.headers.insert(
         HeaderName::from_static(key_header),
         HeaderValue::from_static(value),
     );
-    moved
+    rewritten
 }
 
 /// The bearer token of a request.

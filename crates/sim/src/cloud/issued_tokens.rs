@@ -26,9 +26,9 @@ pub(super) enum Issuer {
 
 /// The tokens that have been issued.
 #[derive(Debug, Default)]
-pub(crate) struct Grants(Mutex<HashMap<String, (Issuer, Instant)>>);
+pub(crate) struct IssuedTokens(Mutex<HashMap<String, (Issuer, Instant)>>);
 
-impl Grants {
+impl IssuedTokens {
     /// Whether the issuer has issued the token, and it has not expired.
     pub(super) fn accept(&self, token: &str, issuer: Issuer) -> bool {
         let known = self.0.lock().get(token).copied();

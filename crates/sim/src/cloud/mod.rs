@@ -1,6 +1,6 @@
 //! Clouds that host the vendors' models: Azure, and Vertex AI.
 //!
-//! A cloud is a front before the protocols. It checks the cloud's own credentials (keys in its own headers, and tokens
+//! A cloud stands before the protocols. It checks the cloud's own credentials (keys in its own headers, and tokens
 //! that its token endpoints have issued), converts the request to the vendor's protocol, and changes the answer as the
 //! cloud does.
 //!
@@ -22,13 +22,13 @@
 
 mod azure;
 mod azure_answer;
-mod front;
+mod convert;
 mod google_account;
-mod grants;
+mod issued_tokens;
 mod rsa;
 mod vertex;
 mod vertex_video;
 
-pub(crate) use front::{Arrival, arrive};
+pub(crate) use convert::{Outcome, receive};
 pub use google_account::service_account;
-pub(crate) use grants::{Grants, TOKEN_MODEL};
+pub(crate) use issued_tokens::{IssuedTokens, TOKEN_MODEL};

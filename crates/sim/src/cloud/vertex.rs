@@ -1,7 +1,7 @@
-//! The front of Vertex AI: credentials, paths, and the form of Messages requests.
+//! Vertex AI: credentials, paths, and the form of Messages requests.
 
-use super::front::{Dress, Front, bearer, header, moved};
-use super::grants::{Grants, Issuer};
+use super::convert::{AnswerChange, ConvertedRequest, bearer, header, rewritten_parts};
+use super::issued_tokens::{IssuedTokens, Issuer};
 use super::vertex_video;
 use crate::percent::decoded;
 use crate::predict::HOSTED;
@@ -28,17 +28,17 @@ struct Target<'a> {
 }
 
 /// Checks the credential and converts the request to the vendor's protocol.
-pub(super) fn pass(
+pub(super) fn convert(
     parts: &Parts,
     body: &Bytes,
     settings: &Settings,
-    grants: &Grants,
-) -> Result<Front, Reply> {
+    issued_tokens: &IssuedTokens,
+) -> Result<ConvertedRequest, Reply> {
     let path = parts.uri.path();
     let is_stream = path.contains(":stream");
     let (target, is_express) = read(path).ok_or_else(|| not_found(path, is_stream))?;
     let is_let_in = match (is_express, bearer(parts), header(parts, "x-goog-api-key")) {
-        (false, Some(token), None) => grants.accept(token, Issuer::Google),
+        (false, Some(token), None) => issued_tokens.accept(token, Issuer::Google),
         (true, None, Some(key)) => !key.is_empty() && !settings.refuses(key),
         _ => false,
     };
@@ -72,14 +72,14 @@ pub(super) fn pass(
             let query = query.map(|it| format!("?{it}")).unwrap_or_default();
             let named = path.rsplit_once("/models/").map_or("", |(_, rest)| rest);
             check_roles(body, is_stream)?;
-            Ok(Front {
-                parts: moved(
+            Ok(ConvertedRequest {
+                parts: rewritten_parts(
                     parts,
                     &format!("/v1beta/models/{named}{query}"),
                     "x-goog-api-key",
                 ),
                 body: body.clone(),
-                dress: Dress::None,
+                answer_change: AnswerChange::None,
             })
         }
         "anthropic" => hosted(parts, body, &target),
@@ -88,7 +88,7 @@ pub(super) fn pass(
 }
 
 /// Converts the creation or the poll of a video to the vendor's protocol.
-fn videos(parts: &Parts, body: &Bytes, verb: &str) -> Result<Front, Reply> {
+fn videos(parts: &Parts, body: &Bytes, verb: &str) -> Result<ConvertedRequest, Reply> {
     let path = parts.uri.path();
     let is_poll = verb == POLL;
     let found = if is_poll {
@@ -98,18 +98,18 @@ fn videos(parts: &Parts, body: &Bytes, verb: &str) -> Result<Front, Reply> {
     };
     let (path, publisher) = found
         .map_err(|message| refusal(StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", &message, false))?;
-    let mut front = Front {
-        parts: moved(parts, &path, "x-goog-api-key"),
+    let mut converted = ConvertedRequest {
+        parts: rewritten_parts(parts, &path, "x-goog-api-key"),
         body: body.clone(),
-        dress: Dress::Operation(publisher),
+        answer_change: AnswerChange::Operation(publisher),
     };
     if is_poll {
-        front.parts.method = Method::GET;
+        converted.parts.method = Method::GET;
         let mark = http::HeaderValue::from_static("1");
-        front.parts.headers.insert(HOSTED, mark);
-        front.body = Bytes::new();
+        converted.parts.headers.insert(HOSTED, mark);
+        converted.body = Bytes::new();
     }
-    Ok(front)
+    Ok(converted)
 }
 
 /// Reads a path. The second value says whether it is a path of express mode, which has API keys and no project.
@@ -154,7 +154,7 @@ fn check_roles(body: &Bytes, is_stream: bool) -> Result<(), Reply> {
 }
 
 /// Converts a request for embeddings to the vendor's protocol.
-fn embeddings(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front, Reply> {
+fn embeddings(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<ConvertedRequest, Reply> {
     let bad = |message: &str| refusal(StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", message, false);
     let request: Value = serde_json::from_slice(body).map_err(|_| bad("not JSON"))?;
     let instances = request["instances"].as_array();
@@ -181,15 +181,19 @@ fn embeddings(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front,
         .map_or("", |(_, rest)| rest);
     let named = named.strip_suffix(":predict").unwrap_or(named);
     let path = format!("/v1beta/models/{named}:batchEmbedContents");
-    Ok(Front {
-        parts: moved(parts, &path, "x-goog-api-key"),
+    Ok(ConvertedRequest {
+        parts: rewritten_parts(parts, &path, "x-goog-api-key"),
         body: json!({ "requests": requests }).to_string().into(),
-        dress: Dress::Predictions(tokens),
+        answer_change: AnswerChange::Predictions(tokens),
     })
 }
 
 /// Converts a request for one embedding to the vendor's protocol. All parts of the content make one vector.
-fn one_embedding(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front, Reply> {
+fn one_embedding(
+    parts: &Parts,
+    body: &Bytes,
+    target: &Target<'_>,
+) -> Result<ConvertedRequest, Reply> {
     let bad = |message: &str| refusal(StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", message, false);
     let request: Value = serde_json::from_slice(body).map_err(|_| bad("not JSON"))?;
     let members = request.as_object().ok_or_else(|| bad("not an object"))?;
@@ -212,10 +216,10 @@ fn one_embedding(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Fro
     }
     let path = parts.uri.path();
     let named = path.rsplit_once("/models/").map_or("", |(_, rest)| rest);
-    Ok(Front {
-        parts: moved(parts, &format!("/v1beta/models/{named}"), "x-goog-api-key"),
+    Ok(ConvertedRequest {
+        parts: rewritten_parts(parts, &format!("/v1beta/models/{named}"), "x-goog-api-key"),
         body: one.to_string().into(),
-        dress: Dress::Embedding(tokens),
+        answer_change: AnswerChange::Embedding(tokens),
     })
 }
 
@@ -252,7 +256,7 @@ pub(super) fn predictions(reply: Reply, tokens: &[u64]) -> Reply {
 }
 
 /// Checks what Vertex AI requires of a Messages request, and converts it to the vendor's protocol.
-fn hosted(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front, Reply> {
+fn hosted(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<ConvertedRequest, Reply> {
     let is_stream = target.verb == "streamRawPredict";
     let bad = |message: &str| {
         refusal(
@@ -297,13 +301,13 @@ fn hosted(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Front, Rep
     } else {
         "/v1/messages"
     };
-    let mut parts = moved(parts, path, "x-api-key");
+    let mut parts = rewritten_parts(parts, path, "x-api-key");
     let version = http::HeaderValue::from_static("2023-06-01");
     parts.headers.insert("anthropic-version", version);
-    Ok(Front {
+    Ok(ConvertedRequest {
         parts,
         body: Value::Object(request).to_string().into(),
-        dress: Dress::None,
+        answer_change: AnswerChange::None,
     })
 }
 

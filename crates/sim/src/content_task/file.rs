@@ -43,16 +43,16 @@ impl Protocol for File {
         let task = &self.task;
         let (seconds, words) = (task.seconds(), task.prompt());
         let (kind, mut bytes) = match self.extension.as_str() {
-            "png" if task.is("bad-frame") => ("image/png", b"no picture".to_vec()),
+            "png" if task.has_word("bad-frame") => ("image/png", b"no picture".to_vec()),
             "png" => ("image/png", video_file::frame(seconds - 1, &words)),
-            _ if task.is("page") => return html_page(),
+            _ if task.has_word("page") => return html_page(),
             "mov" => (
                 "video/quicktime",
                 video_file::file_in(Container::Mov, seconds, &words),
             ),
             _ => ("video/mp4", video_file::mp4(seconds, &words)),
         };
-        if task.is("cut") && self.extension != "png" {
+        if task.has_word("cut") && self.extension != "png" {
             bytes.truncate(bytes.len() / 2);
         }
         Reply::whole(StatusCode::OK, kind, bytes)

@@ -115,7 +115,7 @@ fn shown(task: &Task, host: &str) -> Value {
 }
 
 fn error(task: &Task) -> Value {
-    let (code, message) = if task.is("refuse") {
+    let (code, message) = if task.has_word("refuse") {
         (
             "OutputVideoSensitiveContentDetected.PolicyViolation",
             "The request failed because the output video may contain sensitive information.",
@@ -144,7 +144,7 @@ fn add_result(shown: &mut Value, task: &Task, host: &str) {
     if request["return_last_frame"] == true {
         shown["content"]["last_frame_url"] = file("png").into();
     }
-    if !task.is("unmetered") {
+    if !task.has_word("unmetered") {
         let tokens = task.tokens();
         shown["usage"] = json!({ "completion_tokens": tokens, "total_tokens": tokens });
         if request["tools"].is_array() {

@@ -109,7 +109,7 @@ impl Task {
     }
 
     /// Whether a text contains the word in brackets.
-    pub(crate) fn is(&self, word: &str) -> bool {
+    pub(crate) fn has_word(&self, word: &str) -> bool {
         self.prompt().contains(&format!("[{word}]"))
     }
 
@@ -117,19 +117,19 @@ impl Task {
         let pending = self.polls_pending();
         if self.is_cancelled {
             Status::Cancelled
-        } else if self.is("queue") || self.is("race") {
+        } else if self.has_word("queue") || self.has_word("race") {
             Status::Queued
-        } else if self.is("run") {
+        } else if self.has_word("run") {
             Status::Running
         } else if self.polls <= pending.div_ceil(2) {
             Status::Queued
         } else if self.polls <= pending {
             Status::Running
-        } else if self.is("fail") || self.is("refuse") {
+        } else if self.has_word("fail") || self.has_word("refuse") {
             Status::Failed
-        } else if self.is("expire") {
+        } else if self.has_word("expire") {
             Status::Expired
-        } else if self.is("cancel") {
+        } else if self.has_word("cancel") {
             Status::Cancelled
         } else {
             Status::Succeeded
@@ -239,7 +239,7 @@ impl Tasks {
             .filter(|task| !task.is_deleted)
             .ok_or(DeleteError::Missing)?;
         match task.status() {
-            Status::Queued if task.is("race") => Err(DeleteError::Running),
+            Status::Queued if task.has_word("race") => Err(DeleteError::Running),
             Status::Queued => {
                 task.is_cancelled = true;
                 task.updated_at = at;

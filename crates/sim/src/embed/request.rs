@@ -2,7 +2,7 @@
 
 use crate::call_context::CallContext;
 use crate::catalog;
-use crate::google::{Field, Names, Refusal};
+use crate::google::{Field, Refusal, Spelling};
 use serde_json::Value;
 
 const DIMENSIONS: usize = 768;
@@ -44,10 +44,10 @@ pub(super) fn read(
         return Err(Refusal::no_such_model(context.name));
     }
     if !batch {
-        let one = Field::object(body, "", Names::Both, &ONE)?;
+        let one = Field::object(body, "", Spelling::Both, &ONE)?;
         return Ok(vec![content(&one, named)?]);
     }
-    let top = Field::object(body, "", Names::Both, &["requests"])?;
+    let top = Field::object(body, "", Spelling::Both, &["requests"])?;
     let requests = top.children("requests", &ONE)?;
     if requests.is_empty() || requests.len() > BATCH_MAX {
         return Err(Refusal::invalid(format!(

@@ -73,8 +73,8 @@ impl ErrorReplies for Generate {
     fn error_in_200(&self, model: &str) -> Reply {
         let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
         match self.form {
-            Form::Whole => indented(StatusCode::OK, &refusal.numbered()),
-            form => stream::only(form, &refusal.numbered()),
+            Form::Whole => indented(StatusCode::OK, &refusal.generate_envelope()),
+            form => stream::only(form, &refusal.generate_envelope()),
         }
     }
 
@@ -94,10 +94,13 @@ impl ErrorReplies for Generate {
 fn failure(refusal: &Refusal, form: Form) -> Reply {
     match form {
         Form::Whole | Form::Events => whole(refusal),
-        Form::Array => indented(refusal.status, &Value::Array(vec![refusal.numbered()])),
+        Form::Array => indented(
+            refusal.status,
+            &Value::Array(vec![refusal.generate_envelope()]),
+        ),
     }
 }
 
 fn whole(refusal: &Refusal) -> Reply {
-    indented(refusal.status, &refusal.numbered())
+    indented(refusal.status, &refusal.generate_envelope())
 }

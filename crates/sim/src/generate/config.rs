@@ -3,7 +3,7 @@
 use crate::call_context::CallContext;
 use crate::catalog;
 use crate::google::{
-    Field, Names, Picture, Refusal, effort_of_level, read_picture, to_json_schema,
+    Field, Picture, Refusal, Spelling, effort_of_level, read_picture, to_json_schema,
 };
 use crate::model::{Effort, Shape};
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ pub(super) fn read(body: &Field<'_>, context: &CallContext<'_>) -> Result<Config
     let empty = json!({});
     let config = match body.child("generation_config", CONFIG)? {
         Some(config) => config,
-        None => Field::object(&empty, "generation_config", Names::Both, CONFIG)?,
+        None => Field::object(&empty, "generation_config", Spelling::Both, CONFIG)?,
     };
     config.decimal("temperature", 0, 2)?;
     config.decimal("top_p", 0, 1)?;
@@ -238,7 +238,7 @@ mod tests {
 
     fn read_as(model: &str, config: &Value) -> Result<Config, Refusal> {
         let body = json!({"generationConfig": config});
-        let field = Field::object(&body, "", Names::Both, &["generation_config"]).unwrap();
+        let field = Field::object(&body, "", Spelling::Both, &["generation_config"]).unwrap();
         let script = Script::default();
         let context = CallContext {
             name: model,

@@ -78,13 +78,13 @@ impl Reader<'_> {
     /// Clients send a streamed answer back as one content for each event. Neighbouring contents of
     /// the model are one turn, and only the first call of a turn must be signed.
     fn model(&mut self, parts: Vec<Part<'_>>, index: usize, current: bool) -> Result<(), Refusal> {
-        let mut said = String::new();
+        let mut answer = String::new();
         let mut calls = Vec::new();
         for part in parts {
             match part.kind {
                 PartKind::Text(text) => {
                     self.check_text(part.signature)?;
-                    said.push_str(text);
+                    answer.push_str(text);
                 }
                 PartKind::Call(call) => {
                     self.check_call(&call, part.signature, current, index)?;
@@ -117,10 +117,13 @@ impl Reader<'_> {
         if let (true, Some(Turn::Assistant { text, calls: made })) =
             (self.after_model, self.turns.last_mut())
         {
-            text.push_str(&said);
+            text.push_str(&answer);
             made.extend(calls);
         } else {
-            self.turns.push(Turn::Assistant { text: said, calls });
+            self.turns.push(Turn::Assistant {
+                text: answer,
+                calls,
+            });
         }
         self.after_model = true;
         Ok(())
@@ -173,7 +176,7 @@ impl Reader<'_> {
                 unequal()
             });
         }
-        let mut said: Vec<&str> = Vec::new();
+        let mut texts: Vec<&str> = Vec::new();
         let mut seen = Vec::new();
         let mut spoken = false;
         for part in parts {
@@ -187,7 +190,7 @@ impl Reader<'_> {
                 }
                 PartKind::Text(text) => {
                     spoken = true;
-                    said.push(text);
+                    texts.push(text);
                 }
                 PartKind::Media(media) => {
                     spoken = true;
@@ -198,7 +201,7 @@ impl Reader<'_> {
         }
         if spoken {
             self.turns.push(Turn::User {
-                text: said.join("\n"),
+                text: texts.join("\n"),
                 media: seen,
             });
         }

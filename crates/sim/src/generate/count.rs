@@ -2,7 +2,7 @@
 
 use super::request;
 use crate::call_context::CallContext;
-use crate::google::{ErrorForm, Field, Names, Refusal, authorise, indented};
+use crate::google::{ErrorForm, Field, Refusal, Spelling, authorise, indented};
 use crate::percent::decoded;
 use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
@@ -77,7 +77,7 @@ impl Protocol for Count {
 
 impl Count {
     fn count(&self) -> Result<u64, Refusal> {
-        let body = Field::object(&self.request, "", Names::Both, &KNOWN)?;
+        let body = Field::object(&self.request, "", Spelling::Both, &KNOWN)?;
         let Some(wrapped) = body.child("generate_content_request", &WRAPPED)? else {
             return Ok(count_in(body.required("contents")?));
         };

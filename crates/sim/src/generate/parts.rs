@@ -1,6 +1,6 @@
 //! Reads the parts of a content.
 
-use crate::google::{Field, Names, Refusal, linked, of_blob};
+use crate::google::{Field, Refusal, Spelling, linked, of_blob};
 use crate::model::Media;
 use serde_json::Value;
 
@@ -191,7 +191,7 @@ impl<'a> CallPart<'a> {
         let call = Field::object(
             part.required("function_call")?,
             part.path("function_call"),
-            Names::Both,
+            Spelling::Both,
             CALL,
         )?;
         Ok(Self {
@@ -207,7 +207,7 @@ impl<'a> Response<'a> {
         let response = Field::object(
             part.required("function_response")?,
             part.path("function_response"),
-            Names::Both,
+            Spelling::Both,
             RESPONSE,
         )?;
         response.required("response")?;

@@ -50,7 +50,7 @@ pub(super) fn plans(
         .iter_mut()
         .enumerate()
         .map(|(index, output)| {
-            let ending = fit(output, request, context);
+            let ending = fit_to_protocol(output, request, context);
             plan(index, output, ending, request, context, seed)
         })
         .collect();
@@ -58,7 +58,7 @@ pub(super) fn plans(
 }
 
 /// Removes what this protocol cannot carry, and decides how the candidate ends.
-fn fit(output: &mut Output, request: &Request, context: &CallContext<'_>) -> Ending {
+fn fit_to_protocol(output: &mut Output, request: &Request, context: &CallContext<'_>) -> Ending {
     if request.bare_word
         && let Ok(Value::String(word)) = serde_json::from_str(output.text.as_str())
     {

@@ -5,7 +5,7 @@ use super::tools;
 use super::{contents, parts};
 use crate::call_context::CallContext;
 use crate::catalog;
-use crate::google::{Continuation, Field, Names, Refusal, Signer, cached_content};
+use crate::google::{Continuation, Field, Refusal, Signer, Spelling, cached_content};
 use crate::model::{Prompt, Shape};
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
     if !catalog::exists(context.name) {
         return Err(Refusal::no_such_model(context.name));
     }
-    let body = Field::object(request, "", Names::Both, KNOWN)?;
+    let body = Field::object(request, "", Spelling::Both, KNOWN)?;
     let cached = cached_content(&body)?;
     let turns = contents::read(&body, Signer::of(context))?;
     let (tools, tool_use) = tools::read(&body)?;

@@ -167,7 +167,7 @@ impl Events {
         {
             self.stage = Stage::Closing;
             let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, &self.model);
-            let json = compact(&refusal.numbered());
+            let json = compact(&refusal.generate_envelope());
             return Some(self.frames.event(EventKind::Frame, &json));
         }
         if events

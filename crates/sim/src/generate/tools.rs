@@ -134,10 +134,10 @@ fn choice(body: &Field<'_>, tools: &mut Vec<Tool>) -> Result<ToolUse, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::google::Names;
+    use crate::google::Spelling;
 
     fn read_body(body: &Value) -> Result<(Vec<Tool>, ToolUse), Refusal> {
-        read(&Field::object(body, "", Names::Both, &["tools", "tool_config"]).unwrap())
+        read(&Field::object(body, "", Spelling::Both, &["tools", "tool_config"]).unwrap())
     }
 
     #[test]

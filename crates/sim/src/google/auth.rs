@@ -14,7 +14,7 @@ pub(crate) fn authorise(parts: &Parts, settings: &Settings) -> Result<(), Refusa
     if settings.refuses(key) {
         return Err(Refusal::bad_key(key));
     }
-    if settings.poor_keys.iter().any(|poor| poor == key) {
+    if settings.has_no_credit(key) {
         return Err(Refusal::no_money());
     }
     Ok(())

@@ -15,7 +15,7 @@ pub(crate) enum ErrorForm {
     /// The envelope of Generate Content on one line.
     OneLine,
     /// The envelope of Interactions.
-    Words,
+    Interactions,
 }
 
 impl ErrorForm {
@@ -26,15 +26,15 @@ impl ErrorForm {
 
     fn envelope(self, refusal: &Refusal) -> Value {
         match self {
-            Self::Indented | Self::OneLine => refusal.numbered(),
-            Self::Words => refusal.worded(),
+            Self::Indented | Self::OneLine => refusal.generate_envelope(),
+            Self::Interactions => refusal.interactions_envelope(),
         }
     }
 
     fn reply(self, status: StatusCode, body: &Value) -> Reply {
         match self {
             Self::Indented => indented(status, body),
-            Self::OneLine | Self::Words => one_line(status, body),
+            Self::OneLine | Self::Interactions => one_line(status, body),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// Which spellings an API accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Names {
+pub(crate) enum Spelling {
     /// Both `snake_case` and `camelCase`.
     Both,
     Snake,
@@ -19,7 +19,7 @@ pub(crate) enum Names {
 pub(crate) struct Field<'a> {
     map: &'a Map<String, Value>,
     path: String,
-    names: Names,
+    spelling: Spelling,
 }
 
 impl<'a> Field<'a> {
@@ -27,14 +27,18 @@ impl<'a> Field<'a> {
     pub(crate) fn object(
         value: &'a Value,
         path: impl Into<String>,
-        names: Names,
+        spelling: Spelling,
         known: &[&str],
     ) -> Result<Self, Refusal> {
         let path = path.into();
         let Value::Object(map) = value else {
             return Err(bad_value(&path, "an object", value));
         };
-        let field = Self { map, path, names };
+        let field = Self {
+            map,
+            path,
+            spelling,
+        };
         field.only(known)?;
         Ok(field)
     }
@@ -51,9 +55,9 @@ impl<'a> Field<'a> {
     fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         let mut seen: Vec<String> = Vec::new();
         for name in self.map.keys() {
-            let plain = match self.names {
-                Names::Both => snake(name),
-                Names::Snake => name.clone(),
+            let plain = match self.spelling {
+                Spelling::Both => snake(name),
+                Spelling::Snake => name.clone(),
             };
             if !known.contains(&plain.as_str()) {
                 return Err(self.unknown(name));
@@ -70,7 +74,7 @@ impl<'a> Field<'a> {
     }
 
     fn unknown(&self, name: &str) -> Refusal {
-        if self.names == Names::Snake {
+        if self.spelling == Spelling::Snake {
             return Refusal::unknown_parameter(&self.path(name));
         }
         let place = if self.path.is_empty() {
@@ -86,9 +90,9 @@ impl<'a> Field<'a> {
 
     /// The value of a member. Null counts as absent.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
-        let found = self.map.get(name).or_else(|| match self.names {
-            Names::Both => self.map.get(&camel(name)),
-            Names::Snake => None,
+        let found = self.map.get(name).or_else(|| match self.spelling {
+            Spelling::Both => self.map.get(&camel(name)),
+            Spelling::Snake => None,
         });
         found.filter(|value| !value.is_null())
     }
@@ -106,7 +110,7 @@ impl<'a> Field<'a> {
 
     pub(crate) fn child(&self, name: &str, known: &[&str]) -> Result<Option<Field<'a>>, Refusal> {
         self.get(name)
-            .map(|value| Field::object(value, self.path(name), self.names, known))
+            .map(|value| Field::object(value, self.path(name), self.spelling, known))
             .transpose()
     }
 
@@ -117,7 +121,7 @@ impl<'a> Field<'a> {
             .enumerate()
             .map(|(index, value)| {
                 let path = self.path(&format!("{name}[{index}]"));
-                Field::object(value, path, self.names, known)
+                Field::object(value, path, self.spelling, known)
             })
             .collect()
     }
@@ -168,12 +172,12 @@ impl<'a> Field<'a> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
-        let written = match value {
+        let digits = match value {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             _ => String::new(),
         };
-        let number = written.strip_suffix(".0").unwrap_or(&written);
+        let number = digits.strip_suffix(".0").unwrap_or(&digits);
         let number: i64 = number
             .parse()
             .map_err(|_| bad_value(&self.path(name), "TYPE_INT32", value))?;
@@ -199,9 +203,9 @@ impl<'a> Field<'a> {
 
     fn out_of_range(&self, name: &str, value: &Value, min: i64, max: i64) -> Refusal {
         let path = self.path(name);
-        let place = match self.names {
-            Names::Both => format!("* GenerateContentRequest.{path}"),
-            Names::Snake => format!("Invalid value for '{path}'"),
+        let place = match self.spelling {
+            Spelling::Both => format!("* GenerateContentRequest.{path}"),
+            Spelling::Snake => format!("Invalid value for '{path}'"),
         };
         Refusal::invalid(format!(
             "{place}: {name} must be in the range [{min}, {max}], got {value}."
@@ -274,7 +278,7 @@ mod tests {
     const KNOWN: &[&str] = &["top_k", "mode", "inline_data", "temperature"];
 
     fn both(value: &Value) -> Result<Field<'_>, Refusal> {
-        Field::object(value, "config", Names::Both, KNOWN)
+        Field::object(value, "config", Spelling::Both, KNOWN)
     }
 
     #[test]
@@ -286,7 +290,7 @@ mod tests {
         let twice = json!({"topK": 3, "top_k": 3});
         assert!(both(&twice).unwrap_err().message.contains("Duplicate name"));
         let camel_only = json!({"topK": 3});
-        let refusal = Field::object(&camel_only, "", Names::Snake, KNOWN).unwrap_err();
+        let refusal = Field::object(&camel_only, "", Spelling::Snake, KNOWN).unwrap_err();
         assert_eq!(refusal.message, "Unknown parameter 'topK'.");
     }
 

@@ -69,10 +69,10 @@ mod tests {
             "=",
         ] {
             let value = json!({"text": text, "list": [1, {"k=": "<"}]});
-            let written = compact(&value);
-            assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), value);
-            let written = String::from_utf8(written).unwrap();
-            assert!(!written.contains(['<', '>', '&', '=', '\'', '\u{2028}', '\u{85}']));
+            let escaped = compact(&value);
+            assert_eq!(serde_json::from_slice::<Value>(&escaped).unwrap(), value);
+            let escaped = String::from_utf8(escaped).unwrap();
+            assert!(!escaped.contains(['<', '>', '&', '=', '\'', '\u{2028}', '\u{85}']));
         }
         assert_eq!(compact(&"<="), b"\"\\u003c\\u003d\"");
     }

@@ -20,7 +20,7 @@ pub(crate) use auth::authorise;
 pub(crate) use cache::cached_content;
 pub(crate) use continuation::Continuation;
 pub(crate) use error_form::ErrorForm;
-pub(crate) use field::{Field, Names};
+pub(crate) use field::{Field, Spelling};
 pub(crate) use image::{Picture, read_picture};
 pub(crate) use json::{compact, indented, one_line};
 pub(crate) use media::{linked, of_blob};

@@ -196,7 +196,7 @@ impl Refusal {
     }
 
     /// The envelope of Generate Content.
-    pub(crate) fn numbered(&self) -> Value {
+    pub(crate) fn generate_envelope(&self) -> Value {
         let mut error = json!({
             "code": self.status.as_u16(),
             "message": self.message,
@@ -209,7 +209,7 @@ impl Refusal {
     }
 
     /// The envelope of Interactions: code and message.
-    pub(crate) fn worded(&self) -> Value {
+    pub(crate) fn interactions_envelope(&self) -> Value {
         json!({"error": {"code": self.code, "message": self.message}})
     }
 }
@@ -217,9 +217,9 @@ impl Refusal {
 /// A refusal before a protocol has parsed the call. The path decides the envelope.
 pub(crate) fn failure_at(path: &str, refusal: &Refusal) -> Reply {
     let envelope = if path.contains("/interactions") {
-        refusal.worded()
+        refusal.interactions_envelope()
     } else {
-        refusal.numbered()
+        refusal.generate_envelope()
     };
     one_line(refusal.status, &envelope)
 }
@@ -267,16 +267,16 @@ mod tests {
     #[test]
     fn a_refusal_has_two_envelopes() {
         let refusal = Refusal::bad_key("k");
-        let numbered = refusal.numbered();
-        let error = &numbered["error"];
+        let generate = refusal.generate_envelope();
+        let error = &generate["error"];
         assert_eq!(
             (&error["code"], &error["status"]),
             (&json!(400), &json!("INVALID_ARGUMENT"))
         );
         assert_eq!(error["details"][0]["reason"], "API_KEY_INVALID");
-        let worded = refusal.worded();
-        assert_eq!(worded["error"]["code"], "authentication");
-        assert_eq!(worded["error"]["message"], error["message"]);
+        let interactions = refusal.interactions_envelope();
+        assert_eq!(interactions["error"]["code"], "authentication");
+        assert_eq!(interactions["error"]["message"], error["message"]);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Protocol for File {
         if !self.is_download {
             return one_line(StatusCode::OK, &self.resource());
         }
-        if job.is("redirect") && !self.is_moved {
+        if job.has_word("redirect") && !self.is_moved {
             let place = format!("{}&moved=1", download_uri(&self.host, job));
             let mut reply = Reply::whole(StatusCode::FOUND, "text/plain", "");
             reply
@@ -85,7 +85,7 @@ impl Protocol for File {
                 .extend(HeaderValue::try_from(place).map(|place| (LOCATION, place)));
             return reply;
         }
-        if job.is("broken") {
+        if job.has_word("broken") {
             return Reply::whole(StatusCode::OK, "video/mp4", "<html>not a film</html>");
         }
         Reply::whole(StatusCode::OK, "video/mp4", mp4(job.seconds, &job.prompt))

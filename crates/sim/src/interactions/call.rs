@@ -30,7 +30,7 @@ impl Protocol for Interactions {
                     streamed,
                 })
             })
-            .map_err(|refusal| ErrorForm::Words.failure(&refusal))
+            .map_err(|refusal| ErrorForm::Interactions.failure(&refusal))
     }
 
     fn model(&self) -> &str {
@@ -50,7 +50,7 @@ impl Protocol for Interactions {
             if refusal.late && self.streamed {
                 stream::late_failure(&refusal)
             } else {
-                ErrorForm::Words.failure(&refusal)
+                ErrorForm::Interactions.failure(&refusal)
             }
         })
     }
@@ -62,7 +62,7 @@ impl Protocol for Interactions {
 
 impl ErrorReplies for Interactions {
     fn of_status(&self, status: &Status, model: &str) -> Reply {
-        ErrorForm::Words.of_status(status, model)
+        ErrorForm::Interactions.of_status(status, model)
     }
 
     fn error_in_200(&self, model: &str) -> Reply {
@@ -70,7 +70,7 @@ impl ErrorReplies for Interactions {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             stream::only_error(&Refusal::of_status(status, model))
         } else {
-            ErrorForm::Words.error_in_200(model)
+            ErrorForm::Interactions.error_in_200(model)
         }
     }
 
@@ -78,11 +78,11 @@ impl ErrorReplies for Interactions {
         if self.streamed {
             stream::only_empty()
         } else {
-            ErrorForm::Words.empty_object()
+            ErrorForm::Interactions.empty_object()
         }
     }
 
     fn bad_script(&self, error: &ScriptError) -> Reply {
-        ErrorForm::Words.bad_script(error)
+        ErrorForm::Interactions.bad_script(error)
     }
 }

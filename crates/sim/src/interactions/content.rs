@@ -1,6 +1,6 @@
 //! Reads contents of users, of the model and of tool results.
 
-use crate::google::{Field, Names, Refusal, linked, of_blob};
+use crate::google::{Field, Refusal, Spelling, linked, of_blob};
 use crate::model::Media;
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ impl Contents {
     pub(super) fn add(&mut self, content: &Value, path: &str) -> Result<(), Refusal> {
         let kind = content.get("type").and_then(Value::as_str);
         if kind == Some("text") {
-            let text = Field::object(content, path, Names::Snake, TEXT)?;
+            let text = Field::object(content, path, Spelling::Snake, TEXT)?;
             self.texts.push(text.required_text("text")?.to_owned());
             return Ok(());
         }
@@ -45,7 +45,7 @@ impl Contents {
                 kind.unwrap_or("missing")
             )));
         };
-        let media = Field::object(content, path, Names::Snake, MEDIA)?;
+        let media = Field::object(content, path, Spelling::Snake, MEDIA)?;
         self.media.push(read_media(&media, kind)?);
         Ok(())
     }

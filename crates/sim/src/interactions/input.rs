@@ -2,7 +2,7 @@
 //! results.
 
 use super::content::{self, Contents, is_content};
-use crate::google::{Field, Names, Refusal, SignatureError, Signer};
+use crate::google::{Field, Refusal, SignatureError, Signer, Spelling};
 use crate::model::{PastCall, Turn};
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
     let mut reader = Reader {
         signer,
         turns: Vec::new(),
-        saying: Contents::default(),
+        loose_contents: Contents::default(),
         thought: None,
         calls_made: false,
         open: Vec::new(),
@@ -47,7 +47,7 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
         reader.item(item, &format!("input[{index}]"), index >= current)?;
     }
     reader.end_of_model_turn()?;
-    reader.end_of_saying();
+    reader.end_of_loose_contents();
     reader.all_answered()?;
     Ok(reader.turns)
 }
@@ -60,7 +60,7 @@ struct Reader<'a> {
     signer: Signer<'a>,
     turns: Vec<Turn>,
     /// Contents in the list that do not belong to a step.
-    saying: Contents,
+    loose_contents: Contents,
     /// The signature of the last thought in the model's turn.
     thought: Option<String>,
     /// The model's turn already has a call, which has used the signature.
@@ -81,33 +81,38 @@ impl Reader<'_> {
     fn item(&mut self, item: &Value, path: &str, current: bool) -> Result<(), Refusal> {
         if is_content(item) {
             self.begin_of_user_turn()?;
-            return self.saying.add(item, path);
+            return self.loose_contents.add(item, path);
         }
-        self.end_of_saying();
+        self.end_of_loose_contents();
         match kind_of(item) {
             "user_input" => {
                 self.begin_of_user_turn()?;
-                let step = Field::object(item, path, Names::Snake, USER_INPUT)?;
+                let step = Field::object(item, path, Spelling::Snake, USER_INPUT)?;
                 let list = step.list("content")?.unwrap_or_default();
-                self.saying = content::read(list, &step.path("content"))?;
-                self.end_of_saying();
+                self.loose_contents = content::read(list, &step.path("content"))?;
+                self.end_of_loose_contents();
                 Ok(())
             }
             "model_output" => {
-                let step = Field::object(item, path, Names::Snake, MODEL_OUTPUT)?;
+                let step = Field::object(item, path, Spelling::Snake, MODEL_OUTPUT)?;
                 let list = step.list("content")?.unwrap_or_default();
-                let said = content::read(list, &step.path("content"))?.texts.concat();
-                self.model.get_or_insert_default().text.push_str(&said);
+                let text = content::read(list, &step.path("content"))?.texts.concat();
+                self.model.get_or_insert_default().text.push_str(&text);
                 Ok(())
             }
-            "thought" => self.thought(&Field::object(item, path, Names::Snake, THOUGHT)?),
+            "thought" => self.thought(&Field::object(item, path, Spelling::Snake, THOUGHT)?),
             "function_call" => {
-                let step = Field::object(item, path, Names::Snake, FUNCTION_CALL)?;
+                let step = Field::object(item, path, Spelling::Snake, FUNCTION_CALL)?;
                 self.call(&step, current)
             }
             "function_result" => {
                 self.end_of_model_turn()?;
-                self.result(&Field::object(item, path, Names::Snake, FUNCTION_RESULT)?)
+                self.result(&Field::object(
+                    item,
+                    path,
+                    Spelling::Snake,
+                    FUNCTION_RESULT,
+                )?)
             }
             kind if SERVER_STEPS.iter().any(|end| kind.ends_with(end)) => Ok(()),
             kind => Err(Refusal::invalid(format!(
@@ -119,7 +124,7 @@ impl Reader<'_> {
     fn thought(&mut self, step: &Field<'_>) -> Result<(), Refusal> {
         self.model.get_or_insert_default();
         // Of two thoughts in one turn, the earlier one belongs to no call.
-        self.check_loose_thought()?;
+        self.check_thought_without_call()?;
         let signature = step.text("signature")?;
         self.thought = signature.map(str::to_owned);
         Ok(())
@@ -159,9 +164,9 @@ impl Reader<'_> {
             )));
         };
         let (id, name) = self.open.remove(place);
-        if let Some(told) = step.text("name")?.filter(|told| *told != name) {
+        if let Some(given) = step.text("name")?.filter(|given| *given != name) {
             return Err(Refusal::invalid(format!(
-                "'{}' is '{told}', but the call is one of '{name}'.",
+                "'{}' is '{given}', but the call is one of '{name}'.",
                 step.path("name")
             )));
         }
@@ -188,7 +193,7 @@ impl Reader<'_> {
     }
 
     fn end_of_model_turn(&mut self) -> Result<(), Refusal> {
-        self.check_loose_thought()?;
+        self.check_thought_without_call()?;
         self.calls_made = false;
         if let Some(ModelTurn { text, calls }) = self.model.take() {
             self.turns.push(Turn::Assistant { text, calls });
@@ -197,7 +202,7 @@ impl Reader<'_> {
     }
 
     /// A thought without a call after it must have the signature of a text.
-    fn check_loose_thought(&mut self) -> Result<(), Refusal> {
+    fn check_thought_without_call(&mut self) -> Result<(), Refusal> {
         match self.thought.take().filter(|text| !text.is_empty()) {
             Some(signature) => self
                 .signer
@@ -207,12 +212,12 @@ impl Reader<'_> {
         }
     }
 
-    fn end_of_saying(&mut self) {
-        let said = std::mem::take(&mut self.saying);
-        if !said.texts.is_empty() || !said.media.is_empty() {
+    fn end_of_loose_contents(&mut self) {
+        let contents = std::mem::take(&mut self.loose_contents);
+        if !contents.texts.is_empty() || !contents.media.is_empty() {
             self.turns.push(Turn::User {
-                text: said.text(),
-                media: said.media,
+                text: contents.text(),
+                media: contents.media,
             });
         }
     }

@@ -1,7 +1,7 @@
 //! Reads `generation_config` and `response_format`.
 
 use crate::catalog;
-use crate::google::{Field, Names, Picture, Refusal, effort_of_level, read_picture};
+use crate::google::{Field, Picture, Refusal, Spelling, effort_of_level, read_picture};
 use crate::model::{Effort, Shape};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ pub(super) fn read(body: &Field<'_>, model: &str) -> Result<Parameters, Refusal>
     let empty = json!({});
     let config = match body.child("generation_config", CONFIG)? {
         Some(config) => config,
-        None => Field::object(&empty, "generation_config", Names::Snake, CONFIG)?,
+        None => Field::object(&empty, "generation_config", Spelling::Snake, CONFIG)?,
     };
     config.decimal("temperature", 0, 2)?;
     config.decimal("top_p", 0, 1)?;
@@ -102,7 +102,7 @@ fn format(body: &Field<'_>) -> Result<(Shape, Option<Picture>), Refusal> {
         let path = "response_format";
         match format.get("type").and_then(Value::as_str) {
             Some("text") => {
-                let text = Field::object(format, path, Names::Snake, TEXT_FORMAT)?;
+                let text = Field::object(format, path, Spelling::Snake, TEXT_FORMAT)?;
                 let mime_type = text.word("mime_type", &["application/json", "text/plain"])?;
                 shape = match (mime_type, text.get("schema")) {
                     (Some("text/plain"), Some(_)) => {
@@ -119,7 +119,7 @@ fn format(body: &Field<'_>) -> Result<(Shape, Option<Picture>), Refusal> {
                 };
             }
             Some("image") => {
-                let image = Field::object(format, path, Names::Snake, IMAGE_FORMAT)?;
+                let image = Field::object(format, path, Spelling::Snake, IMAGE_FORMAT)?;
                 picture = Some(read_picture(&image)?);
             }
             Some("audio" | "video") => {
@@ -147,7 +147,7 @@ mod tests {
     ];
 
     fn read_as(model: &str, body: &Value) -> Result<Parameters, Refusal> {
-        read(&Field::object(body, "", Names::Snake, BODY)?, model)
+        read(&Field::object(body, "", Spelling::Snake, BODY)?, model)
     }
 
     #[test]

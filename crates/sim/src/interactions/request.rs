@@ -4,7 +4,7 @@ use super::parameters::{self, Parameters};
 use super::{input, system, tools};
 use crate::call_context::CallContext;
 use crate::catalog;
-use crate::google::{Continuation, Field, Names, Picture, Refusal, Signer, cached_content};
+use crate::google::{Continuation, Field, Picture, Refusal, Signer, Spelling, cached_content};
 use crate::model::{Prompt, Shape};
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ pub(super) fn model_of(request: &Value) -> Result<&str, Refusal> {
 }
 
 pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request, Refusal> {
-    let body = Field::object(request, "", Names::Snake, KNOWN)?;
+    let body = Field::object(request, "", Spelling::Snake, KNOWN)?;
     if !catalog::exists(context.name) {
         return Err(Refusal::no_such_model(context.name));
     }

@@ -65,7 +65,7 @@ fn done() -> Event {
 }
 
 fn error_event(refusal: &Refusal) -> Event {
-    let mut data = refusal.worded();
+    let mut data = refusal.interactions_envelope();
     data["event_type"] = json!("error");
     Event {
         kind: EventKind::Frame,
@@ -119,7 +119,7 @@ impl Iterator for Events {
                 Stage::Created => {
                     self.stage = Stage::Status;
                     let interaction = self.identity.begun();
-                    return Some(written(EventKind::Frame, &Shape::Created { interaction }));
+                    return Some(to_event(EventKind::Frame, &Shape::Created { interaction }));
                 }
                 Stage::Status => {
                     self.stage = Stage::NextStep;
@@ -127,7 +127,7 @@ impl Iterator for Events {
                         interaction_id: &self.identity.id,
                         status: "in_progress",
                     };
-                    return Some(written(EventKind::Frame, &update));
+                    return Some(to_event(EventKind::Frame, &update));
                 }
                 Stage::NextStep => match self.steps.next() {
                     Some(step) => return Some(self.start(step)),
@@ -180,13 +180,16 @@ impl Iterator for Events {
                         usage: self.running(),
                     };
                     self.index += 1;
-                    return Some(written(EventKind::Frame, &stop));
+                    return Some(to_event(EventKind::Frame, &stop));
                 }
                 Stage::Completed => {
                     self.stage = Stage::Done;
                     let usage = usage::reported(self.counts, self.script.usage);
                     let interaction = self.identity.ended(&self.ending, usage);
-                    return Some(written(EventKind::Usage, &Shape::Completed { interaction }));
+                    return Some(to_event(
+                        EventKind::Usage,
+                        &Shape::Completed { interaction },
+                    ));
                 }
                 Stage::Done if self.script.events.no_done => {}
                 Stage::Done => return Some(done()),
@@ -291,7 +294,7 @@ impl Events {
         } else {
             EventKind::Frame
         };
-        written(kind, &start)
+        to_event(kind, &start)
     }
 
     fn content(&mut self, delta: Delta) -> Event {
@@ -305,7 +308,7 @@ impl Events {
             delta,
             metadata: self.running().map(|total_usage| Metadata { total_usage }),
         };
-        written(kind, &delta)
+        to_event(kind, &delta)
     }
 
     /// The usage so far, if a script asks for it.
@@ -318,7 +321,7 @@ impl Events {
     }
 }
 
-fn written(kind: EventKind, event: &Shape<'_>) -> Event {
+fn to_event(kind: EventKind, event: &Shape<'_>) -> Event {
     let head = format!("event: {}\ndata: ", event.name());
     let bytes = [head.as_bytes(), compact(event).as_slice(), b"\n\n"].concat();
     Event {

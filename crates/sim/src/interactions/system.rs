@@ -52,12 +52,12 @@ fn refused() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::google::Names;
+    use crate::google::Spelling;
     use serde_json::json;
 
     fn texts(system: &Value) -> Option<Vec<String>> {
         let body = json!({ NAME: system });
-        let body = Field::object(&body, "", Names::Snake, &[NAME]).ok()?;
+        let body = Field::object(&body, "", Spelling::Snake, &[NAME]).ok()?;
         read(&body).ok()
     }
 

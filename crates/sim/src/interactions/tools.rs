@@ -1,7 +1,7 @@
 //! Reads `tools` and `generation_config.tool_choice`.
 
 use super::parameters::CONFIG;
-use crate::google::{Field, Names, Refusal, check_name};
+use crate::google::{Field, Refusal, Spelling, check_name};
 use crate::model::{Tool, ToolKind, ToolUse};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn declarations(body: &Field<'_>) -> Result<Vec<Tool>, Refusal> {
         let path = format!("tools[{index}]");
         match tool.get("type").and_then(Value::as_str) {
             Some("function") => {
-                let function = Field::object(tool, path, Names::Snake, FUNCTION)?;
+                let function = Field::object(tool, path, Spelling::Snake, FUNCTION)?;
                 tools.push(declared(&function)?);
             }
             Some(kind) if SERVER_TOOLS.contains(&kind) => {}

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// The usage while the answer is being sent.
 pub(super) fn running(counts: TokenCounts) -> Usage {
-    written(counts, UsageNumber::Number)
+    wire_usage(counts, UsageNumber::Number)
 }
 
 /// The final usage under a fault; `None` if it is not reported.
@@ -15,12 +15,12 @@ pub(super) fn reported(counts: TokenCounts, fault: UsageFault) -> Option<Usage> 
     if fault == UsageFault::Missing {
         return None;
     }
-    Some(written(counts, |number| {
+    Some(wire_usage(counts, |number| {
         UsageNumber::with_fault(number, fault)
     }))
 }
 
-fn written(counts: TokenCounts, bend: impl Fn(u64) -> UsageNumber) -> Usage {
+fn wire_usage(counts: TokenCounts, bend: impl Fn(u64) -> UsageNumber) -> Usage {
     let by_modality = |shares: &[(&'static str, u64)]| -> Vec<Share> {
         shares
             .iter()

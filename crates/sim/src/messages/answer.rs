@@ -11,7 +11,7 @@ use crate::seed::Seed;
 use serde::Serialize;
 
 /// Phrases in a prompt that make the model redact its thoughts. The second is from the vendor's own test string.
-const REDACTS: [&str; 2] = ["redact your thinking", "TRIGGER_REDACTED_THINKING"];
+const REDACTION_PHRASES: [&str; 2] = ["redact your thinking", "TRIGGER_REDACTED_THINKING"];
 /// How much of a text is quoted with its source, in characters.
 const CITED_MAX: usize = 150;
 const CATEGORIES: [&str; 5] = [
@@ -43,7 +43,7 @@ pub(super) enum AnswerBlock {
         data: String,
     },
     Text {
-        said: ChunkedText,
+        text: ChunkedText,
         source: Option<Source>,
     },
     Call {
@@ -117,8 +117,10 @@ fn blocks(
 ) -> Vec<AnswerBlock> {
     let mut blocks = Vec::new();
     let (question, _) = request.prompt.question();
-    let redacted =
-        context.script.reasoning.redacted || REDACTS.iter().any(|words| question.contains(words));
+    let redacted = context.script.reasoning.redacted
+        || REDACTION_PHRASES
+            .iter()
+            .any(|words| question.contains(words));
     let parts = if context.script.reasoning.interleaved {
         output.calls.len()
     } else {
@@ -131,7 +133,7 @@ fn blocks(
     blocks.extend(thoughts.next());
     if !output.text.is_empty() {
         blocks.push(AnswerBlock::Text {
-            said: output.text.clone(),
+            text: output.text.clone(),
             source: Source::of(output, context.name),
         });
     }

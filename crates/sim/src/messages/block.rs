@@ -10,8 +10,8 @@ use serde_json::Value;
 
 const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
 /// The prefix of call ids, after a thought (whose tag follows the prefix) and without one.
-const THOUGHTFUL_ID: &str = "toolu_01SimT";
-const THOUGHTLESS_ID: &str = "toolu_01SimN";
+const ID_AFTER_THOUGHT: &str = "toolu_01SimT";
+const ID_WITHOUT_THOUGHT: &str = "toolu_01SimN";
 const TAG_LENGTH: usize = 6;
 
 #[derive(Debug)]
@@ -37,14 +37,14 @@ pub(super) struct ToolResult {
 /// The id of a new call. It encodes whether a thought came before it, and which one.
 pub(super) fn call_id(thought: Option<&str>, seed: &mut Seed) -> String {
     match thought {
-        Some(opaque) => format!("{THOUGHTFUL_ID}{}{}", tag(opaque), seed.letters(8)),
-        None => format!("{THOUGHTLESS_ID}{}", seed.letters(14)),
+        Some(opaque) => format!("{ID_AFTER_THOUGHT}{}{}", tag(opaque), seed.letters(8)),
+        None => format!("{ID_WITHOUT_THOUGHT}{}", seed.letters(14)),
     }
 }
 
 /// The tag of the thought before a call, if its id contains one.
 pub(super) fn thought_of(call_id: &str) -> Option<&str> {
-    call_id.strip_prefix(THOUGHTFUL_ID)?.get(..TAG_LENGTH)
+    call_id.strip_prefix(ID_AFTER_THOUGHT)?.get(..TAG_LENGTH)
 }
 
 fn tag(opaque: &str) -> String {
@@ -226,13 +226,13 @@ fn image(source: &Member<'_>) -> Result<Media, Refusal> {
         "base64" => {
             source.only(&["type", "media_type", "data"])?;
             source.required("media_type")?;
-            let said = source
+            let declared = source
                 .one_of("media_type", IMAGE_TYPES)?
                 .unwrap_or_default();
             let data = source.required_text("data")?;
-            let image = media::of_base64(MediaKind::Image, said, data)
+            let image = media::of_base64(MediaKind::Image, declared, data)
                 .map_err(|_| source.wrong("base64.data", "Invalid base64 data"))?;
-            check_type(&image, said, source)?;
+            check_type(&image, declared, source)?;
             Ok(image)
         }
         "url" => linked(MediaKind::Image, source),
@@ -241,18 +241,18 @@ fn image(source: &Member<'_>) -> Result<Media, Refusal> {
 }
 
 /// Checks that the bytes have the declared type.
-fn check_type(image: &Media, said: &str, source: &Member<'_>) -> Result<(), Refusal> {
+fn check_type(image: &Media, declared: &str, source: &Member<'_>) -> Result<(), Refusal> {
     let Source::Inline { format, .. } = &image.source else {
         return Ok(());
     };
     let seen = format!("image/{}", format.to_ascii_lowercase());
-    if seen == said || !IMAGE_TYPES.contains(&seen.as_str()) {
+    if seen == declared || !IMAGE_TYPES.contains(&seen.as_str()) {
         return Ok(());
     }
     Err(source.wrong(
         "base64.data",
         format!(
-            "The image was specified using the {said} media type, but the image appears to be a \
+            "The image was specified using the {declared} media type, but the image appears to be a \
              {seen} image"
         ),
     ))

@@ -281,7 +281,7 @@ fn check_thoughts(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal>
         }
         let has_thoughts = message.tags().next().is_some();
         let strict = rules.demands_thoughts || (latest && has_thoughts);
-        if strict && let Some(placed) = message.unbound_call() {
+        if strict && let Some(placed) = message.call_without_thought() {
             return Err(Refusal::at(
                 &placed.path,
                 "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot \
@@ -321,7 +321,7 @@ impl Message {
     }
 
     /// A call whose thought is missing before it.
-    fn unbound_call(&self) -> Option<&LocatedBlock> {
+    fn call_without_thought(&self) -> Option<&LocatedBlock> {
         let mut seen: Vec<&str> = Vec::new();
         self.blocks.iter().find(|placed| match &placed.block {
             Block::Thought { tag } => {

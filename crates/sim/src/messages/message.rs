@@ -96,8 +96,8 @@ impl<'a> Block<'a> {
                 signature,
             },
             AnswerBlock::Redacted { data } => Self::RedactedThinking { data },
-            AnswerBlock::Text { said, source } => Self::Text {
-                text: said.as_str(),
+            AnswerBlock::Text { text, source } => Self::Text {
+                text: text.as_str(),
                 citations: source.as_ref().map(|source| vec![source]),
             },
             AnswerBlock::Call { id, name, input } => Self::ToolUse {

@@ -173,7 +173,7 @@ fn after_open(index: usize, block: &AnswerBlock) -> Stage {
     match block {
         AnswerBlock::Thinking { thought, .. } => Stage::Speak(index, thought.pieces()),
         AnswerBlock::Redacted { .. } => Stage::Close(index),
-        AnswerBlock::Text { said, .. } => Stage::Speak(index, said.pieces()),
+        AnswerBlock::Text { text, .. } => Stage::Speak(index, text.pieces()),
         AnswerBlock::Call { .. } => Stage::EmptyInput(index),
     }
 }

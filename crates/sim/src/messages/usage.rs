@@ -72,9 +72,9 @@ impl TokenCounts {
         };
         match fault {
             // Everything is reported at the end.
-            UsageFault::OnFinish => Some(begun.written(|_| UsageNumber::Number(0))),
+            UsageFault::OnFinish => Some(begun.wire_usage(|_| UsageNumber::Number(0))),
             // The first report has to be larger than the final one.
-            UsageFault::Shrinking => Some(self.written(UsageNumber::Number)),
+            UsageFault::Shrinking => Some(self.wire_usage(UsageNumber::Number)),
             _ => begun.reported(fault),
         }
     }
@@ -84,10 +84,10 @@ impl TokenCounts {
         if fault == UsageFault::Missing {
             return None;
         }
-        Some(self.written(|number| UsageNumber::with_fault(number, fault)))
+        Some(self.wire_usage(|number| UsageNumber::with_fault(number, fault)))
     }
 
-    fn written(self, bend: impl Fn(u64) -> UsageNumber) -> Usage {
+    fn wire_usage(self, bend: impl Fn(u64) -> UsageNumber) -> Usage {
         let (five_minutes, one_hour) = match self.ttl {
             Ttl::FiveMinutes => (self.written, 0),
             Ttl::OneHour => (0, self.written),

@@ -36,9 +36,9 @@ pub(crate) struct Create {
 impl Protocol for Create {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
         authorise(call.parts, call.settings)
-            .map_err(|refusal| ErrorForm::Words.failure(&refusal))?;
+            .map_err(|refusal| ErrorForm::Interactions.failure(&refusal))?;
         let request: Value = serde_json::from_slice(call.body).map_err(|_| {
-            ErrorForm::Words.failure(&Refusal::invalid("Invalid JSON payload received."))
+            ErrorForm::Interactions.failure(&Refusal::invalid("Invalid JSON payload received."))
         })?;
         Ok(Self {
             model: request["model"].as_str().unwrap_or_default().to_owned(),
@@ -55,7 +55,7 @@ impl Protocol for Create {
     fn answer(&self, context: &CallContext<'_>) -> Reply {
         let spec = match video_spec::read(&self.request) {
             Ok(spec) => spec,
-            Err(refusal) => return ErrorForm::Words.failure(&refusal),
+            Err(refusal) => return ErrorForm::Interactions.failure(&refusal),
         };
         let mut seed = context.seed.clone();
         let job = Job {
@@ -71,7 +71,7 @@ impl Protocol for Create {
     }
 
     fn errors(&self) -> &dyn ErrorReplies {
-        &ErrorForm::Words
+        &ErrorForm::Interactions
     }
 }
 
@@ -83,9 +83,9 @@ impl Create {
             ("incomplete", "incomplete"),
             ("budget", "budget_exceeded"),
         ];
-        let end = ends.into_iter().find(|(word, _)| job.is(word));
+        let end = ends.into_iter().find(|(word, _)| job.has_word(word));
         let status = end.map_or("completed", |(_, status)| status);
-        let has_video = status == "completed" && !job.is("refuse");
+        let has_video = status == "completed" && !job.has_word("refuse");
         let signature = seal::seal("thought", context.name, &job.prompt);
         let mut interaction = json!({
             "id": format!("v1_{}", job.id),
@@ -100,9 +100,9 @@ impl Create {
                 self.output(status, has_video, spec, job),
             ],
         });
-        if !job.is("unpriced") {
+        if !job.has_word("unpriced") {
             let mut usage_json = usage(spec, has_video);
-            if job.is("totals")
+            if job.has_word("totals")
                 && let Some(usage_json) = usage_json.as_object_mut()
             {
                 usage_json.retain(|name, _| name.starts_with("total_"));
@@ -122,15 +122,15 @@ impl Create {
         if has_video {
             content.push(json!({ "type": "text", "text": "Here is your clip." }));
             let mut video = json!({ "type": "video", "mime_type": "video/mp4" });
-            if job.is("empty") {
+            if job.has_word("empty") {
                 video["data"] = "".into();
-            } else if spec.by_uri && !job.is("inline") {
+            } else if spec.by_uri && !job.has_word("inline") {
                 video["uri"] = download_uri(&self.host, job).into();
             } else {
                 video["data"] = seal::encode(&mp4(job.seconds, &job.prompt)).into();
             }
             content.push(video);
-        } else if job.is("refuse") {
+        } else if job.has_word("refuse") {
             content.push(json!({ "type": "text", "text": "I cannot make this video." }));
         }
         json!({ "type": "model_output", "content": content })

@@ -1,6 +1,6 @@
 //! Reads a request, and refuses what the vendor would refuse.
 
-use crate::google::{Field, Names, Refusal};
+use crate::google::{Field, Refusal, Spelling};
 use serde_json::Value;
 
 const BODY: &[&str] = &[
@@ -33,7 +33,7 @@ pub(super) struct VideoSpec {
 }
 
 pub(super) fn read(request: &Value) -> Result<VideoSpec, Refusal> {
-    let body = Field::object(request, "", Names::Snake, BODY)?;
+    let body = Field::object(request, "", Spelling::Snake, BODY)?;
     if body.flag("stream")? == Some(true) || body.flag("background")? == Some(true) {
         let message = "stream=true and background=true are not supported for this model.";
         return Err(Refusal::invalid(message));

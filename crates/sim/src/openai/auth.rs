@@ -16,7 +16,7 @@ pub(crate) fn authorise(headers: &HeaderMap, settings: &Settings) -> Result<(), 
     if settings.refuses(key) {
         return Err(Refusal::bad_key(key));
     }
-    if settings.poor_keys.iter().any(|poor| poor == key) {
+    if settings.has_no_credit(key) {
         return Err(Refusal::no_money());
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::call_context::CallContext;
 use crate::catalog;
-use crate::google::{ErrorForm, Field, Names, Refusal, authorise, one_line};
+use crate::google::{ErrorForm, Field, Refusal, Spelling, authorise, one_line};
 use crate::percent::decoded;
 use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
@@ -95,7 +95,7 @@ impl Create {
         if !catalog::exists(model) {
             return Err(Refusal::no_such_model(model));
         }
-        let body = Field::object(&self.request, "", Names::Both, BODY)?;
+        let body = Field::object(&self.request, "", Spelling::Both, BODY)?;
         let instances = body.children("instances", INSTANCE)?;
         let [instance] = instances.as_slice() else {
             return Err(Refusal::invalid("Exactly one instance is required."));

@@ -41,7 +41,7 @@ impl Protocol for Poll {
         let name = path.strip_prefix(ROOT).unwrap_or_default();
         let id = name.rsplit_once('/').map(|(_, id)| id);
         let job = id.and_then(|id| call.jobs.poll(id));
-        let job = job.filter(|job| !job.is("expire"));
+        let job = job.filter(|job| !job.has_word("expire"));
         let job = job.ok_or_else(|| {
             let message = format!("Operation {name} not found.");
             ErrorForm::OneLine.failure(&Refusal::not_found(message))
@@ -83,7 +83,7 @@ impl Poll {
     fn end(&self) -> Value {
         let job = &self.job;
         let mut operation = json!({ "name": self.name, "done": true });
-        if job.is("fail") {
+        if job.has_word("fail") {
             let message = format!("Unsupported input image size for {}.", job.model);
             operation["error"] = json!({ "code": 3, "message": message, "details": [] });
             return operation;
@@ -94,18 +94,18 @@ impl Poll {
 
     fn response(&self) -> Value {
         let job = &self.job;
-        let is_hosted = self.is_hosted || job.is("vertex");
-        let inside = if job.is("refuse") {
+        let is_hosted = self.is_hosted || job.has_word("vertex");
+        let inside = if job.has_word("refuse") {
             let reason =
                 "The prompt could not be submitted. See https://ai.sim-upstream.example/policies.";
             json!({ "raiMediaFilteredCount": 1, "raiMediaFilteredReasons": [reason] })
-        } else if job.is("empty") {
+        } else if job.has_word("empty") {
             json!({})
         } else if is_hosted {
             let data = seal::encode(&mp4(job.seconds, &job.prompt));
             let video = json!({ "bytesBase64Encoded": data, "mimeType": "video/mp4" });
             json!({ "videos": [video], "raiMediaFilteredCount": 0 })
-        } else if job.is("inline") {
+        } else if job.has_word("inline") {
             let data = seal::encode(&mp4(job.seconds, &job.prompt));
             let video = json!({ "encodedVideo": data, "encoding": "video/mp4" });
             json!({ "generatedSamples": [{ "video": video }] })

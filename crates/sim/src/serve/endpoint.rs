@@ -29,12 +29,9 @@ pub(super) enum Endpoint<'a> {
     Voice(&'a str),
     Models,
     Model(&'a str),
-    /// Creates a video task.
-    Videos,
-    /// Polls it.
-    Video,
-    /// The video file.
-    Film,
+    CreateVideo,
+    PollVideo,
+    VideoFile,
     /// Creates an operation.
     Predict,
     /// Polls it.
@@ -79,10 +76,10 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
         "/v1/tts/voices" => (Method::GET, Endpoint::Voices),
         "/v1/models" => (Method::GET, Endpoint::Models),
         "/v1/videos/generations" | "/v1/videos/edits" | "/v1/videos/extensions" => {
-            (Method::POST, Endpoint::Videos)
+            (Method::POST, Endpoint::CreateVideo)
         }
-        _ if path.starts_with("/v1/videos/films/") => (Method::GET, Endpoint::Film),
-        _ if path.starts_with("/v1/videos/") => (Method::GET, Endpoint::Video),
+        _ if path.starts_with("/v1/videos/films/") => (Method::GET, Endpoint::VideoFile),
+        _ if path.starts_with("/v1/videos/") => (Method::GET, Endpoint::PollVideo),
         _ if amazon::is_converse(path) => (Method::POST, Endpoint::Converse),
         _ if amazon::is_target(path) => (Method::POST, Endpoint::Invoke),
         _ if predict::is_target(path) => (Method::POST, Endpoint::Predict),

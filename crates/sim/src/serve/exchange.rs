@@ -9,7 +9,7 @@ use crate::call_context::CallContext;
 use crate::call_log::{CallEnd, CallRecord};
 use crate::catalog;
 use crate::chat::Chat;
-use crate::cloud::{self, Arrival};
+use crate::cloud::{self, Outcome};
 use crate::content_task;
 use crate::control;
 use crate::embed::Embed;
@@ -86,14 +86,16 @@ pub(super) async fn exchange(
     let (reply, script) = match read(incoming, state.settings.request_bytes_max).await {
         Ok(body) => {
             record.body(&body);
-            match arrive_at_cloud(&parts, &body, &state, &record) {
-                Arrival::Plain => decide(&parts, &body, &state, &record),
-                Arrival::Refused(reply) => without_script(*reply),
-                Arrival::Token(reply, script) => (habit::apply(*reply, &script.habits), *script),
-                Arrival::Passed(front) => {
-                    vendor = Vendor::of_path(front.parts.uri.path());
-                    let (reply, script) = decide(&front.parts, &front.body, &state, &record);
-                    (front.dress(reply), script)
+            match pass_to_cloud(&parts, &body, &state, &record) {
+                Outcome::NotForCloud => decide(&parts, &body, &state, &record),
+                Outcome::Refused(reply) => without_script(*reply),
+                Outcome::TokenAnswer(reply, script) => {
+                    (habit::apply(*reply, &script.habits), *script)
+                }
+                Outcome::Converted(request) => {
+                    vendor = Vendor::of_path(request.parts.uri.path());
+                    let (reply, script) = decide(&request.parts, &request.body, &state, &record);
+                    (request.change_answer(reply), script)
                 }
             }
         }
@@ -130,7 +132,7 @@ pub(super) async fn exchange(
 }
 
 /// Passes a request to the clouds. Calls of token endpoints are logged and take faults as a model of their own.
-fn arrive_at_cloud(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> Arrival {
+fn pass_to_cloud(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> Outcome {
     let script = || {
         let queued = state.queue.take(cloud::TOKEN_MODEL).unwrap_or_default();
         record.model(cloud::TOKEN_MODEL, &queued);
@@ -140,7 +142,7 @@ fn arrive_at_cloud(parts: &Parts, body: &Bytes, state: &State, record: &CallReco
         script
     };
     let (settings, number) = (&state.settings, record.seq());
-    cloud::arrive(parts, body, settings, &state.grants, number, script)
+    cloud::receive(parts, body, settings, &state.issued_tokens, number, script)
 }
 
 /// Accepts a WebSocket session, or refuses it with a normal HTTP answer.
@@ -241,12 +243,12 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (R
         }
         Ok(Endpoint::Interactions) => answer_call::<Interactions>(&call, state, record),
         Ok(Endpoint::Responses) => answer_call::<Responses>(&call, state, record),
-        Ok(Endpoint::Videos) => answer_call::<video_a::Create>(&call, state, record),
-        Ok(Endpoint::Video) => answer_call::<video_a::Poll>(&call, state, record),
+        Ok(Endpoint::CreateVideo) => answer_call::<video_a::Create>(&call, state, record),
+        Ok(Endpoint::PollVideo) => answer_call::<video_a::Poll>(&call, state, record),
         Ok(Endpoint::Predict) => answer_call::<predict::Create>(&call, state, record),
         Ok(Endpoint::Operation) => answer_call::<predict::Poll>(&call, state, record),
         Ok(Endpoint::File) => answer_call::<google::File>(&call, state, record),
-        Ok(Endpoint::Film) => without_script(video_a::show_film(&call)),
+        Ok(Endpoint::VideoFile) => without_script(video_a::show_file(&call)),
         Ok(Endpoint::ContentTasks) => answer_call::<content_task::Create>(&call, state, record),
         Ok(Endpoint::ContentTaskList) => without_script(content_task::list(&call)),
         Ok(Endpoint::ContentTask) => answer_call::<content_task::Poll>(&call, state, record),

@@ -1,7 +1,7 @@
 //! The state that all connections of a simulator share.
 
 use crate::call_log::{Bounds, CallLog};
-use crate::cloud::Grants;
+use crate::cloud::IssuedTokens;
 use crate::content_task::Tasks;
 use crate::fault::Queue;
 use crate::settings::Settings;
@@ -15,7 +15,7 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     pub(crate) calls: Arc<CallLog>,
     pub(crate) queue: Queue,
-    pub(crate) grants: Grants,
+    pub(crate) issued_tokens: IssuedTokens,
     pub(crate) jobs: Arc<Jobs>,
     /// WebSocket sessions, which outlive the HTTP exchange.
     pub(crate) sessions: Mutex<JoinSet<()>>,
@@ -33,7 +33,7 @@ impl State {
             settings,
             calls: Arc::new(CallLog::new(bounds)),
             queue: Queue::default(),
-            grants: Grants::default(),
+            issued_tokens: IssuedTokens::default(),
             jobs: Arc::default(),
             sessions: Mutex::default(),
             content_tasks: Arc::default(),

@@ -18,7 +18,7 @@ pub(crate) struct Job {
 
 impl Job {
     /// Whether the prompt contains the word in brackets.
-    pub(crate) fn is(&self, word: &str) -> bool {
+    pub(crate) fn has_word(&self, word: &str) -> bool {
         self.prompt.contains(&format!("[{word}]"))
     }
 

@@ -22,4 +22,4 @@ mod poll;
 
 pub(crate) use call::Create;
 pub(crate) use jobs::{Job, Jobs};
-pub(crate) use poll::{Poll, video as show_film};
+pub(crate) use poll::{Poll, show_file};

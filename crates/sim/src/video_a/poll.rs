@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// The price of one second, in ticks of 1e-10 US dollar.
 const TICKS_PER_SECOND: u64 = 500_000_000;
 const PREFIX: &str = "/v1/videos/";
-const FILMS: &str = "/v1/videos/films/";
+const FILES: &str = "/v1/videos/films/";
 
 #[derive(Debug)]
 pub(crate) struct Poll {
@@ -69,34 +69,34 @@ impl Poll {
     fn end(&self) -> Value {
         let job = &self.job;
         let usage = json!({ "cost_in_usd_ticks": job.seconds * TICKS_PER_SECOND });
-        if job.is("expire") {
+        if job.has_word("expire") {
             return json!({ "status": "expired" });
         }
-        if job.is("fail") {
+        if job.has_word("fail") {
             let message = format!("{} could not decode the input", job.model);
             let error = json!({ "code": "invalid_argument", "message": message });
             return json!({ "status": "failed", "progress": 0, "model": job.model, "error": error });
         }
-        if job.is("refuse") {
+        if job.has_word("refuse") {
             let error =
                 json!({ "code": "permission_denied", "message": "The result was moderated." });
             return json!({ "status": "failed", "progress": 0, "error": error, "usage": usage });
         }
-        let withheld = job.is("withhold");
+        let withheld = job.has_word("withhold");
         let url = if withheld {
             String::new()
         } else {
-            format!("http://{}{FILMS}{}.mp4", self.host, job.id)
+            format!("http://{}{FILES}{}.mp4", self.host, job.id)
         };
         let video = json!({ "url": url, "duration": job.seconds, "respect_moderation": !withheld });
         let mut end =
             json!({ "status": "done", "progress": 100, "model": job.model, "video": video });
-        if job.is("nothing")
+        if job.has_word("nothing")
             && let Some(end) = end.as_object_mut()
         {
             end.remove("video");
         }
-        if !job.is("unpriced") {
+        if !job.has_word("unpriced") {
             end["usage"] = usage;
         }
         end
@@ -104,8 +104,8 @@ impl Poll {
 }
 
 /// The video of a task. It needs no key.
-pub(crate) fn video(call: &Incoming<'_>) -> Reply {
-    let name = call.parts.uri.path().strip_prefix(FILMS);
+pub(crate) fn show_file(call: &Incoming<'_>) -> Reply {
+    let name = call.parts.uri.path().strip_prefix(FILES);
     let id = name.and_then(|name| name.strip_suffix(".mp4"));
     match id.and_then(|id| call.jobs.find(id)) {
         Some(job) => Reply::whole(

@@ -91,30 +91,33 @@ fn signatures_of_the_vendors_library_are_accepted() {
 fn a_change_of_what_was_signed_is_noticed() {
     let signature = "65844f67b96ec065771499b63133c081f5aa3e77ae7b477abc8e5c1f1f8bd3ff";
     let good = || parts(RUNTIME, COLON, "bedrock", None, signature);
-    let told = |parts: &Parts, body: &[u8], now: u64, token: Option<&str>| {
+    let refusal_of = |parts: &Parts, body: &[u8], now: u64, token: Option<&str>| {
         let refused = check_signature(parts, body, &settings(token), now).unwrap_err();
         let (_, name) = refused.headers.first().unwrap();
         let name = name.to_str().unwrap().split(':').next().unwrap().to_owned();
         (refused.status.as_u16(), name)
     };
     let invalid = (403, "InvalidSignatureException".to_owned());
-    assert_eq!(told(&good(), b"{}", NOW, None), invalid);
-    assert_eq!(told(&good(), BODY, NOW + 400, None), invalid);
-    assert_eq!(told(&good(), BODY, NOW - 400, None), invalid);
+    assert_eq!(refusal_of(&good(), b"{}", NOW, None), invalid);
+    assert_eq!(refusal_of(&good(), BODY, NOW + 400, None), invalid);
+    assert_eq!(refusal_of(&good(), BODY, NOW - 400, None), invalid);
     let other = parts(RUNTIME, RAW_COLON, "bedrock", None, signature);
-    assert_eq!(told(&other, BODY, NOW, None), invalid);
+    assert_eq!(refusal_of(&other, BODY, NOW, None), invalid);
     let mut other = good();
     other.headers.insert("host", HeaderValue::from_static("x"));
-    assert_eq!(told(&other, BODY, NOW, None), invalid);
+    assert_eq!(refusal_of(&other, BODY, NOW, None), invalid);
     let other = parts(RUNTIME, COLON, "s3", None, signature);
-    assert_eq!(told(&other, BODY, NOW, None), invalid);
+    assert_eq!(refusal_of(&other, BODY, NOW, None), invalid);
     let expired = (403, "ExpiredTokenException".to_owned());
-    assert_eq!(told(&good(), BODY, NOW, Some("SESSIONTOKEN")), expired);
+    assert_eq!(
+        refusal_of(&good(), BODY, NOW, Some("SESSIONTOKEN")),
+        expired
+    );
     let mut other = good();
     let half = HeaderValue::from_static("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260102");
     other.headers.insert("authorization", half);
     let incomplete = (400, "IncompleteSignatureException".to_owned());
-    assert_eq!(told(&other, BODY, NOW, None), incomplete);
+    assert_eq!(refusal_of(&other, BODY, NOW, None), incomplete);
     let mut unsigned = good();
     unsigned
         .headers

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use protocol::canon::{Dropped, Echo, Reasoning, Request, Target};
 use protocol::convert::{Transcoder, convert_answer, read_request as read, write_request};
 use protocol::messages::converse;
-use protocol::native::{self, Broken, Identity, Rewriter, rewrite_answer};
+use protocol::native::{self, Identity, Rewriter, UnusableAnswer, rewrite_answer};
 use protocol::sse::Splitter;
 use protocol::{ByteQueue, Dialect, Failure, Profile, embeddings, images, video, voice};
 use serde_json::Value;
@@ -355,7 +355,7 @@ fn relay(from: Dialect, to: Dialect, data: &[u8], size: usize) -> String {
 /// The native path promises less: bytes pass, and the output does not depend on how they were
 /// split.
 fn rewrite(dialect: Dialect, data: &[u8]) {
-    let rewritten = |size: usize| -> (Bytes, Result<(), Broken>) {
+    let rewritten = |size: usize| -> (Bytes, Result<(), UnusableAnswer>) {
         let mut rewriter = Rewriter::new(dialect, identity(), true);
         let mut out = ByteQueue::new();
         let mut result = Ok(());

@@ -201,7 +201,7 @@ impl Fetch {
         let mut body = self.guarded.get(url, None, bounds).await?.body;
         let mut share = self.budget.take(0).ok_or(FetchFailure::NoMemory)?;
         let mut encoder = Encoder::default();
-        let mut head = Vec::with_capacity(mime::TELLING_BYTES);
+        let mut head = Vec::with_capacity(mime::DETECTION_BYTES);
         let mut bytes = 0;
         while let Some(piece) = body.next().await {
             let piece = piece?;
@@ -210,10 +210,10 @@ impl Fetch {
             if !share.resize(memory_of(bytes)) {
                 return Err(FetchFailure::NoMemory);
             }
-            let missing = mime::TELLING_BYTES - head.len();
+            let missing = mime::DETECTION_BYTES - head.len();
             head.extend(piece.iter().take(missing));
             // The bytes show that this is no picture, such as an error page. The rest is not read.
-            if head.len() == mime::TELLING_BYTES && mime::of_bytes(&head).is_none() {
+            if head.len() == mime::DETECTION_BYTES && mime::of_bytes(&head).is_none() {
                 return Err(FetchFailure::NotAPicture);
             }
             encoder.push(&piece);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::embeddings::{self, Form, Request};
-use protocol::native::{self, Broken};
+use protocol::native::{self, UnusableAnswer};
 use protocol::{Dialect, Failure, Kind, Translator};
 use upstream::{Channel, Endpoint, Protocol, UpstreamRequest};
 
@@ -177,7 +177,11 @@ impl CallKind for Embeddings {
         })
     }
 
-    fn translate_answer(&self, spoken: Endpoint, answer: Bytes) -> Result<native::Answer, Broken> {
+    fn translate_answer(
+        &self,
+        spoken: Endpoint,
+        answer: Bytes,
+    ) -> Result<native::Answer, UnusableAnswer> {
         let form = match spoken {
             Endpoint::EmbedContent { batch: false } => Form::Content,
             Endpoint::EmbedContent { batch: true } => Form::Contents,

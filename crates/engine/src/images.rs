@@ -8,7 +8,7 @@ use http::HeaderValue;
 use protocol::count::IMAGE_TOKENS;
 use protocol::images::{self, Family, Grade, Operation, Request, Rewriter};
 use protocol::multipart::Form;
-use protocol::native::{self, Broken};
+use protocol::native::{self, UnusableAnswer};
 use protocol::{Dialect, Failure, Kind, Translator};
 use store::KeyHead;
 use upstream::{Endpoint, Protocol, UpstreamRequest};
@@ -162,7 +162,11 @@ impl CallKind for Images {
         })
     }
 
-    fn translate_answer(&self, _: Endpoint, answer: Bytes) -> Result<native::Answer, Broken> {
+    fn translate_answer(
+        &self,
+        _: Endpoint,
+        answer: Bytes,
+    ) -> Result<native::Answer, UnusableAnswer> {
         let created = clock::now().get() / 1000;
         self.request
             .rewrite(self.family, &answer, &self.model, created)

@@ -62,7 +62,7 @@ pub(crate) fn free_tier(name: &'static str, tier: Option<&str>) -> Result<(), Fa
 
 /// Refuses `true` for a member that would make the upstream store something: `store`, `background`,
 /// `deferred`.
-pub(crate) fn not_kept(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
+pub(crate) fn refuse_storing(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     if members.boolean(name)? == Some(true) {
         return Err(Failure::stateful_not_supported(format!(
             "`{name}: true` is not supported: the service keeps no state."
@@ -73,7 +73,7 @@ pub(crate) fn not_kept(members: &Members<'_>, name: &'static str) -> Result<(), 
 }
 
 /// Refuses a member that refers to a stored object, whatever its value.
-pub(crate) fn no_reference(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
+pub(crate) fn refuse_reference(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     if members.get(name)?.is_some() {
         return Err(Failure::stateful_not_supported(format!(
             "`{name}` is not supported: the service keeps no state."
@@ -210,8 +210,8 @@ mod tests {
         let members = Members::read(body.as_bytes(), Spelling::One)?;
         routing(&members)?;
         service_tier(&members)?;
-        not_kept(&members, "store")?;
-        no_reference(&members, "conversation")
+        refuse_storing(&members, "store")?;
+        refuse_reference(&members, "conversation")
     }
 
     #[test]

@@ -8,7 +8,6 @@
 
 mod answer_layout;
 mod answer_summary;
-mod broken;
 mod byte_queue;
 pub mod canon;
 pub mod chat;
@@ -37,6 +36,7 @@ pub mod scrub;
 mod shared;
 pub mod sse;
 mod tool;
+mod unusable_answer;
 mod usage;
 pub mod video;
 pub mod voice;

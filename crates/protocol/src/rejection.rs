@@ -7,14 +7,14 @@ mod vendors;
 
 use serde_json::Value;
 
-use self::vendors::{CONTEXT_OVERFLOW, NO_SUCH_MODEL, Signs};
+use self::vendors::{CONTEXT_OVERFLOW, ErrorPatterns, NO_SUCH_MODEL};
 use crate::failure::Failure;
 use crate::json::{Raw, Shape};
 use crate::scrub::{Names, explain, explain_path, mask_keys};
 
 /// Words that say that the upstream rejected the gateway, not the client, because of its key or its balance.
 /// [`NO_SUCH_MODEL`] has the words about the model's name.
-const OURS: [&str; 24] = [
+const GATEWAY_REJECTED: [&str; 24] = [
     "invalid_api_key",
     "api_key_invalid",
     "authentication",
@@ -58,7 +58,7 @@ const OVERLOAD: [&str; 12] = [
 ];
 
 /// Words that say that the model took too long.
-const SILENCE: [&str; 1] = ["modeltimeoutexception"];
+const TIMEOUT: [&str; 1] = ["modeltimeoutexception"];
 
 /// Words that say that the request itself is wrong, besides [`POLICY`] and [`IMAGE`].
 const REFUSED: [&str; 7] = [
@@ -107,11 +107,11 @@ const LOG_CHARS_MAX: usize = 2_000;
 pub(crate) fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let error_body = ErrorBody::read(body);
     let fault = match status {
-        _ if error_body.is_ours() => Fault::Ours,
+        _ if error_body.rejects_gateway() => Fault::Gateway,
         // Some upstreams reject content with the status of a bad credential.
         401..=404 if error_body.says_policy() => Fault::Request(400),
-        401..=404 | 407 | 421 => Fault::Ours,
-        408 => Fault::Silence,
+        401..=404 | 407 | 421 => Fault::Gateway,
+        408 => Fault::Timeout,
         // The model behind the upstream failed.
         424 => Fault::Upstream,
         429 | 529 => Fault::Overload,
@@ -148,8 +148,8 @@ pub(crate) fn blames_clock(body: &[u8]) -> bool {
 }
 
 /// Whether an error body says that the upstream rejected the gateway and not the client.
-pub(crate) fn is_ours(body: &[u8]) -> bool {
-    ErrorBody::read(body).is_ours()
+pub(crate) fn rejects_gateway(body: &[u8]) -> bool {
+    ErrorBody::read(body).rejects_gateway()
 }
 
 /// Reads an error that was sent in place of an answer with status 200. `error` is the error object.
@@ -158,13 +158,13 @@ pub(crate) fn read_event(error: &[u8], public_model: &str) -> Failure {
     let names = Names::of_model("", public_model);
     let error_body = ErrorBody::read(error);
     let fault = match error_body.status() {
-        _ if error_body.is_ours() => Fault::Ours,
+        _ if error_body.rejects_gateway() => Fault::Gateway,
         _ if error_body.says_policy() => Fault::Request(400),
-        Some(401..=404) => Fault::Ours,
+        Some(401..=404) => Fault::Gateway,
         Some(429 | 503 | 529) => Fault::Overload,
         _ if error_body.says(&OVERLOAD) => Fault::Overload,
-        Some(408 | 504) => Fault::Silence,
-        _ if error_body.says(&SILENCE) => Fault::Silence,
+        Some(408 | 504) => Fault::Timeout,
+        _ if error_body.says(&TIMEOUT) => Fault::Timeout,
         _ if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
         Some(status @ (400 | 409..=498)) => Fault::Request(status),
         None if error_body.blames_request() => Fault::Request(400),
@@ -202,9 +202,9 @@ enum Fault {
     /// The same, because the request exceeds the model's context window.
     ContextOverflow(u16),
     /// The gateway's credential, balance or configuration is wrong.
-    Ours,
+    Gateway,
     Overload,
-    Silence,
+    Timeout,
     Upstream,
 }
 
@@ -264,12 +264,12 @@ impl ErrorBody {
     }
 
     /// Whether the upstream rejected the gateway and not the client.
-    fn is_ours(&self) -> bool {
-        self.says(&OURS) || self.means(&NO_SUCH_MODEL)
+    fn rejects_gateway(&self) -> bool {
+        self.says(&GATEWAY_REJECTED) || self.means(&NO_SUCH_MODEL)
     }
 
-    fn means(&self, signs: &Signs) -> bool {
-        self.says(signs.words) || signs.are_in(&self.lower_message())
+    fn means(&self, patterns: &ErrorPatterns) -> bool {
+        self.says(patterns.words) || patterns.are_in(&self.lower_message())
     }
 
     fn lower_message(&self) -> String {
@@ -342,9 +342,9 @@ impl ErrorBody {
                     None => failure,
                 }
             }
-            Fault::Ours | Fault::Upstream => Failure::upstream_error(),
+            Fault::Gateway | Fault::Upstream => Failure::upstream_error(),
             Fault::Overload => Failure::upstream_overloaded(),
-            Fault::Silence => Failure::upstream_timeout(),
+            Fault::Timeout => Failure::upstream_timeout(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use protocol::native::{self, Broken};
+use protocol::native::{self, UnusableAnswer};
 use protocol::{Failure, Translator};
 use store::WalletId;
 use upstream::{Endpoint, UpstreamRequest, hash_bytes};
@@ -31,7 +31,11 @@ pub(crate) trait CallKind: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Encoded, Failure>> + Send;
 
     /// Translates a whole answer of the endpoint that was called.
-    fn translate_answer(&self, spoken: Endpoint, answer: Bytes) -> Result<native::Answer, Broken>;
+    fn translate_answer(
+        &self,
+        spoken: Endpoint,
+        answer: Bytes,
+    ) -> Result<native::Answer, UnusableAnswer>;
 
     /// The translator for a stream of the endpoint that was called.
     fn stream_translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure>;

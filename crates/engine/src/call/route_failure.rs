@@ -1,7 +1,7 @@
 //! Why one route gave no answer, and whether the next one may be tried.
 
 use bytes::Bytes;
-use protocol::native::Broken;
+use protocol::native::UnusableAnswer;
 use protocol::scrub::Names;
 use protocol::{Failure, native, voice};
 use upstream::{CallError, CallErrorKind, CallOutcome, Channel, Endpoint, Sent, UpstreamResponse};
@@ -173,7 +173,11 @@ impl RouteFailure {
     }
 
     /// The answer is malformed. The client has seen nothing of it, so another route may be tried.
-    pub(crate) fn broken(route: &Route, broken: &Broken, attempt: &mut Attempt<'_>) -> Self {
+    pub(crate) fn broken(
+        route: &Route,
+        broken: &UnusableAnswer,
+        attempt: &mut Attempt<'_>,
+    ) -> Self {
         tracing::warn!(
             request_id = attempt.request_id(),
             channel = route.channel.name(),
@@ -195,10 +199,10 @@ impl RouteFailure {
 }
 
 /// What the client is told about a broken answer.
-pub(crate) fn broken_failure(broken: &Broken) -> Failure {
+pub(crate) fn broken_failure(broken: &UnusableAnswer) -> Failure {
     match broken {
-        Broken::Failure(failure) => failure.clone(),
-        Broken::Malformed(_) | Broken::TooLarge(_) | Broken::Unfinished => {
+        UnusableAnswer::Failure(failure) => failure.clone(),
+        UnusableAnswer::Malformed(_) | UnusableAnswer::TooLarge(_) | UnusableAnswer::Unfinished => {
             Failure::upstream_error()
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use http::HeaderValue;
-use protocol::native::{self, Broken};
+use protocol::native::{self, UnusableAnswer};
 use protocol::{ByteQueue, Failure};
 use upstream::{CallOutcome, Endpoint, UpstreamResponse};
 
@@ -240,7 +240,7 @@ impl<K: CallKind> Call<K> {
         admission.note(Record::upstream_answered);
         if !self.kind.accepts(response.content_type.as_ref()) {
             let why = format!("an answer of type {:?}", response.content_type);
-            let broken = Broken::Malformed(why);
+            let broken = UnusableAnswer::Malformed(why);
             return Err(RouteFailure::broken(route, &broken, &mut attempt));
         }
         let translator = self.kind.stream_translator(self.plan.model(), spoken);

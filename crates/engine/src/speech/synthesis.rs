@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderValue;
 use ledger::{Meter, PriceKey};
-use protocol::native::{self, Broken};
+use protocol::native::{self, UnusableAnswer};
 use protocol::voice::{self, AudioRelay, Speech};
 use protocol::{Failure, Translator};
 use upstream::{Endpoint, UpstreamRequest};
@@ -106,7 +106,11 @@ impl CallKind for SpeechRequest {
         })
     }
 
-    fn translate_answer(&self, _: Endpoint, answer: Bytes) -> Result<native::Answer, Broken> {
+    fn translate_answer(
+        &self,
+        _: Endpoint,
+        answer: Bytes,
+    ) -> Result<native::Answer, UnusableAnswer> {
         voice::read_timed_speech(&answer, &self.0.model)
     }
 

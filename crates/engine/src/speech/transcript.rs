@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use ledger::PriceKey;
 use protocol::multipart::Form;
-use protocol::native::{self, Broken};
+use protocol::native::{self, UnusableAnswer};
 use protocol::voice::{self, Transcript};
 use protocol::{Failure, Translator};
 use upstream::{Endpoint, SpoolFile, SpooledPart, UpstreamRequest};
@@ -122,7 +122,11 @@ impl CallKind for TranscriptRequest {
         })
     }
 
-    fn translate_answer(&self, _: Endpoint, answer: Bytes) -> Result<native::Answer, Broken> {
+    fn translate_answer(
+        &self,
+        _: Endpoint,
+        answer: Bytes,
+    ) -> Result<native::Answer, UnusableAnswer> {
         voice::read_transcription(&answer, &self.transcript.model)
     }
 

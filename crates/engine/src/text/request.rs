@@ -9,7 +9,7 @@ use protocol::convert::{self, Transcoder};
 use protocol::generate;
 use protocol::images::Grade;
 use protocol::messages::converse;
-use protocol::native::{self, Broken, Head, Identity, Rewriter};
+use protocol::native::{self, Head, Identity, Rewriter, UnusableAnswer};
 use protocol::{ByteQueue, Dialect, Failure, Translator};
 use upstream::{Endpoint, UpstreamRequest, hash_bytes};
 
@@ -161,7 +161,7 @@ impl TextRequest {
 
     /// Charges the memory that many small parts take while a request is rewritten.
     fn charge_weight(&mut self, engine: &Engine) -> Result<(), Failure> {
-        let weight = convert::weigh_request(&self.body)?;
+        let weight = convert::estimate_memory(&self.body)?;
         if weight > FREE_BYTES {
             let share = engine.budget().take(weight);
             let share = share.ok_or_else(|| no_memory_for("this request"))?;
@@ -283,7 +283,7 @@ impl CallKind for TextRequest {
         &self,
         endpoint: Endpoint,
         answer: Bytes,
-    ) -> Result<native::Answer, Broken> {
+    ) -> Result<native::Answer, UnusableAnswer> {
         let dialect = endpoint.dialect();
         let answer = match endpoint {
             Endpoint::Converse { .. } => Bytes::from(converse::read_answer(&answer)?),
@@ -292,7 +292,7 @@ impl CallKind for TextRequest {
         if !self.is_converted {
             return native::rewrite_answer(dialect, answer, &self.identity);
         }
-        let common = self.common().map_err(Broken::Failure)?;
+        let common = self.common().map_err(UnusableAnswer::Failure)?;
         let echo = self.echo(Arc::clone(common));
         convert::convert_answer(dialect, self.dialect, &answer, &echo)
     }

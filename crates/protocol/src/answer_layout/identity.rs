@@ -40,7 +40,7 @@ impl IdentitySet {
         Self(self.0 | 1 << name as u8)
     }
 
-    pub(crate) const fn and(self, other: Self) -> Self {
+    pub(crate) const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 

@@ -74,7 +74,7 @@ impl IncompleteEvent<'_> {
     }
 
     /// The members of our identity that `found` does not contain, each followed by a comma.
-    pub(crate) fn identity_but(&self, found: IdentitySet) -> Vec<u8> {
+    pub(crate) fn missing_identity(&self, found: IdentitySet) -> Vec<u8> {
         self.identity_json
             .missing(self.layout.identity_members(), found)
     }

@@ -21,7 +21,7 @@ impl MemberSet {
     /// The type of the event.
     pub(crate) const TYPE: Self = Self(1 << 6);
     /// Not a member, but an earlier event that started the part to which this event adds.
-    pub(crate) const PART_BEGUN: Self = Self(1 << 7);
+    pub(crate) const PART_STARTED: Self = Self(1 << 7);
 
     #[must_use]
     pub(crate) const fn without(self, other: Self) -> Self {
@@ -29,7 +29,7 @@ impl MemberSet {
     }
 
     #[must_use]
-    pub(crate) const fn and(self, other: Self) -> Self {
+    pub(crate) const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 

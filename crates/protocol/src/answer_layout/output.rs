@@ -41,7 +41,7 @@ pub(crate) struct Output {
     /// Whether the items of the current event have any content.
     pub(crate) event_has_content: bool,
     /// Whether an item of the current event has the members that clients read in every item.
-    pub(crate) is_item: bool,
+    pub(crate) has_complete_item: bool,
     /// Whether the current event has results of a content filter.
     pub(crate) has_filter: bool,
     /// The members that the current event has, and those that it should have.
@@ -79,7 +79,7 @@ pub(crate) struct Output {
     /// Data to repeat in the event that ends a failed stream, if the dialect has such data.
     pub(crate) opening: Opening,
     /// Text in which the upstream speaks about itself, if there is any.
-    pub(crate) words: Option<Box<Words>>,
+    pub(crate) upstream_text: Option<Box<Words>>,
 }
 
 /// Data from the events that open a stream.
@@ -106,13 +106,13 @@ impl Output {
         self.items = 0;
         self.has_items = false;
         self.event_has_content = false;
-        self.is_item = false;
+        self.has_complete_item = false;
         self.has_filter = false;
         self.failed = false;
         self.names_vendor = false;
         self.present = MemberSet::NONE;
         self.required = MemberSet::NONE;
-        if let Some(words) = &mut self.words {
+        if let Some(words) = &mut self.upstream_text {
             words.edits.clear();
         }
     }
@@ -128,20 +128,22 @@ impl Output {
     /// Records a value whose text is the upstream's, not the model's, so that the text is removed.
     // Cold, because few answers have such a value.
     #[cold]
-    pub(crate) fn clean(&mut self, value: Raw<'_>) {
+    pub(crate) fn withhold(&mut self, value: Raw<'_>) {
         if !value.is_null() && !value.is_empty() {
-            let words = self.words.get_or_insert_default();
+            let words = self.upstream_text.get_or_insert_default();
             words.clean("", value, Names::default());
         }
     }
 
     /// The edits that remove the upstream's own text from the current event or answer.
-    pub(crate) fn word_edits(&self) -> &[Edit] {
-        self.words.as_ref().map_or(&[], |words| &words.edits)
+    pub(crate) fn upstream_text_edits(&self) -> &[Edit] {
+        self.upstream_text
+            .as_ref()
+            .map_or(&[], |words| &words.edits)
     }
 
     /// The text that was withheld so far.
     pub(crate) fn withheld(&self) -> Option<&str> {
-        self.words.as_ref()?.withheld()
+        self.upstream_text.as_ref()?.withheld()
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn arrange<'a>(
         let mut lost = None;
         let mut kept = false;
         for (path, part) in &turn.parts {
-            if !is_sayable(turn.role, part, &is_own) {
+            if !can_contain(turn.role, part, &is_own) {
                 dropped.path(*path);
                 lost = Some(*path);
                 continue;
@@ -48,7 +48,7 @@ pub(crate) fn arrange<'a>(
                     arranged.system.push(text);
                     last_prompt = Some((*path, part));
                 }
-                (role, part) => say(&mut arranged.sides, role, (*path, part)),
+                (role, part) => push_part(&mut arranged.sides, role, (*path, part)),
             }
         }
         if let (Role::User, Some(path), false) = (turn.role, lost, kept) {
@@ -62,13 +62,13 @@ pub(crate) fn arrange<'a>(
             return Err(Failure::invalid("The request says nothing to the model."));
         };
         arranged.system.pop();
-        say(&mut arranged.sides, Role::User, prompt);
+        push_part(&mut arranged.sides, Role::User, prompt);
     }
     Ok(arranged)
 }
 
 /// Whether a turn of this role can contain this part.
-fn is_sayable(role: Role, part: &Part, is_own: impl Fn(&Thought) -> bool) -> bool {
+fn can_contain(role: Role, part: &Part, is_own: impl Fn(&Thought) -> bool) -> bool {
     match (role, part) {
         (_, Part::Text(_)) => true,
         (Role::System | Role::Developer, _) | (_, Part::Foreign) => false,
@@ -79,7 +79,7 @@ fn is_sayable(role: Role, part: &Part, is_own: impl Fn(&Thought) -> bool) -> boo
     }
 }
 
-fn say<'a>(sides: &mut Vec<Side<'a>>, role: Role, part: (Path, &'a Part)) {
+fn push_part<'a>(sides: &mut Vec<Side<'a>>, role: Role, part: (Path, &'a Part)) {
     match sides.last_mut() {
         Some(last) if last.role == role => last.parts.push(part),
         _ => sides.push(Side {

@@ -12,7 +12,7 @@ use crate::profile::Profile;
 
 /// Whether the model may, must or must not call tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Calling {
+pub(crate) enum ToolCalling {
     May,
     Must,
     MustNot,
@@ -24,21 +24,21 @@ pub(crate) enum Calling {
 pub(crate) fn choose<'a>(
     request: &'a Request,
     dropped: &mut Dropped,
-) -> Result<Option<(Calling, Vec<&'a str>)>, Failure> {
+) -> Result<Option<(ToolCalling, Vec<&'a str>)>, Failure> {
     let Some(choice) = &request.tool_choice else {
         return Ok(None);
     };
     let (calling, names) = match choice {
         ToolChoice::Auto => return Ok(None),
-        ToolChoice::None => (Calling::MustNot, Vec::new()),
-        ToolChoice::Required => (Calling::Must, Vec::new()),
-        ToolChoice::Named(name) => (Calling::Must, vec![name.as_str()]),
+        ToolChoice::None => (ToolCalling::MustNot, Vec::new()),
+        ToolChoice::Required => (ToolCalling::Must, Vec::new()),
+        ToolChoice::Named(name) => (ToolCalling::Must, vec![name.as_str()]),
         ToolChoice::Allowed { names, required } => {
             let names = names.iter().map(String::as_str).collect();
             let calling = if *required {
-                Calling::Must
+                ToolCalling::Must
             } else {
-                Calling::May
+                ToolCalling::May
             };
             (calling, names)
         }
@@ -50,11 +50,11 @@ pub(crate) fn choose<'a>(
         .collect();
     if let Some(name) = names.iter().find(|name| !declared.contains(**name)) {
         let message = format!("The tool `{name}` is to be called but not declared.");
-        let param = Field::ToolChoice.spelt(dropped.caller());
+        let param = Field::ToolChoice.spelt(dropped.client_dialect());
         return Err(Failure::invalid(message).param(param));
     }
     if request.tools.is_empty() {
-        if calling != Calling::MustNot {
+        if calling != ToolCalling::MustNot {
             dropped.field(Field::ToolChoice);
         }
         return Ok(None);
@@ -64,7 +64,7 @@ pub(crate) fn choose<'a>(
 
 /// A sampling parameter, unless the model refuses it. A value that equals the default is left out
 /// without being reported.
-pub fn sampled<'a>(
+pub fn accepted_sampling<'a>(
     value: Option<&'a Number>,
     field: Field,
     profile: &Profile,
@@ -125,26 +125,26 @@ mod tests {
             (
                 ToolChoice::None,
                 both,
-                Some((Calling::MustNot, vec![])),
+                Some((ToolCalling::MustNot, vec![])),
                 None,
             ),
             (
                 ToolChoice::Required,
                 both,
-                Some((Calling::Must, vec![])),
+                Some((ToolCalling::Must, vec![])),
                 None,
             ),
-            (named("g"), both, Some((Calling::Must, vec!["g"])), None),
+            (named("g"), both, Some((ToolCalling::Must, vec!["g"])), None),
             (
                 allowed(true),
                 both,
-                Some((Calling::Must, vec!["f", "g"])),
+                Some((ToolCalling::Must, vec!["f", "g"])),
                 None,
             ),
             (
                 allowed(false),
                 both,
-                Some((Calling::May, vec!["f", "g"])),
+                Some((ToolCalling::May, vec!["f", "g"])),
                 None,
             ),
             (ToolChoice::Required, &[], None, Some("tool_choice")),
@@ -185,7 +185,7 @@ mod tests {
         ] {
             let value: Number = value.parse().unwrap();
             let mut dropped = Dropped::new(Dialect::Chat);
-            let found = sampled(Some(&value), Field::TopP, profile, &mut dropped);
+            let found = accepted_sampling(Some(&value), Field::TopP, profile, &mut dropped);
             assert_eq!(found.is_some(), sent);
             assert_eq!(!dropped.is_empty(), listed);
         }

@@ -20,34 +20,34 @@ const MORE_BYTES: usize = 16;
 /// list item. A tool that the vendor runs is named by its type: `tools.web_search`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
-    caller: Dialect,
+    client_dialect: Dialect,
     names: Vec<String>,
     more: usize,
 }
 
 impl Dropped {
     /// An empty list, for a client of this dialect.
-    pub const fn new(caller: Dialect) -> Self {
+    pub const fn new(client_dialect: Dialect) -> Self {
         Self {
-            caller,
+            client_dialect,
             names: Vec::new(),
             more: 0,
         }
     }
 
     /// The client's dialect, which determines the spelling of the names.
-    pub const fn caller(&self) -> Dialect {
-        self.caller
+    pub const fn client_dialect(&self) -> Dialect {
+        self.client_dialect
     }
 
     /// Reports a member of the common form as dropped.
     pub fn field(&mut self, field: Field) {
-        self.name(field.spelt(self.caller));
+        self.name(field.spelt(self.client_dialect));
     }
 
     /// Reports all members about reasoning as dropped.
     pub fn reasoning(&mut self, reasoning: &Reasoning) {
-        match self.caller {
+        match self.client_dialect {
             Dialect::Messages => {
                 if reasoning.budget_tokens.is_some() || reasoning.show {
                     self.field(Field::Reasoning);
@@ -76,7 +76,7 @@ impl Dropped {
 
     /// Reports the request to show reasoning as dropped, if the client made it.
     pub(crate) fn shown_reasoning(&mut self, reasoning: &Reasoning) {
-        if reasoning.show && !reasoning.show_is_unsaid {
+        if reasoning.show && !reasoning.show_is_default {
             self.field(Field::ReasoningShown);
         }
     }
@@ -102,7 +102,7 @@ impl Dropped {
 
     /// Reports a member of the item at `path` as dropped.
     pub fn member(&mut self, path: Path, member: Member) {
-        let spelt = member.spelt(self.caller);
+        let spelt = member.spelt(self.client_dialect);
         // In the older list of functions, items have no `function` member.
         let spelt = match spelt.strip_prefix("function.") {
             Some(bare) if path.is_in("functions") => bare,

@@ -8,7 +8,7 @@ use crate::json::{Members, Spelling, write_string};
 
 /// Adds the format's name to the schema as its title, and the format's description as its
 /// description. What the schema sets itself is kept, and the format's value is reported as dropped.
-pub(crate) fn labelled<'s>(
+pub(crate) fn label_schema<'s>(
     schema: &'s str,
     name: Option<&str>,
     description: Option<&str>,
@@ -71,10 +71,10 @@ mod tests {
             ),
         ] {
             let mut dropped = Dropped::new(Dialect::Responses);
-            let found = labelled(schema, Some("N"), Some("\"D"), &mut dropped);
+            let found = label_schema(schema, Some("N"), Some("\"D"), &mut dropped);
             assert_eq!(found, expected);
             assert_eq!(dropped.header().as_deref(), listed);
-            assert_eq!(labelled(schema, None, None, &mut dropped), schema);
+            assert_eq!(label_schema(schema, None, None, &mut dropped), schema);
         }
     }
 }

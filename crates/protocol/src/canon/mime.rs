@@ -1,7 +1,7 @@
 //! Detects the type of an image by its first bytes or by the extension in its URL.
 
 /// This many bytes are enough to detect every supported type.
-pub const TELLING_BYTES: usize = 12;
+pub const DETECTION_BYTES: usize = 12;
 
 /// The type of a file that starts with these bytes, if it is an image.
 pub fn of_bytes(head: &[u8]) -> Option<&'static str> {

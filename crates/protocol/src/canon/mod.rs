@@ -25,15 +25,15 @@ mod request;
 mod response;
 mod target;
 mod tool_results;
-mod unread;
+mod unknown_members;
 
 pub(crate) use arrange::{Arranged, Side, arrange};
-pub use choose::sampled;
-pub(crate) use choose::{Calling, choose, is_usual_verbosity, is_zero};
+pub use choose::accepted_sampling;
+pub(crate) use choose::{ToolCalling, choose, is_usual_verbosity, is_zero};
 pub use dropped::Dropped;
 pub use event::{Block, Delta, Event, Stop};
 pub use field::{Field, Member};
-pub(crate) use label::labelled;
+pub(crate) use label::label_schema;
 pub use logprobs::{Likelihood, Token};
 pub(crate) use offsets::Offsets;
 pub use opaque::Opaque;
@@ -45,4 +45,4 @@ pub use request::{
 pub use response::{Fold, Folded, Response};
 pub use target::{Echo, Target};
 pub use tool_results::pair_results;
-pub(crate) use unread::{note, unread};
+pub(crate) use unknown_members::{note_unknown, note_unless_empty};

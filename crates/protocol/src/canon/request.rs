@@ -269,7 +269,7 @@ pub struct Reasoning {
     /// Whether the client wants to see the reasoning.
     pub show: bool,
     /// Whether `show` comes from the default of the client's dialect, not from the request.
-    pub show_is_unsaid: bool,
+    pub show_is_default: bool,
 }
 
 /// Effort levels in ascending order.
@@ -339,8 +339,8 @@ impl Effort {
 impl Logprobs {
     /// The number of alternatives, limited to the largest number that upstreams accept.
     pub fn alternatives(self) -> Option<u32> {
-        const TOLD_MAX: u32 = 20;
-        self.top.map(|top| top.min(TOLD_MAX))
+        const ALTERNATIVES_MAX: u32 = 20;
+        self.top.map(|top| top.min(ALTERNATIVES_MAX))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A whole answer, folded from its events.
 
-use crate::broken::Broken;
+use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
 use super::event::{Block, Delta, Event, Stop};
@@ -83,11 +83,11 @@ impl Fold {
 
 impl Response {
     /// Folds the events of a whole answer.
-    pub(crate) fn fold(events: Vec<Event>) -> Result<Self, Broken> {
+    pub(crate) fn fold(events: Vec<Event>) -> Result<Self, UnusableAnswer> {
         let mut fold = Fold::default();
         match events.into_iter().find_map(|event| fold.push(event)) {
-            Some(folded) => folded.map_err(Broken::Failure),
-            None => Err(Broken::Unfinished),
+            Some(folded) => folded.map_err(UnusableAnswer::Failure),
+            None => Err(UnusableAnswer::Unfinished),
         }
     }
 

@@ -82,8 +82,8 @@ fn read_choice(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synta
             read_message(cursor, is_delta, output)
         } else if name.is("error") {
             // Some routers report in this way that one of several choices failed.
-            output.clean(cursor.value()?);
-            output.is_item = true;
+            output.withhold(cursor.value()?);
+            output.has_complete_item = true;
             Ok(())
         } else {
             let value = cursor.value()?;
@@ -100,12 +100,12 @@ fn read_choice(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synta
             Ok(())
         }
     })?;
-    output.is_item |= has_message || is_finished;
+    output.has_complete_item |= has_message || is_finished;
     if is_finished && !has_message {
-        output.required = output.required.and(MemberSet::PART);
+        output.required = output.required.union(MemberSet::PART);
     }
     if !is_numbered {
-        output.required = output.required.and(MemberSet::INDEX);
+        output.required = output.required.union(MemberSet::INDEX);
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ fn read_message(
         } else if name.is("tool_calls") || name.is("function_call") || name.is("audio") {
             count_members(value, &mut output.counter)?;
             if is_delta && name.is("tool_calls") && !are_numbered(value)? {
-                output.required = output.required.and(MemberSet::INDEX);
+                output.required = output.required.union(MemberSet::INDEX);
             }
         }
         Ok(())

@@ -37,8 +37,8 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         let failure = Failure::invalid("`messages` must be an array with at least one message.");
         return Err(failure.param("messages"));
     }
-    guard::not_kept(&members, "deferred")?;
-    guard::not_kept(&members, "store")?;
+    guard::refuse_storing(&members, "deferred")?;
+    guard::refuse_storing(&members, "store")?;
     passing.refuse_stored(Dialect::Chat, &members)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;

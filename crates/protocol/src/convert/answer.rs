@@ -7,7 +7,7 @@ use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Echo};
 use crate::dialect::Dialect;
 use crate::images::Pictures;
-use crate::native::{Answer, Broken, ToolWatch, reports_unbillable_usage};
+use crate::native::{Answer, ToolWatch, UnusableAnswer, reports_unbillable_usage};
 
 /// Reads an answer in the upstream's dialect and writes it in the client's.
 pub fn convert_answer(
@@ -15,7 +15,7 @@ pub fn convert_answer(
     to: Dialect,
     body: &[u8],
     echo: &Echo,
-) -> Result<Answer, Broken> {
+) -> Result<Answer, UnusableAnswer> {
     let mut response = read_response(from, body, &echo.model)?;
     let reported = response.usage;
     let mut tools = ToolWatch::default();

@@ -1,11 +1,11 @@
 //! Dispatches to the readers and writers of the five dialects.
 
-use crate::broken::Broken;
 use crate::byte_queue::ByteQueue;
 use crate::canon::{self, Dropped, Echo, Event, Request, Response, Target};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::sse::Frame;
+use crate::unusable_answer::UnusableAnswer;
 use crate::{chat, generate, interactions, messages, responses};
 
 /// Reads a request that [`crate::native::read_head`] has accepted. `stream` comes from the head,
@@ -45,7 +45,7 @@ pub(super) fn read_response(
     dialect: Dialect,
     body: &[u8],
     model: &str,
-) -> Result<Response, Broken> {
+) -> Result<Response, UnusableAnswer> {
     match dialect {
         Dialect::Chat => chat::read_response(body, model),
         Dialect::Responses => responses::read_response(body, model),
@@ -87,7 +87,11 @@ impl Reader {
         }
     }
 
-    pub(super) fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub(super) fn frame(
+        &mut self,
+        frame: &Frame,
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
         match self {
             Self::Chat(reader) => reader.frame(frame, out),
             Self::Responses(reader) => reader.frame(frame, out),
@@ -97,7 +101,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn end(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub(super) fn end(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         match self {
             Self::Chat(reader) => reader.end(out),
             Self::Responses(reader) => reader.end(out),

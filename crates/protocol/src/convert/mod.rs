@@ -8,15 +8,15 @@
 mod answer;
 mod codecs;
 mod images;
+mod memory_estimate;
 mod observer;
 mod pictures;
 mod transcoder;
 mod translator;
-mod weight;
 
 pub use answer::convert_answer;
 pub use codecs::{read_request, write_request};
 pub use images::takes_image_url;
+pub use memory_estimate::estimate_memory;
 pub use transcoder::Transcoder;
 pub use translator::Translator;
-pub use weight::weigh_request;

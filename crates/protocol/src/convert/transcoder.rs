@@ -14,7 +14,8 @@ use crate::failure::Failure;
 use crate::images::Pictures;
 use crate::native::stream_body::StreamBody;
 use crate::native::{
-    AnswerSummary, Broken, ToolWatch, is_end_mark, reports_unbillable_usage, terminal_failure,
+    AnswerSummary, ToolWatch, UnusableAnswer, is_end_mark, reports_unbillable_usage,
+    terminal_failure,
 };
 use crate::sse::{Data, Frame, Splitter};
 
@@ -70,7 +71,7 @@ impl Transcoder {
 
     /// Takes the bytes of one read and writes the converted events. What was written before a
     /// failure is valid.
-    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
+    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
         }
@@ -85,7 +86,7 @@ impl Transcoder {
 
     /// The upstream has closed the stream. That is an error unless the end mark has arrived or the
     /// dialect ends streams in this way.
-    pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
+    pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
         }
@@ -99,7 +100,7 @@ impl Transcoder {
         let mut result = Ok(());
         match rest {
             Some(rest) if is_done(self.from, &rest) => result = self.frame(&rest, out),
-            Some(rest) if rest.data() != Data::Absent => result = Err(Broken::Unfinished),
+            Some(rest) if rest.data() != Data::Absent => result = Err(UnusableAnswer::Unfinished),
             _ => {}
         }
         if result.is_ok() && !self.summary.ended {
@@ -108,7 +109,7 @@ impl Transcoder {
         }
         self.note();
         match result {
-            Ok(()) if !self.summary.ended => Err(Broken::Unfinished),
+            Ok(()) if !self.summary.ended => Err(UnusableAnswer::Unfinished),
             result => result,
         }
     }
@@ -135,7 +136,7 @@ impl Transcoder {
     }
 
     /// Converts a whole answer to the stream that the client asked for.
-    fn answer(&mut self, body: &[u8], out: &mut ByteQueue) -> Result<(), Broken> {
+    fn answer(&mut self, body: &[u8], out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if let Some(tools) = &mut self.tools {
             tools.look(self.from, body);
             self.summary.tools = tools.calls();
@@ -148,7 +149,7 @@ impl Transcoder {
         self.write(Ok(()), out)
     }
 
-    fn relay(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
+    fn relay(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         while let Some(frame) = self.splitter.next_frame()? {
             self.frame(&frame, out)?;
             if self.summary.ended {
@@ -166,7 +167,7 @@ impl Transcoder {
         Ok(())
     }
 
-    fn frame(&mut self, frame: &Frame, out: &mut ByteQueue) -> Result<(), Broken> {
+    fn frame(&mut self, frame: &Frame, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if let Some(tools) = &mut self.tools {
             match frame.data() {
                 Data::Absent => {}
@@ -193,14 +194,18 @@ impl Transcoder {
     }
 
     /// Writes the events that were read, then the reader's failure if there is one.
-    fn write(&mut self, result: Result<(), Broken>, out: &mut ByteQueue) -> Result<(), Broken> {
+    fn write(
+        &mut self,
+        result: Result<(), UnusableAnswer>,
+        out: &mut ByteQueue,
+    ) -> Result<(), UnusableAnswer> {
         let mut events = std::mem::take(&mut self.events);
         let mut failed = None;
         for event in events.drain(..) {
             self.observer.event(&event);
             match event {
                 Event::Failed(failure) => {
-                    failed = Some(Broken::Failure(failure));
+                    failed = Some(UnusableAnswer::Failure(failure));
                     break;
                 }
                 Event::Finish(stop) => {

@@ -6,7 +6,7 @@ use super::transcoder::Transcoder;
 use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::images;
-use crate::native::{AnswerSummary, Broken, Rewriter};
+use crate::native::{AnswerSummary, Rewriter, UnusableAnswer};
 use crate::voice::AudioRelay;
 
 /// Turns an upstream's stream into the client's.
@@ -25,7 +25,7 @@ pub enum Translator {
 impl Translator {
     /// Takes the bytes of one read and writes what the client receives. What was written before a
     /// failure is valid.
-    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
+    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         match self {
             Self::Native(rewriter) => rewriter.push(chunk, out),
             Self::Convert(transcoder) => transcoder.push(chunk, out),
@@ -35,7 +35,7 @@ impl Translator {
     }
 
     /// The upstream has closed the stream. That is an error unless the stream is complete.
-    pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
+    pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         match self {
             Self::Native(rewriter) => rewriter.end(out),
             Self::Convert(transcoder) => transcoder.end(out),

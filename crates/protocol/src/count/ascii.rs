@@ -26,8 +26,7 @@ pub(super) struct Run {
     pub(super) end: usize,
     /// Whether the last one belongs to a word.
     pub(super) in_word: bool,
-    /// Letters and spaces.
-    cheap: u64,
+    letters_and_spaces: u64,
     upper: u64,
     /// Letters at the start of a word.
     starts: u64,
@@ -38,7 +37,7 @@ pub(super) struct Run {
 impl Run {
     /// The cost of the bytes, in parts of a token.
     pub(super) fn parts(&self) -> u64 {
-        self.cheap * u64::from(cost::LOWER)
+        self.letters_and_spaces * u64::from(cost::LOWER)
             + self.upper * u64::from(cost::UPPER - cost::LOWER)
             + self.starts * u64::from(cost::WORD)
             + self.signs * u64::from(cost::SIGN)
@@ -78,12 +77,12 @@ pub(super) fn count<S: Simd, const ESCAPES: bool>(simd: S, text: &[u8], in_word:
         }
         let inside = !above(stops.trailing_zeros() as usize);
         let letters = classes.letters & !escaped;
-        let cheap = (letters | classes.space) & inside;
-        run.cheap += ones(cheap);
+        let letters_and_spaces = (letters | classes.space) & inside;
+        run.letters_and_spaces += ones(letters_and_spaces);
         run.upper += ones(letters & !classes.lower & inside);
         run.starts +=
             ones(letters & !(letters << 1 | letters_before >> (BLOCK_BYTES - 1)) & inside);
-        run.signs += ones(inside & !cheap & !backslash);
+        run.signs += ones(inside & !letters_and_spaces & !backslash);
         if stops == 0 {
             letters_before = letters;
             rest = rest.get(BLOCK_BYTES..).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::media::{MediaFinder, Medium};
 use super::text::Counter;
-use crate::json::scan::Strings;
+use crate::json::scan::ContentVisitor;
 use crate::json::{Cursor, Raw, Text};
 
 /// No text counts as less than one token per this many bytes, whatever its form or escapes.
@@ -143,7 +143,7 @@ impl<'a> JsonCounter<'a> {
     }
 }
 
-impl<'a> Strings<'a> for JsonCounter<'a> {
+impl<'a> ContentVisitor<'a> for JsonCounter<'a> {
     fn name(&mut self, name: Text<'a>) {
         self.media.name(name);
         self.add(name.raw());
@@ -152,7 +152,7 @@ impl<'a> Strings<'a> for JsonCounter<'a> {
     fn string(&mut self, text: Text<'a>) {
         // A medium is counted when the object around it ends, because the type may be its last
         // member.
-        if !self.media.takes(text) {
+        if !self.media.keeps(text) {
             self.add(text.raw());
         }
     }

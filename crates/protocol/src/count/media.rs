@@ -50,7 +50,7 @@ enum Level {
     /// A message, or a part of one.
     Part,
     /// An object inside a part that describes it.
-    Holder,
+    Description,
 }
 
 impl<'a> MediaFinder<'a> {
@@ -72,8 +72,10 @@ impl<'a> MediaFinder<'a> {
         let level = match (outside, is_object) {
             (None | Some(Level::List), true) => Level::Part,
             (None, false) => Level::List,
-            (Some(Level::Part | Level::Holder), true) if self.name.is_holder() => Level::Holder,
-            (Some(Level::Part | Level::Holder), false) if self.name.is_list() => Level::List,
+            (Some(Level::Part | Level::Description), true) if self.name.is_description() => {
+                Level::Description
+            }
+            (Some(Level::Part | Level::Description), false) if self.name.is_list() => Level::List,
             _ => return,
         };
         let Some(place) = self.levels.get_mut(self.known) else {
@@ -89,7 +91,7 @@ impl<'a> MediaFinder<'a> {
         *place = level;
         self.known += 1;
         let declared = self.name.declares();
-        if level == Level::Holder
+        if level == Level::Description
             && let Some(part) = self.part()
         {
             part.declared |= declared;
@@ -116,9 +118,9 @@ impl<'a> MediaFinder<'a> {
     }
 
     /// Whether a string is kept as a medium, to be counted when its part ends.
-    pub(super) fn takes(&mut self, text: Text<'a>) -> bool {
+    pub(super) fn keeps(&mut self, text: Text<'a>) -> bool {
         let level = self.level();
-        if !matches!(level, Some(Level::Part | Level::Holder)) {
+        if !matches!(level, Some(Level::Part | Level::Description)) {
             return false;
         }
         let name = self.name;
@@ -129,16 +131,16 @@ impl<'a> MediaFinder<'a> {
             Name::Type => part.declared |= declared_by_type(&text.decode_lossy(), level),
             Name::MimeType => part.declared |= declared_by_mime_type(&text.decode_lossy()),
             Name::Data => return part.keep(text),
-            Name::FileId => part.is_named = true,
+            Name::FileId => part.has_reference = true,
             Name::Link(declared) => {
                 part.declared |= declared;
                 if let Some(mime_type) = beginning(text).strip_prefix("data:") {
                     part.declared |= declared_by_mime_type(mime_type);
                     return part.keep(text);
                 }
-                part.is_named = true;
+                part.has_reference = true;
             }
-            Name::Holder(_) | Name::List | Name::ListOrHolder | Name::Other => {}
+            Name::Description(_) | Name::List | Name::ListOrDescription | Name::Other => {}
         }
         false
     }
@@ -156,16 +158,16 @@ impl<'a> MediaFinder<'a> {
 }
 
 /// The declared types of a part. It is a set, because a client may declare several.
-type Declared = u8;
-const IMAGE: Declared = 1;
-const AUDIO: Declared = 2;
+type DeclaredTypes = u8;
+const IMAGE: DeclaredTypes = 1;
+const AUDIO: DeclaredTypes = 2;
 /// A document. It is text if that is declared too.
-const DOCUMENT: Declared = 4;
-const TEXT: Declared = 8;
+const DOCUMENT: DeclaredTypes = 4;
+const TEXT: DeclaredTypes = 8;
 /// A PDF, a video or an unknown type, whose tokens cannot be derived from its bytes.
-const UNBOUNDED: Declared = 16;
+const UNBOUNDED: DeclaredTypes = 16;
 /// A file that the upstream reads itself, whatever type the request declares.
-const STORED: Declared = 32;
+const STORED: DeclaredTypes = 32;
 
 /// The member names that matter in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -178,12 +180,12 @@ enum Name {
     Data,
     FileId,
     /// A link or a `data:` URL, or an object that contains one.
-    Link(Declared),
+    Link(DeclaredTypes),
     /// An object that describes its part.
-    Holder(Declared),
+    Description(DeclaredTypes),
     /// An array of parts.
     List,
-    ListOrHolder,
+    ListOrDescription,
 }
 
 impl Name {
@@ -202,27 +204,30 @@ impl Name {
             // Base64 of a file in two dialects, an object with a link in a third.
             "file_data" | "fileData" => Self::Link(STORED),
             "source" | "inline_data" | "inlineData" | "function_response" | "functionResponse" => {
-                Self::Holder(0)
+                Self::Description(0)
             }
-            "input_audio" => Self::Holder(AUDIO),
-            "file" => Self::Holder(DOCUMENT),
+            "input_audio" => Self::Description(AUDIO),
+            "file" => Self::Description(DOCUMENT),
             "parts" => Self::List,
-            "content" | "output" => Self::ListOrHolder,
+            "content" | "output" => Self::ListOrDescription,
             _ => Self::Other,
         }
     }
 
-    fn is_holder(self) -> bool {
-        matches!(self, Self::Holder(_) | Self::Link(_) | Self::ListOrHolder)
+    fn is_description(self) -> bool {
+        matches!(
+            self,
+            Self::Description(_) | Self::Link(_) | Self::ListOrDescription
+        )
     }
 
     fn is_list(self) -> bool {
-        matches!(self, Self::List | Self::ListOrHolder | Self::Data)
+        matches!(self, Self::List | Self::ListOrDescription | Self::Data)
     }
 
-    fn declares(self) -> Declared {
+    fn declares(self) -> DeclaredTypes {
         match self {
-            Self::Holder(declared) | Self::Link(declared) => declared,
+            Self::Description(declared) | Self::Link(declared) => declared,
             _ => 0,
         }
     }
@@ -230,10 +235,10 @@ impl Name {
 
 /// What a `type` member declares. In a holder it says how the medium is encoded, or that it is
 /// text.
-fn declared_by_type(word: &str, level: Option<Level>) -> Declared {
+fn declared_by_type(word: &str, level: Option<Level>) -> DeclaredTypes {
     match word {
         "text" => TEXT,
-        _ if level == Some(Level::Holder) => 0,
+        _ if level == Some(Level::Description) => 0,
         "image" | "input_image" | "image_url" | "computer_screenshot" | "image_generation_call" => {
             IMAGE
         }
@@ -264,7 +269,7 @@ fn beginning(text: Text<'_>) -> String {
     start
 }
 
-fn declared_by_mime_type(word: &str) -> Declared {
+fn declared_by_mime_type(word: &str) -> DeclaredTypes {
     if word.starts_with("image") {
         IMAGE
     } else if word.starts_with("audio") {
@@ -279,10 +284,10 @@ fn declared_by_mime_type(word: &str) -> Declared {
 /// A message or a part of one, as far as it is read.
 #[derive(Debug, Clone, Copy, Default)]
 struct Part<'a> {
-    declared: Declared,
+    declared: DeclaredTypes,
     inline: Option<Text<'a>>,
     /// Whether it contains a link or the id of a file.
-    is_named: bool,
+    has_reference: bool,
 }
 
 impl<'a> Part<'a> {
@@ -294,14 +299,14 @@ impl<'a> Part<'a> {
     }
 
     fn medium(&self) -> Option<Medium<'a>> {
-        let is_named = self.is_named && self.declared != 0;
-        if self.inline.is_none() && !is_named {
+        let has_reference = self.has_reference && self.declared != 0;
+        if self.inline.is_none() && !has_reference {
             return None;
         }
         Some(Medium {
             inline: self.inline.map(|text| (text, self.inline_kind())),
-            named: is_named.then(|| self.named_kind()),
-            is_stored: is_named && self.declared & STORED != 0,
+            named: has_reference.then(|| self.named_kind()),
+            is_stored: has_reference && self.declared & STORED != 0,
         })
     }
 

@@ -11,7 +11,7 @@ use crate::generate;
 use crate::json::patch::{self, Edit};
 use crate::json::write::object;
 use crate::json::{Raw, Shape, utf8, write_string};
-use crate::native::{Answer, Broken};
+use crate::native::{Answer, UnusableAnswer};
 use crate::tool::ToolCalls;
 use crate::usage::Usage;
 
@@ -25,18 +25,21 @@ pub(super) struct Expected<'a> {
 }
 
 /// A usage report, unless it is zero. No request is empty, so zero means unknown.
-fn told_input(usage: Usage) -> Option<Usage> {
+fn nonzero_input(usage: Usage) -> Option<Usage> {
     (usage.input_total() > 0).then_some(usage)
 }
 
 /// Rewrites a list answer for a list client. Only the model, vectors in the other encoding, and
 /// missing usage change.
-pub(super) fn rewrite_list(body: &Bytes, wanted: &Expected<'_>) -> Result<Answer, Broken> {
+pub(super) fn rewrite_list(
+    body: &Bytes,
+    expected: &Expected<'_>,
+) -> Result<Answer, UnusableAnswer> {
     let text = utf8(body)?;
     let mut model = Vec::new();
-    write_string(&mut model, wanted.model);
+    write_string(&mut model, expected.model);
     let mut seen = ListAnswer::look(text, &model)?;
-    let data = seen.vectors(wanted.model)?;
+    let data = seen.vectors(expected.model)?;
     let mut edits = std::mem::take(&mut seen.edits);
     let mut missing = Vec::new();
     if let Some(named) = seen.model {
@@ -52,7 +55,7 @@ pub(super) fn rewrite_list(body: &Bytes, wanted: &Expected<'_>) -> Result<Answer
     let usage = seen.usage();
     if usage.is_none() {
         let mut estimate = Vec::new();
-        write_usage(&mut estimate, wanted.input_tokens);
+        write_usage(&mut estimate, expected.input_tokens);
         if let Some(told) = seen.usage {
             edits.push(Edit::replace(told.span(), estimate));
         } else {
@@ -66,7 +69,7 @@ pub(super) fn rewrite_list(body: &Bytes, wanted: &Expected<'_>) -> Result<Answer
     }
     let mut encoded = Vec::new();
     each_vector(data, &model, &mut edits, |vector| {
-        let other = match (wanted.encoding, vector.shape()) {
+        let other = match (expected.encoding, vector.shape()) {
             (Encoding::Base64, Shape::Array) => vector::to_base64(vector)?,
             (Encoding::Float, Shape::String) => vector::to_numbers(inside(vector))?,
             _ => return Ok(()),
@@ -82,13 +85,16 @@ pub(super) fn rewrite_list(body: &Bytes, wanted: &Expected<'_>) -> Result<Answer
 }
 
 /// Converts a contents answer for a list client.
-pub(super) fn list_of_contents(body: &Bytes, wanted: &Expected<'_>) -> Result<Answer, Broken> {
+pub(super) fn list_of_contents(
+    body: &Bytes,
+    expected: &Expected<'_>,
+) -> Result<Answer, UnusableAnswer> {
     let text = utf8(body)?;
-    let found = ContentsAnswer::look(text, wanted.model)?;
+    let found = ContentsAnswer::look(text, expected.model)?;
     let usage = found
         .usage
         .and_then(generate::read_usage)
-        .and_then(told_input);
+        .and_then(nonzero_input);
     let mut out = b"{\"object\":\"list\",\"data\":[".to_vec();
     for (index, values) in found.vectors.iter().enumerate() {
         if index > 0 {
@@ -96,16 +102,16 @@ pub(super) fn list_of_contents(body: &Bytes, wanted: &Expected<'_>) -> Result<An
         }
         let head = format!("{{\"object\":\"embedding\",\"index\":{index},\"embedding\":");
         out.extend_from_slice(head.as_bytes());
-        match wanted.encoding {
+        match expected.encoding {
             Encoding::Float => out.extend_from_slice(values.text().as_bytes()),
             Encoding::Base64 => out.extend(vector::to_base64(*values)?),
         }
         out.push(b'}');
     }
     out.extend_from_slice(b"],\"model\":");
-    write_string(&mut out, wanted.model);
+    write_string(&mut out, expected.model);
     out.extend_from_slice(b",\"usage\":");
-    let tokens = usage.map_or(wanted.input_tokens, |usage| usage.input_total());
+    let tokens = usage.map_or(expected.input_tokens, |usage| usage.input_total());
     write_usage(&mut out, tokens);
     out.push(b'}');
     Ok(answer(ByteQueue::from(out), usage, false))
@@ -115,11 +121,11 @@ pub(super) fn list_of_contents(body: &Bytes, wanted: &Expected<'_>) -> Result<An
 pub(super) fn contents_of_list(
     body: &Bytes,
     form: Form,
-    wanted: &Expected<'_>,
-) -> Result<Answer, Broken> {
+    expected: &Expected<'_>,
+) -> Result<Answer, UnusableAnswer> {
     let text = utf8(body)?;
     let seen = ListAnswer::look(text, &[])?;
-    let data = seen.vectors(wanted.model)?;
+    let data = seen.vectors(expected.model)?;
     let mut vectors = Vec::new();
     each_vector(data, &[], &mut Vec::new(), |vector| {
         vectors.push(match vector.shape() {
@@ -134,7 +140,7 @@ pub(super) fn contents_of_list(
         out.push(b'}');
     };
     let usage = seen.usage();
-    let tokens = usage.map_or(wanted.input_tokens, |usage| usage.input_total());
+    let tokens = usage.map_or(expected.input_tokens, |usage| usage.input_total());
     let mut out = Vec::new();
     object(&mut out, |it| {
         if form == Form::Content {
@@ -156,12 +162,15 @@ pub(super) fn contents_of_list(
 }
 
 /// Passes a contents answer on to a contents client, without the upstream's identity.
-pub(super) fn pass_contents(body: &Bytes, wanted: &Expected<'_>) -> Result<Answer, Broken> {
-    let found = ContentsAnswer::look(utf8(body)?, wanted.model)?;
+pub(super) fn pass_contents(
+    body: &Bytes,
+    expected: &Expected<'_>,
+) -> Result<Answer, UnusableAnswer> {
+    let found = ContentsAnswer::look(utf8(body)?, expected.model)?;
     let usage = found
         .usage
         .and_then(generate::read_usage)
-        .and_then(told_input);
+        .and_then(nonzero_input);
     let mut pieces = ByteQueue::new();
     patch::apply_to(body, found.edits, &mut pieces);
     Ok(answer(pieces, usage, false))
@@ -195,7 +204,7 @@ fn answer(pieces: ByteQueue, usage: Option<Usage>, usage_malformed: bool) -> Ans
 mod tests {
     use super::*;
 
-    const WANTED: Expected<'_> = Expected {
+    const EXPECTED: Expected<'_> = Expected {
         encoding: Encoding::Float,
         model: "maker/m",
         input_tokens: 9,
@@ -203,8 +212,11 @@ mod tests {
 
     fn rewritten(body: &str, encoding: Encoding) -> (String, Option<u64>) {
         let body = Bytes::copy_from_slice(body.as_bytes());
-        let wanted = Expected { encoding, ..WANTED };
-        let answer = rewrite_list(&body, &wanted).unwrap();
+        let expected = Expected {
+            encoding,
+            ..EXPECTED
+        };
+        let answer = rewrite_list(&body, &expected).unwrap();
         let text = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
         (text, answer.usage.map(|usage| usage.input))
     }
@@ -225,7 +237,7 @@ mod tests {
             r#"{"object":"list","data":[{"embedding":[1],"model":"maker/m","index":0,"meta":{"n":1}}],"model":"maker/m","usage":{"prompt_tokens":5}}"#
         );
         let body = r#"{"responseId":"r","embeddings":[{"id":"x","values":[1],"statistics":{"modelVersion":"hidden-1"}}],"modelVersion":"hidden-1"}"#;
-        let answer = pass_contents(&Bytes::from_static(body.as_bytes()), &WANTED).unwrap();
+        let answer = pass_contents(&Bytes::from_static(body.as_bytes()), &EXPECTED).unwrap();
         assert_eq!(
             answer.pieces.into_bytes(),
             r#"{"embeddings":[{"values":[1],"statistics":{"modelVersion":"maker/m"}}],"modelVersion":"maker/m"}"#
@@ -266,8 +278,8 @@ mod tests {
         for usage in ["{}", r#"{"promptTokenCount":0}"#] {
             let body = format!(r#"{{"embedding":{{"values":[1]}},"usageMetadata":{usage}}}"#);
             let body = Bytes::from(body);
-            assert_eq!(pass_contents(&body, &WANTED).unwrap().usage, None);
-            let list = list_of_contents(&body, &WANTED).unwrap();
+            assert_eq!(pass_contents(&body, &EXPECTED).unwrap().usage, None);
+            let list = list_of_contents(&body, &EXPECTED).unwrap();
             assert_eq!(list.usage, None, "{usage}");
         }
     }
@@ -284,8 +296,8 @@ mod tests {
             "",
         ] {
             let body = Bytes::copy_from_slice(body.as_bytes());
-            assert!(rewrite_list(&body, &WANTED).is_err(), "{body:?}");
-            assert!(list_of_contents(&body, &WANTED).is_err(), "{body:?}");
+            assert!(rewrite_list(&body, &EXPECTED).is_err(), "{body:?}");
+            assert!(list_of_contents(&body, &EXPECTED).is_err(), "{body:?}");
         }
     }
 
@@ -294,14 +306,14 @@ mod tests {
         let contents = r#"{"embeddings":[{"values":[0.5, -1]},{"values":[2]}],
             "usageMetadata":{"promptTokenCount":3}}"#;
         let body = Bytes::copy_from_slice(contents.as_bytes());
-        let list = list_of_contents(&body, &WANTED).unwrap();
+        let list = list_of_contents(&body, &EXPECTED).unwrap();
         assert_eq!(list.usage.unwrap().input, 3);
         let list = list.pieces.into_bytes();
         insta::assert_snapshot!(std::str::from_utf8(&list).unwrap(), @r#"{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5, -1]},{"object":"embedding","index":1,"embedding":[2]}],"model":"maker/m","usage":{"prompt_tokens":3,"total_tokens":3}}"#);
-        let back = contents_of_list(&list, Form::Contents, &WANTED).unwrap();
+        let back = contents_of_list(&list, Form::Contents, &EXPECTED).unwrap();
         let back = back.pieces.into_bytes();
         insta::assert_snapshot!(std::str::from_utf8(&back).unwrap(), @r#"{"embeddings":[{"values":[0.5, -1]},{"values":[2]}],"usageMetadata":{"promptTokenCount":3,"totalTokenCount":3}}"#);
-        let one = contents_of_list(&list, Form::Content, &WANTED).unwrap();
+        let one = contents_of_list(&list, Form::Content, &EXPECTED).unwrap();
         let one = one.pieces.into_bytes();
         assert!(one.starts_with(br#"{"embedding":{"values":[0.5, -1]}"#));
     }

@@ -1,10 +1,10 @@
 //! Reads answers in the contents form.
 
-use crate::broken::Broken;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 use crate::rejection;
 use crate::scrub::Ids;
+use crate::unusable_answer::UnusableAnswer;
 
 /// The members of an answer in the contents form.
 pub(super) struct ContentsAnswer<'a> {
@@ -15,7 +15,7 @@ pub(super) struct ContentsAnswer<'a> {
 }
 
 impl<'a> ContentsAnswer<'a> {
-    pub(super) fn look(text: &'a str, model: &str) -> Result<Self, Broken> {
+    pub(super) fn look(text: &'a str, model: &str) -> Result<Self, UnusableAnswer> {
         let mut found = Self {
             vectors: Vec::new(),
             usage: None,
@@ -43,10 +43,10 @@ impl<'a> ContentsAnswer<'a> {
         ids.end(&mut found.edits);
         cursor.end()?;
         if let Some(failure) = rejection::read_member(error, model) {
-            return Err(Broken::Failure(failure));
+            return Err(UnusableAnswer::Failure(failure));
         }
         if found.vectors.is_empty() {
-            return Err(Broken::malformed("the answer has no embeddings"));
+            return Err(UnusableAnswer::malformed("the answer has no embeddings"));
         }
         Ok(found)
     }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::request::Contents;
 use crate::failure::Failure;
 use crate::json::write::object;
-use crate::native::Broken;
+use crate::native::UnusableAnswer;
 
 /// Writes a request. Several parts would become one vector, so only one text is accepted.
 pub(super) fn write(contents: &Contents) -> Result<Vec<u8>, Failure> {
@@ -43,9 +43,9 @@ struct Answer<'a> {
 }
 
 /// Converts the answer to a request that came as a batch of one.
-pub(super) fn to_batch(body: &[u8]) -> Result<Bytes, Broken> {
+pub(super) fn to_batch(body: &[u8]) -> Result<Bytes, UnusableAnswer> {
     let answer: Answer<'_> = serde_json::from_slice(body)
-        .map_err(|_| Broken::malformed("the answer has no embedding"))?;
+        .map_err(|_| UnusableAnswer::malformed("the answer has no embedding"))?;
     let mut out = Vec::with_capacity(body.len() + 16);
     object(&mut out, |it| {
         it.array("embeddings", |it| {

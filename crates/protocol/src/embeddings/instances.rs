@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::request::{Contents, Form};
-use crate::broken::Broken;
 use crate::json::write::object;
+use crate::unusable_answer::UnusableAnswer;
 
 /// Writes a request.
 pub(super) fn write(contents: &Contents) -> Vec<u8> {
@@ -55,9 +55,9 @@ struct Statistics<'a> {
 }
 
 /// Converts an answer to the contents form: one vector for the form `Content`, otherwise a list.
-pub(super) fn to_contents(body: &[u8], form: Form) -> Result<Bytes, Broken> {
+pub(super) fn to_contents(body: &[u8], form: Form) -> Result<Bytes, UnusableAnswer> {
     let answer: Answer<'_> = serde_json::from_slice(body)
-        .map_err(|_| Broken::malformed("the answer has no predictions"))?;
+        .map_err(|_| UnusableAnswer::malformed("the answer has no predictions"))?;
     let vectors = || answer.predictions.iter().map(|it| &it.embeddings);
     let mut out = Vec::with_capacity(body.len());
     if let (Form::Content, [one]) = (form, answer.predictions.as_slice()) {

@@ -1,10 +1,10 @@
 //! Reads answers in the list form.
 
-use crate::broken::Broken;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::rejection;
 use crate::scrub::Ids;
+use crate::unusable_answer::UnusableAnswer;
 use crate::usage::{self, Usage};
 
 /// The members of an answer in the list form.
@@ -21,7 +21,7 @@ pub(super) struct ListAnswer<'a> {
 }
 
 impl<'a> ListAnswer<'a> {
-    pub(super) fn look(text: &'a str, model: &[u8]) -> Result<Self, Broken> {
+    pub(super) fn look(text: &'a str, model: &[u8]) -> Result<Self, UnusableAnswer> {
         let mut seen = Self::default();
         let mut cursor = Cursor::new(text);
         cursor.shape()?;
@@ -53,13 +53,13 @@ impl<'a> ListAnswer<'a> {
     }
 
     /// The list of vectors. Fails if the answer is an error or has no list.
-    pub(super) fn vectors(&self, model: &str) -> Result<Raw<'a>, Broken> {
+    pub(super) fn vectors(&self, model: &str) -> Result<Raw<'a>, UnusableAnswer> {
         if let Some(failure) = rejection::read_member(self.error, model) {
-            return Err(Broken::Failure(failure));
+            return Err(UnusableAnswer::Failure(failure));
         }
         let data = self.data.filter(|data| data.shape() == Shape::Array);
         let data = data.filter(|data| !data.is_empty());
-        data.ok_or_else(|| Broken::malformed("the answer has no embeddings"))
+        data.ok_or_else(|| UnusableAnswer::malformed("the answer has no embeddings"))
     }
 
     pub(super) fn usage(&self) -> Option<Usage> {
@@ -73,8 +73,8 @@ pub(super) fn each_vector<'a>(
     data: Raw<'a>,
     model: &[u8],
     edits: &mut Vec<Edit>,
-    mut each: impl FnMut(Raw<'a>) -> Result<(), Broken>,
-) -> Result<(), Broken> {
+    mut each: impl FnMut(Raw<'a>) -> Result<(), UnusableAnswer>,
+) -> Result<(), UnusableAnswer> {
     let offset = data.span().start;
     Cursor::new(data.text()).array(|cursor| {
         let mut ids = Ids::new(model, offset);
@@ -86,7 +86,7 @@ pub(super) fn each_vector<'a>(
             } else {
                 ids.member(name, value, edits);
             }
-            Ok::<(), Broken>(())
+            Ok::<(), UnusableAnswer>(())
         })?;
         ids.end(edits);
         Ok(())

@@ -4,19 +4,19 @@ use bytes::Bytes;
 
 use super::answer::{self, Expected};
 use super::request::{Contents, Encoded, Form, Request};
-use super::{content, hosted_content, instances, listed};
+use super::{content, hosted_content, instances, list};
 use crate::byte_queue::ByteQueue;
 use crate::canon::Dropped;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::patch::{self, Edit};
 use crate::json::write_string;
-use crate::native::{Answer, Broken};
+use crate::native::{Answer, UnusableAnswer};
 
 /// Reads a request of `/v1/embeddings`. Only empty inputs are refused. Everything else is left to
 /// the upstream (`docs/api/embeddings.md`).
 pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
-    listed::read(body)
+    list::read(body)
 }
 
 /// Reads a request of `:embedContent` or `:batchEmbedContents`, whose path names the model.
@@ -36,7 +36,7 @@ impl Request {
         let contents = content::contents(self, &mut dropped)?;
         Ok(Encoded {
             form: Form::List,
-            pieces: vec![listed::write(&contents, upstream_model).into()],
+            pieces: vec![list::write(&contents, upstream_model).into()],
             dropped: dropped.header(),
         })
     }
@@ -49,7 +49,7 @@ impl Request {
             return Ok(self.patched(&name));
         }
         let mut dropped = Dropped::new(Dialect::Chat);
-        let contents = listed::contents(self, &mut dropped)?;
+        let contents = list::contents(self, &mut dropped)?;
         let (form, body) = content::write(&contents, upstream_model);
         Ok(Encoded {
             form,
@@ -88,7 +88,7 @@ impl Request {
     fn contents(&self) -> Result<(Contents, Dropped), Failure> {
         if self.form == Form::List {
             let mut dropped = Dropped::new(Dialect::Chat);
-            return Ok((listed::contents(self, &mut dropped)?, dropped));
+            return Ok((list::contents(self, &mut dropped)?, dropped));
         }
         let mut dropped = Dropped::new(Dialect::Generate);
         Ok((content::contents(self, &mut dropped)?, dropped))
@@ -106,19 +106,19 @@ impl Request {
         }
     }
 
-    /// Converts an answer in the form `spoken` to the form of the client.
+    /// Converts an answer in the form `upstream_form` to the form of the client.
     pub fn translate(
         &self,
-        spoken: Form,
+        upstream_form: Form,
         body: &Bytes,
         public_model: &str,
-    ) -> Result<Answer, Broken> {
-        let wanted = Expected {
+    ) -> Result<Answer, UnusableAnswer> {
+        let expected = Expected {
             encoding: self.encoding,
             model: public_model,
             input_tokens: self.input.tokens,
         };
-        match (self.form, spoken) {
+        match (self.form, upstream_form) {
             (form, Form::Instances) => {
                 let contents = instances::to_contents(body, form)?;
                 self.translate(Form::Contents, &contents, public_model)
@@ -127,10 +127,10 @@ impl Request {
                 let batch = hosted_content::to_batch(body)?;
                 self.translate(Form::Contents, &batch, public_model)
             }
-            (Form::List, Form::List) => answer::rewrite_list(body, &wanted),
-            (Form::List, _) => answer::list_of_contents(body, &wanted),
-            (form, Form::List) => answer::contents_of_list(body, form, &wanted),
-            (_, _) => answer::pass_contents(body, &wanted),
+            (Form::List, Form::List) => answer::rewrite_list(body, &expected),
+            (Form::List, _) => answer::list_of_contents(body, &expected),
+            (form, Form::List) => answer::contents_of_list(body, form, &expected),
+            (_, _) => answer::pass_contents(body, &expected),
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::io::Write as _;
 
-use crate::broken::Broken;
 use crate::canon::base64;
 use crate::json::{Cursor, Raw, Shape};
+use crate::unusable_answer::UnusableAnswer;
 
 /// Base64 of an array of numbers.
-pub(super) fn to_base64(numbers: Raw<'_>) -> Result<Vec<u8>, Broken> {
+pub(super) fn to_base64(numbers: Raw<'_>) -> Result<Vec<u8>, UnusableAnswer> {
     let mut encoder = base64::Encoder::default();
     Cursor::new(numbers.text()).array(|cursor| {
         let number = cursor.value()?;
@@ -16,13 +16,13 @@ pub(super) fn to_base64(numbers: Raw<'_>) -> Result<Vec<u8>, Broken> {
             _ => return Err(no_vector()),
         };
         encoder.push(&value.to_le_bytes());
-        Ok::<(), Broken>(())
+        Ok::<(), UnusableAnswer>(())
     })?;
     Ok(format!("\"{}\"", encoder.finish()).into_bytes())
 }
 
 /// Decodes base64 into an array of numbers, each in the shortest form that reads back as the same.
-pub(super) fn to_numbers(text: &str) -> Result<Vec<u8>, Broken> {
+pub(super) fn to_numbers(text: &str) -> Result<Vec<u8>, UnusableAnswer> {
     let bytes = base64::decode(text).ok_or_else(no_vector)?;
     let (values, []) = bytes.as_chunks::<4>() else {
         return Err(no_vector());
@@ -43,8 +43,8 @@ pub(super) fn to_numbers(text: &str) -> Result<Vec<u8>, Broken> {
     Ok(out)
 }
 
-fn no_vector() -> Broken {
-    Broken::malformed("an embedding is no vector")
+fn no_vector() -> UnusableAnswer {
+    UnusableAnswer::malformed("an embedding is no vector")
 }
 
 #[cfg(test)]

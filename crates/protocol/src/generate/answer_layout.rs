@@ -90,7 +90,7 @@ fn clean_messages(object: Raw<'_>, output: &mut Output) {
         let value = cursor.value()?.moved(offset);
         let name = name.decode_lossy();
         if name.ends_with("essage") {
-            output.clean(value);
+            output.withhold(value);
         }
         Ok::<(), SyntaxError>(())
     });
@@ -119,7 +119,7 @@ fn read_candidate(
             found.add(Tool::WebFetch, items_of(value, "urlMetadata"));
         }
         if name.is("finishMessage") {
-            output.clean(value);
+            output.withhold(value);
         }
         if name.is("finishReason") && value.shape() == Shape::String && !value.is_empty() {
             output.end = output.end.max(StreamEnd::Closable);

@@ -33,7 +33,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
     }
     guard::routing(&members)?;
     guard::service_tier(&members)?;
-    guard::no_reference(&members, "generation_output_config")?;
+    guard::refuse_reference(&members, "generation_output_config")?;
     passing.refuse_stored(Dialect::Generate, &members)?;
 
     let mut edits: Vec<Edit> = passing

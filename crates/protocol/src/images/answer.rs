@@ -11,7 +11,7 @@ use super::usage;
 use crate::byte_queue::ByteQueue;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
-use crate::native::{Answer, Broken};
+use crate::native::{Answer, UnusableAnswer};
 use crate::rejection;
 use crate::scrub::Ids;
 
@@ -24,7 +24,7 @@ impl Request {
         body: &Bytes,
         public_model: &str,
         created: i64,
-    ) -> Result<Answer, Broken> {
+    ) -> Result<Answer, UnusableAnswer> {
         let text = utf8(body)?;
         let wanted = DeliveryForm::of(&self.options, family);
         let seen = AnswerFields::look(text, public_model, wanted)?;
@@ -120,7 +120,11 @@ struct AnswerFields<'a> {
 }
 
 impl<'a> AnswerFields<'a> {
-    fn look(text: &'a str, public_model: &str, wanted: DeliveryForm) -> Result<Self, Broken> {
+    fn look(
+        text: &'a str,
+        public_model: &str,
+        wanted: DeliveryForm,
+    ) -> Result<Self, UnusableAnswer> {
         let mut seen = Self::default();
         let mut error = None;
         let mut data = None;
@@ -158,10 +162,10 @@ impl<'a> AnswerFields<'a> {
         ids.end(&mut edits);
         seen.edits = edits;
         if let Some(failure) = rejection::read_member(error, public_model) {
-            return Err(Broken::Failure(failure));
+            return Err(UnusableAnswer::Failure(failure));
         }
         let data = data.filter(|data| data.shape() == Shape::Array);
-        let data = data.ok_or_else(|| Broken::malformed("the answer has no pictures"))?;
+        let data = data.ok_or_else(|| UnusableAnswer::malformed("the answer has no pictures"))?;
         let offset = data.span().start;
         Cursor::new(data.text()).array(|cursor| seen.item(cursor, offset, &model, wanted))?;
         Ok(seen)

@@ -16,7 +16,7 @@ use crate::byte_queue::ByteQueue;
 use crate::failure::{Failure, Family as Envelope};
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
-use crate::native::{AnswerSummary, Broken, KEEP_ALIVE};
+use crate::native::{AnswerSummary, KEEP_ALIVE, UnusableAnswer};
 use crate::rejection;
 use crate::scrub::Ids;
 use crate::sse::{Data, Frame, Splitter};
@@ -87,7 +87,7 @@ impl Rewriter {
     }
 
     /// Takes the bytes of one read and writes the complete events in it.
-    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
+    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl Rewriter {
     }
 
     /// The upstream has closed the stream. That is an error unless an image was completed.
-    pub fn end(&mut self, _: &mut ByteQueue) -> Result<(), Broken> {
+    pub fn end(&mut self, _: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
         }
@@ -116,7 +116,7 @@ impl Rewriter {
         if self.summary.ended {
             Ok(())
         } else {
-            Err(Broken::Unfinished)
+            Err(UnusableAnswer::Unfinished)
         }
     }
 
@@ -139,7 +139,7 @@ impl Rewriter {
         &self.summary
     }
 
-    fn frame(&mut self, frame: &Frame, out: &mut ByteQueue) -> Result<(), Broken> {
+    fn frame(&mut self, frame: &Frame, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         let (data, at): (std::borrow::Cow<'_, [u8]>, usize) = match frame.data() {
             Data::Absent if frame.has_fields() || frame.bytes.trim_ascii().is_empty() => {
                 return Ok(());
@@ -171,7 +171,7 @@ impl Rewriter {
             self.note_usage(&event, false);
             let told = error.map_or(text, |error| error.text());
             let failure = rejection::read_event(told.as_bytes(), &self.public_model);
-            return Err(Broken::Failure(failure));
+            return Err(UnusableAnswer::Failure(failure));
         }
         let mut edits = std::mem::take(&mut event.edits);
         for edit in &mut edits {
@@ -307,9 +307,9 @@ impl Rewriter {
     }
 
     /// Handles the mark that ends some streams. Before a result it is an error.
-    fn done(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
+    fn done(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.completed == 0 {
-            return Err(Broken::Unfinished);
+            return Err(UnusableAnswer::Unfinished);
         }
         self.summary.ended = true;
         out.copy(b"data: [DONE]\n\n");
@@ -318,7 +318,7 @@ impl Rewriter {
 }
 
 impl<'a> Event<'a> {
-    fn look(text: &'a str, model: &[u8]) -> Result<Self, Broken> {
+    fn look(text: &'a str, model: &[u8]) -> Result<Self, UnusableAnswer> {
         let mut event = Self::default();
         let mut ids = Ids::new(model, 0);
         let mut edits = Vec::new();
@@ -358,7 +358,7 @@ impl<'a> Event<'a> {
         if any {
             Ok(event)
         } else {
-            Err(Broken::malformed("an event is an empty object"))
+            Err(UnusableAnswer::malformed("an event is an empty object"))
         }
     }
 }

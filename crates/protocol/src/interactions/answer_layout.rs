@@ -50,7 +50,7 @@ fn read_output(
         output.items = output.items.saturating_add(1);
         let value = cursor.value()?;
         if value.string().is_some() {
-            output.present = output.present.and(MemberSet::TYPE);
+            output.present = output.present.union(MemberSet::TYPE);
         }
         let is = |name| value.string().is_some_and(|text| text.is(name));
         output.failed |= is("error");
@@ -88,7 +88,7 @@ fn read_output(
         read_piece(cursor, output)?;
     } else if name.is("index") {
         if usage::count(cursor.value()?).is_some() {
-            output.present = output.present.and(MemberSet::INDEX);
+            output.present = output.present.union(MemberSet::INDEX);
         }
     } else {
         return Ok(false);
@@ -117,7 +117,7 @@ fn note_tool(step: Raw<'_>, tools: &mut ToolCalls) {
 }
 
 /// Members of a step or a delta that are not output.
-const AROUND: [&str; 6] = [
+const NOT_OUTPUT: [&str; 6] = [
     "type",
     "id",
     "call_id",
@@ -126,7 +126,7 @@ const AROUND: [&str; 6] = [
     "annotations",
 ];
 
-/// Reads a step or a delta. All members except those in `AROUND` are output.
+/// Reads a step or a delta. All members except those in `NOT_OUTPUT` are output.
 fn read_piece(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);
@@ -139,7 +139,7 @@ fn read_piece(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Syntax
             return read_piece(cursor, output);
         }
         let value = cursor.value()?;
-        if value.is_null() || value.is_empty() || AROUND.iter().any(|known| name.is(known)) {
+        if value.is_null() || value.is_empty() || NOT_OUTPUT.iter().any(|known| name.is(known)) {
             return Ok(());
         }
         output.content = true;

@@ -45,10 +45,10 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         None => None,
     };
     not_video(&members, config.as_ref())?;
-    guard::not_kept(&members, "store")?;
-    guard::not_kept(&members, "background")?;
+    guard::refuse_storing(&members, "store")?;
+    guard::refuse_storing(&members, "background")?;
     for name in REFERENCES {
-        guard::no_reference(&members, name)?;
+        guard::refuse_reference(&members, name)?;
     }
     passing.refuse_stored(Dialect::Interactions, &members)?;
     guard::routing(&members)?;
@@ -64,7 +64,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         .collect();
     edits.extend(passing.unload_ids());
     edits.extend(guard::without_nulls(&members, body, &REFERENCES));
-    edits.extend(keep_nothing(&members)?);
+    edits.extend(set_store_false(&members)?);
     let tools = Tools::by_type(members.get("tools")?);
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
@@ -133,7 +133,7 @@ fn is_video(cursor: &mut Cursor<'_>, video: &mut bool) -> Result<(), SyntaxError
 }
 
 /// Sets `store` to false, because upstreams store interactions by default.
-fn keep_nothing(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
+fn set_store_false(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
     Ok(match members.find("store")? {
         Some(store) if store.is_null() => Some(Edit::replace(store.span(), &b"false"[..])),
         Some(_) => None,

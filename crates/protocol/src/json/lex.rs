@@ -8,7 +8,7 @@
 use fearless_simd::{Level, Simd, SimdBase as _, SimdMask as _, dispatch, u8x16, u8x64};
 
 use super::backslashes::Backslashes;
-use super::syntax::{SyntaxError, What};
+use super::syntax::{SyntaxError, SyntaxErrorKind};
 
 /// Bytes per block.
 const BLOCK_BYTES: usize = 64;
@@ -83,9 +83,9 @@ fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks
             return match bytes.get(at) {
                 Some(b'"') => Ok(Blocks::End { at, escaped }),
                 _ if escaped_here & stops & stops.wrapping_neg() != 0 => {
-                    Err(error(What::Escape, at - 1))
+                    Err(error(SyntaxErrorKind::Escape, at - 1))
                 }
-                _ => Err(error(What::Control, at)),
+                _ => Err(error(SyntaxErrorKind::Control, at)),
             };
         }
         at += BLOCK_BYTES;
@@ -110,15 +110,15 @@ fn last_string_end(
                 at = escape_end(bytes, at)?;
                 escaped = true;
             }
-            Some(0..=0x1f) => return Err(error(What::Control, at)),
+            Some(0..=0x1f) => return Err(error(SyntaxErrorKind::Control, at)),
             Some(_) => at += 1,
-            None => return Err(error(What::StringEnd, start - 1)),
+            None => return Err(error(SyntaxErrorKind::StringEnd, start - 1)),
         }
     }
 }
 
-fn error(what: What, at: usize) -> SyntaxError {
-    SyntaxError { what, at }
+fn error(kind: SyntaxErrorKind, at: usize) -> SyntaxError {
+    SyntaxError { kind, at }
 }
 
 /// The positions of each kind of byte in a block, one bit per byte. The lowest bit is the first
@@ -178,7 +178,7 @@ fn special_marks(part: &[u8; PART_BYTES]) -> u64 {
 pub(super) fn plain_length(text: &[u8]) -> usize {
     let (parts, last) = text.as_chunks();
     for (part, number) in parts.iter().zip(0..) {
-        let marks = odd_marks(part);
+        let marks = escape_marks(part);
         if marks != 0 {
             return number * PART_BYTES + marks.trailing_zeros() as usize;
         }
@@ -187,11 +187,11 @@ pub(super) fn plain_length(text: &[u8]) -> usize {
     if let Some(room) = part.get_mut(..last.len()) {
         room.copy_from_slice(last);
     }
-    let plain = odd_marks(&part).trailing_zeros() as usize;
+    let plain = escape_marks(&part).trailing_zeros() as usize;
     text.len() - last.len() + plain.min(last.len())
 }
 
-fn odd_marks(part: &[u8; PART_BYTES]) -> u64 {
+fn escape_marks(part: &[u8; PART_BYTES]) -> u64 {
     let odd = dispatch!(Level::baseline(), simd => {
         let part = u8x16::load_array_ref(simd, part);
         let odd = part.simd_eq(0x7f) | part.simd_eq(0xc2) | part.simd_eq(0xe2);
@@ -211,7 +211,7 @@ fn escape_end(bytes: &[u8], backslash: usize) -> Result<usize, SyntaxError> {
             .map(|_| 5),
         _ => None,
     };
-    let length = length.ok_or(error(What::Escape, backslash))?;
+    let length = length.ok_or(error(SyntaxErrorKind::Escape, backslash))?;
     Ok(backslash + 1 + length)
 }
 
@@ -266,9 +266,9 @@ mod tests {
                     at = escape_end(bytes, at)?;
                     escaped = true;
                 }
-                Some(0..=0x1f) => return Err(error(What::Control, at)),
+                Some(0..=0x1f) => return Err(error(SyntaxErrorKind::Control, at)),
                 Some(_) => at += 1,
-                None => return Err(error(What::StringEnd, start - 1)),
+                None => return Err(error(SyntaxErrorKind::StringEnd, start - 1)),
             }
         }
     }

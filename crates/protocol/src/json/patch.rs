@@ -40,7 +40,7 @@ impl Edit {
 }
 
 /// The spans to remove from a list to keep only some of its items, including the commas.
-pub(crate) fn gaps(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
+pub(crate) fn spans_to_remove(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
     let mut gaps = Vec::new();
     let mut before: Option<usize> = None;
     let mut gap: Option<Range<usize>> = None;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::lex::{number_length, string_end};
 use super::raw::Raw;
-use super::syntax::{DEPTH_MAX, KEYS_MAX, SyntaxError, What};
+use super::syntax::{DEPTH_MAX, KEYS_MAX, SyntaxError, SyntaxErrorKind};
 use super::text::Text;
 
 /// What kind of value comes next.
@@ -42,7 +42,7 @@ impl Shape {
 }
 
 /// Receives the content of a skipped value, in order.
-pub(crate) trait Strings<'a> {
+pub(crate) trait ContentVisitor<'a> {
     /// The name of a member.
     fn name(&mut self, name: Text<'a>);
     /// A string that is a value.
@@ -56,7 +56,7 @@ pub(crate) trait Strings<'a> {
 }
 
 /// Ignores the content.
-impl Strings<'_> for () {
+impl ContentVisitor<'_> for () {
     fn name(&mut self, _: Text<'_>) {}
     fn string(&mut self, _: Text<'_>) {}
 }
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
 
     /// The position inside the outermost object of `text`, after a member that ends at `at`. For
     /// texts that start with the same bytes as one that was read before.
-    pub(crate) fn behind_member(text: &'a str, at: usize) -> Self {
+    pub(crate) fn after_member(text: &'a str, at: usize) -> Self {
         Self { text, at, depth: 1 }
     }
 
@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
         self.skip_space();
         self.peek()
             .and_then(Shape::of)
-            .ok_or_else(|| self.error(What::Value))
+            .ok_or_else(|| self.error(SyntaxErrorKind::Value))
     }
 
     /// Skips a value and returns it with its position.
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
     /// Skips a value, shows its content to `strings`, and returns it with its position.
     pub(crate) fn value_shown_to(
         &mut self,
-        strings: &mut impl Strings<'a>,
+        strings: &mut impl ContentVisitor<'a>,
     ) -> Result<Raw<'a>, SyntaxError> {
         self.skip_space();
         let start = self.at;
@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn string(&mut self) -> Result<Text<'a>, SyntaxError> {
         self.skip_space();
         if self.peek() != Some(b'"') {
-            return Err(self.error(What::Value));
+            return Err(self.error(SyntaxErrorKind::Value));
         }
         self.string_body()
     }
@@ -140,7 +140,7 @@ impl<'a> Cursor<'a> {
         &mut self,
         member: impl FnMut(&mut Self, Text<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.open(b'{', What::Object)?;
+        self.open(b'{', SyntaxErrorKind::Object)?;
         self.skip_space();
         if self.take(b'}') {
             self.depth = self.depth.saturating_sub(1);
@@ -149,7 +149,7 @@ impl<'a> Cursor<'a> {
         self.members(1, member)
     }
 
-    /// Continues an object after one of its members. See [`Cursor::behind_member`].
+    /// Continues an object after one of its members. See [`Cursor::after_member`].
     pub(crate) fn rest_of_object<E: From<SyntaxError>>(
         &mut self,
         member: impl FnMut(&mut Self, Text<'a>) -> Result<(), E>,
@@ -166,7 +166,7 @@ impl<'a> Cursor<'a> {
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.open(b'[', What::Array)?;
+        self.open(b'[', SyntaxErrorKind::Array)?;
         self.skip_space();
         if self.take(b']') {
             self.depth = self.depth.saturating_sub(1);
@@ -182,7 +182,7 @@ impl<'a> Cursor<'a> {
                 self.depth = self.depth.saturating_sub(1);
                 return Ok(());
             }
-            return Err(self.error(What::ArrayEnd).into());
+            return Err(self.error(SyntaxErrorKind::ArrayEnd).into());
         }
     }
 
@@ -191,7 +191,7 @@ impl<'a> Cursor<'a> {
         self.skip_space();
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.error(What::Trailing)),
+            Some(_) => Err(self.error(SyntaxErrorKind::Trailing)),
         }
     }
 
@@ -202,7 +202,7 @@ impl<'a> Cursor<'a> {
     ) -> Result<(), E> {
         loop {
             if count > KEYS_MAX {
-                return Err(self.error(What::Keys).into());
+                return Err(self.error(SyntaxErrorKind::Keys).into());
             }
             let name = self.key()?;
             member(self, name)?;
@@ -223,30 +223,30 @@ impl<'a> Cursor<'a> {
             self.depth = self.depth.saturating_sub(1);
             return Ok(false);
         }
-        Err(self.error(What::ObjectEnd))
+        Err(self.error(SyntaxErrorKind::ObjectEnd))
     }
 
     fn key(&mut self) -> Result<Text<'a>, SyntaxError> {
         self.skip_space();
         if self.peek() != Some(b'"') {
-            return Err(self.error(What::Key));
+            return Err(self.error(SyntaxErrorKind::Key));
         }
         let name = self.string_body()?;
         self.skip_space();
         if self.take(b':') {
             Ok(name)
         } else {
-            Err(self.error(What::Colon))
+            Err(self.error(SyntaxErrorKind::Colon))
         }
     }
 
-    fn open(&mut self, bracket: u8, what: What) -> Result<(), SyntaxError> {
+    fn open(&mut self, bracket: u8, kind: SyntaxErrorKind) -> Result<(), SyntaxError> {
         self.skip_space();
         if !self.take(bracket) {
-            return Err(self.error(what));
+            return Err(self.error(kind));
         }
         if self.depth >= DEPTH_MAX {
-            return Err(self.error(What::Depth));
+            return Err(self.error(SyntaxErrorKind::Depth));
         }
         self.depth += 1;
         Ok(())
@@ -254,7 +254,7 @@ impl<'a> Cursor<'a> {
 
     /// Skips an object or array with its content, in one loop: a level of nesting costs one bit and
     /// not a stack frame.
-    fn container(&mut self, strings: &mut impl Strings<'a>) -> Result<(), SyntaxError> {
+    fn container(&mut self, strings: &mut impl ContentVisitor<'a>) -> Result<(), SyntaxError> {
         let mut open = Nesting::new(self.depth);
         loop {
             self.skip_space();
@@ -265,7 +265,7 @@ impl<'a> Cursor<'a> {
                 }
                 Some(b'{') => {
                     self.at += 1;
-                    open.enter(true).map_err(|what| self.error(what))?;
+                    open.enter(true).map_err(|kind| self.error(kind))?;
                     strings.opened(true);
                     self.skip_space();
                     if self.peek() == Some(b'}') {
@@ -277,7 +277,7 @@ impl<'a> Cursor<'a> {
                 }
                 Some(b'[') => {
                     self.at += 1;
-                    open.enter(false).map_err(|what| self.error(what))?;
+                    open.enter(false).map_err(|kind| self.error(kind))?;
                     strings.opened(false);
                     self.skip_space();
                     self.peek() != Some(b']')
@@ -297,7 +297,7 @@ impl<'a> Cursor<'a> {
                 match (self.peek(), open.in_object()) {
                     (Some(b','), true) => {
                         self.at += 1;
-                        open.count_key().map_err(|what| self.error(what))?;
+                        open.count_key().map_err(|kind| self.error(kind))?;
                         strings.name(self.key()?);
                         break;
                     }
@@ -312,8 +312,8 @@ impl<'a> Cursor<'a> {
                             return Ok(());
                         }
                     }
-                    (_, true) => return Err(self.error(What::ObjectEnd)),
-                    (_, false) => return Err(self.error(What::ArrayEnd)),
+                    (_, true) => return Err(self.error(SyntaxErrorKind::ObjectEnd)),
+                    (_, false) => return Err(self.error(SyntaxErrorKind::ArrayEnd)),
                 }
             }
         }
@@ -326,17 +326,18 @@ impl<'a> Cursor<'a> {
             Some(b'f') => b"false",
             Some(b'n') => b"null",
             Some(b'-' | b'0'..=b'9') => {
-                let length = number_length(rest).ok_or_else(|| self.error(What::Number))?;
+                let length =
+                    number_length(rest).ok_or_else(|| self.error(SyntaxErrorKind::Number))?;
                 self.at += length;
                 return Ok(());
             }
-            _ => return Err(self.error(What::Value)),
+            _ => return Err(self.error(SyntaxErrorKind::Value)),
         };
         if rest.starts_with(literal) {
             self.at += literal.len();
             Ok(())
         } else {
-            Err(self.error(What::Value))
+            Err(self.error(SyntaxErrorKind::Value))
         }
     }
 
@@ -373,8 +374,8 @@ impl<'a> Cursor<'a> {
         self.text.get(span).unwrap_or_default()
     }
 
-    fn error(&self, what: What) -> SyntaxError {
-        SyntaxError { what, at: self.at }
+    fn error(&self, kind: SyntaxErrorKind) -> SyntaxError {
+        SyntaxError { kind, at: self.at }
     }
 }
 
@@ -397,9 +398,9 @@ impl Nesting {
         }
     }
 
-    fn enter(&mut self, object: bool) -> Result<(), What> {
+    fn enter(&mut self, object: bool) -> Result<(), SyntaxErrorKind> {
         if self.level + self.outside >= DEPTH_MAX {
-            return Err(What::Depth);
+            return Err(SyntaxErrorKind::Depth);
         }
         self.objects = (self.objects << 1) | u128::from(object);
         if let Some(keys) = self.keys.get_mut(self.level) {
@@ -413,11 +414,11 @@ impl Nesting {
         self.objects & 1 == 1
     }
 
-    fn count_key(&mut self) -> Result<(), What> {
+    fn count_key(&mut self) -> Result<(), SyntaxErrorKind> {
         if let Some(keys) = self.keys.get_mut(self.level.wrapping_sub(1)) {
             *keys += 1;
             if usize::from(*keys) > KEYS_MAX {
-                return Err(What::Keys);
+                return Err(SyntaxErrorKind::Keys);
             }
         }
         Ok(())

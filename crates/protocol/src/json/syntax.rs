@@ -7,17 +7,17 @@ pub(crate) const KEYS_MAX: usize = 10_000;
 
 /// The text is not JSON, or exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{what} at byte {at}")]
+#[error("{kind} at byte {at}")]
 pub(crate) struct SyntaxError {
-    /// What is wrong.
-    pub(crate) what: What,
+    /// Which kind of error it is.
+    pub(crate) kind: SyntaxErrorKind,
     /// The position in the text.
     pub(crate) at: usize,
 }
 
 /// The ways in which a text can be invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum What {
+pub(crate) enum SyntaxErrorKind {
     #[error("a value is missing")]
     Value,
     #[error("`:` is missing")]
@@ -54,7 +54,7 @@ pub(crate) enum What {
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, SyntaxError> {
     // The fast check does not report the position.
     simdutf8::basic::from_utf8(bytes).map_err(|_| SyntaxError {
-        what: What::Utf8,
+        kind: SyntaxErrorKind::Utf8,
         at: std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len),
     })
 }

@@ -47,7 +47,7 @@ fn read_output(
         cursor.array(|cursor| read_block(cursor, output))?;
     } else if name.is("type") {
         if let Some(kind) = cursor.value()?.string() {
-            output.present = output.present.and(MemberSet::TYPE);
+            output.present = output.present.union(MemberSet::TYPE);
             output.failed |= kind.is("error");
             if kind.is("message_start") {
                 output.usage_is_interim = true;
@@ -64,7 +64,7 @@ fn read_output(
         }
     } else if name.is("index") {
         if usage::count(cursor.value()?).is_some() {
-            output.present = output.present.and(MemberSet::INDEX);
+            output.present = output.present.union(MemberSet::INDEX);
         }
     } else {
         return Ok(false);
@@ -129,7 +129,7 @@ const CATEGORIES: [&str; 5] = [
 /// Removes explanations of a refusal. They are the vendor's text and may identify it.
 fn clean_details(details: Raw<'_>, output: &mut Output) {
     if details.shape() != Shape::Object {
-        return output.clean(details);
+        return output.withhold(details);
     }
     let offset = details.span().start;
     // The caller has validated the JSON.
@@ -137,7 +137,7 @@ fn clean_details(details: Raw<'_>, output: &mut Output) {
         let value = cursor.value()?.moved(offset);
         let is_known = |text: Text<'_>| CATEGORIES.iter().any(|known| text.is(known));
         if !(name.is("category") && value.string().is_some_and(is_known)) {
-            output.clean(value);
+            output.withhold(value);
         }
         Ok::<(), SyntaxError>(())
     });

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::canon::unread;
+use crate::canon::note_unless_empty;
 use crate::failure::Failure;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 
@@ -68,14 +68,14 @@ impl<'a> Fields<'a> {
     /// Reports the remaining members of a request as dropped, except empty ones.
     pub(super) fn left_at_root(self, unknown: &mut Vec<String>) {
         for (name, value) in self.list {
-            unread(value, unknown, || name.into_owned());
+            note_unless_empty(value, unknown, || name.into_owned());
         }
     }
 
     /// Reports the remaining members of the object at `place` as dropped, except empty ones.
     pub(super) fn left(self, place: &dyn fmt::Display, unknown: &mut Vec<String>) {
         for (name, value) in self.list {
-            unread(value, unknown, || format!("{place}.{name}"));
+            note_unless_empty(value, unknown, || format!("{place}.{name}"));
         }
     }
 }

@@ -100,7 +100,7 @@ fn output_tokens_max(members: &Members<'_>, limit: Limit) -> Result<Option<u64>,
 /// Refuses a thread, which is state at the vendor. A request with a thread holds only the newest
 /// messages.
 fn no_thread(members: &Members<'_>) -> Result<(), Failure> {
-    guard::no_reference(members, "thread").map_err(|failure| failure.detail(&THREAD))
+    guard::refuse_reference(members, "thread").map_err(|failure| failure.detail(&THREAD))
 }
 
 /// The sampling members that some models refuse (`docs/api/messages.md`).

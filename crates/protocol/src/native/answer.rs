@@ -8,7 +8,6 @@ use super::edits;
 use super::inspection::{Form, Inspection};
 use crate::answer_layout::{AnswerLayout, Identity, IdentityJson, Output};
 use crate::answer_summary::AnswerSummary;
-use crate::broken::Broken;
 use crate::byte_queue::ByteQueue;
 use crate::count::Counter;
 use crate::dialect::Dialect;
@@ -17,6 +16,7 @@ use crate::json::patch;
 use crate::json::{Cursor, SyntaxError, utf8};
 use crate::rejection;
 use crate::tool::ToolCalls;
+use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
 /// A whole answer, rewritten.
@@ -69,7 +69,7 @@ pub fn rewrite_answer(
     dialect: Dialect,
     body: Bytes,
     identity: &Identity,
-) -> Result<Answer, Broken> {
+) -> Result<Answer, UnusableAnswer> {
     let layout = layout_of(dialect);
     let text = utf8(&body)?;
     let (inspection, output) = inspect_answer(layout, text, identity)?;
@@ -105,18 +105,18 @@ pub(super) fn inspect_answer<'a>(
     layout: &AnswerLayout,
     text: &'a str,
     identity: &Identity,
-) -> Result<(Inspection<'a>, Output), Broken> {
+) -> Result<(Inspection<'a>, Output), UnusableAnswer> {
     let (inspection, output) = inspect(layout, text, Counter::idle())?;
     if output.failed || inspection.error.is_some() {
         let error = inspection.error.map_or(text, |error| error.text());
         let failure = rejection::read_event(error.as_bytes(), &identity.model);
-        return Err(Broken::Failure(failure));
+        return Err(UnusableAnswer::Failure(failure));
     }
     if !inspection.has_members {
-        return Err(Broken::malformed("the answer is an empty object"));
+        return Err(UnusableAnswer::malformed("the answer is an empty object"));
     }
     if layout.needs_items && !output.has_items {
-        return Err(Broken::malformed("the answer has no output"));
+        return Err(UnusableAnswer::malformed("the answer has no output"));
     }
     Ok((inspection, output))
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::broken::Broken;
+use crate::unusable_answer::UnusableAnswer;
 
 /// Converts a list of chunks to events as its bytes arrive. It does not validate the JSON of a
 /// chunk.
@@ -35,7 +35,7 @@ impl ChunkList {
     }
 
     /// Takes the bytes of one read, and returns them as bytes of events.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Bytes, Broken> {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Bytes, UnusableAnswer> {
         let mut events = Vec::with_capacity(bytes.len() + 16);
         for &byte in bytes {
             self.at = match (self.at, byte) {
@@ -60,7 +60,9 @@ impl ChunkList {
                 (At::String, b'\\') => At::Escape,
                 (At::String | At::Escape, _) => At::String,
                 (At::Start | At::BeforeFirst | At::BehindComma | At::BehindChunk | At::End, _) => {
-                    return Err(Broken::malformed("the answer is not a list of objects"));
+                    return Err(UnusableAnswer::malformed(
+                        "the answer is no list of objects",
+                    ));
                 }
             };
             if self.at.is_in_chunk() {

@@ -35,7 +35,7 @@ pub(super) fn edits_of(
     output: &Output,
     identity_json: &IdentityJson,
 ) -> Result<Vec<Edit>, SyntaxError> {
-    let mut edits = output.word_edits().to_vec();
+    let mut edits = output.upstream_text_edits().to_vec();
     for (name, span) in inspection.spans() {
         let value = replacement(name, span.clone(), text, identity_json, output.hides_usage)?;
         edits.push(Edit::replace(span, value.into_owned()));

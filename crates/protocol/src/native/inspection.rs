@@ -6,7 +6,7 @@ use super::usage_costs;
 use crate::answer_layout::{
     AnswerLayout, IdentityMember, IdentitySet, MemberSet, Output, is_vendor_member,
 };
-use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, What};
+use crate::json::{Cursor, Raw, Shape, SyntaxError, SyntaxErrorKind, Text};
 use crate::rejection;
 use crate::usage::{Usage, count};
 
@@ -114,7 +114,7 @@ impl<'a> Inspection<'a> {
         known: IdentitySet,
     ) -> bool {
         let is_answer = self.nested || output.has_items || self.has_usage();
-        is_answer && !self.found.and(known).has_all(required)
+        is_answer && !self.found.union(known).has_all(required)
     }
 
     /// Whether there is a usage report, readable or not.
@@ -161,7 +161,7 @@ impl<'a> Inspection<'a> {
                 ..*layout
             };
             self.nested = true;
-            output.present = output.present.and(MemberSet::ENVELOPE);
+            output.present = output.present.union(MemberSet::ENVELOPE);
             let outside = std::mem::replace(&mut self.in_answer, true);
             let is_typed = output.present.has(MemberSet::TYPE);
             cursor.object(|cursor, name| self.member(&inside, name, cursor, output))?;
@@ -205,7 +205,7 @@ impl<'a> Inspection<'a> {
 
     fn record_span(&mut self, name: IdentityMember, span: Range<usize>) -> Result<(), SyntaxError> {
         let place = self.spans.get_mut(self.count).ok_or(SyntaxError {
-            what: What::Keys,
+            kind: SyntaxErrorKind::Keys,
             at: span.start,
         })?;
         *place = Some((name, span.start, span.end));

@@ -14,7 +14,6 @@ use crate::answer_layout::{
     AnswerLayout, Events, Identity, IdentityJson, IdentitySet, Items, Output, StreamEnd,
 };
 use crate::answer_summary::AnswerSummary;
-use crate::broken::Broken;
 use crate::byte_queue::ByteQueue;
 use crate::chat;
 use crate::dialect::Dialect;
@@ -23,6 +22,7 @@ use crate::images::Pictures;
 use crate::json::{Cursor, utf8};
 use crate::responses;
 use crate::sse::{Data, Frame, Splitter};
+use crate::unusable_answer::UnusableAnswer;
 
 mod inspect_event;
 mod write_event;
@@ -89,7 +89,7 @@ impl Rewriter {
 
     /// Takes the bytes of one read and writes the complete events in them to `out`. After an error,
     /// what was written to `out` before is still valid.
-    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
+    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl Rewriter {
 
     /// Ends the stream when the upstream has closed it. Returns an error unless the end mark was
     /// received.
-    pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
+    pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
         }
@@ -136,13 +136,13 @@ impl Rewriter {
         if self.summary.ended {
             Ok(())
         } else {
-            Err(Broken::Unfinished)
+            Err(UnusableAnswer::Unfinished)
         }
     }
 
     /// Rewrites a whole answer as the stream that the client asked for.
     #[cold]
-    fn relay_answer(&mut self, answer: &[u8], out: &mut ByteQueue) -> Result<(), Broken> {
+    fn relay_answer(&mut self, answer: &[u8], out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         let text = utf8(answer)?;
         inspect_answer(self.layout, text, &self.identity)?;
         let value = Cursor::new(text).value()?;
@@ -201,7 +201,7 @@ impl Rewriter {
         }
     }
 
-    fn relay_frames(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
+    fn relay_frames(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         while let Some(frame) = self.splitter.next_frame()? {
             self.relay_frame(&frame, out)?;
             self.summary.ended |= self.output.end == StreamEnd::Reached;
@@ -220,7 +220,7 @@ impl Rewriter {
         Ok(())
     }
 
-    fn relay_frame(&mut self, frame: &Frame, out: &mut ByteQueue) -> Result<(), Broken> {
+    fn relay_frame(&mut self, frame: &Frame, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.layout.data_only && !frame.is_plain_data() {
             let Some(plain) = frame.to_plain_data() else {
                 return Ok(());
@@ -274,7 +274,7 @@ impl Rewriter {
         frame: &Frame,
         span: Range<usize>,
         out: &mut ByteQueue,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         let bytes = &frame.bytes;
         let known = self.prefix.length_in(bytes);
         if known == 0 {
@@ -289,7 +289,7 @@ impl Rewriter {
             return self.write_event(frame, span.start, data, &inspection, out);
         }
         let text = utf8(bytes.get(known..span.end).unwrap_or_default())?;
-        let mut cursor = Cursor::behind_member(text, 0);
+        let mut cursor = Cursor::after_member(text, 0);
         let inspection = Inspection::of_rest(self.layout, &mut cursor, &mut self.output)?;
         cursor.end()?;
         self.record(&inspection, text)?;

@@ -6,9 +6,9 @@ use std::mem;
 use bytes::{Buf, Bytes};
 
 use super::chunk_list::ChunkList;
-use crate::broken::Broken;
 use crate::dialect::Dialect;
 use crate::sse::EVENT_BYTES_MAX;
+use crate::unusable_answer::UnusableAnswer;
 
 /// The format of the body.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl StreamBody {
         &mut self,
         dialect: Dialect,
         mut chunk: Bytes,
-    ) -> Result<Option<Bytes>, Broken> {
+    ) -> Result<Option<Bytes>, UnusableAnswer> {
         if let Self::Unknown = self {
             chunk.advance(chunk.len() - chunk.trim_ascii_start().len());
             *self = match chunk.first() {
@@ -45,7 +45,7 @@ impl StreamBody {
             Self::Answer(answer) => {
                 answer.extend_from_slice(&chunk);
                 if answer.len() > EVENT_BYTES_MAX {
-                    return Err(Broken::TooLarge(EVENT_BYTES_MAX));
+                    return Err(UnusableAnswer::TooLarge(EVENT_BYTES_MAX));
                 }
                 Ok(None)
             }
@@ -54,10 +54,10 @@ impl StreamBody {
 
     /// Takes the whole answer at the end of the stream, if the body is one. Returns an error if a
     /// list has not ended.
-    pub(crate) fn take_answer(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    pub(crate) fn take_answer(&mut self) -> Result<Option<Vec<u8>>, UnusableAnswer> {
         match self {
             Self::Answer(answer) => Ok(Some(mem::take(answer))),
-            Self::List(list) if !list.is_complete() => Err(Broken::Unfinished),
+            Self::List(list) if !list.is_complete() => Err(UnusableAnswer::Unfinished),
             Self::Unknown | Self::Events | Self::List(_) => Ok(None),
         }
     }
@@ -75,7 +75,7 @@ impl StreamBody {
 mod tests {
     use super::*;
 
-    fn events(list: &str) -> Result<String, Broken> {
+    fn events(list: &str) -> Result<String, UnusableAnswer> {
         let mut body = StreamBody::default();
         let mut events = String::new();
         // Byte by byte, because a list may be split anywhere.

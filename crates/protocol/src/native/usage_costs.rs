@@ -1,6 +1,6 @@
 //! The usage report that a client sees: the upstream's report without its costs.
 
-use crate::json::walk::compact;
+use crate::json::typed::compact;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};
 
 /// Members in which upstreams state the cost of a call for their own customer.

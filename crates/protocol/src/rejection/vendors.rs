@@ -4,7 +4,7 @@
 //! `fixtures/refusals/meanings.json` has an error body of each vendor that is named here.
 
 /// How an error is recognized.
-pub(super) struct Signs {
+pub(super) struct ErrorPatterns {
     /// Values of `type`, `code`, `status` or `reason`, in lower case.
     pub(super) words: &'static [&'static str],
     /// Parts of the message, in lower case. `{}` matches a run of bytes without spaces, such as a
@@ -13,7 +13,7 @@ pub(super) struct Signs {
 }
 
 /// This route's upstream does not have the model, or no longer has it.
-pub(super) const NO_SUCH_MODEL: Signs = Signs {
+pub(super) const NO_SUCH_MODEL: ErrorPatterns = ErrorPatterns {
     words: &[
         "model_not_found",                 // OpenAI, Groq, DashScope, LM Studio
         "deploymentnotfound",              // Azure
@@ -50,7 +50,7 @@ pub(super) const NO_SUCH_MODEL: Signs = Signs {
 };
 
 /// Prompt and requested output exceed the model's context window.
-pub(super) const CONTEXT_OVERFLOW: Signs = Signs {
+pub(super) const CONTEXT_OVERFLOW: ErrorPatterns = ErrorPatterns {
     words: &[
         "context_length_exceeded",   // OpenAI, Azure, Groq
         "exceed_context_size_error", // llama.cpp
@@ -79,7 +79,7 @@ pub(super) const CONTEXT_OVERFLOW: Signs = Signs {
     ],
 };
 
-impl Signs {
+impl ErrorPatterns {
     /// Whether a message, in lower case, contains one of the phrases.
     pub(super) fn are_in(&self, message: &str) -> bool {
         self.phrases.iter().any(|phrase| is_in(message, phrase))
@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn signs_are_in_lower_case() {
-        for signs in [NO_SUCH_MODEL, CONTEXT_OVERFLOW] {
-            for sign in signs.words.iter().chain(signs.phrases) {
+        for patterns in [NO_SUCH_MODEL, CONTEXT_OVERFLOW] {
+            for sign in patterns.words.iter().chain(patterns.phrases) {
                 assert_eq!(*sign, sign.to_ascii_lowercase());
             }
         }

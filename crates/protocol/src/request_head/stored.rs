@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::urls::{holds_url, is_tool_data};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::json::span::folded;
+use crate::json::members::folded;
 use crate::json::{Cursor, Members, Shape, Text};
 
 /// Members that name a stored object, in lower case and without underscores.

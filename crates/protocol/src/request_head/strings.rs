@@ -7,9 +7,9 @@ use crate::canon::carrier;
 use crate::count::{InputCount, JsonCounter, Reading};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::json::members::is_spelt;
 use crate::json::patch::Edit;
-use crate::json::scan::Strings;
-use crate::json::span::is_spelt;
+use crate::json::scan::ContentVisitor;
 use crate::json::{Members, Spelling, Text};
 use crate::shared::signature;
 use crate::tool::Tools;
@@ -147,7 +147,7 @@ impl RequestStrings<'_> {
     }
 }
 
-impl<'a> Strings<'a> for RequestStrings<'a> {
+impl<'a> ContentVisitor<'a> for RequestStrings<'a> {
     fn name(&mut self, name: Text<'a>) {
         self.name = name.decode_lossy();
         self.may_be_stored = self.may_be_stored || stored::is_stored_name(&self.name);

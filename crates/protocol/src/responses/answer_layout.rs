@@ -58,11 +58,11 @@ fn read_output(
             let is = |word| value.string().is_some_and(|text| text.is(word));
             output.failed |= is("failed") || is("cancelled");
         }
-        "incomplete_details" => output.clean(cursor.value()?),
+        "incomplete_details" => output.withhold(cursor.value()?),
         "sequence_number" => {
             if let Some(sequence) = count(cursor.value()?) {
                 output.opening.sequence = Some(sequence);
-                output.present = output.present.and(MemberSet::SEQUENCE);
+                output.present = output.present.union(MemberSet::SEQUENCE);
             }
         }
         "output_index" => {
@@ -100,7 +100,7 @@ fn read_output(
         }
         "output" if cursor.shape()? == Shape::Array => {
             output.has_items = true;
-            output.present = output.present.and(MemberSet::ITEMS);
+            output.present = output.present.union(MemberSet::ITEMS);
             // The last event repeats the whole answer.
             let repeated = output.content;
             let mut told = ToolCalls::default();
@@ -126,7 +126,7 @@ fn read_type(value: Raw<'_>, output: &mut Output) {
         return;
     };
     let kind = &*text.decode_lossy();
-    output.present = output.present.and(MemberSet::TYPE);
+    output.present = output.present.union(MemberSet::TYPE);
     output.required = missing_members::required(kind);
     match kind {
         "response.created" => output.opening.opened = true,
@@ -147,7 +147,7 @@ fn read_type(value: Raw<'_>, output: &mut Output) {
 /// Records that the event has a member, unless its value is of another type.
 fn note_present(member: MemberSet, is_valid: bool, output: &mut Output) {
     if is_valid {
-        output.present = output.present.and(member);
+        output.present = output.present.union(member);
     }
 }
 
@@ -155,7 +155,7 @@ fn note_present(member: MemberSet, is_valid: bool, output: &mut Output) {
 fn note_begun_part(output: &mut Output) {
     let is_begun = |index| output.items_with_part.contains(&index);
     if output.adds_reasoning && output.index.is_some_and(is_begun) {
-        output.present = output.present.and(MemberSet::PART_BEGUN);
+        output.present = output.present.union(MemberSet::PART_STARTED);
     }
 }
 

@@ -29,11 +29,11 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         return Err(Failure::invalid("`model` is required.").param("model"));
     };
     guard::model_id(&model)?;
-    guard::not_kept(&members, "store")?;
-    guard::not_kept(&members, "background")?;
-    guard::no_reference(&members, "previous_response_id")?;
-    guard::no_reference(&members, "conversation")?;
-    guard::no_reference(&members, "prompt")?;
+    guard::refuse_storing(&members, "store")?;
+    guard::refuse_storing(&members, "background")?;
+    guard::refuse_reference(&members, "previous_response_id")?;
+    guard::refuse_reference(&members, "conversation")?;
+    guard::refuse_reference(&members, "prompt")?;
     passing.refuse_stored(Dialect::Responses, &members)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;
@@ -47,7 +47,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     };
     edits.extend(passing.unload_ids());
     edits.extend(guard::without_nulls(&members, body, &[]));
-    edits.extend(keep_nothing(&members)?);
+    edits.extend(set_store_false(&members)?);
     let tools = Tools::by_type(members.get("tools")?);
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
@@ -67,7 +67,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
 }
 
 /// Sets `store` to false, because upstreams store answers by default (`docs/api/responses.md`).
-fn keep_nothing(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
+fn set_store_false(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
     Ok(match members.find("store")? {
         Some(value) if value.is_null() => Some(Edit::replace(value.span(), &b"false"[..])),
         Some(_) => None,

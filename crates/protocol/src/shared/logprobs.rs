@@ -1,14 +1,14 @@
 //! Log probabilities, in the form that chat and Responses share.
 
 use crate::canon::{Likelihood, Token};
-use crate::json::walk::{self, Misread};
+use crate::json::typed::{self, Misread};
 use crate::json::write::{Array, Object};
 use crate::json::{Cursor, Integer};
 
 /// Reads a list of tokens.
 pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, Misread> {
     let mut tokens = Vec::new();
-    walk::array(cursor, "logprobs", |cursor, _| {
+    typed::array(cursor, "logprobs", |cursor, _| {
         let mut top = Vec::new();
         if let Some(chosen) = likelihood(cursor, Some(&mut top))? {
             tokens.push(Token { chosen, top });
@@ -24,12 +24,16 @@ fn likelihood(
     mut top: Option<&mut Vec<Likelihood>>,
 ) -> Result<Option<Likelihood>, Misread> {
     let (mut token, mut bytes, mut logprob) = (String::new(), None, None);
-    walk::object(cursor, "logprobs[]", |cursor, name| {
+    typed::object(cursor, "logprobs[]", |cursor, name| {
         match (name, &mut top) {
-            ("token", _) => token = walk::string(cursor, name)?.unwrap_or_default().into_owned(),
-            ("logprob", _) => logprob = walk::number(cursor, name)?,
-            ("bytes", _) if !walk::null(cursor)? => bytes = Some(read_bytes(cursor)?),
-            ("top_logprobs", Some(top)) => walk::array(cursor, name, |cursor, _| {
+            ("token", _) => {
+                token = typed::string(cursor, name)?
+                    .unwrap_or_default()
+                    .into_owned()
+            }
+            ("logprob", _) => logprob = typed::number(cursor, name)?,
+            ("bytes", _) if !typed::null(cursor)? => bytes = Some(read_bytes(cursor)?),
+            ("top_logprobs", Some(top)) => typed::array(cursor, name, |cursor, _| {
                 top.extend(likelihood(cursor, None)?);
                 Ok::<(), Misread>(())
             })?,
@@ -47,8 +51,8 @@ fn likelihood(
 
 fn read_bytes(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Misread> {
     let mut bytes = Vec::new();
-    walk::array(cursor, "bytes", |cursor, _| {
-        let byte = walk::integer(cursor, "bytes")?.map_or(0, Integer::saturating);
+    typed::array(cursor, "bytes", |cursor, _| {
+        let byte = typed::integer(cursor, "bytes")?.map_or(0, Integer::saturating);
         bytes.push(u8::try_from(byte).unwrap_or(u8::MAX));
         Ok::<(), Misread>(())
     })?;

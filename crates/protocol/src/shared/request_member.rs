@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use crate::canon::Json;
 use crate::failure::Failure;
-use crate::json::walk::{self, Misread};
+use crate::json::typed::{self, Misread};
 use crate::json::{Cursor, Integer};
 
 /// Reads a string.
 pub(crate) fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>, Misread> {
-    Ok(walk::string(cursor, name)?.map(Cow::into_owned))
+    Ok(typed::string(cursor, name)?.map(Cow::into_owned))
 }
 
 /// Reads a count. A number beyond the range of `u64` becomes the largest.
 pub(crate) fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Failure> {
-    match walk::integer(cursor, name)? {
+    match typed::integer(cursor, name)? {
         Some(Integer::Negative) => {
             let failure = Failure::invalid(format!("`{name}` must not be negative."));
             Err(failure.param(name.to_owned()))

@@ -82,7 +82,7 @@ pub(super) fn is_base64(raw: Raw<'_>) -> bool {
 }
 
 /// Refuses a member that would make the upstream store or send something.
-pub(super) fn keeps_nothing(
+pub(super) fn refuse_member(
     members: &Members<'_>,
     name: &str,
     param: &'static str,

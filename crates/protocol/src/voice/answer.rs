@@ -5,38 +5,38 @@ use bytes::Bytes;
 use crate::byte_queue::ByteQueue;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError, utf8, write_string};
-use crate::native::{Answer, Broken};
+use crate::native::{Answer, UnusableAnswer};
 use crate::rejection;
 use crate::scrub::{Ids, Names, is_identity, mask, strip};
 
 /// Speech with timestamps: JSON that contains the audio. It passes unchanged, without the
 /// upstream's identity.
-pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, Broken> {
-    let members =
-        Members::read(body, Spelling::One).map_err(|error| Broken::malformed(error.to_string()))?;
+pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, UnusableAnswer> {
+    let members = Members::read(body, Spelling::One)
+        .map_err(|error| UnusableAnswer::malformed(error.to_string()))?;
     let member = |name: &str| members.iter().find(|it| it.name == name);
     let error = member("error").map(|it| it.value);
     if let Some(failure) = rejection::read_member(error, public_model) {
-        return Err(Broken::Failure(failure));
+        return Err(UnusableAnswer::Failure(failure));
     }
     if member("audio").is_none_or(|it| it.value.string().is_none()) {
-        return Err(Broken::malformed("no audio in the answer"));
+        return Err(UnusableAnswer::malformed("no audio in the answer"));
     }
     Ok(whole(body, public_model))
 }
 
 /// A transcript. It passes unchanged, without the upstream's identity. The reported duration is
 /// billed.
-pub fn read_transcription(body: &Bytes, public_model: &str) -> Result<Answer, Broken> {
-    let members =
-        Members::read(body, Spelling::One).map_err(|error| Broken::malformed(error.to_string()))?;
+pub fn read_transcription(body: &Bytes, public_model: &str) -> Result<Answer, UnusableAnswer> {
+    let members = Members::read(body, Spelling::One)
+        .map_err(|error| UnusableAnswer::malformed(error.to_string()))?;
     let member = |name: &str| members.iter().find(|it| it.name == name);
     let error = member("error").map(|it| it.value);
     if let Some(failure) = rejection::read_member(error, public_model) {
-        return Err(Broken::Failure(failure));
+        return Err(UnusableAnswer::Failure(failure));
     }
     let text = member("text").and_then(|it| it.value.string());
-    let text = text.ok_or_else(|| Broken::malformed("no text in the answer"))?;
+    let text = text.ok_or_else(|| UnusableAnswer::malformed("no text in the answer"))?;
     let seconds = member("duration").and_then(|it| whole_seconds(it.value.text()));
     // A transcript with text cannot have a duration of zero.
     let seconds = seconds.filter(|seconds| *seconds > 0 || text.is_empty());
@@ -55,11 +55,11 @@ fn whole_seconds(number: &str) -> Option<u64> {
 }
 
 /// The upstream's list of voices, without the upstream's identity.
-pub fn clean_voices(body: &Bytes, names: Names<'_>) -> Result<Bytes, Broken> {
+pub fn clean_voices(body: &Bytes, names: Names<'_>) -> Result<Bytes, UnusableAnswer> {
     let mut cursor = Cursor::new(utf8(body)?);
     let mut edits = Vec::new();
     if cursor.shape()? != Shape::Object {
-        return Err(Broken::malformed("no object"));
+        return Err(UnusableAnswer::malformed("no object"));
     }
     let value = cursor.value()?;
     cursor.end()?;
@@ -71,12 +71,12 @@ pub fn clean_voices(body: &Bytes, names: Names<'_>) -> Result<Bytes, Broken> {
         let is_detail = name.is("detail") && value.shape() == Shape::String;
         if is_detail || name.is("error") && rejection::is_error(value) {
             let failure = rejection::read_event(value.text().as_bytes(), names.public);
-            return Err(Broken::Failure(failure));
+            return Err(UnusableAnswer::Failure(failure));
         }
         Ok(())
     })?;
     if !any {
-        return Err(Broken::malformed("an empty object"));
+        return Err(UnusableAnswer::malformed("an empty object"));
     }
     let mut model = Vec::new();
     write_string(&mut model, names.public);

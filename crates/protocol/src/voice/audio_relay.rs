@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::byte_queue::ByteQueue;
-use crate::native::{AnswerSummary, Broken};
+use crate::native::{AnswerSummary, UnusableAnswer};
 
 /// Passes audio on as it arrives, up to a limit.
 #[derive(Debug)]
@@ -24,20 +24,20 @@ impl AudioRelay {
     }
 
     /// Passes a piece on.
-    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
+    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         self.left = self
             .left
             .checked_sub(chunk.len())
-            .ok_or(Broken::TooLarge(self.bytes_max))?;
+            .ok_or(UnusableAnswer::TooLarge(self.bytes_max))?;
         self.summary.content |= !chunk.is_empty();
         out.push(chunk);
         Ok(())
     }
 
     /// The upstream has ended its answer, which must not be empty.
-    pub fn end(&mut self) -> Result<(), Broken> {
+    pub fn end(&mut self) -> Result<(), UnusableAnswer> {
         if !self.summary.content {
-            return Err(Broken::malformed("no audio came"));
+            return Err(UnusableAnswer::malformed("no audio came"));
         }
         self.summary.ended = true;
         Ok(())
@@ -63,7 +63,7 @@ mod tests {
         passing.end().unwrap();
         assert!(passing.summary().ended);
         let more = passing.push(Bytes::from_static(b"def"), &mut out);
-        assert_eq!(more, Err(Broken::TooLarge(5)));
+        assert_eq!(more, Err(UnusableAnswer::TooLarge(5)));
         assert_eq!(out.into_bytes(), "abc");
     }
 }

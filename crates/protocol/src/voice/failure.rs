@@ -8,7 +8,7 @@ use crate::scrub::Names;
 /// voice.
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let mut failure = rejection::read_failure(status, body, names);
-    if status == 404 && !rejection::is_ours(body) {
+    if status == 404 && !rejection::rejects_gateway(body) {
         let mut told = rejection::read_failure(400, body, names).with_status(404);
         told.cause = failure.cause.take();
         return told;
@@ -22,7 +22,7 @@ mod tests {
     use crate::failure::Code;
 
     #[test]
-    fn an_unknown_voice_stays_unknown_and_our_model_name_is_ours() {
+    fn an_unknown_voice_stays_unknown_and_our_model_name_rejects_gateway() {
         let names = Names::of_model("voice-x", "maker/x");
         for (status, body, code, told) in [
             (

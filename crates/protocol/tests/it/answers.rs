@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::native::{Answer, Broken, Identity, read_failure, rewrite_answer};
+use protocol::native::{Answer, Identity, UnusableAnswer, read_failure, rewrite_answer};
 use protocol::scrub::Names;
 use protocol::{Code, Dialect, Usage};
 
@@ -15,7 +15,7 @@ pub(crate) fn identity() -> Identity {
     }
 }
 
-fn rewrite(body: &str) -> Result<Answer, Broken> {
+fn rewrite(body: &str) -> Result<Answer, UnusableAnswer> {
     let body = Bytes::copy_from_slice(body.as_bytes());
     rewrite_answer(Dialect::Chat, body, &identity())
 }
@@ -106,7 +106,7 @@ fn bodies_that_are_not_answers_are_errors() {
         r#"{"choices":[]}}"#,
     ] {
         let broken = rewrite(body).unwrap_err();
-        assert!(matches!(broken, Broken::Malformed(_)), "{body}");
+        assert!(matches!(broken, UnusableAnswer::Malformed(_)), "{body}");
         assert_eq!(broken.into_failure().code, Code::UpstreamError);
     }
     let invalid = Bytes::from_static(b"{\"choices\":[\"\xff\"]}");
@@ -131,7 +131,7 @@ fn an_error_body_in_a_200_is_the_error_it_is() {
             Code::UpstreamRejected,
         ),
     ] {
-        let Broken::Failure(failure) = rewrite(body).unwrap_err() else {
+        let UnusableAnswer::Failure(failure) = rewrite(body).unwrap_err() else {
             panic!("{body}");
         };
         assert_eq!(failure.code, code, "{body}");

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use protocol::canon::{
     Dropped, Echo, Event, Fold, Part, Path as Place, Reasoning, Request, Response, Target,
 };
-use protocol::native::Broken;
+use protocol::native::UnusableAnswer;
 use protocol::sse::{Frame, Splitter};
 use protocol::{Dialect, Failure, Profile, Thinking};
 
@@ -89,7 +89,7 @@ pub(crate) fn echo(request: Request) -> Echo {
 }
 
 /// The events and how the stream ended, for people to read.
-pub(crate) fn told(events: &[Event], result: &Result<(), Broken>) -> String {
+pub(crate) fn told(events: &[Event], result: &Result<(), UnusableAnswer>) -> String {
     let mut text = String::new();
     for event in events {
         writeln!(text, "{event:?}").unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::canon::{Echo, Request};
 use protocol::convert::{Transcoder, convert_answer};
-use protocol::native::{Broken, Rewriter};
+use protocol::native::{Rewriter, UnusableAnswer};
 use protocol::{ByteQueue, Dialect, Failure, Translator};
 
 fn echo() -> Echo {
@@ -35,7 +35,7 @@ fn usage(prompt: &str) -> String {
     )
 }
 
-fn push(transcoder: &mut Transcoder, text: &str) -> (String, Result<(), Broken>) {
+fn push(transcoder: &mut Transcoder, text: &str) -> (String, Result<(), UnusableAnswer>) {
     let mut out = ByteQueue::new();
     let result = transcoder.push(Bytes::copy_from_slice(text.as_bytes()), &mut out);
     let out = String::from_utf8(out.into_bytes().to_vec()).unwrap();
@@ -67,7 +67,7 @@ fn usage_before_the_end_is_not_yet_what_is_charged() {
     assert_eq!(transcoder.summary().interim_usage.unwrap().input, 9);
     assert_eq!(
         transcoder.end(&mut ByteQueue::new()),
-        Err(Broken::Unfinished)
+        Err(UnusableAnswer::Unfinished)
     );
 }
 
@@ -112,7 +112,7 @@ fn events_before_a_break_are_sent() {
         &format!("{TEXT}data: {{\"error\":\"x\"}}\n\n"),
     );
     assert!(out.contains("Hello there"));
-    assert!(matches!(result, Err(Broken::Failure(_))));
+    assert!(matches!(result, Err(UnusableAnswer::Failure(_))));
     let mut out = ByteQueue::new();
     transcoder.fail(&Failure::upstream_error(), "req_1", &mut out);
     let out = out.into_bytes();
@@ -134,7 +134,7 @@ fn an_end_mark_needs_no_blank_line() {
     assert_eq!(result, Ok(()));
     assert_eq!(
         transcoder.end(&mut ByteQueue::new()),
-        Err(Broken::Unfinished)
+        Err(UnusableAnswer::Unfinished)
     );
 }
 

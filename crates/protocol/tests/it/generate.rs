@@ -3,7 +3,7 @@
 use protocol::canon::Event;
 use protocol::convert::read_request;
 use protocol::generate::{Reader, Writer, read_response, write_request, write_response};
-use protocol::native::Broken;
+use protocol::native::UnusableAnswer;
 use protocol::{ByteQueue, Dialect};
 
 use crate::cases::{asking_for_thoughts, check_grammar, echo, fixtures, fold, frames, sent, told};
@@ -20,7 +20,7 @@ fn requests_are_understood() {
     }
 }
 
-fn read(stream: &[u8]) -> (Vec<Event>, Result<(), Broken>) {
+fn read(stream: &[u8]) -> (Vec<Event>, Result<(), UnusableAnswer>) {
     let mut reader = Reader::new("maker/m");
     let mut events = Vec::new();
     let frames = frames(stream);

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::{Dropped, Event, Request, Target};
 use protocol::convert::{Transcoder, convert_answer, read_request, write_request};
-use protocol::native::Broken;
+use protocol::native::UnusableAnswer;
 use protocol::sse::{Data, Frame};
 use protocol::{ByteQueue, Dialect, generate, interactions};
 use serde_json::Value;
@@ -31,14 +31,14 @@ impl Reader {
         }
     }
 
-    fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         match self {
             Self::Generate(reader) => reader.frame(frame, out),
             Self::Interactions(reader) => reader.frame(frame, out),
         }
     }
 
-    fn end(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn end(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         match self {
             Self::Generate(reader) => reader.end(out),
             Self::Interactions(reader) => reader.end(out),
@@ -46,7 +46,7 @@ impl Reader {
     }
 }
 
-fn read(dialect: Dialect, stream: &[u8]) -> (Vec<Event>, Result<(), Broken>) {
+fn read(dialect: Dialect, stream: &[u8]) -> (Vec<Event>, Result<(), UnusableAnswer>) {
     let mut reader = Reader::new(dialect);
     let mut events = Vec::new();
     let frames = frames(stream);

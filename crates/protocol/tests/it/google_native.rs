@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use protocol::native::{
-    AnswerSummary, Broken, Head, Identity, Rewriter, read_head, read_named_head, rewrite_answer,
-    write_request,
+    AnswerSummary, Head, Identity, Rewriter, UnusableAnswer, read_head, read_named_head,
+    rewrite_answer, write_request,
 };
 use protocol::{ByteQueue, Code, Dialect, Failure, Family, Usage};
 
@@ -303,7 +303,7 @@ fn relay(
     dialect: Dialect,
     stream: &str,
     size: usize,
-) -> (String, AnswerSummary, Result<(), Broken>) {
+) -> (String, AnswerSummary, Result<(), UnusableAnswer>) {
     let mut rewriter = Rewriter::new(dialect, identity(), true);
     let mut out = ByteQueue::new();
     let mut result = Ok(());

@@ -93,7 +93,7 @@ fn everything() -> Request {
             strict: Some(true),
         }),
         reasoning: Some(Reasoning {
-            show_is_unsaid: false,
+            show_is_default: false,
             effort: Some(Effort::Medium),
             budget_tokens: None,
             show: true,

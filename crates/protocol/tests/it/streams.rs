@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::native::{AnswerSummary, Broken, Rewriter};
+use protocol::native::{AnswerSummary, Rewriter, UnusableAnswer};
 use protocol::{ByteQueue, Code, Dialect};
 
 use crate::answers::identity;
@@ -12,7 +12,7 @@ use crate::answers::identity;
 struct Relayed {
     text: String,
     summary: AnswerSummary,
-    result: Result<(), Broken>,
+    result: Result<(), UnusableAnswer>,
 }
 
 fn relay(stream: &[u8], include_usage: bool, sizes: &[usize]) -> Relayed {
@@ -233,7 +233,7 @@ fn data_of_several_lines_is_rewritten_in_place() {
     assert!(relayed.summary.content);
     // A string cannot continue on the next line.
     let broken = relay(b"data: {\"id\":\"a\ndata: b\"}\n\n", false, &[]);
-    assert!(matches!(broken.result, Err(Broken::Malformed(_))));
+    assert!(matches!(broken.result, Err(UnusableAnswer::Malformed(_))));
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn a_stream_that_breaks_is_broken_and_keeps_what_was_good() {
         );
     }
     let invalid = relay(b"data: {\"choices\":[],\"x\":\"\xff\"}\n\n", false, &[]);
-    assert!(matches!(invalid.result, Err(Broken::Malformed(_))));
+    assert!(matches!(invalid.result, Err(UnusableAnswer::Malformed(_))));
 }
 
 #[test]
@@ -366,7 +366,10 @@ fn an_endless_event_is_refused() {
     let results: Vec<_> = (0..20)
         .map(|_| rewriter.push(piece.clone(), &mut out))
         .collect();
-    assert!(matches!(results.last(), Some(Err(Broken::TooLarge(_)))));
+    assert!(matches!(
+        results.last(),
+        Some(Err(UnusableAnswer::TooLarge(_)))
+    ));
     assert!(out.is_empty());
 }
 

@@ -2,10 +2,11 @@
 
 use super::read_turns::History;
 use crate::canon::{
-    Effort, Format, Logprobs, Path, Reasoning, Request, Tool, ToolChoice, note, unread,
+    Effort, Format, Logprobs, Path, Reasoning, Request, Tool, ToolChoice, note_unknown,
+    note_unless_empty,
 };
 use crate::failure::Failure;
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::{Cursor, Shape, utf8};
 use crate::shared::request_member::{count, has_members, text};
 
@@ -14,7 +15,7 @@ use crate::shared::request_member::{count, has_members, text};
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut cursor = Cursor::new(utf8(body)?);
     let mut reader = Reader::default();
-    walk::object(&mut cursor, "body", |cursor, name| {
+    typed::object(&mut cursor, "body", |cursor, name| {
         reader.member(cursor, name)
     })?;
     cursor.end()?;
@@ -36,51 +37,51 @@ impl Reader {
         let sampling = &mut request.sampling;
         match name {
             "messages" => History::new(request).read(cursor)?,
-            "stream" => request.stream = walk::boolean(cursor, name)?.unwrap_or(false),
+            "stream" => request.stream = typed::boolean(cursor, name)?.unwrap_or(false),
             "stream_options" => stream_options(cursor, request)?,
-            "tools" => walk::array(cursor, name, |cursor, at| tool(cursor, at, request))?,
-            "functions" => walk::array(cursor, name, |cursor, at| {
+            "tools" => typed::array(cursor, name, |cursor, at| tool(cursor, at, request))?,
+            "functions" => typed::array(cursor, name, |cursor, at| {
                 let path = Path::item("functions", at);
                 let function = function(cursor, path, "", &mut request.unknown)?;
                 request.tools.extend(function);
                 Ok::<(), Failure>(())
             })?,
             "tool_choice" | "function_call" => choice(cursor, name, request)?,
-            "parallel_tool_calls" => request.parallel_tool_calls = walk::boolean(cursor, name)?,
-            "temperature" => sampling.temperature = walk::number(cursor, name)?,
-            "top_p" => sampling.top_p = walk::number(cursor, name)?,
+            "parallel_tool_calls" => request.parallel_tool_calls = typed::boolean(cursor, name)?,
+            "temperature" => sampling.temperature = typed::number(cursor, name)?,
+            "top_p" => sampling.top_p = typed::number(cursor, name)?,
             "top_k" => sampling.top_k = count(cursor, name)?,
-            "frequency_penalty" => sampling.frequency_penalty = walk::number(cursor, name)?,
-            "presence_penalty" => sampling.presence_penalty = walk::number(cursor, name)?,
-            "seed" => match walk::number(cursor, name)? {
-                Some(seed) if seed.as_i64().is_none() => note(&mut request.unknown, name),
+            "frequency_penalty" => sampling.frequency_penalty = typed::number(cursor, name)?,
+            "presence_penalty" => sampling.presence_penalty = typed::number(cursor, name)?,
+            "seed" => match typed::number(cursor, name)? {
+                Some(seed) if seed.as_i64().is_none() => note_unknown(&mut request.unknown, name),
                 seed => sampling.seed = seed.and_then(|seed| seed.as_i64()),
             },
             "stop" => match cursor.shape()? {
                 Shape::String => request.stop.extend(text(cursor, name)?),
-                _ => request.stop = walk::strings(cursor, name)?,
+                _ => request.stop = typed::strings(cursor, name)?,
             },
             "max_completion_tokens" => request.output_tokens_max = count(cursor, name)?,
             "max_tokens" => self.max_tokens = count(cursor, name)?,
             "n" => request.choices = small(cursor, name)?,
-            "logprobs" => self.logprobs = walk::boolean(cursor, name)?.unwrap_or(false),
+            "logprobs" => self.logprobs = typed::boolean(cursor, name)?.unwrap_or(false),
             "top_logprobs" => self.top_logprobs = small(cursor, name)?,
             "response_format" => format(cursor, request)?,
             "reasoning_effort" => effort(cursor, request)?,
             "verbosity" => request.verbosity = text(cursor, name)?,
             "user" => request.user = text(cursor, name)?,
             "safety_identifier" => request.safety_identifier = text(cursor, name)?,
-            "metadata" => request.metadata = walk::json(cursor, name)?.filter(has_members),
+            "metadata" => request.metadata = typed::json(cursor, name)?.filter(has_members),
             "prompt_cache_key" => request.cache_key = text(cursor, name)?,
             "modalities" => {
-                let modalities = walk::strings(cursor, name)?;
+                let modalities = typed::strings(cursor, name)?;
                 if modalities.iter().any(|modality| modality != "text") {
-                    note(&mut request.unknown, name);
+                    note_unknown(&mut request.unknown, name);
                 }
             }
             // The head has checked these members. It accepts only values that need no conversion.
             "model" | "store" | "deferred" | "service_tier" => drop(cursor.value()?),
-            _ => unread(cursor.value()?, &mut request.unknown, || name.to_owned()),
+            _ => note_unless_empty(cursor.value()?, &mut request.unknown, || name.to_owned()),
         }
         Ok(())
     }
@@ -90,7 +91,7 @@ impl Reader {
         match (request.output_tokens_max, self.max_tokens) {
             (None, limit) => request.output_tokens_max = limit,
             (Some(newer), Some(older)) if newer != older => {
-                note(&mut request.unknown, "max_tokens");
+                note_unknown(&mut request.unknown, "max_tokens");
             }
             _ => {}
         }
@@ -99,7 +100,7 @@ impl Reader {
             let is_implied = false;
             request.logprobs = Some(Logprobs { top, is_implied });
         } else if top.is_some() {
-            note(&mut request.unknown, "top_logprobs");
+            note_unknown(&mut request.unknown, "top_logprobs");
         }
         request
     }
@@ -111,15 +112,15 @@ fn small(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u32>, Failure> {
 }
 
 fn stream_options(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
-    walk::object(cursor, "stream_options", |cursor, name| {
+    typed::object(cursor, "stream_options", |cursor, name| {
         match name {
             "include_usage" => {
-                let include = walk::boolean(cursor, "stream_options.include_usage")?;
+                let include = typed::boolean(cursor, "stream_options.include_usage")?;
                 request.include_usage = include.unwrap_or(false);
             }
             // Controls the padding of the upstream's events, which does not survive conversion.
             "include_obfuscation" => drop(cursor.value()?),
-            _ => unread(cursor.value()?, &mut request.unknown, || {
+            _ => note_unless_empty(cursor.value()?, &mut request.unknown, || {
                 format!("stream_options.{name}")
             }),
         }
@@ -132,11 +133,11 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
     let mut kind = None;
     let mut declared = None;
     let mut others = Vec::new();
-    walk::object(cursor, "tools[]", |cursor, name| {
+    typed::object(cursor, "tools[]", |cursor, name| {
         match name {
-            "type" => kind = walk::string(cursor, "tools[].type")?,
+            "type" => kind = typed::string(cursor, "tools[].type")?,
             "function" => declared = function(cursor, path, ".function", &mut others)?,
-            _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
+            _ => note_unless_empty(cursor.value()?, &mut others, || format!("{path}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
@@ -144,14 +145,14 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
         ("function", Some(function)) => {
             request.tools.push(function);
             for name in others {
-                note(&mut request.unknown, name);
+                note_unknown(&mut request.unknown, name);
             }
         }
         ("function", None) => {
             let param = format!("tools[{at}].function");
             return Err(Failure::invalid(format!("`{param}` is required.")).param(param));
         }
-        (kind, _) => note(&mut request.unknown, format!("tools.{kind}")),
+        (kind, _) => note_unknown(&mut request.unknown, format!("tools.{kind}")),
     }
     Ok(())
 }
@@ -163,7 +164,7 @@ fn function(
     inside: &str,
     unknown: &mut Vec<String>,
 ) -> Result<Option<Tool>, Failure> {
-    if walk::null(cursor)? {
+    if typed::null(cursor)? {
         return Ok(None);
     }
     let mut name = None;
@@ -174,13 +175,13 @@ fn function(
         parameters: None,
         strict: None,
     };
-    walk::object(cursor, "tools[].function", |cursor, member| {
+    typed::object(cursor, "tools[].function", |cursor, member| {
         match member {
             "name" => name = text(cursor, "tools[].function.name")?,
             "description" => tool.description = text(cursor, "tools[].function.description")?,
-            "parameters" => tool.parameters = walk::json(cursor, "tools[].function.parameters")?,
-            "strict" => tool.strict = walk::boolean(cursor, "tools[].function.strict")?,
-            _ => unread(cursor.value()?, unknown, || {
+            "parameters" => tool.parameters = typed::json(cursor, "tools[].function.parameters")?,
+            "strict" => tool.strict = typed::boolean(cursor, "tools[].function.strict")?,
+            _ => note_unless_empty(cursor.value()?, unknown, || {
                 format!("{path}{inside}.{member}")
             }),
         }
@@ -203,14 +204,14 @@ fn choice(cursor: &mut Cursor<'_>, member: &str, request: &mut Request) -> Resul
             "required" | "any" => Some(ToolChoice::Required),
             _ => None,
         }
-    } else if walk::null(cursor)? {
+    } else if typed::null(cursor)? {
         return Ok(());
     } else {
         chosen(cursor, member, &mut request.unknown)?
     };
     match choice {
         Some(choice) => request.tool_choice = Some(choice),
-        None => note(&mut request.unknown, member),
+        None => note_unknown(&mut request.unknown, member),
     }
     Ok(())
 }
@@ -223,21 +224,21 @@ fn chosen(
     let mut named = None;
     let mut allowed = None;
     let mut others = Vec::new();
-    walk::object(cursor, member, |cursor, name| {
+    typed::object(cursor, member, |cursor, name| {
         match name {
             // In the older form the name is a direct member.
             "name" => named = text(cursor, "function_call.name")?,
             "function" => named = function_name(cursor, "tool_choice.function", &mut others)?,
             "allowed_tools" => allowed = Some(allowed_tools(cursor, &mut others)?),
             "type" => drop(cursor.value()?),
-            _ => unread(cursor.value()?, &mut others, || format!("{member}.{name}")),
+            _ => note_unless_empty(cursor.value()?, &mut others, || format!("{member}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
     let choice = named.map(ToolChoice::Named).or(allowed);
     // If the whole choice is dropped, it is reported once, without its members.
     for name in others.into_iter().filter(|_| choice.is_some()) {
-        note(unknown, name);
+        note_unknown(unknown, name);
     }
     Ok(choice)
 }
@@ -248,10 +249,10 @@ fn function_name(
     unknown: &mut Vec<String>,
 ) -> Result<Option<String>, Failure> {
     let mut named = None;
-    walk::object(cursor, path, |cursor, name| {
+    typed::object(cursor, path, |cursor, name| {
         match name {
             "name" => named = text(cursor, path)?,
-            _ => unread(cursor.value()?, unknown, || format!("{path}.{name}")),
+            _ => note_unless_empty(cursor.value()?, unknown, || format!("{path}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
@@ -266,22 +267,22 @@ fn allowed_tools(
     const TOOLS: &str = "tool_choice.allowed_tools.tools";
     let mut names = Vec::new();
     let mut required = false;
-    walk::object(cursor, NAME, |cursor, name| {
+    typed::object(cursor, NAME, |cursor, name| {
         match name {
             "mode" => {
-                let mode = walk::string(cursor, "tool_choice.allowed_tools.mode")?;
+                let mode = typed::string(cursor, "tool_choice.allowed_tools.mode")?;
                 required = mode.as_deref() == Some("required");
             }
-            "tools" => walk::array(cursor, TOOLS, |cursor, at| {
+            "tools" => typed::array(cursor, TOOLS, |cursor, at| {
                 let path = Path::item(TOOLS, at);
                 match allowed_tool(cursor, path, unknown)? {
                     Some(name) => names.push(name),
                     // Not a function. The declaration of this tool is dropped too.
-                    None => note(unknown, path.to_string()),
+                    None => note_unknown(unknown, path.to_string()),
                 }
                 Ok::<(), Failure>(())
             })?,
-            _ => unread(cursor.value()?, unknown, || format!("{NAME}.{name}")),
+            _ => note_unless_empty(cursor.value()?, unknown, || format!("{NAME}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
@@ -295,7 +296,7 @@ fn allowed_tool(
 ) -> Result<Option<String>, Failure> {
     let mut named = None;
     let mut others = Vec::new();
-    walk::object(
+    typed::object(
         cursor,
         "tool_choice.allowed_tools.tools[]",
         |cursor, name| {
@@ -304,7 +305,7 @@ fn allowed_tool(
                     named = function_name(cursor, &format!("{path}.function"), &mut others)?;
                 }
                 "type" => drop(cursor.value()?),
-                _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
+                _ => note_unless_empty(cursor.value()?, &mut others, || format!("{path}.{name}")),
             }
             Ok::<(), Failure>(())
         },
@@ -319,11 +320,11 @@ fn format(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
     let mut kind = None;
     let mut schema = None;
     let mut others = Vec::new();
-    walk::object(cursor, "response_format", |cursor, name| {
+    typed::object(cursor, "response_format", |cursor, name| {
         match name {
-            "type" => kind = walk::string(cursor, "response_format.type")?,
+            "type" => kind = typed::string(cursor, "response_format.type")?,
             "json_schema" => schema = json_schema(cursor, &mut others)?,
-            _ => unread(cursor.value()?, &mut others, || {
+            _ => note_unless_empty(cursor.value()?, &mut others, || {
                 format!("response_format.{name}")
             }),
         }
@@ -334,12 +335,12 @@ fn format(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
         Some("json_object") => request.format = Some(Format::Json),
         Some("json_schema") => request.format = schema.or(Some(Format::Json)),
         Some(_) => {
-            note(&mut request.unknown, "response_format");
+            note_unknown(&mut request.unknown, "response_format");
             return Ok(());
         }
     }
     for name in others {
-        note(&mut request.unknown, name);
+        note_unknown(&mut request.unknown, name);
     }
     Ok(())
 }
@@ -351,15 +352,15 @@ fn json_schema(
     let [mut title, mut description] = [None, None];
     let mut found = None;
     let mut strict = None;
-    walk::object(cursor, "response_format.json_schema", |cursor, name| {
+    typed::object(cursor, "response_format.json_schema", |cursor, name| {
         match name {
             "name" => title = text(cursor, "response_format.json_schema.name")?,
             "description" => {
                 description = text(cursor, "response_format.json_schema.description")?;
             }
-            "schema" => found = walk::json(cursor, "response_format.json_schema.schema")?,
-            "strict" => strict = walk::boolean(cursor, "response_format.json_schema.strict")?,
-            _ => unread(cursor.value()?, unknown, || {
+            "schema" => found = typed::json(cursor, "response_format.json_schema.schema")?,
+            "strict" => strict = typed::boolean(cursor, "response_format.json_schema.strict")?,
+            _ => note_unless_empty(cursor.value()?, unknown, || {
                 format!("response_format.json_schema.{name}")
             }),
         }
@@ -374,7 +375,7 @@ fn json_schema(
 }
 
 fn effort(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
-    let Some(word) = walk::string(cursor, "reasoning_effort")? else {
+    let Some(word) = typed::string(cursor, "reasoning_effort")? else {
         return Ok(());
     };
     match Effort::parse(&word) {
@@ -384,7 +385,7 @@ fn effort(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
                 ..Reasoning::default()
             });
         }
-        None => note(&mut request.unknown, "reasoning_effort"),
+        None => note_unknown(&mut request.unknown, "reasoning_effort"),
     }
     Ok(())
 }

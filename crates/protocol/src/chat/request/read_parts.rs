@@ -1,10 +1,11 @@
 //! Reads the content of a chat message as parts of the common form.
 
 use crate::canon::{
-    Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri, note, unread,
+    Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri, note_unknown,
+    note_unless_empty,
 };
 use crate::failure::Failure;
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::{Cursor, Shape};
 use crate::shared::request_member::text;
 
@@ -20,7 +21,7 @@ pub(super) fn content(
         parts.extend(text.map(|text| (path, Part::Text(text))));
         return Ok(parts);
     }
-    walk::array(cursor, "messages[].content", |cursor, at| {
+    typed::array(cursor, "messages[].content", |cursor, at| {
         let path = path.inner("content", at);
         parts.extend(part(cursor, path, unknown)?.map(|part| (path, part)));
         Ok::<(), Failure>(())
@@ -41,14 +42,14 @@ fn part(
     let mut kind = None;
     let mut said = None;
     let mut others = Vec::new();
-    walk::object(cursor, "messages[].content[]", |cursor, name| {
+    typed::object(cursor, "messages[].content[]", |cursor, name| {
         match name {
             "type" => kind = text(cursor, "messages[].content[].type")?,
             "text" => said = text(cursor, "messages[].content[].text")?.map(Part::Text),
             "refusal" => said = text(cursor, "messages[].content[].refusal")?.map(Part::Refusal),
             "image_url" => said = image(cursor, path, &mut others)?.map(Part::Image),
             "file" => said = file(cursor, path, &mut others)?.map(Part::Document),
-            _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
+            _ => note_unless_empty(cursor.value()?, &mut others, || format!("{path}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
@@ -63,7 +64,7 @@ fn part(
         _ => return Ok(Some(Part::Foreign)),
     };
     for name in others {
-        note(unknown, name);
+        note_unknown(unknown, name);
     }
     Ok(part)
 }
@@ -79,17 +80,17 @@ fn image(
     if cursor.shape()? == Shape::String {
         url = text(cursor, "messages[].content[].image_url")?;
     } else {
-        walk::object(cursor, "messages[].content[].image_url", |cursor, name| {
+        typed::object(cursor, "messages[].content[].image_url", |cursor, name| {
             match name {
                 "url" => url = text(cursor, "messages[].content[].image_url.url")?,
                 "detail" => {
-                    let word = walk::string(cursor, "messages[].content[].image_url.detail")?;
+                    let word = typed::string(cursor, "messages[].content[].image_url.detail")?;
                     detail = word.as_deref().and_then(ImageDetail::parse);
                     if word.is_some() && detail.is_none() {
-                        note(unknown, format!("{path}.image_url.detail"));
+                        note_unknown(unknown, format!("{path}.image_url.detail"));
                     }
                 }
-                _ => unread(cursor.value()?, unknown, || {
+                _ => note_unless_empty(cursor.value()?, unknown, || {
                     format!("{path}.image_url.{name}")
                 }),
             }
@@ -108,11 +109,11 @@ fn file(
 ) -> Result<Option<Document>, Failure> {
     let mut data = None;
     let mut title = None;
-    walk::object(cursor, "messages[].content[].file", |cursor, name| {
+    typed::object(cursor, "messages[].content[].file", |cursor, name| {
         match name {
             "file_data" => data = text(cursor, "messages[].content[].file.file_data")?,
             "filename" => title = text(cursor, "messages[].content[].file.filename")?,
-            _ => unread(cursor.value()?, unknown, || format!("{path}.file.{name}")),
+            _ => note_unless_empty(cursor.value()?, unknown, || format!("{path}.file.{name}")),
         }
         Ok::<(), Failure>(())
     })?;

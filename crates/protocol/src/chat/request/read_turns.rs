@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::read_parts::content;
 use crate::canon::{
-    Opaque, Part, Path, Request, Role, SignedAt, ToolCall, ToolResult, Turn, carrier, note, unread,
+    Opaque, Part, Path, Request, Role, SignedAt, ToolCall, ToolResult, Turn, carrier, note_unknown,
+    note_unless_empty,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::{Cursor, Shape};
 use crate::shared::request_member::text;
 
@@ -69,7 +70,7 @@ impl<'r> History<'r> {
     }
 
     pub(super) fn read(mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
-        walk::array(cursor, "messages", |cursor, at| {
+        typed::array(cursor, "messages", |cursor, at| {
             let path = Path::item("messages", at);
             let message = self.message(cursor, path)?;
             self.turn(message, at, path)
@@ -79,7 +80,7 @@ impl<'r> History<'r> {
     fn message(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<Message, Failure> {
         let mut message = Message::default();
         let unknown = &mut *self.unknown;
-        walk::object(cursor, "messages[]", |cursor, name| {
+        typed::object(cursor, "messages[]", |cursor, name| {
             match name {
                 "role" => message.role = text(cursor, "messages[].role")?,
                 "content" => message.parts = content(cursor, path, unknown)?,
@@ -89,7 +90,7 @@ impl<'r> History<'r> {
                         message.thought = Some(format!("{path}.{name}"));
                     }
                 }
-                "tool_calls" => walk::array(cursor, "messages[].tool_calls", |cursor, at| {
+                "tool_calls" => typed::array(cursor, "messages[].tool_calls", |cursor, at| {
                     let path = path.inner("tool_calls", at);
                     message.calls.push((path, called(cursor, path, unknown)?));
                     Ok::<(), Failure>(())
@@ -99,7 +100,7 @@ impl<'r> History<'r> {
                 }
                 "tool_call_id" => message.tool_call_id = text(cursor, "messages[].tool_call_id")?,
                 "name" => message.name = text(cursor, "messages[].name")?,
-                _ => unread(cursor.value()?, unknown, || format!("{path}.{name}")),
+                _ => note_unless_empty(cursor.value()?, unknown, || format!("{path}.{name}")),
             }
             Ok::<(), Failure>(())
         })?;
@@ -123,7 +124,7 @@ impl<'r> History<'r> {
             }
         };
         if message.name.as_deref().is_some_and(|name| !name.is_empty()) {
-            note(self.unknown, format!("{path}.name"));
+            note_unknown(self.unknown, format!("{path}.name"));
         }
         self.answering = false;
         let parts = match role {
@@ -141,7 +142,7 @@ impl<'r> History<'r> {
         let mut parts = message.parts;
         let refusal = message.refusal.filter(|refusal| !refusal.is_empty());
         parts.extend(refusal.map(|refusal| (path, Part::Refusal(refusal))));
-        let mut loaded = false;
+        let mut has_carried_thoughts = false;
         let mut first = true;
         for (number, (path, called)) in message.calls.into_iter().enumerate() {
             if called.foreign {
@@ -151,7 +152,7 @@ impl<'r> History<'r> {
             }
             let id = called.id.unwrap_or_else(|| format!("call_{at}_{number}"));
             let (id, carried) = carrier::decode(&id);
-            loaded |= !carried.thoughts.is_empty();
+            has_carried_thoughts |= !carried.thoughts.is_empty();
             let before = if std::mem::take(&mut first) {
                 0
             } else {
@@ -188,8 +189,8 @@ impl<'r> History<'r> {
         }
         // No model accepts reasoning without a signature. If a call id carries the same reasoning,
         // nothing is lost.
-        if let Some(thought) = message.thought.filter(|_| !loaded) {
-            note(self.unknown, thought);
+        if let Some(thought) = message.thought.filter(|_| !has_carried_thoughts) {
+            note_unknown(self.unknown, thought);
         }
         parts
     }
@@ -200,13 +201,13 @@ impl<'r> History<'r> {
             return Err(failure.param(format!("{path}.tool_call_id")));
         };
         if self.foreign.contains(id) {
-            note(self.unknown, path.to_string());
+            note_unknown(self.unknown, path.to_string());
             return Ok(());
         }
         let (id, _) = carrier::decode(id);
         let is_told = |name: &String| name.is_empty() || self.names.get(id) == Some(name);
         if message.name.as_ref().is_some_and(|name| !is_told(name)) {
-            note(self.unknown, format!("{path}.name"));
+            note_unknown(self.unknown, format!("{path}.name"));
         }
         self.result(id.to_owned(), message.parts, path);
         Ok(())
@@ -227,7 +228,7 @@ impl<'r> History<'r> {
         for (path, part) in parts {
             match part {
                 Part::Text(_) | Part::Image(_) => kept.push((path, part)),
-                _ => note(self.unknown, path.to_string()),
+                _ => note_unknown(self.unknown, path.to_string()),
             }
         }
         let result = ToolResult {
@@ -274,14 +275,14 @@ fn called(
 ) -> Result<Called, Failure> {
     let mut called = Called::default();
     let mut others = Vec::new();
-    walk::object(cursor, "messages[].tool_calls[]", |cursor, name| {
+    typed::object(cursor, "messages[].tool_calls[]", |cursor, name| {
         match name {
             "id" => {
                 let id = text(cursor, "messages[].tool_calls[].id")?;
                 called.id = id.filter(|id| !id.is_empty());
             }
             "type" => {
-                let kind = walk::string(cursor, "messages[].tool_calls[].type")?;
+                let kind = typed::string(cursor, "messages[].tool_calls[].type")?;
                 called.foreign = kind.is_some_and(|kind| kind != "function");
             }
             "function" => {
@@ -291,13 +292,13 @@ fn called(
             "extra_content" => called.signature = extra_signature(cursor, path, &mut others)?,
             // The position in the list. Clients that assemble streams keep it.
             "index" => drop(cursor.value()?),
-            _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
+            _ => note_unless_empty(cursor.value()?, &mut others, || format!("{path}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
     // If the whole call is dropped, it is reported once, without its members.
     for name in others.into_iter().filter(|_| !called.foreign) {
-        note(unknown, name);
+        note_unknown(unknown, name);
     }
     Ok(called)
 }
@@ -308,11 +309,11 @@ fn function_call(
     inside: &str,
     unknown: &mut Vec<String>,
 ) -> Result<Option<Function>, Failure> {
-    if walk::null(cursor)? {
+    if typed::null(cursor)? {
         return Ok(None);
     }
     let mut called = Function::default();
-    walk::object(
+    typed::object(
         cursor,
         "messages[].tool_calls[].function",
         |cursor, name| {
@@ -320,12 +321,12 @@ fn function_call(
                 "name" => called.name = text(cursor, "messages[].tool_calls[].function.name")?,
                 // Some clients send the object itself.
                 "arguments" if cursor.shape()? == Shape::Object => {
-                    called.arguments = Some(walk::compact(cursor.value()?.text()));
+                    called.arguments = Some(typed::compact(cursor.value()?.text()));
                 }
                 "arguments" => {
                     called.arguments = text(cursor, "messages[].tool_calls[].function.arguments")?;
                 }
-                _ => unread(cursor.value()?, unknown, || {
+                _ => note_unless_empty(cursor.value()?, unknown, || {
                     format!("{path}.{inside}.{name}")
                 }),
             }
@@ -343,18 +344,18 @@ fn extra_signature(
     const NAME: &str = "messages[].tool_calls[].extra_content";
     let [extra, vendor, member] = super::EXTRA;
     let mut signature = None;
-    walk::object(cursor, NAME, |cursor, name| {
+    typed::object(cursor, NAME, |cursor, name| {
         if name != vendor {
-            unread(cursor.value()?, unknown, || {
+            note_unless_empty(cursor.value()?, unknown, || {
                 format!("{path}.{extra}.{name}")
             });
             return Ok(());
         }
-        walk::object(cursor, NAME, |cursor, name| {
+        typed::object(cursor, NAME, |cursor, name| {
             if name == member {
                 signature = text(cursor, NAME)?;
             } else {
-                unread(cursor.value()?, unknown, || {
+                note_unless_empty(cursor.value()?, unknown, || {
                     format!("{path}.{extra}.{vendor}.{name}")
                 });
             }

@@ -15,7 +15,7 @@ pub(in crate::chat) struct PendingThoughts {
 
 impl PendingThoughts {
     /// Keeps a thought for the id of the next call, if its model needs it back.
-    pub(in crate::chat) fn think(&mut self, mut thought: Thought) {
+    pub(in crate::chat) fn keep(&mut self, mut thought: Thought) {
         let Some(opaque) = &thought.opaque else {
             return;
         };
@@ -27,7 +27,7 @@ impl PendingThoughts {
     }
 
     /// The id of the next call, including the thoughts before it.
-    pub(in crate::chat) fn load(&mut self, id: &str, signature: Option<&Opaque>) -> String {
+    pub(in crate::chat) fn encode_id(&mut self, id: &str, signature: Option<&Opaque>) -> String {
         let carried = carrier::Carried {
             thoughts: std::mem::take(&mut self.thoughts),
             opaque: signature.cloned(),

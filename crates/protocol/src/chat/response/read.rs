@@ -1,11 +1,11 @@
 //! Reads a whole completion into the common form.
 
-use crate::broken::Broken;
 use crate::canon::Response;
 use crate::chat::stream::assembler::Assembler;
+use crate::unusable_answer::UnusableAnswer;
 
 /// Reads a whole completion. `model` is the public id, which marks the origin of signatures.
-pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
+pub fn read_response(body: &[u8], model: &str) -> Result<Response, UnusableAnswer> {
     let mut events = Vec::new();
     let mut assembler = Assembler::new(model);
     assembler
@@ -14,7 +14,7 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
             if choices {
                 assembler.finish(&mut events)
             } else {
-                Err(Broken::malformed("the answer has no choices"))
+                Err(UnusableAnswer::malformed("the answer has no choices"))
             }
         })?;
     Response::fold(events)

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::broken::Broken;
 use crate::canon::Token;
 use crate::chat::request::EXTRA;
 use crate::chat::usage::take_usage;
-use crate::json::walk::{self, Misread};
+use crate::json::typed::{self, Misread};
 use crate::json::{Cursor, Integer, Shape, utf8};
 use crate::rejection;
 use crate::shared::logprobs;
+use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
 /// A completion or a chunk.
@@ -62,7 +62,7 @@ pub(in crate::chat) struct Citation<'a> {
 
 impl<'a> Answer<'a> {
     /// Reads a completion or a chunk. Returns an error that was sent in place of one as a failure.
-    pub(in crate::chat) fn read(data: &'a [u8], model: &str) -> Result<Self, Broken> {
+    pub(in crate::chat) fn read(data: &'a [u8], model: &str) -> Result<Self, UnusableAnswer> {
         let text = utf8(data)?;
         let mut answer = Self::default();
         let mut error = None;
@@ -72,12 +72,12 @@ impl<'a> Answer<'a> {
             any = true;
             match name.decode_lossy().as_ref() {
                 "id" => answer.id = text_or_nothing(cursor)?,
-                "choices" => walk::array(cursor, "choices", |cursor, _| {
+                "choices" => typed::array(cursor, "choices", |cursor, _| {
                     let choice = choice(cursor)?;
                     if choice.index == 0 {
                         answer.choices.push(choice);
                     }
-                    Ok::<(), Broken>(())
+                    Ok::<(), UnusableAnswer>(())
                 })?,
                 "usage" => answer.usage = take_usage(cursor)?,
                 "error" => {
@@ -95,46 +95,49 @@ impl<'a> Answer<'a> {
                 }
                 _ => drop(cursor.value()?),
             }
-            Ok::<(), Broken>(())
+            Ok::<(), UnusableAnswer>(())
         })?;
         cursor.end()?;
         match error {
             Some(error) => {
                 let failure = rejection::read_event(error.as_bytes(), model);
-                Err(Broken::Failure(failure))
+                Err(UnusableAnswer::Failure(failure))
             }
             None if any => Ok(answer),
-            None => Err(Broken::malformed("an answer is an empty object")),
+            None => Err(UnusableAnswer::malformed("an answer is an empty object")),
         }
     }
 }
 
-fn choice<'a>(cursor: &mut Cursor<'a>) -> Result<Choice<'a>, Broken> {
+fn choice<'a>(cursor: &mut Cursor<'a>) -> Result<Choice<'a>, UnusableAnswer> {
     let mut choice = Choice::default();
-    walk::object(cursor, "choices[]", |cursor, name| {
+    typed::object(cursor, "choices[]", |cursor, name| {
         match name {
             "index" => {
-                let index = walk::integer(cursor, "choices[].index")?;
+                let index = typed::integer(cursor, "choices[].index")?;
                 choice.index = index.map_or(0, Integer::saturating);
             }
             "delta" | "message" => read_message(cursor, &mut choice.message)?,
             "finish_reason" => choice.finish_reason = text_or_nothing(cursor)?,
-            "logprobs" => walk::object(cursor, name, |cursor, name| {
+            "logprobs" => typed::object(cursor, name, |cursor, name| {
                 match name {
                     "content" => choice.logprobs = logprobs::read(cursor)?,
                     _ => drop(cursor.value()?),
                 }
-                Ok::<(), Broken>(())
+                Ok::<(), UnusableAnswer>(())
             })?,
             _ => drop(cursor.value()?),
         }
-        Ok::<(), Broken>(())
+        Ok::<(), UnusableAnswer>(())
     })?;
     Ok(choice)
 }
 
-fn read_message<'a>(cursor: &mut Cursor<'a>, message: &mut Message<'a>) -> Result<(), Broken> {
-    walk::object(cursor, "choices[].delta", |cursor, name| {
+fn read_message<'a>(
+    cursor: &mut Cursor<'a>,
+    message: &mut Message<'a>,
+) -> Result<(), UnusableAnswer> {
+    typed::object(cursor, "choices[].delta", |cursor, name| {
         match name {
             "content" => content(cursor, &mut message.texts)?,
             "refusal" => message.refusal = text_or_nothing(cursor)?,
@@ -143,23 +146,23 @@ fn read_message<'a>(cursor: &mut Cursor<'a>, message: &mut Message<'a>) -> Resul
                 message.thought = text_or_nothing(cursor)?.or(message.thought.take());
             }
             "reasoning" => message.thought = message.thought.take().or(text_or_nothing(cursor)?),
-            "tool_calls" => walk::array(cursor, "tool_calls", |cursor, _| {
+            "tool_calls" => typed::array(cursor, "tool_calls", |cursor, _| {
                 message.calls.push(call(cursor)?);
-                Ok::<(), Broken>(())
+                Ok::<(), UnusableAnswer>(())
             })?,
-            "function_call" if !walk::null(cursor)? => {
+            "function_call" if !typed::null(cursor)? => {
                 let mut call = Call::default();
                 function(cursor, &mut call)?;
                 message.calls.push(call);
             }
-            "annotations" => walk::array(cursor, "annotations", |cursor, _| {
+            "annotations" => typed::array(cursor, "annotations", |cursor, _| {
                 message.citations.extend(citation(cursor)?);
-                Ok::<(), Broken>(())
+                Ok::<(), UnusableAnswer>(())
             })?,
             "function_call" => {}
             _ => drop(cursor.value()?),
         }
-        Ok::<(), Broken>(())
+        Ok::<(), UnusableAnswer>(())
     })
 }
 
@@ -171,28 +174,31 @@ fn text_or_nothing<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, 
 }
 
 /// Reads the content: a text, or the texts in a list of parts.
-fn content<'a>(cursor: &mut Cursor<'a>, texts: &mut Vec<Cow<'a, str>>) -> Result<(), Broken> {
+fn content<'a>(
+    cursor: &mut Cursor<'a>,
+    texts: &mut Vec<Cow<'a, str>>,
+) -> Result<(), UnusableAnswer> {
     if cursor.shape()? != Shape::Array {
         texts.extend(text_or_nothing(cursor)?);
         return Ok(());
     }
-    walk::array(cursor, "content", |cursor, _| {
-        walk::object(cursor, "content[]", |cursor, name| {
+    typed::array(cursor, "content", |cursor, _| {
+        typed::object(cursor, "content[]", |cursor, name| {
             match name {
                 "text" => texts.extend(text_or_nothing(cursor)?),
                 _ => drop(cursor.value()?),
             }
-            Ok::<(), Broken>(())
+            Ok::<(), UnusableAnswer>(())
         })
     })
 }
 
-fn call<'a>(cursor: &mut Cursor<'a>) -> Result<Call<'a>, Broken> {
+fn call<'a>(cursor: &mut Cursor<'a>) -> Result<Call<'a>, UnusableAnswer> {
     let mut call = Call::default();
-    walk::object(cursor, "tool_calls[]", |cursor, name| {
+    typed::object(cursor, "tool_calls[]", |cursor, name| {
         match name {
             "index" => {
-                let index = walk::integer(cursor, "tool_calls[].index")?;
+                let index = typed::integer(cursor, "tool_calls[].index")?;
                 call.index = index.map(Integer::saturating);
             }
             "id" => call.id = text_or_nothing(cursor)?,
@@ -200,53 +206,53 @@ fn call<'a>(cursor: &mut Cursor<'a>) -> Result<Call<'a>, Broken> {
             name if name == EXTRA[0] => call.signature = signature(cursor)?,
             _ => drop(cursor.value()?),
         }
-        Ok::<(), Broken>(())
+        Ok::<(), UnusableAnswer>(())
     })?;
     Ok(call)
 }
 
-fn function<'a>(cursor: &mut Cursor<'a>, call: &mut Call<'a>) -> Result<(), Broken> {
-    walk::object(cursor, "function", |cursor, name| {
+fn function<'a>(cursor: &mut Cursor<'a>, call: &mut Call<'a>) -> Result<(), UnusableAnswer> {
+    typed::object(cursor, "function", |cursor, name| {
         match name {
             "name" => call.name = text_or_nothing(cursor)?,
             // Some upstreams send the object itself.
             "arguments" if cursor.shape()? == Shape::Object => {
-                call.arguments = Some(Cow::Owned(walk::compact(cursor.value()?.text())));
+                call.arguments = Some(Cow::Owned(typed::compact(cursor.value()?.text())));
             }
             "arguments" => call.arguments = text_or_nothing(cursor)?,
             _ => drop(cursor.value()?),
         }
-        Ok::<(), Broken>(())
+        Ok::<(), UnusableAnswer>(())
     })
 }
 
-fn signature<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, Broken> {
+fn signature<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, UnusableAnswer> {
     let [extra, vendor, member] = EXTRA;
     let mut signature = None;
-    walk::object(cursor, extra, |cursor, name| {
+    typed::object(cursor, extra, |cursor, name| {
         if name != vendor {
-            return cursor.value().map(drop).map_err(Broken::from);
+            return cursor.value().map(drop).map_err(UnusableAnswer::from);
         }
-        walk::object(cursor, vendor, |cursor, name| {
+        typed::object(cursor, vendor, |cursor, name| {
             if name == member {
                 signature = text_or_nothing(cursor)?;
             } else {
                 cursor.value()?;
             }
-            Ok::<(), Broken>(())
+            Ok::<(), UnusableAnswer>(())
         })
     })?;
     Ok(signature)
 }
 
-fn citation<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Citation<'a>>, Broken> {
+fn citation<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Citation<'a>>, UnusableAnswer> {
     let mut found = None;
-    walk::object(cursor, "annotations[]", |cursor, name| {
+    typed::object(cursor, "annotations[]", |cursor, name| {
         if name != "url_citation" {
-            return cursor.value().map(drop).map_err(Broken::from);
+            return cursor.value().map(drop).map_err(UnusableAnswer::from);
         }
         let mut citation = Citation::default();
-        walk::object(cursor, "url_citation", |cursor, name| {
+        typed::object(cursor, "url_citation", |cursor, name| {
             match name {
                 "url" => citation.url = text_or_nothing(cursor)?,
                 "title" => citation.title = text_or_nothing(cursor)?,
@@ -254,7 +260,7 @@ fn citation<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Citation<'a>>, Broken>
                 "end_index" => citation.end = offset(cursor)?,
                 _ => drop(cursor.value()?),
             }
-            Ok::<(), Broken>(())
+            Ok::<(), UnusableAnswer>(())
         })?;
         found = Some(citation);
         Ok(())
@@ -262,7 +268,7 @@ fn citation<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Citation<'a>>, Broken>
     Ok(found.filter(|citation| citation.url.is_some()))
 }
 
-fn offset(cursor: &mut Cursor<'_>) -> Result<u64, Broken> {
-    let integer = walk::integer(cursor, "url_citation")?;
+fn offset(cursor: &mut Cursor<'_>) -> Result<u64, UnusableAnswer> {
+    let integer = typed::integer(cursor, "url_citation")?;
     Ok(integer.map_or(0, Integer::saturating))
 }

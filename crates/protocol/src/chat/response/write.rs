@@ -59,18 +59,18 @@ impl<'r> Message<'r> {
         let mut carry = PendingThoughts::default();
         for folded in blocks {
             match &folded.block {
-                Block::Text => message.say(folded),
+                Block::Text => message.push_text(folded),
                 Block::Refusal => message.refusal.push_str(&folded.text),
                 Block::Thought => {
                     message.thought.push_str(&folded.text);
-                    carry.think(Thought {
+                    carry.keep(Thought {
                         text: folded.text.clone(),
                         opaque: folded.opaque.clone(),
                         redacted: false,
                     });
                 }
                 Block::ToolCall { id, name } => message.calls.push(Call {
-                    id: carry.load(id, folded.opaque.as_ref()),
+                    id: carry.encode_id(id, folded.opaque.as_ref()),
                     name,
                     // Clients parse the arguments, and an empty string is not JSON.
                     arguments: match folded.text.as_str() {
@@ -86,7 +86,7 @@ impl<'r> Message<'r> {
         message
     }
 
-    fn say(&mut self, folded: &Folded) {
+    fn push_text(&mut self, folded: &Folded) {
         if !folded.citations.is_empty() {
             let before = u64::try_from(self.content.chars().count()).unwrap_or(u64::MAX);
             let citations = folded.citations.iter();

@@ -9,12 +9,12 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::tool_calls::{Call, Found, ToolCalls};
-use crate::broken::Broken;
 use crate::canon::{Block, Delta, Event, Opaque, Stop, Token};
 use crate::chat::response::wire::{Answer, Call as CallPiece, Choice, Citation, Message};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::sse::EVENT_BYTES_MAX;
+use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
 /// Limit for data that waits until the open block is complete.
@@ -76,7 +76,7 @@ impl Assembler {
         data: &[u8],
         model: &str,
         out: &mut Vec<Event>,
-    ) -> Result<bool, Broken> {
+    ) -> Result<bool, UnusableAnswer> {
         let answer = Answer::read(data, model)?;
         if let Some(id) = answer.id {
             self.seed(&id);
@@ -96,7 +96,7 @@ impl Assembler {
         &mut self,
         choice: Choice<'_>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         self.start(out);
         let count = choice.logprobs.len();
         self.tokens.extend(choice.logprobs);
@@ -115,7 +115,7 @@ impl Assembler {
     pub(in crate::chat) fn usage(&mut self, usage: Usage, out: &mut Vec<Event>) {
         self.start(out);
         self.usage = Some(usage);
-        self.tell_usage(out);
+        self.pass_usage_on(out);
     }
 
     /// Takes the upstream's id of the answer.
@@ -126,7 +126,7 @@ impl Assembler {
     }
 
     /// Ends the answer.
-    pub(in crate::chat) fn finish(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub(in crate::chat) fn finish(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         self.start(out);
         self.close_all(out)?;
         let stop = match self.stop.take().unwrap_or(Stop::End) {
@@ -145,7 +145,7 @@ impl Assembler {
         }
     }
 
-    fn message(&mut self, said: Message<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn message(&mut self, said: Message<'_>, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if let Some(thought) = said.thought {
             self.text_of_kind(Kind::Thought, thought, out)?;
         }
@@ -170,7 +170,7 @@ impl Assembler {
         kind: Kind,
         text: Cow<'_, str>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         if self.queue.is_empty() && self.may_close() {
             self.open_text(kind, out);
             self.put_text(kind, text.into_owned(), out);
@@ -227,7 +227,7 @@ impl Assembler {
         }));
     }
 
-    fn call(&mut self, piece: CallPiece<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn call(&mut self, piece: CallPiece<'_>, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         let Found { number, is_new } = self.calls.find(&piece)?;
         if is_new {
             self.queue.push_back(Item::Call(number));
@@ -251,7 +251,9 @@ impl Assembler {
             }
         } else if call.closed {
             if !arguments.trim_ascii().is_empty() {
-                return Err(Broken::malformed("a tool call goes on behind its end"));
+                return Err(UnusableAnswer::malformed(
+                    "a tool call goes on behind its end",
+                ));
             }
         } else {
             call.signature = signature.or(call.signature.take());
@@ -267,10 +269,10 @@ impl Assembler {
         self.advance(false, out)
     }
 
-    fn wait(&mut self, bytes: usize) -> Result<(), Broken> {
+    fn wait(&mut self, bytes: usize) -> Result<(), UnusableAnswer> {
         self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
         if self.waiting_bytes > WAITING_BYTES_MAX {
-            return Err(Broken::TooLarge(WAITING_BYTES_MAX));
+            return Err(UnusableAnswer::TooLarge(WAITING_BYTES_MAX));
         }
         Ok(())
     }
@@ -289,7 +291,7 @@ impl Assembler {
 
     /// Opens the blocks that wait, as far as the open block allows it, or all of them if the answer
     /// has ended.
-    fn advance(&mut self, last: bool, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn advance(&mut self, last: bool, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         while last || self.may_close() {
             match self.queue.front() {
                 None => break,
@@ -298,7 +300,7 @@ impl Assembler {
                     let nameless = |call: &Call| call.name.is_empty();
                     if self.calls.get(number).is_none_or(nameless) {
                         if last {
-                            return Err(Broken::malformed("a tool call has no name"));
+                            return Err(UnusableAnswer::malformed("a tool call has no name"));
                         }
                         break;
                     }
@@ -356,28 +358,28 @@ impl Assembler {
         out.push(Event::BlockStop);
     }
 
-    fn close_all(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn close_all(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         self.advance(true, out)?;
         self.close(out);
-        self.tell_usage(out);
+        self.pass_usage_on(out);
         Ok(())
     }
 
-    fn tell_usage(&mut self, out: &mut Vec<Event>) {
+    fn pass_usage_on(&mut self, out: &mut Vec<Event>) {
         if self.open == OpenBlock::Nothing && self.queue.is_empty() {
             out.extend(self.usage.take().map(Event::Usage));
         }
     }
 }
 
-fn read_finish_reason(reason: &str) -> Result<Stop, Broken> {
+fn read_finish_reason(reason: &str) -> Result<Stop, UnusableAnswer> {
     Ok(match reason {
         "length" | "max_tokens" | "model_length" => Stop::Length,
         "tool_calls" | "function_call" => Stop::ToolCalls,
         "content_filter" => Stop::Filter(None),
-        "error" => return Err(Broken::Failure(Failure::upstream_error())),
+        "error" => return Err(UnusableAnswer::Failure(Failure::upstream_error())),
         "insufficient_system_resource" => {
-            return Err(Broken::Failure(Failure::upstream_overloaded()));
+            return Err(UnusableAnswer::Failure(Failure::upstream_overloaded()));
         }
         _ => Stop::End,
     })

@@ -1,16 +1,16 @@
 //! Writes a whole completion as the chunks of a stream. Values are copied as text, not decoded.
 
 use crate::answer_layout::{Events, each_item};
-use crate::broken::Broken;
 use crate::chat::answer_layout::END_MARK;
 use crate::json::write::{Object, array};
 use crate::json::{Raw, RawObject, Shape};
+use crate::unusable_answer::UnusableAnswer;
 use crate::usage::count;
 
 /// Writes two chunks for each choice: its message, then its end.
 #[cold]
-pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), Broken> {
-    let answer = RawObject::of(answer).ok_or_else(|| Broken::malformed("no completion"))?;
+pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), UnusableAnswer> {
+    let answer = RawObject::of(answer).ok_or_else(|| UnusableAnswer::malformed("no completion"))?;
     let mut head = Head {
         created: answer.get("created").and_then(count),
         members: Some(&answer),
@@ -18,9 +18,11 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
     if let Some(choices) = answer.get("choices") {
         each_item(choices, |position, choice| {
             let choice = RawObject::of(choice);
-            let choice = choice.ok_or_else(|| Broken::malformed("a choice is not an object"))?;
+            let choice =
+                choice.ok_or_else(|| UnusableAnswer::malformed("a choice is no object"))?;
             let message = choice.get("message").and_then(RawObject::of);
-            let message = message.ok_or_else(|| Broken::malformed("a choice has no message"))?;
+            let message =
+                message.ok_or_else(|| UnusableAnswer::malformed("a choice has no message"))?;
             let message = message.without_nulls();
             let index = choice.get("index").and_then(count);
             let index = index.unwrap_or(position as u64);
@@ -109,7 +111,7 @@ fn write_end(it: &mut Object<'_>, index: u64, choice: &RawObject<'_>) {
 }
 
 /// The calls of a message, with the indexes by which clients assemble them.
-fn indexed_calls(message: &RawObject<'_>) -> Result<Option<String>, Broken> {
+fn indexed_calls(message: &RawObject<'_>) -> Result<Option<String>, UnusableAnswer> {
     let Some(calls) = message.filled("tool_calls", Shape::Array) else {
         return Ok(None);
     };
@@ -118,7 +120,7 @@ fn indexed_calls(message: &RawObject<'_>) -> Result<Option<String>, Broken> {
     array(&mut indexed, |list| {
         result = each_item(calls, |position, call| {
             let call = RawObject::of(call);
-            let call = call.ok_or_else(|| Broken::malformed("a tool call is not an object"))?;
+            let call = call.ok_or_else(|| UnusableAnswer::malformed("a tool call is no object"))?;
             list.object(|it| {
                 it.number("index", position);
                 call.write_to(it, &[("index", None)]);
@@ -129,5 +131,5 @@ fn indexed_calls(message: &RawObject<'_>) -> Result<Option<String>, Broken> {
     result?;
     String::from_utf8(indexed)
         .map(Some)
-        .map_err(|_| Broken::malformed("the answer is not UTF-8"))
+        .map_err(|_| UnusableAnswer::malformed("the answer is not UTF-8"))
 }

@@ -34,7 +34,7 @@ pub(in crate::chat) fn fill_in(
                 }
             })?;
             if !has_delta && !choice.is_empty {
-                choice.also = "\"delta\":{},";
+                choice.other_missing = "\"delta\":{},";
             }
             choice.number_if_missing(position, edits);
             Ok(())
@@ -150,7 +150,7 @@ struct Numbered<'a> {
     is_empty: bool,
     index: Option<Raw<'a>>,
     /// Another member that it lacks, followed by a comma.
-    also: &'static str,
+    other_missing: &'static str,
 }
 
 impl<'a> Numbered<'a> {
@@ -160,7 +160,7 @@ impl<'a> Numbered<'a> {
             start: cursor.position(),
             is_empty: true,
             index: None,
-            also: "",
+            other_missing: "",
         }
     }
 
@@ -182,7 +182,7 @@ impl<'a> Numbered<'a> {
     }
 
     fn number_if_missing(&self, number: usize, edits: &mut Vec<Edit>) {
-        let mut missing = self.also.to_owned();
+        let mut missing = self.other_missing.to_owned();
         match self.index {
             Some(_) if self.number().is_some() => {}
             Some(wrong) => edits.push(Edit::replace(wrong.span(), number.to_string().into_bytes())),

@@ -1,11 +1,11 @@
 //! Reads a stream of chunks into the common form.
 
 use super::assembler::Assembler;
-use crate::broken::Broken;
 use crate::canon::Event;
 use crate::chat::answer_layout::END_MARK;
 use crate::rejection;
 use crate::sse::{Data, Frame};
+use crate::unusable_answer::UnusableAnswer;
 
 /// Reads a stream of chunks, frame by frame.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Reader {
     }
 
     /// Takes the next frame. Events that were pushed before a failure are valid.
-    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
             return Ok(());
         }
@@ -44,18 +44,23 @@ impl Reader {
     }
 
     /// The upstream has closed the stream. That is an error unless the end mark has arrived.
-    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
             Ok(())
         } else {
-            Err(Broken::Unfinished)
+            Err(UnusableAnswer::Unfinished)
         }
     }
 
-    fn data(&mut self, frame: &Frame, data: &[u8], out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn data(
+        &mut self,
+        frame: &Frame,
+        data: &[u8],
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
         if data.trim_ascii() == END_MARK.data.as_bytes() {
             if !self.begun {
-                return Err(Broken::malformed("the stream has no choices"));
+                return Err(UnusableAnswer::malformed("the stream has no choices"));
             }
             self.assembler.finish(out)?;
             self.ended = true;
@@ -64,7 +69,7 @@ impl Reader {
         // An event named `error` is an error, whatever its data looks like.
         if !frame.is_one_line() && frame.event() == Some(b"error") {
             let failure = rejection::read_event(data, &self.model);
-            return Err(Broken::Failure(failure));
+            return Err(UnusableAnswer::Failure(failure));
         }
         self.begun |= self.assembler.take(data, &self.model, out)?;
         Ok(())

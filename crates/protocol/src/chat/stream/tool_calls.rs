@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::broken::Broken;
 use crate::canon::Opaque;
 use crate::chat::response::wire::Call as CallPiece;
+use crate::unusable_answer::UnusableAnswer;
 
 /// Limit for the calls of one answer.
 const CALLS_MAX: usize = 1024;
@@ -53,7 +53,7 @@ impl ToolCalls {
     /// Finds the call that a piece belongs to. Upstreams leave out the index, repeat it for the
     /// next call, or send a new id with each piece of a call. Only the first piece of a call has a
     /// name.
-    pub(super) fn find(&mut self, piece: &CallPiece<'_>) -> Result<Found, Broken> {
+    pub(super) fn find(&mut self, piece: &CallPiece<'_>) -> Result<Found, UnusableAnswer> {
         let last = match piece.index {
             Some(index) => self.by_index.get(&index).copied(),
             None => self.by_id(piece).or(self.calls.len().checked_sub(1)),
@@ -80,7 +80,9 @@ impl ToolCalls {
         }
         let number = self.calls.len();
         if number >= CALLS_MAX {
-            return Err(Broken::malformed("the answer has too many tool calls"));
+            return Err(UnusableAnswer::malformed(
+                "the answer has too many tool calls",
+            ));
         }
         self.calls.push(Call::default());
         if let Some(index) = piece.index {

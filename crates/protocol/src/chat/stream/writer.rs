@@ -44,7 +44,7 @@ enum OpenBlock {
     Refusal,
     Thought(Thought),
     /// A call whose start is held back until the next event, which may be its signature.
-    Held {
+    CallHeldBack {
         id: String,
         name: String,
     },
@@ -91,7 +91,7 @@ impl Writer {
                     Block::Text => OpenBlock::Text { before: self.chars },
                     Block::Refusal => OpenBlock::Refusal,
                     Block::Thought => OpenBlock::Thought(Thought::default()),
-                    Block::ToolCall { id, name } => OpenBlock::Held { id, name },
+                    Block::ToolCall { id, name } => OpenBlock::CallHeldBack { id, name },
                     // `convert/pictures.rs` has replaced it by a text.
                     Block::Image { .. } => OpenBlock::Nothing,
                 };
@@ -161,7 +161,7 @@ impl Writer {
     fn opaque(&mut self, opaque: Opaque, out: &mut ByteQueue) {
         match &mut self.block {
             OpenBlock::Thought(thought) => thought.opaque = Some(opaque),
-            OpenBlock::Held { .. } => self.release(Some(&opaque), out),
+            OpenBlock::CallHeldBack { .. } => self.release(Some(&opaque), out),
             // The id has been sent already. The extension can still be sent.
             OpenBlock::Call { index, .. } => {
                 let index = *index;
@@ -173,10 +173,10 @@ impl Writer {
 
     /// Writes the start of a call that was held back.
     fn release(&mut self, signature: Option<&Opaque>, out: &mut ByteQueue) {
-        let OpenBlock::Held { id, name } = &mut self.block else {
+        let OpenBlock::CallHeldBack { id, name } = &mut self.block else {
             return;
         };
-        let id = self.carry.load(id, signature);
+        let id = self.carry.encode_id(id, signature);
         let name = std::mem::take(name);
         let index = self.calls;
         self.calls = self.calls.saturating_add(1);
@@ -192,7 +192,7 @@ impl Writer {
     fn stop_block(&mut self, out: &mut ByteQueue) {
         self.release(None, out);
         match std::mem::take(&mut self.block) {
-            OpenBlock::Thought(thought) => self.carry.think(thought),
+            OpenBlock::Thought(thought) => self.carry.keep(thought),
             OpenBlock::Text { .. } if !self.tokens.is_empty() => self.content("", out),
             // Clients parse the arguments, and an empty string is not JSON.
             OpenBlock::Call { index, empty: true } => self.call_delta(index, out, |it| {

@@ -8,11 +8,11 @@ use super::schema;
 use super::tool_names::ToolNames;
 use crate::canon::{
     Effort, Format, ImageDetail, Logprobs, Path, Reasoning, Request, Sampling, Tool, ToolChoice,
-    note, unread,
+    note_unknown, note_unless_empty,
 };
 use crate::failure::Failure;
-use crate::json::span::camel;
-use crate::json::walk;
+use crate::json::members::camel;
+use crate::json::typed;
 use crate::json::{Cursor, Integer, Raw, Shape, utf8};
 
 /// Dropped members are reported in camel case, whichever spelling the client uses.
@@ -24,7 +24,7 @@ const CALLING: &str = "toolConfig.functionCallingConfig";
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut asked = Reader::default();
     let mut cursor = Cursor::new(utf8(body)?);
-    walk::object::<Failure>(&mut cursor, "body", |cursor, name| {
+    typed::object::<Failure>(&mut cursor, "body", |cursor, name| {
         asked.member(cursor, name)
     })?;
     cursor.end()?;
@@ -72,7 +72,7 @@ impl Reader {
             "model" | "serviceTier" => cursor.value().map(drop).map_err(Failure::from),
             _ => {
                 let value = cursor.value()?;
-                unread(value, &mut self.request.unknown, || {
+                note_unless_empty(value, &mut self.request.unknown, || {
                     camel(name).into_owned()
                 });
                 Ok(())
@@ -83,24 +83,24 @@ impl Reader {
     /// Reports a member that only this dialect has, unless it is empty: `store: false`, an empty
     /// list.
     fn unknown(&mut self, outer: &str, name: &str, value: Raw<'_>) {
-        unread(value, &mut self.request.unknown, || {
+        note_unless_empty(value, &mut self.request.unknown, || {
             format!("{outer}.{}", camel(name))
         });
     }
 
     fn tools(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
-        walk::array(cursor, "tools", |cursor, at| {
+        typed::array(cursor, "tools", |cursor, at| {
             let path = Path::item("tools", at);
-            walk::object::<Failure>(cursor, "tools", |cursor, name| {
+            typed::object::<Failure>(cursor, "tools", |cursor, name| {
                 if camel(name) == "functionDeclarations" {
-                    return walk::array(cursor, name, |cursor, at| {
+                    return typed::array(cursor, name, |cursor, at| {
                         self.tool(cursor, path.inner("functionDeclarations", at))
                     });
                 }
                 // An empty object enables a built-in tool too.
                 if !cursor.value()?.is_null() {
                     let name = format!("tools.{}", camel(name));
-                    note(&mut self.request.unknown, name);
+                    note_unknown(&mut self.request.unknown, name);
                 }
                 Ok(())
             })
@@ -115,27 +115,27 @@ impl Reader {
             parameters: None,
             strict: None,
         };
-        walk::object::<Failure>(cursor, "functionDeclarations", |cursor, name| {
-            if walk::null(cursor)? {
+        typed::object::<Failure>(cursor, "functionDeclarations", |cursor, name| {
+            if typed::null(cursor)? {
                 return Ok(());
             }
             match camel(name).as_ref() {
                 "name" => {
-                    let name = walk::string(cursor, "functionDeclarations.name")?;
+                    let name = typed::string(cursor, "functionDeclarations.name")?;
                     tool.name = self.contents.parts.names.safe(&name.unwrap_or_default());
                 }
                 "description" => {
-                    let text = walk::string(cursor, "functionDeclarations.description")?;
+                    let text = typed::string(cursor, "functionDeclarations.description")?;
                     tool.description = text.map(Cow::into_owned);
                 }
                 "parameters" => tool.parameters = Some(schema::to_json_schema(cursor)?),
                 "parametersJsonSchema" => {
                     tool.parameters =
-                        walk::json(cursor, "functionDeclarations.parametersJsonSchema")?;
+                        typed::json(cursor, "functionDeclarations.parametersJsonSchema")?;
                 }
                 _ => {
                     let value = cursor.value()?;
-                    unread(value, &mut self.request.unknown, || {
+                    note_unless_empty(value, &mut self.request.unknown, || {
                         format!("{path}.{}", camel(name))
                     });
                 }
@@ -151,20 +151,20 @@ impl Reader {
     }
 
     fn tool_config(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
-        walk::object::<Failure>(cursor, "toolConfig", |cursor, name| {
+        typed::object::<Failure>(cursor, "toolConfig", |cursor, name| {
             if camel(name) != "functionCallingConfig" {
                 let value = cursor.value()?;
                 self.unknown("toolConfig", name, value);
                 return Ok(());
             }
-            walk::object::<Failure>(cursor, CALLING, |cursor, name| {
+            typed::object::<Failure>(cursor, CALLING, |cursor, name| {
                 match camel(name).as_ref() {
                     "mode" => {
-                        let mode = walk::string(cursor, "mode")?.unwrap_or_default();
+                        let mode = typed::string(cursor, "mode")?.unwrap_or_default();
                         self.mode.mode = mode.to_ascii_uppercase();
                     }
                     "allowedFunctionNames" => {
-                        let names = walk::strings(cursor, "allowedFunctionNames")?;
+                        let names = typed::strings(cursor, "allowedFunctionNames")?;
                         let safe = names
                             .iter()
                             .map(|name| self.contents.parts.names.safe(name));
@@ -181,8 +181,8 @@ impl Reader {
     }
 
     fn config(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
-        walk::object::<Failure>(cursor, CONFIG, |cursor, name| {
-            if walk::null(cursor)? {
+        typed::object::<Failure>(cursor, CONFIG, |cursor, name| {
+            if typed::null(cursor)? {
                 return Ok(());
             }
             let path = format!("{CONFIG}.{}", camel(name));
@@ -194,27 +194,27 @@ impl Reader {
                 ..
             } = &mut self.request.sampling;
             match camel(name).as_ref() {
-                "temperature" => *temperature = walk::number(cursor, &path)?,
-                "topP" => *top_p = walk::number(cursor, &path)?,
-                "frequencyPenalty" => *frequency_penalty = walk::number(cursor, &path)?,
-                "presencePenalty" => *presence_penalty = walk::number(cursor, &path)?,
-                "topK" => self.request.sampling.top_k = walk::count(cursor, &path)?,
-                "seed" => self.request.sampling.seed = walk::signed(cursor, &path)?,
-                "maxOutputTokens" => self.request.output_tokens_max = walk::count(cursor, &path)?,
+                "temperature" => *temperature = typed::number(cursor, &path)?,
+                "topP" => *top_p = typed::number(cursor, &path)?,
+                "frequencyPenalty" => *frequency_penalty = typed::number(cursor, &path)?,
+                "presencePenalty" => *presence_penalty = typed::number(cursor, &path)?,
+                "topK" => self.request.sampling.top_k = typed::count(cursor, &path)?,
+                "seed" => self.request.sampling.seed = typed::signed(cursor, &path)?,
+                "maxOutputTokens" => self.request.output_tokens_max = typed::count(cursor, &path)?,
                 "candidateCount" => {
-                    let count = walk::count(cursor, &path)?.unwrap_or(1);
+                    let count = typed::count(cursor, &path)?.unwrap_or(1);
                     self.request.choices = Some(u32::try_from(count).unwrap_or(u32::MAX));
                 }
-                "stopSequences" => self.request.stop = walk::strings(cursor, &path)?,
+                "stopSequences" => self.request.stop = typed::strings(cursor, &path)?,
                 "responseLogprobs" => {
-                    self.format.logprobs = walk::boolean(cursor, &path)? == Some(true);
+                    self.format.logprobs = typed::boolean(cursor, &path)? == Some(true);
                 }
                 "logprobs" => {
-                    let top = walk::count(cursor, &path)?.unwrap_or(0);
+                    let top = typed::count(cursor, &path)?.unwrap_or(0);
                     self.format.top_logprobs = Some(u32::try_from(top).unwrap_or(u32::MAX));
                 }
                 "responseMimeType" => {
-                    let mime = walk::string(cursor, &path)?;
+                    let mime = typed::string(cursor, &path)?;
                     self.format.mime = mime.map(Cow::into_owned);
                 }
                 "responseSchema" => {
@@ -222,7 +222,7 @@ impl Reader {
                     self.format.schema = Some(("generationConfig.responseSchema", schema));
                 }
                 "responseJsonSchema" => {
-                    let schema = walk::json(cursor, &path)?;
+                    let schema = typed::json(cursor, &path)?;
                     self.format.schema =
                         schema.map(|schema| ("generationConfig.responseJsonSchema", schema));
                 }
@@ -237,7 +237,7 @@ impl Reader {
                     self.detail = read_resolution(cursor, &path, &mut self.request.unknown)?;
                 }
                 "thinkingConfig" => self.thinking(cursor, &path)?,
-                _ => unread(cursor.value()?, &mut self.request.unknown, || path),
+                _ => note_unless_empty(cursor.value()?, &mut self.request.unknown, || path),
             }
             Ok(())
         })
@@ -246,28 +246,28 @@ impl Reader {
     fn thinking(&mut self, cursor: &mut Cursor<'_>, outer: &str) -> Result<(), Failure> {
         let mut reasoning = Reasoning::default();
         let mut unknown = Vec::new();
-        walk::object::<Failure>(cursor, outer, |cursor, name| {
-            if walk::null(cursor)? {
+        typed::object::<Failure>(cursor, outer, |cursor, name| {
+            if typed::null(cursor)? {
                 return Ok(());
             }
             let path = format!("{outer}.{}", camel(name));
             match camel(name).as_ref() {
-                "includeThoughts" => reasoning.show = walk::boolean(cursor, &path)? == Some(true),
+                "includeThoughts" => reasoning.show = typed::boolean(cursor, &path)? == Some(true),
                 "thinkingBudget" => {
                     // A negative budget means that the model decides, which is the default.
-                    let budget = walk::integer(cursor, &path)?;
+                    let budget = typed::integer(cursor, &path)?;
                     let budget = budget.filter(|budget| *budget != Integer::Negative);
                     reasoning.budget_tokens = budget.map(Integer::saturating);
                 }
                 "thinkingLevel" => {
-                    let level = walk::string(cursor, &path)?.unwrap_or_default();
+                    let level = typed::string(cursor, &path)?.unwrap_or_default();
                     let level = level.to_ascii_lowercase();
                     reasoning.effort = Effort::parse(&level);
                     if reasoning.effort.is_none() && !level.ends_with("unspecified") {
                         unknown.push(path);
                     }
                 }
-                _ => unread(cursor.value()?, &mut unknown, || path),
+                _ => note_unless_empty(cursor.value()?, &mut unknown, || path),
             }
             Ok(())
         })?;
@@ -284,7 +284,7 @@ impl Reader {
             self.request.image_detail = self.detail;
         } else if self.detail.is_some() {
             let name = "generationConfig.mediaResolution";
-            note(&mut self.request.unknown, name);
+            note_unknown(&mut self.request.unknown, name);
         }
         let Contents { turns, parts, .. } = self.contents;
         let Parts { names, mut unknown } = parts;
@@ -309,12 +309,12 @@ impl Reader {
             ("VALIDATED", []) => {
                 // Other dialects check calls against schemas only for strict tools.
                 let name = "toolConfig.functionCallingConfig.mode";
-                note(&mut self.request.unknown, name);
+                note_unknown(&mut self.request.unknown, name);
                 Some(ToolChoice::Auto)
             }
             ("" | "MODE_UNSPECIFIED", []) => None,
             _ => {
-                note(&mut self.request.unknown, CALLING);
+                note_unknown(&mut self.request.unknown, CALLING);
                 None
             }
         };
@@ -333,7 +333,7 @@ impl Reader {
                 is_implied: false,
             });
         } else if top_logprobs.is_some() {
-            note(&mut self.request.unknown, "generationConfig.logprobs");
+            note_unknown(&mut self.request.unknown, "generationConfig.logprobs");
         }
         self.request.format = match (mime.as_deref(), schema) {
             (Some("application/json") | None, Some((_, schema))) => Some(Format::Schema {
@@ -346,10 +346,10 @@ impl Reader {
             (mime, schema) => {
                 let unknown = &mut self.request.unknown;
                 if !matches!(mime, None | Some("text/plain" | "")) {
-                    note(unknown, "generationConfig.responseMimeType");
+                    note_unknown(unknown, "generationConfig.responseMimeType");
                 }
                 if let Some((path, _)) = schema {
-                    note(unknown, path);
+                    note_unknown(unknown, path);
                 }
                 None
             }
@@ -364,7 +364,7 @@ fn text_only(cursor: &mut Cursor<'_>, name: &str) -> Result<(), Failure> {
             || modality.eq_ignore_ascii_case("MODALITY_UNSPECIFIED")
     };
     match cursor.shape()? {
-        Shape::Array if walk::strings(cursor, name)?.iter().all(is_text) => Ok(()),
+        Shape::Array if typed::strings(cursor, name)?.iter().all(is_text) => Ok(()),
         _ => Err(no_pictures(name.to_owned())),
     }
 }

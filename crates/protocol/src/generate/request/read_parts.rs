@@ -5,13 +5,13 @@ use std::fmt::Display;
 
 use super::tool_names::ToolNames;
 use crate::canon::{
-    Document, Image, ImageDetail, ImageSource, Opaque, Part, Path, base64, data_uri, mime, note,
-    unread,
+    Document, Image, ImageDetail, ImageSource, Opaque, Part, Path, base64, data_uri, mime,
+    note_unknown, note_unless_empty,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::json::span::camel;
-use crate::json::walk::{self, compact};
+use crate::json::members::camel;
+use crate::json::typed::{self, compact};
 use crate::json::{Cursor, Raw, Shape};
 use crate::shared::signature;
 
@@ -75,29 +75,29 @@ impl Parts {
         path: Path,
     ) -> Result<Option<(PartData, PartExtras)>, Failure> {
         let mut data = None;
-        let mut mark = PartExtras::default();
+        let mut extras = PartExtras::default();
         let mut others = Vec::new();
-        walk::object::<Failure>(cursor, "parts", |cursor, member| {
-            if walk::null(cursor)? {
+        typed::object::<Failure>(cursor, "parts", |cursor, member| {
+            if typed::null(cursor)? {
                 return Ok(());
             }
             let found = match camel(member).as_ref() {
                 "thought" => {
-                    mark.thought = walk::boolean(cursor, "thought")? == Some(true);
+                    extras.thought = typed::boolean(cursor, "thought")? == Some(true);
                     return Ok(());
                 }
                 "thoughtSignature" => {
-                    let text = walk::string(cursor, "thoughtSignature")?.unwrap_or_default();
-                    mark.opaque = signature::read(&text, Dialect::Generate);
+                    let text = typed::string(cursor, "thoughtSignature")?.unwrap_or_default();
+                    extras.opaque = signature::read(&text, Dialect::Generate);
                     return Ok(());
                 }
                 "mediaResolution" => {
                     let place = format_args!("{path}.mediaResolution");
-                    mark.detail = read_resolution(cursor, &place, &mut others)?;
+                    extras.detail = read_resolution(cursor, &place, &mut others)?;
                     return Ok(());
                 }
                 "text" => PartData::Text(
-                    walk::string(cursor, "text")?
+                    typed::string(cursor, "text")?
                         .unwrap_or_default()
                         .into_owned(),
                 ),
@@ -111,7 +111,7 @@ impl Parts {
                     PartData::Native
                 }
                 _ => {
-                    unread(cursor.value()?, &mut others, || {
+                    note_unless_empty(cursor.value()?, &mut others, || {
                         format!("{path}.{}", camel(member))
                     });
                     return Ok(());
@@ -128,18 +128,18 @@ impl Parts {
             self.unknown.append(&mut others);
         }
         if data.is_none() {
-            self.unmarked(path, &mark);
+            self.note_unused_extras(path, &extras);
         }
-        Ok(data.map(|data| (data, mark)))
+        Ok(data.map(|data| (data, extras)))
     }
 
     /// Reports members that have no meaning beside this kind of data.
-    pub(in crate::generate) fn unmarked(&mut self, path: Path, mark: &PartExtras) {
-        if mark.opaque.is_some() {
-            note(&mut self.unknown, format!("{path}.thoughtSignature"));
+    pub(in crate::generate) fn note_unused_extras(&mut self, path: Path, extras: &PartExtras) {
+        if extras.opaque.is_some() {
+            note_unknown(&mut self.unknown, format!("{path}.thoughtSignature"));
         }
-        if mark.detail.is_some() {
-            note(&mut self.unknown, format!("{path}.mediaResolution"));
+        if extras.detail.is_some() {
+            note_unknown(&mut self.unknown, format!("{path}.mediaResolution"));
         }
     }
 
@@ -149,7 +149,7 @@ impl Parts {
         &mut self,
         mut media: Media,
         path: Path,
-        mut mark: PartExtras,
+        mut extras: PartExtras,
     ) -> Part {
         let mut others = std::mem::take(&mut media.others);
         let name = media.name.clone();
@@ -158,28 +158,28 @@ impl Parts {
         } else {
             "fileData"
         };
-        let part = media.into_part(mark.detail);
+        let part = media.into_part(extras.detail);
         if matches!(part, Part::Foreign) {
             return part;
         }
         if matches!(part, Part::Image(_)) {
-            mark.detail = None;
+            extras.detail = None;
             if name.is_some() {
-                note(&mut others, format!("{path}.{member}.displayName"));
+                note_unknown(&mut others, format!("{path}.{member}.displayName"));
             }
         }
         self.unknown.append(&mut others);
-        self.unmarked(path, &mark);
+        self.note_unused_extras(path, &extras);
         part
     }
 
     fn read_call(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<Call, Failure> {
         let mut call = Call::default();
-        walk::object::<Failure>(cursor, "functionCall", |cursor, member| {
+        typed::object::<Failure>(cursor, "functionCall", |cursor, member| {
             match camel(member).as_ref() {
                 "id" => call.id = read_id(cursor, "functionCall.id")?,
                 "name" => {
-                    let name = walk::string(cursor, "functionCall.name")?;
+                    let name = typed::string(cursor, "functionCall.name")?;
                     call.name = self.names.safe(&name.unwrap_or_default());
                 }
                 "args" => {
@@ -200,11 +200,11 @@ impl Parts {
     ) -> Result<FunctionResult, Failure> {
         let mut answer = FunctionResult::default();
         let mut media = Vec::new();
-        walk::object::<Failure>(cursor, "functionResponse", |cursor, member| {
+        typed::object::<Failure>(cursor, "functionResponse", |cursor, member| {
             match camel(member).as_ref() {
                 "id" => answer.id = read_id(cursor, "functionResponse.id")?,
                 "name" => {
-                    let name = walk::string(cursor, "functionResponse.name")?;
+                    let name = typed::string(cursor, "functionResponse.name")?;
                     answer.name = self.names.safe(&name.unwrap_or_default());
                 }
                 "response" => {
@@ -214,12 +214,12 @@ impl Parts {
                 "parts" => each(cursor, |cursor, at| {
                     let path = path.in_result(at);
                     let part = match self.read(cursor, path)? {
-                        Some((PartData::Media(found), mark)) => self.media(found, path, mark),
+                        Some((PartData::Media(found), extras)) => self.media(found, path, extras),
                         Some(_) => Part::Foreign,
                         None => return Ok(()),
                     };
                     match part {
-                        Part::Foreign => note(&mut self.unknown, path.to_string()),
+                        Part::Foreign => note_unknown(&mut self.unknown, path.to_string()),
                         part => media.push((path, part)),
                     }
                     Ok(())
@@ -240,7 +240,7 @@ impl Parts {
         outer: &str,
         member: &str,
     ) -> Result<(), Failure> {
-        unread(cursor.value()?, &mut self.unknown, || {
+        note_unless_empty(cursor.value()?, &mut self.unknown, || {
             format!("{path}.{outer}.{}", camel(member))
         });
         Ok(())
@@ -288,18 +288,18 @@ pub(in crate::generate) fn each(
     if cursor.shape()? == Shape::Object {
         return part(cursor, 0);
     }
-    walk::array(cursor, "parts", part)
+    typed::array(cursor, "parts", part)
 }
 
 fn read_id(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>, Failure> {
-    let id = walk::string(cursor, name)?;
+    let id = typed::string(cursor, name)?;
     Ok(id.filter(|id| !id.is_empty()).map(Cow::into_owned))
 }
 
 fn read_media(cursor: &mut Cursor<'_>, path: Path, outer: &str) -> Result<Media, Failure> {
     let mut media = Media::default();
-    walk::object::<Failure>(cursor, "inlineData", |cursor, member| {
-        let mut text = |name| Ok::<_, Failure>(walk::string(cursor, name)?.map(Cow::into_owned));
+    typed::object::<Failure>(cursor, "inlineData", |cursor, member| {
+        let mut text = |name| Ok::<_, Failure>(typed::string(cursor, name)?.map(Cow::into_owned));
         match camel(member).as_ref() {
             "mimeType" => {
                 let mime = text("mimeType")?.unwrap_or_default();
@@ -310,7 +310,7 @@ fn read_media(cursor: &mut Cursor<'_>, path: Path, outer: &str) -> Result<Media,
             "data" => media.data = text("data")?,
             "fileUri" => media.uri = text("fileUri")?,
             "displayName" => media.name = text("displayName")?,
-            _ => unread(cursor.value()?, &mut media.others, || {
+            _ => note_unless_empty(cursor.value()?, &mut media.others, || {
                 format!("{path}.{outer}.{}", camel(member))
             }),
         }
@@ -328,16 +328,16 @@ pub(in crate::generate) fn read_resolution(
 ) -> Result<Option<ImageDetail>, Failure> {
     let mut level = String::new();
     let mut text = |cursor: &mut Cursor<'_>| {
-        let text = walk::string(cursor, "mediaResolution")?.unwrap_or_default();
+        let text = typed::string(cursor, "mediaResolution")?.unwrap_or_default();
         level = text.to_ascii_uppercase();
         Ok::<(), Failure>(())
     };
     if cursor.shape()? == Shape::Object {
-        walk::object(cursor, "mediaResolution", |cursor, member| {
+        typed::object(cursor, "mediaResolution", |cursor, member| {
             if member == "level" {
                 return text(cursor);
             }
-            unread(cursor.value()?, unknown, || {
+            note_unless_empty(cursor.value()?, unknown, || {
                 format!("{place}.{}", camel(member))
             });
             Ok(())
@@ -353,7 +353,7 @@ pub(in crate::generate) fn read_resolution(
             "ULTRA_HIGH" => Some(ImageDetail::Original),
             "" | "UNSPECIFIED" => None,
             _ => {
-                note(unknown, place.to_string());
+                note_unknown(unknown, place.to_string());
                 None
             }
         },

@@ -8,13 +8,13 @@ use std::collections::{HashMap, VecDeque};
 
 use super::read_parts::{self, Call, FunctionResult, PartData, PartExtras, Parts};
 use crate::canon::{
-    Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, unread,
+    Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, note_unless_empty,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::generate::call_id::call_id;
-use crate::json::span::camel;
-use crate::json::walk;
+use crate::json::members::camel;
+use crate::json::typed;
 use crate::json::{Cursor, Shape};
 
 /// The turns read so far.
@@ -63,7 +63,7 @@ impl UnansweredCalls {
 impl Contents {
     /// Reads `contents`.
     pub(in crate::generate) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
-        walk::array(cursor, "contents", |cursor, number| {
+        typed::array(cursor, "contents", |cursor, number| {
             self.content(cursor, Path::item("contents", number))
         })
     }
@@ -90,15 +90,15 @@ impl Contents {
         let mut parts = Vec::new();
         let path = |number| Path::item("systemInstruction.parts", number);
         if cursor.shape()? == Shape::String {
-            let text = walk::string(cursor, NAME)?.unwrap_or_default();
+            let text = typed::string(cursor, NAME)?.unwrap_or_default();
             parts.push((path(0), Part::Text(text.into_owned())));
         } else {
-            walk::object::<Failure>(cursor, NAME, |cursor, name| {
+            typed::object::<Failure>(cursor, NAME, |cursor, name| {
                 if name != "parts" {
                     let value = cursor.value()?;
                     // The role is ignored, because the content is always the system prompt.
                     if name != "role" {
-                        unread(value, &mut self.parts.unknown, || {
+                        note_unless_empty(value, &mut self.parts.unknown, || {
                             format!("{NAME}.{}", camel(name))
                         });
                     }
@@ -106,8 +106,8 @@ impl Contents {
                 }
                 read_parts::each(cursor, |cursor, number| {
                     let part = match self.parts.read(cursor, path(number))? {
-                        Some((PartData::Text(text), mark)) => {
-                            self.parts.unmarked(path(number), &mark);
+                        Some((PartData::Text(text), extras)) => {
+                            self.parts.note_unused_extras(path(number), &extras);
                             Part::Text(text)
                         }
                         Some(_) => Part::Foreign,
@@ -129,7 +129,7 @@ impl Contents {
     fn content(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<(), Failure> {
         let mut role = Role::User;
         let mut parts = Vec::new();
-        walk::object::<Failure>(cursor, "contents", |cursor, member| {
+        typed::object::<Failure>(cursor, "contents", |cursor, member| {
             match member {
                 "role" => role = read_role(cursor, path)?,
                 "parts" => read_parts::each(cursor, |cursor, number| {
@@ -138,7 +138,7 @@ impl Contents {
                     Ok(())
                 })?,
                 _ => {
-                    unread(cursor.value()?, &mut self.parts.unknown, || {
+                    note_unless_empty(cursor.value()?, &mut self.parts.unknown, || {
                         format!("{path}.{}", camel(member))
                     });
                 }
@@ -163,26 +163,26 @@ impl Contents {
     }
 
     /// Adds a part to the last turn.
-    fn push(&mut self, path: Path, data: PartData, mut mark: PartExtras) -> Result<(), Failure> {
+    fn push(&mut self, path: Path, data: PartData, mut extras: PartExtras) -> Result<(), Failure> {
         let part = match data {
-            PartData::Text(text) if mark.thought => {
-                let opaque = mark.opaque.take();
-                self.parts.unmarked(path, &mark);
+            PartData::Text(text) if extras.thought => {
+                let opaque = extras.opaque.take();
+                self.parts.note_unused_extras(path, &extras);
                 self.push_thought(path, text, opaque);
                 return Ok(());
             }
             PartData::Text(text) => {
-                mark.opaque = self.push_foreign_thought(path, mark.opaque);
-                self.parts.unmarked(path, &mark);
-                if self.joins(&text) || text.is_empty() {
+                extras.opaque = self.push_foreign_thought(path, extras.opaque);
+                self.parts.note_unused_extras(path, &extras);
+                if self.append_to_last_text(&text) || text.is_empty() {
                     return Ok(());
                 }
                 Part::Text(text)
             }
-            PartData::Media(media) => self.parts.media(media, path, mark),
+            PartData::Media(media) => self.parts.media(media, path, extras),
             PartData::Call(call) => {
-                let opaque = self.push_foreign_thought(path, mark.opaque.take());
-                self.parts.unmarked(path, &mark);
+                let opaque = self.push_foreign_thought(path, extras.opaque.take());
+                self.parts.note_unused_extras(path, &extras);
                 self.pair_call(call, opaque)
             }
             PartData::Result(answer) => self.pair_answer(answer, path)?,
@@ -195,7 +195,7 @@ impl Contents {
     }
 
     /// Appends a text of the model to the text before it. Returns whether there was one.
-    fn joins(&mut self, text: &str) -> bool {
+    fn append_to_last_text(&mut self, text: &str) -> bool {
         let Some(turn) = self.turns.last_mut() else {
             return false;
         };
@@ -274,7 +274,7 @@ impl Contents {
 }
 
 fn read_role(cursor: &mut Cursor<'_>, path: Path) -> Result<Role, Failure> {
-    let role = walk::string(cursor, "role")?.unwrap_or_default();
+    let role = typed::string(cursor, "role")?.unwrap_or_default();
     match role.as_ref() {
         "" | "user" | "function" | "tool" => Ok(Role::User),
         "model" | "assistant" => Ok(Role::Assistant),

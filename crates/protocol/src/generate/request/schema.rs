@@ -5,8 +5,8 @@
 
 use crate::canon::Json;
 use crate::failure::Failure;
-use crate::json::span::camel;
-use crate::json::walk::{Misread, compact};
+use crate::json::members::camel;
+use crate::json::typed::{Misread, compact};
 use crate::json::write::raw;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, write_string};
 use serde_json::value::RawValue;
@@ -34,9 +34,9 @@ enum MemberValue<'a> {
 
 /// Whether a schema allows `null`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Null {
-    Refused,
-    Allowed,
+enum Nullable {
+    No,
+    Yes,
 }
 
 fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
@@ -45,14 +45,14 @@ fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
         return Ok(());
     }
     let mut members = Vec::new();
-    let mut null = Null::Refused;
+    let mut null = Nullable::No;
     cursor.object(|cursor, name| {
         let name = camel(&name.decode_lossy()).into_owned();
         let value = read_value(cursor, &name)?;
         if let ("nullable", MemberValue::Raw(value)) = (name.as_str(), &value)
             && value.boolean() == Some(true)
         {
-            null = Null::Allowed;
+            null = Nullable::Yes;
         }
         members.push(Member { name, value });
         Ok::<(), Misread>(())
@@ -111,7 +111,7 @@ fn json_name(name: &str) -> &str {
     }
 }
 
-fn write_member(member: Member<'_>, null: Null, out: &mut Vec<u8>) {
+fn write_member(member: Member<'_>, null: Nullable, out: &mut Vec<u8>) {
     let value = match member.value {
         MemberValue::Raw(value) => value,
         MemberValue::Written(mut written) => {
@@ -121,7 +121,7 @@ fn write_member(member: Member<'_>, null: Null, out: &mut Vec<u8>) {
     };
     match (member.name.as_str(), value.shape()) {
         ("type", Shape::String) => write_type(value, null, out),
-        ("enum", Shape::Array) if null == Null::Allowed => {
+        ("enum", Shape::Array) if null == Nullable::Yes => {
             let list = compact(value.text());
             let list = list.strip_suffix(']').unwrap_or(&list);
             out.extend_from_slice(list.as_bytes());
@@ -137,12 +137,12 @@ fn write_member(member: Member<'_>, null: Null, out: &mut Vec<u8>) {
     }
 }
 
-fn write_type(value: Raw<'_>, null: Null, out: &mut Vec<u8>) {
+fn write_type(value: Raw<'_>, null: Nullable, out: &mut Vec<u8>) {
     let text = value
         .string()
         .map(|text| text.decode_lossy().to_ascii_lowercase());
     let text = text.unwrap_or_default();
-    if null == Null::Allowed {
+    if null == Nullable::Yes {
         out.push(b'[');
         write_string(out, &text);
         out.extend_from_slice(b",\"null\"]");

@@ -4,8 +4,8 @@
 use super::schema::write_schema;
 use super::write_config::{STOP_MAX, write_config};
 use crate::canon::{
-    Arranged, Calling, Dropped, Field, Image, ImageDetail, ImageSource, Member, Part, Path,
-    Request, Role, Side, Target, Thought, Tool, ToolResult, arrange, choose, mime,
+    Arranged, Dropped, Field, Image, ImageDetail, ImageSource, Member, Part, Path, Request, Role,
+    Side, Target, Thought, Tool, ToolCalling, ToolResult, arrange, choose, mime,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ pub fn write_request(
             {
                 // The first content must have the role `user`.
                 content(contents, "user", |parts| {
-                    say(parts, ".", None);
+                    write_text(parts, ".", None);
                 });
             }
             for side in &sides {
@@ -57,7 +57,7 @@ pub fn write_request(
             body.object("systemInstruction", |instruction| {
                 instruction.array("parts", |parts| {
                     for text in &system {
-                        say(parts, text, None);
+                        write_text(parts, text, None);
                     }
                 });
             });
@@ -175,8 +175,8 @@ fn write_model(parts: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
         match part {
             Part::Thought(thought) => pending = own(thought.opaque.as_ref()).or(pending),
             // If the turn has calls, the signature goes to the first call and not to a text.
-            Part::Text(text) | Part::Refusal(text) if has_calls => say(parts, text, None),
-            Part::Text(text) | Part::Refusal(text) => say(parts, text, pending.take()),
+            Part::Text(text) | Part::Refusal(text) if has_calls => write_text(parts, text, None),
+            Part::Text(text) | Part::Refusal(text) => write_text(parts, text, pending.take()),
             Part::ToolCall(call) => {
                 let signature = own(call.opaque.as_ref()).or_else(|| pending.take());
                 // Only the first call of a turn is signed.
@@ -192,7 +192,7 @@ fn write_model(parts: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
         }
     }
     if pending.is_some() {
-        say(parts, "", pending);
+        write_text(parts, "", pending);
     }
 }
 
@@ -200,7 +200,7 @@ fn write_user(parts: &mut Array<'_>, side: &Side<'_>, profile: &Profile) {
     let mut after = Vec::new();
     for (_, part) in &side.parts {
         match part {
-            Part::Text(text) | Part::Refusal(text) => say(parts, text, None),
+            Part::Text(text) | Part::Refusal(text) => write_text(parts, text, None),
             Part::Image(image) => picture(parts, image),
             Part::Document(document) => attach(parts, &document.mime, &document.data),
             Part::ToolResult(result) => write_result(parts, result, profile, &mut after),
@@ -212,7 +212,7 @@ fn write_user(parts: &mut Array<'_>, side: &Side<'_>, profile: &Profile) {
     }
 }
 
-fn say(parts: &mut Array<'_>, text: &str, signature: Option<&str>) {
+fn write_text(parts: &mut Array<'_>, text: &str, signature: Option<&str>) {
     parts.value(|out| part::text(out, text, TextKind::Answer, signature));
 }
 
@@ -309,11 +309,11 @@ fn write_tool(list: &mut Array<'_>, tool: &Tool) {
 }
 
 /// The mode of function calling. It applies to the allowed names, or to all functions.
-const fn mode(calling: Calling) -> &'static str {
+const fn mode(calling: ToolCalling) -> &'static str {
     match calling {
-        Calling::MustNot => "NONE",
-        Calling::May => "VALIDATED",
-        Calling::Must => "ANY",
+        ToolCalling::MustNot => "NONE",
+        ToolCalling::May => "VALIDATED",
+        ToolCalling::Must => "ANY",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::schema::write_schema;
 use crate::canon::{
-    Dropped, Effort, Field, Format, Reasoning, Request, is_zero, labelled, sampled,
+    Dropped, Effort, Field, Format, Reasoning, Request, accepted_sampling, is_zero, label_schema,
 };
 use crate::json::write::Object;
 use crate::profile::{Profile, Thinking};
@@ -12,7 +12,7 @@ pub(in crate::generate) const STOP_MAX: usize = 5;
 /// Some models refuse budgets above this.
 const BUDGET_TOKENS_MAX: u64 = 24_576;
 /// The thinking levels that every model with levels supports.
-const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
+const COMMON_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
 /// Writes the members of `generationConfig`, and reports settings for which it has no member.
 pub(in crate::generate) fn write_config(
@@ -43,7 +43,7 @@ pub(in crate::generate) fn write_config(
         } = format
         {
             let (name, description) = (name.as_deref(), description.as_deref());
-            let schema = labelled(schema.get(), name, description, dropped);
+            let schema = label_schema(schema.get(), name, description, dropped);
             config.value("responseJsonSchema", |out| write_schema(out, &schema));
         }
     }
@@ -73,7 +73,7 @@ fn write_sampling(
         ("topP", &sampling.top_p, Field::TopP),
     ];
     for (name, value, field) in rates {
-        if let Some(value) = sampled(value.as_ref(), field, profile, dropped) {
+        if let Some(value) = accepted_sampling(value.as_ref(), field, profile, dropped) {
             config.number(name, value);
         }
     }
@@ -129,7 +129,7 @@ fn write_thinking(
     let budget = budget_tokens.or(told_budget).filter(|_| by_budget);
     let effort = effort.or(budget_tokens.map(Effort::of_budget));
     let level = effort.filter(|_| !by_budget);
-    let level = level.map(|effort| profile.nearest_effort(effort, &USUAL_LEVELS));
+    let level = level.map(|effort| profile.nearest_effort(effort, &COMMON_LEVELS));
     let show = show && !off;
     if budget.is_none() && level.is_none() && !show {
         return;

@@ -68,10 +68,10 @@ impl Composer {
         match (&self.open, delta) {
             (Some(Block::Text | Block::Refusal), Delta::Text(text)) => {
                 self.offsets.push(&text);
-                self.say(&text, TextKind::Answer, emit);
+                self.emit_text(&text, TextKind::Answer, emit);
             }
             (Some(Block::Thought), Delta::Text(text)) if shows(request) => {
-                self.say(&text, TextKind::Thought, emit);
+                self.emit_text(&text, TextKind::Thought, emit);
             }
             (Some(_), Delta::Text(text) | Delta::Arguments(text)) => self.whole.push_str(&text),
             (Some(_), Delta::Logprobs(tokens)) => self.tokens.extend(tokens),
@@ -102,16 +102,16 @@ impl Composer {
     fn close(&mut self, request: &Request, emit: &mut impl FnMut(&[u8], &[Token])) {
         let whole = std::mem::take(&mut self.whole);
         let opaque = self.opaque.take();
-        let told = opaque
+        let signature = opaque
             .as_ref()
             .map(|opaque| signature::for_client(opaque, Dialect::Generate).into_owned());
         match self.open.take() {
-            Some(Block::Thought) => self.think(&whole, told, request, emit),
+            Some(Block::Thought) => self.close_thought(&whole, signature, request, emit),
             Some(Block::ToolCall { id, name }) => {
-                if told.is_some() {
+                if signature.is_some() {
                     self.flush(emit);
                 }
-                let signature = told.or_else(|| self.pending.take());
+                let signature = signature.or_else(|| self.pending.take());
                 let name = tool_names::original(&request.renamed, &name);
                 self.part.clear();
                 part::call(&mut self.part, &id, name, &whole, signature.as_deref());
@@ -129,7 +129,7 @@ impl Composer {
 
     /// Ends a thought. A client that did not ask for thoughts receives one only if its model needs
     /// it back. A signature without a text is sent with the next part, as this dialect itself does.
-    fn think(
+    fn close_thought(
         &mut self,
         hidden: &str,
         signature: Option<String>,
@@ -145,17 +145,17 @@ impl Composer {
             return;
         }
         self.pending = Some(signature);
-        self.say(hidden, TextKind::Thought, emit);
+        self.emit_text(hidden, TextKind::Thought, emit);
     }
 
     /// Sends a signature that no part carried.
     fn flush(&mut self, emit: &mut impl FnMut(&[u8], &[Token])) {
         if self.pending.is_some() {
-            self.say("", TextKind::Thought, emit);
+            self.emit_text("", TextKind::Thought, emit);
         }
     }
 
-    fn say(&mut self, text: &str, voice: TextKind, emit: &mut impl FnMut(&[u8], &[Token])) {
+    fn emit_text(&mut self, text: &str, voice: TextKind, emit: &mut impl FnMut(&[u8], &[Token])) {
         let signature = self.pending.take();
         self.part.clear();
         part::text(&mut self.part, text, voice, signature.as_deref());

@@ -2,21 +2,21 @@
 
 use crate::canon::{Likelihood, Token};
 use crate::json::Cursor;
-use crate::json::walk::{self, Misread};
+use crate::json::typed::{self, Misread};
 use crate::json::write::{Array, Object};
 
 /// Reads a `logprobsResult`.
 pub(in crate::generate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, Misread> {
     let mut chosen = Vec::new();
     let mut tops = Vec::new();
-    walk::object::<Misread>(cursor, "logprobsResult", |cursor, name| match name {
+    typed::object::<Misread>(cursor, "logprobsResult", |cursor, name| match name {
         "chosenCandidates" => {
             chosen = candidates(cursor)?;
             Ok(())
         }
-        "topCandidates" => walk::array(cursor, name, |cursor, _| {
+        "topCandidates" => typed::array(cursor, name, |cursor, _| {
             let mut top = Vec::new();
-            walk::object::<Misread>(cursor, "topCandidates", |cursor, name| {
+            typed::object::<Misread>(cursor, "topCandidates", |cursor, name| {
                 match name {
                     "candidates" => top = candidates(cursor)?,
                     _ => drop(cursor.value()?),
@@ -38,12 +38,16 @@ pub(in crate::generate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, M
 
 fn candidates(cursor: &mut Cursor<'_>) -> Result<Vec<Likelihood>, Misread> {
     let mut all = Vec::new();
-    walk::array::<Misread>(cursor, "candidates", |cursor, _| {
+    typed::array::<Misread>(cursor, "candidates", |cursor, _| {
         let (mut token, mut logprob) = (String::new(), None);
-        walk::object::<Misread>(cursor, "candidate", |cursor, name| {
+        typed::object::<Misread>(cursor, "candidate", |cursor, name| {
             match name {
-                "token" => token = walk::string(cursor, name)?.unwrap_or_default().into_owned(),
-                "logProbability" => logprob = walk::number(cursor, name)?,
+                "token" => {
+                    token = typed::string(cursor, name)?
+                        .unwrap_or_default()
+                        .into_owned()
+                }
+                "logProbability" => logprob = typed::number(cursor, name)?,
                 _ => drop(cursor.value()?),
             }
             Ok(())

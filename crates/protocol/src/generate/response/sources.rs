@@ -1,6 +1,6 @@
 //! Sources of a text in this dialect. Offsets count bytes.
 
-use crate::json::walk::{self, Misread};
+use crate::json::typed::{self, Misread};
 use crate::json::{Cursor, Integer, Raw};
 
 /// A source of a section of text.
@@ -18,14 +18,14 @@ pub(in crate::generate) fn citations(
     sources: &mut Vec<Source>,
 ) -> Result<(), Misread> {
     let mut cursor = Cursor::new(metadata.text());
-    walk::object(&mut cursor, "citationMetadata", |cursor, name| {
+    typed::object(&mut cursor, "citationMetadata", |cursor, name| {
         if name != "citations" && name != "citationSources" {
             cursor.value()?;
             return Ok(());
         }
-        walk::array::<Misread>(cursor, name, |cursor, _| {
+        typed::array::<Misread>(cursor, name, |cursor, _| {
             let mut source = Source::default();
-            walk::object::<Misread>(cursor, "citation", |cursor, name| {
+            typed::object::<Misread>(cursor, "citation", |cursor, name| {
                 match name {
                     "uri" => source.url = text(cursor)?,
                     "title" => source.title = text(cursor)?,
@@ -49,15 +49,15 @@ pub(in crate::generate) fn grounding(
     let mut pages: Vec<(String, String)> = Vec::new();
     let mut supports: Vec<(Source, Vec<u64>)> = Vec::new();
     let mut cursor = Cursor::new(metadata.text());
-    walk::object::<Misread>(
+    typed::object::<Misread>(
         &mut cursor,
         "groundingMetadata",
         |cursor, name| match name {
-            "groundingChunks" => walk::array(cursor, name, |cursor, _| {
+            "groundingChunks" => typed::array(cursor, name, |cursor, _| {
                 pages.push(page(cursor)?);
                 Ok(())
             }),
-            "groundingSupports" => walk::array(cursor, name, |cursor, _| {
+            "groundingSupports" => typed::array(cursor, name, |cursor, _| {
                 supports.push(support(cursor)?);
                 Ok(())
             }),
@@ -83,12 +83,12 @@ pub(in crate::generate) fn grounding(
 
 fn page(cursor: &mut Cursor<'_>) -> Result<(String, String), Misread> {
     let (mut url, mut title) = (String::new(), String::new());
-    walk::object::<Misread>(cursor, "groundingChunk", |cursor, name| {
+    typed::object::<Misread>(cursor, "groundingChunk", |cursor, name| {
         if name != "web" {
             cursor.value()?;
             return Ok(());
         }
-        walk::object(cursor, name, |cursor, name| {
+        typed::object(cursor, name, |cursor, name| {
             match name {
                 "uri" => url = text(cursor)?,
                 "title" => title = text(cursor)?,
@@ -103,12 +103,12 @@ fn page(cursor: &mut Cursor<'_>) -> Result<(String, String), Misread> {
 fn support(cursor: &mut Cursor<'_>) -> Result<(Source, Vec<u64>), Misread> {
     let mut source = Source::default();
     let mut numbers = Vec::new();
-    walk::object::<Misread>(cursor, "groundingSupport", |cursor, name| match name {
-        "segment" => walk::object(cursor, name, |cursor, name| {
+    typed::object::<Misread>(cursor, "groundingSupport", |cursor, name| match name {
+        "segment" => typed::object(cursor, name, |cursor, name| {
             offset(cursor, name, &mut source)
         }),
-        "groundingChunkIndices" => walk::array(cursor, name, |cursor, _| {
-            numbers.extend(walk::integer(cursor, name)?.map(Integer::saturating));
+        "groundingChunkIndices" => typed::array(cursor, name, |cursor, _| {
+            numbers.extend(typed::integer(cursor, name)?.map(Integer::saturating));
             Ok(())
         }),
         _ => cursor.value().map(drop).map_err(Misread::from),
@@ -128,7 +128,7 @@ fn offset(cursor: &mut Cursor<'_>, name: &str, source: &mut Source) -> Result<()
 }
 
 fn text(cursor: &mut Cursor<'_>) -> Result<String, Misread> {
-    Ok(walk::string(cursor, "uri")?
+    Ok(typed::string(cursor, "uri")?
         .unwrap_or_default()
         .into_owned())
 }

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::broken::Broken;
 use crate::canon::base64;
-use crate::json::walk::{self, compact};
+use crate::json::typed::{self, compact};
 use crate::json::{Cursor, Raw};
+use crate::unusable_answer::UnusableAnswer;
 
 /// The members of a part.
 #[derive(Default)]
@@ -18,14 +18,14 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Broken> {
+    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, UnusableAnswer> {
         let mut part = Self::default();
-        walk::object::<Broken>(cursor, "part", |cursor, name| {
+        typed::object::<UnusableAnswer>(cursor, "part", |cursor, name| {
             match name {
-                "text" => part.text = walk::string(cursor, "text")?,
+                "text" => part.text = typed::string(cursor, "text")?,
                 "thought" => part.thought = cursor.value()?.boolean() == Some(true),
                 "thoughtSignature" => {
-                    let text = walk::string(cursor, "thoughtSignature")?;
+                    let text = typed::string(cursor, "thoughtSignature")?;
                     part.signature = text.filter(|text| !text.is_empty());
                 }
                 "functionCall" => part.call = Some(cursor.value()?).filter(|call| !call.is_null()),
@@ -46,21 +46,21 @@ pub(super) struct FunctionCall<'a> {
 }
 
 impl<'a> FunctionCall<'a> {
-    pub(super) fn read(call: Raw<'a>) -> Result<Self, Broken> {
+    pub(super) fn read(call: Raw<'a>) -> Result<Self, UnusableAnswer> {
         let mut read = Self {
             name: String::new(),
             id: None,
             arguments: None,
         };
         let mut cursor = Cursor::new(call.text());
-        walk::object::<Broken>(&mut cursor, "functionCall", |cursor, member| {
+        typed::object::<UnusableAnswer>(&mut cursor, "functionCall", |cursor, member| {
             match member {
                 "name" => {
-                    let text = walk::string(cursor, "functionCall.name")?;
+                    let text = typed::string(cursor, "functionCall.name")?;
                     read.name = text.unwrap_or_default().into_owned();
                 }
                 "id" => {
-                    let text = walk::string(cursor, "functionCall.id")?;
+                    let text = typed::string(cursor, "functionCall.id")?;
                     read.id = text.filter(|id| !id.is_empty());
                 }
                 "args" => {
@@ -83,17 +83,17 @@ pub(super) struct InlineData {
 }
 
 impl InlineData {
-    pub(super) fn read(inline: Raw<'_>) -> Result<Self, Broken> {
+    pub(super) fn read(inline: Raw<'_>) -> Result<Self, UnusableAnswer> {
         let mut read = Self::default();
         let mut cursor = Cursor::new(inline.text());
-        walk::object::<Broken>(&mut cursor, "inlineData", |cursor, name| {
+        typed::object::<UnusableAnswer>(&mut cursor, "inlineData", |cursor, name| {
             match name {
                 "mimeType" => {
-                    let text = walk::string(cursor, "inlineData.mimeType")?;
+                    let text = typed::string(cursor, "inlineData.mimeType")?;
                     read.mime = text.unwrap_or_default().into_owned();
                 }
                 "data" => {
-                    let text = walk::string(cursor, "inlineData.data")?.unwrap_or_default();
+                    let text = typed::string(cursor, "inlineData.data")?.unwrap_or_default();
                     read.data = base64::standard(&text).into_owned();
                 }
                 _ => drop(cursor.value()?),

@@ -4,7 +4,6 @@
 //! Consecutive texts form one block.
 
 use super::part::{FunctionCall, InlineData, Part};
-use crate::broken::Broken;
 use crate::canon::{Block, Delta, Event, Offsets, Opaque, Stop, Token};
 use crate::dialect::Dialect;
 use crate::generate::call_id::call_id;
@@ -12,11 +11,12 @@ use crate::generate::response::finish;
 use crate::generate::response::logprobs;
 use crate::generate::response::sources;
 use crate::generate::usage::read_usage;
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::{Cursor, Raw, Shape, utf8};
 use crate::needle::Needle;
 use crate::rejection;
 use crate::sse::{Data, Frame};
+use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
 /// Reads a stream.
@@ -69,7 +69,7 @@ impl Reader {
     }
 
     /// Reads the next frame.
-    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
             return Ok(());
         }
@@ -80,20 +80,23 @@ impl Reader {
             Data::Lines(masked) => masked,
         };
         if frame.event() == Some(b"error") {
-            return Err(Broken::Failure(rejection::read_event(data, &self.model)));
+            return Err(UnusableAnswer::Failure(rejection::read_event(
+                data,
+                &self.model,
+            )));
         }
         self.chunk(utf8(data)?, out)
     }
 
     /// The upstream has closed the stream, which ends the answer if it had content
     /// (`docs/api/generate-content.md`).
-    pub fn end(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn end(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
             return Ok(());
         }
         let stop = match self.stop.take() {
             Some(stop) => stop,
-            None if self.blocks == 0 => return Err(Broken::Unfinished),
+            None if self.blocks == 0 => return Err(UnusableAnswer::Unfinished),
             None if self.calls > 0 => Stop::ToolCalls,
             None => Stop::End,
         };
@@ -108,7 +111,7 @@ impl Reader {
         &mut self,
         text: &str,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         static CALL: Needle = Needle::new("functionCall");
         static LOGPROBS: Needle = Needle::new("logprobsResult");
         if CALL.is_in(text.as_bytes()) {
@@ -119,15 +122,15 @@ impl Reader {
         }
         let mut cursor = Cursor::new(text);
         let mut any = false;
-        walk::object::<Broken>(&mut cursor, "chunk", |cursor, name| {
+        typed::object::<UnusableAnswer>(&mut cursor, "chunk", |cursor, name| {
             any = true;
-            if walk::null(cursor)? {
+            if typed::null(cursor)? {
                 return Ok(());
             }
             if name == "error" {
                 let error = cursor.value()?.text();
                 let failure = rejection::read_event(error.as_bytes(), &self.model);
-                return Err(Broken::Failure(failure));
+                return Err(UnusableAnswer::Failure(failure));
             }
             if !self.started {
                 self.started = true;
@@ -140,20 +143,20 @@ impl Reader {
                     Ok(())
                 }
                 "promptFeedback" => self.feedback(cursor),
-                _ => cursor.value().map(drop).map_err(Broken::from),
+                _ => cursor.value().map(drop).map_err(UnusableAnswer::from),
             }
         })?;
         cursor.end()?;
         if !any {
-            return Err(Broken::malformed("an answer is an empty object"));
+            return Err(UnusableAnswer::malformed("an answer is an empty object"));
         }
         self.report(out);
         Ok(())
     }
 
     /// Reads the response id before the calls that need it, because it comes after them.
-    fn seed(&mut self, text: &str) -> Result<(), Broken> {
-        walk::object(&mut Cursor::new(text), "chunk", |cursor, name| {
+    fn seed(&mut self, text: &str) -> Result<(), UnusableAnswer> {
+        typed::object(&mut Cursor::new(text), "chunk", |cursor, name| {
             let value = cursor.value()?;
             if name == "responseId" {
                 let id = value.string();
@@ -164,16 +167,16 @@ impl Reader {
     }
 
     /// Reads the log probabilities of a chunk before its text, because they come after it.
-    fn read_tokens(&mut self, text: &str) -> Result<(), Broken> {
-        walk::object::<Broken>(&mut Cursor::new(text), "chunk", |cursor, name| {
+    fn read_tokens(&mut self, text: &str) -> Result<(), UnusableAnswer> {
+        typed::object::<UnusableAnswer>(&mut Cursor::new(text), "chunk", |cursor, name| {
             if name != "candidates" {
-                return cursor.value().map(drop).map_err(Broken::from);
+                return cursor.value().map(drop).map_err(UnusableAnswer::from);
             }
-            walk::array::<Broken>(cursor, name, |cursor, number| {
+            typed::array::<UnusableAnswer>(cursor, name, |cursor, number| {
                 if number > 0 || cursor.shape()? != Shape::Object {
-                    return cursor.value().map(drop).map_err(Broken::from);
+                    return cursor.value().map(drop).map_err(UnusableAnswer::from);
                 }
-                walk::object::<Broken>(cursor, "candidate", |cursor, name| {
+                typed::object::<UnusableAnswer>(cursor, "candidate", |cursor, name| {
                     match name {
                         "logprobsResult" => self.tokens.extend(logprobs::read(cursor)?),
                         _ => drop(cursor.value()?),
@@ -199,8 +202,12 @@ impl Reader {
     }
 
     /// Reads the first candidate. Others are never requested.
-    fn candidates(&mut self, cursor: &mut Cursor<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
-        walk::array::<Broken>(cursor, "candidates", |cursor, number| {
+    fn candidates(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
+        typed::array::<UnusableAnswer>(cursor, "candidates", |cursor, number| {
             if number > 0 || cursor.shape()? != Shape::Object {
                 cursor.value()?;
                 return Ok(());
@@ -209,9 +216,13 @@ impl Reader {
         })
     }
 
-    fn candidate(&mut self, cursor: &mut Cursor<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn candidate(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
         let [mut reason, mut grounding, mut citations] = [None::<Raw<'_>>; 3];
-        walk::object::<Broken>(cursor, "candidate", |cursor, name| {
+        typed::object::<UnusableAnswer>(cursor, "candidate", |cursor, name| {
             match name {
                 "content" => self.content(cursor, out)?,
                 "finishReason" => reason = Some(cursor.value()?),
@@ -224,25 +235,29 @@ impl Reader {
         self.cite(citations, grounding, out)?;
         if let Some(reason) = reason.and_then(|reason| reason.string()) {
             let stop = finish::read(&reason.decode_lossy(), self.calls > 0);
-            self.stop = Some(stop.map_err(Broken::Failure)?);
+            self.stop = Some(stop.map_err(UnusableAnswer::Failure)?);
         }
         Ok(())
     }
 
-    fn content(&mut self, cursor: &mut Cursor<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
-        walk::object::<Broken>(cursor, "content", |cursor, name| {
+    fn content(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
+        typed::object::<UnusableAnswer>(cursor, "content", |cursor, name| {
             if name != "parts" {
                 cursor.value()?;
                 return Ok(());
             }
-            walk::array(cursor, "parts", |cursor, _| {
+            typed::array(cursor, "parts", |cursor, _| {
                 let part = Part::read(cursor)?;
                 self.part(part, out)
             })
         })
     }
 
-    fn part(&mut self, part: Part<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn part(&mut self, part: Part<'_>, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if let Some(call) = part.call {
             return self.call(call, part.signature.as_deref(), out);
         }
@@ -311,7 +326,7 @@ impl Reader {
         call: Raw<'_>,
         signature: Option<&str>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         let FunctionCall {
             name,
             id,
@@ -335,7 +350,7 @@ impl Reader {
     }
 
     /// Passes on an image. The common form has no audio or other media.
-    fn picture(&mut self, inline: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn picture(&mut self, inline: Raw<'_>, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         let InlineData { mime, data } = InlineData::read(inline)?;
         if mime.starts_with("image/") {
             self.close(out);
@@ -348,9 +363,9 @@ impl Reader {
     }
 
     /// Reads the feedback on a blocked prompt, which comes without candidates.
-    fn feedback(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
+    fn feedback(&mut self, cursor: &mut Cursor<'_>) -> Result<(), UnusableAnswer> {
         let mut reason = None;
-        walk::object::<Broken>(cursor, "promptFeedback", |cursor, name| {
+        typed::object::<UnusableAnswer>(cursor, "promptFeedback", |cursor, name| {
             let value = cursor.value()?;
             if name == "blockReason" {
                 reason = value.string().map(|text| text.decode_lossy().into_owned());
@@ -369,7 +384,7 @@ impl Reader {
         citations: Option<Raw<'_>>,
         grounding: Option<Raw<'_>>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         if self.open != Some(OpenBlock::Text) {
             return Ok(());
         }

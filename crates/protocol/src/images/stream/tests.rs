@@ -23,7 +23,11 @@ fn request(operation: Operation, more: &str) -> Request {
     read_json(operation, &body.into()).unwrap()
 }
 
-fn run(family: Family, stream: &str, piece: usize) -> (Result<(), Broken>, String, AnswerSummary) {
+fn run(
+    family: Family,
+    stream: &str,
+    piece: usize,
+) -> (Result<(), UnusableAnswer>, String, AnswerSummary) {
     run_for(&request(Operation::Generation, ""), family, stream, piece)
 }
 
@@ -32,7 +36,7 @@ fn run_for(
     family: Family,
     stream: &str,
     piece: usize,
-) -> (Result<(), Broken>, String, AnswerSummary) {
+) -> (Result<(), UnusableAnswer>, String, AnswerSummary) {
     let mut rewriter = Rewriter::new(request, family, "maker/m");
     let mut out = ByteQueue::new();
     let result = stream
@@ -162,11 +166,11 @@ fn a_stream_without_a_result_is_broken() {
         (Family::Gpt, ""),
     ] {
         let (result, ..) = run(family, stream, usize::MAX);
-        assert_eq!(result, Err(Broken::Unfinished), "{stream}");
+        assert_eq!(result, Err(UnusableAnswer::Unfinished), "{stream}");
     }
     let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"code\":\"content_policy_violation\"}}\n\n";
     let (result, ..) = run(Family::Gpt, error, usize::MAX);
-    assert!(matches!(result, Err(Broken::Failure(_))));
+    assert!(matches!(result, Err(UnusableAnswer::Failure(_))));
 }
 
 #[test]

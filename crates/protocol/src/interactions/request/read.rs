@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::read_turns::Steps;
 use crate::canon::{
-    Effort, Format, Json, Part, Path, Reasoning, Request, Role, Tool, ToolChoice, Turn, note,
-    unread,
+    Effort, Format, Json, Part, Path, Reasoning, Request, Role, Tool, ToolChoice, Turn,
+    note_unknown, note_unless_empty,
 };
 use crate::failure::Failure;
-use crate::json::walk::{self, compact};
+use crate::json::typed::{self, compact};
 use crate::json::{Cursor, Raw, Shape, utf8};
 use serde_json::value::RawValue;
 
@@ -18,8 +18,8 @@ const CHOICE: &str = "generation_config.tool_choice";
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut asked = Reader::default();
     let mut cursor = Cursor::new(utf8(body)?);
-    walk::object::<Failure>(&mut cursor, "body", |cursor, name| {
-        if walk::null(cursor)? {
+    typed::object::<Failure>(&mut cursor, "body", |cursor, name| {
+        if typed::null(cursor)? {
             return Ok(());
         }
         asked.member(cursor, name)
@@ -43,23 +43,23 @@ impl Reader {
         match name {
             "input" => self.steps.read(cursor)?,
             "system_instruction" => self.system(cursor.value()?)?,
-            "tools" => walk::array(cursor, name, |cursor, at| {
+            "tools" => typed::array(cursor, name, |cursor, at| {
                 self.tool(cursor.value()?, Path::item("tools", at))
             })?,
             "generation_config" => self.config(cursor)?,
             "response_format" => self.format(cursor.value()?, name)?,
-            "response_mime_type" => self.mime = walk::string(cursor, name)?.map(Cow::into_owned),
+            "response_mime_type" => self.mime = typed::string(cursor, name)?.map(Cow::into_owned),
             "response_modalities" => {
                 let is_text = |modality: &String| modality.eq_ignore_ascii_case("text");
-                if !walk::strings(cursor, name)?.iter().all(is_text) {
+                if !typed::strings(cursor, name)?.iter().all(is_text) {
                     return Err(text_only(name));
                 }
             }
-            "stream" => self.request.stream = walk::boolean(cursor, name)? == Some(true),
+            "stream" => self.request.stream = typed::boolean(cursor, name)? == Some(true),
             // The head has read these members.
             "model" | "store" | "background" | "service_tier" => drop(cursor.value()?),
             _ => {
-                unread(cursor.value()?, &mut self.request.unknown, || {
+                note_unless_empty(cursor.value()?, &mut self.request.unknown, || {
                     name.to_owned()
                 });
             }
@@ -69,7 +69,7 @@ impl Reader {
 
     /// Reports a member that only this dialect has, unless it is empty.
     fn unknown(&mut self, outer: &str, name: &str, value: Raw<'_>) {
-        unread(value, &mut self.request.unknown, || {
+        note_unless_empty(value, &mut self.request.unknown, || {
             format!("{outer}.{name}")
         });
     }
@@ -88,10 +88,10 @@ impl Reader {
                 }
                 Ok(())
             }
-            Shape::Array => walk::array(&mut Cursor::new(value.text()), NAME, |cursor, _| {
+            Shape::Array => typed::array(&mut Cursor::new(value.text()), NAME, |cursor, _| {
                 self.system(cursor.value()?)
             }),
-            _ => walk::object(&mut Cursor::new(value.text()), NAME, |cursor, name| {
+            _ => typed::object(&mut Cursor::new(value.text()), NAME, |cursor, name| {
                 let value = cursor.value()?;
                 match name {
                     "text" | "parts" | "content" => self.system(value),
@@ -115,31 +115,31 @@ impl Reader {
             strict: None,
         };
         let mut unknown = Vec::new();
-        walk::object::<Failure>(&mut Cursor::new(value.text()), "tools", |cursor, name| {
-            if walk::null(cursor)? {
+        typed::object::<Failure>(&mut Cursor::new(value.text()), "tools", |cursor, name| {
+            if typed::null(cursor)? {
                 return Ok(());
             }
             match name {
                 "type" => {
-                    kind = walk::string(cursor, "tools.type")?
+                    kind = typed::string(cursor, "tools.type")?
                         .unwrap_or_default()
                         .into_owned();
                 }
                 "name" => {
-                    let name = walk::string(cursor, "tools.name")?;
+                    let name = typed::string(cursor, "tools.name")?;
                     tool.name = name.unwrap_or_default().into_owned();
                 }
                 "description" => {
-                    let text = walk::string(cursor, "tools.description")?;
+                    let text = typed::string(cursor, "tools.description")?;
                     tool.description = text.map(Cow::into_owned);
                 }
-                "parameters" => tool.parameters = walk::json(cursor, "tools.parameters")?,
-                _ => unread(cursor.value()?, &mut unknown, || format!("{path}.{name}")),
+                "parameters" => tool.parameters = typed::json(cursor, "tools.parameters")?,
+                _ => note_unless_empty(cursor.value()?, &mut unknown, || format!("{path}.{name}")),
             }
             Ok(())
         })?;
         if kind != "function" {
-            note(&mut self.request.unknown, format!("tools.{kind}"));
+            note_unknown(&mut self.request.unknown, format!("tools.{kind}"));
             return Ok(());
         }
         if tool.name.is_empty() {
@@ -152,31 +152,31 @@ impl Reader {
 
     fn config(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         let mut reasoning = Reasoning::default();
-        walk::object::<Failure>(cursor, "generation_config", |cursor, name| {
-            if walk::null(cursor)? {
+        typed::object::<Failure>(cursor, "generation_config", |cursor, name| {
+            if typed::null(cursor)? {
                 return Ok(());
             }
             let path = format!("generation_config.{name}");
             match name {
-                "temperature" => self.request.sampling.temperature = walk::number(cursor, &path)?,
-                "top_p" => self.request.sampling.top_p = walk::number(cursor, &path)?,
-                "seed" => self.request.sampling.seed = walk::signed(cursor, &path)?,
+                "temperature" => self.request.sampling.temperature = typed::number(cursor, &path)?,
+                "top_p" => self.request.sampling.top_p = typed::number(cursor, &path)?,
+                "seed" => self.request.sampling.seed = typed::signed(cursor, &path)?,
                 "max_output_tokens" => {
-                    self.request.output_tokens_max = walk::count(cursor, &path)?;
+                    self.request.output_tokens_max = typed::count(cursor, &path)?;
                 }
-                "stop_sequences" => self.request.stop = walk::strings(cursor, &path)?,
+                "stop_sequences" => self.request.stop = typed::strings(cursor, &path)?,
                 "thinking_level" => {
-                    let level = walk::string(cursor, &path)?.unwrap_or_default();
+                    let level = typed::string(cursor, &path)?.unwrap_or_default();
                     reasoning.effort = Effort::parse(&level.to_ascii_lowercase());
                     if reasoning.effort.is_none() {
-                        note(&mut self.request.unknown, path);
+                        note_unknown(&mut self.request.unknown, path);
                     }
                 }
                 "thinking_summaries" => {
-                    let shown = walk::string(cursor, &path)?.unwrap_or_default();
+                    let shown = typed::string(cursor, &path)?.unwrap_or_default();
                     reasoning.show = shown == "auto";
                     if !["auto", "none", ""].contains(&shown.as_ref()) {
-                        note(&mut self.request.unknown, path);
+                        note_unknown(&mut self.request.unknown, path);
                     }
                 }
                 "tool_choice" => {
@@ -201,16 +201,20 @@ impl Reader {
             return Ok(self.mode(&mode.decode_lossy(), Vec::new()));
         }
         let (mut mode, mut names) = (String::new(), Vec::new());
-        walk::object::<Failure>(&mut Cursor::new(value.text()), NAME, |cursor, name| {
+        typed::object::<Failure>(&mut Cursor::new(value.text()), NAME, |cursor, name| {
             if name != "allowed_tools" {
                 let value = cursor.value()?;
                 self.unknown("generation_config.tool_choice", name, value);
                 return Ok(());
             }
-            walk::object::<Failure>(cursor, NAME, |cursor, name| {
+            typed::object::<Failure>(cursor, NAME, |cursor, name| {
                 match name {
-                    "mode" => mode = walk::string(cursor, NAME)?.unwrap_or_default().into_owned(),
-                    "tools" => names = walk::strings(cursor, NAME)?,
+                    "mode" => {
+                        mode = typed::string(cursor, NAME)?
+                            .unwrap_or_default()
+                            .into_owned()
+                    }
+                    "tools" => names = typed::strings(cursor, NAME)?,
                     _ => {
                         let value = cursor.value()?;
                         self.unknown("generation_config.tool_choice.allowed_tools", name, value);
@@ -231,13 +235,13 @@ impl Reader {
             (_, [_, ..]) => ToolChoice::Allowed { names, required },
             ("validated", []) => {
                 // Other dialects check calls against schemas only for strict tools.
-                note(&mut self.request.unknown, CHOICE);
+                note_unknown(&mut self.request.unknown, CHOICE);
                 ToolChoice::Auto
             }
             ("auto", []) => ToolChoice::Auto,
             ("", []) => return None,
             _ => {
-                note(&mut self.request.unknown, CHOICE);
+                note_unknown(&mut self.request.unknown, CHOICE);
                 return None;
             }
         })
@@ -247,20 +251,20 @@ impl Reader {
     /// schema itself.
     fn format(&mut self, value: Raw<'_>, path: &str) -> Result<(), Failure> {
         if value.shape() == Shape::Array {
-            return walk::array(&mut Cursor::new(value.text()), path, |cursor, at| {
+            return typed::array(&mut Cursor::new(value.text()), path, |cursor, at| {
                 self.format(cursor.value()?, &format!("{path}[{at}]"))
             });
         }
         let mut kind = None;
         let [mut mime, mut schema] = [None::<Raw<'_>>; 2];
         let mut others = Vec::new();
-        walk::object::<Failure>(&mut Cursor::new(value.text()), path, |cursor, name| {
+        typed::object::<Failure>(&mut Cursor::new(value.text()), path, |cursor, name| {
             let value = cursor.value()?;
             match name {
                 "type" => kind = value.string().map(|text| text.decode_lossy()),
                 "mime_type" => mime = Some(value).filter(|mime| !mime.is_null()),
                 "schema" => schema = Some(value).filter(|schema| !schema.is_null()),
-                _ => unread(value, &mut others, || format!("{path}.{name}")),
+                _ => note_unless_empty(value, &mut others, || format!("{path}.{name}")),
             }
             Ok(())
         })?;
@@ -274,7 +278,7 @@ impl Reader {
                         self.request.format = Some(Format::Json);
                     }
                     (None, Some(mime)) if !is(mime, "text/plain") => {
-                        note(&mut others, format!("{path}.mime_type"));
+                        note_unknown(&mut others, format!("{path}.mime_type"));
                     }
                     (None, _) => {}
                 }
@@ -310,7 +314,7 @@ impl Reader {
                 request.format = Some(Format::Json);
             }
             None | Some("application/json" | "text/plain") => {}
-            Some(_) => note(&mut request.unknown, "response_mime_type"),
+            Some(_) => note_unknown(&mut request.unknown, "response_mime_type"),
         }
         request
     }

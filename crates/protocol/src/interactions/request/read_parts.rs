@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use crate::canon::{
-    Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri, note, unread,
+    Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri, note_unknown,
+    note_unless_empty,
 };
 use crate::failure::Failure;
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::{Cursor, Raw, Shape};
 
 /// The `type` of a step or a content. One with a `text` and no type is a text.
@@ -14,7 +15,7 @@ pub(in crate::interactions) fn kind_of(item: Raw<'_>, path: Path) -> Result<Cow<
     let mut kind = None;
     let mut has_text = false;
     let name = path.to_string();
-    walk::object::<Failure>(&mut Cursor::new(item.text()), &name, |cursor, member| {
+    typed::object::<Failure>(&mut Cursor::new(item.text()), &name, |cursor, member| {
         let value = cursor.value()?;
         match member {
             "type" => kind = value.string().map(|text| text.decode_lossy()),
@@ -76,17 +77,17 @@ pub(in crate::interactions) fn read_content(
     let mut others = Vec::new();
     let mut said = String::new();
     let mut media = Media::default();
-    walk::object::<Failure>(
+    typed::object::<Failure>(
         &mut Cursor::new(content.text()),
         "content",
         |cursor, name| {
             match name {
                 "text" => said = text(cursor, "text")?,
                 "mime_type" => media.mime = text(cursor, "mime_type")?.to_ascii_lowercase(),
-                "data" => media.data = walk::string(cursor, "data")?.map(Cow::into_owned),
-                "uri" => media.uri = walk::string(cursor, "uri")?.map(Cow::into_owned),
+                "data" => media.data = typed::string(cursor, "data")?.map(Cow::into_owned),
+                "uri" => media.uri = typed::string(cursor, "uri")?.map(Cow::into_owned),
                 "resolution" => {
-                    let word = walk::string(cursor, "resolution")?;
+                    let word = typed::string(cursor, "resolution")?;
                     media.detail = match word.as_deref() {
                         Some("low") => Some(ImageDetail::Low),
                         Some("medium") => Some(ImageDetail::Auto),
@@ -95,12 +96,12 @@ pub(in crate::interactions) fn read_content(
                         _ => None,
                     };
                     if word.is_some() && (media.detail.is_none() || kind != "image") {
-                        note(&mut others, format!("{path}.resolution"));
+                        note_unknown(&mut others, format!("{path}.resolution"));
                     }
                 }
                 // Models do not read the sources of an earlier answer.
                 "type" | "annotations" => drop(cursor.value()?),
-                _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
+                _ => note_unless_empty(cursor.value()?, &mut others, || format!("{path}.{name}")),
             }
             Ok(())
         },
@@ -155,5 +156,7 @@ pub(in crate::interactions) fn text(
     cursor: &mut Cursor<'_>,
     name: &str,
 ) -> Result<String, Failure> {
-    Ok(walk::string(cursor, name)?.unwrap_or_default().into_owned())
+    Ok(typed::string(cursor, name)?
+        .unwrap_or_default()
+        .into_owned())
 }

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use super::read_parts::{is_contents, kind_of, read_content, text, typed_content};
 use crate::canon::{
-    Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, note, unread,
+    Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, note_unknown,
+    note_unless_empty,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::json::walk::{self, compact};
+use crate::json::typed::{self, compact};
 use crate::json::{Cursor, Raw, Shape};
 use crate::shared::signature;
 
@@ -29,8 +30,8 @@ impl Steps {
     pub(in crate::interactions) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         match cursor.shape()? {
             Shape::String => {
-                let text = walk::string(cursor, "input")?.unwrap_or_default();
-                self.say(
+                let text = typed::string(cursor, "input")?.unwrap_or_default();
+                self.push_step(
                     Role::User,
                     Path::item("input", 0),
                     Part::Text(text.into_owned()),
@@ -38,7 +39,7 @@ impl Steps {
                 Ok(())
             }
             Shape::Object => self.item(cursor.value()?, Path::item("input", 0)),
-            _ => walk::array(cursor, "input", |cursor, number| {
+            _ => typed::array(cursor, "input", |cursor, number| {
                 self.item(cursor.value()?, Path::item("input", number))
             }),
         }
@@ -48,8 +49,8 @@ impl Steps {
         let kind = kind_of(item, path)?;
         let goes_on = std::mem::take(&mut self.bare);
         match kind.as_ref() {
-            "user_input" => self.spoken(item, Role::User, path)?,
-            "model_output" => self.spoken(item, Role::Assistant, path)?,
+            "user_input" => self.read_message(item, Role::User, path)?,
+            "model_output" => self.read_message(item, Role::Assistant, path)?,
             "thought" => self.thought(item, path)?,
             "function_call" => self.call(item, path)?,
             "function_result" => self.result(item, path)?,
@@ -62,15 +63,15 @@ impl Steps {
                 self.push(path, part);
             }
             // Steps of tools that the upstream runs.
-            _ => self.say(Role::Assistant, path, Part::Foreign),
+            _ => self.push_step(Role::Assistant, path, Part::Foreign),
         }
         Ok(())
     }
 
     /// Reads a message of the user or of the model.
-    fn spoken(&mut self, step: Raw<'_>, role: Role, path: Path) -> Result<(), Failure> {
+    fn read_message(&mut self, step: Raw<'_>, role: Role, path: Path) -> Result<(), Failure> {
         self.open(role);
-        walk::object::<Failure>(&mut Cursor::new(step.text()), "input", |cursor, name| {
+        typed::object::<Failure>(&mut Cursor::new(step.text()), "input", |cursor, name| {
             match name {
                 "content" => self.contents(cursor, path),
                 // Models do not read how an earlier answer failed.
@@ -85,7 +86,7 @@ impl Steps {
     fn contents(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<(), Failure> {
         match cursor.shape()? {
             Shape::String => {
-                let text = walk::string(cursor, "content")?.unwrap_or_default();
+                let text = typed::string(cursor, "content")?.unwrap_or_default();
                 self.push(path, Part::Text(text.into_owned()));
                 Ok(())
             }
@@ -95,7 +96,7 @@ impl Steps {
                 self.push(path, part);
                 Ok(())
             }
-            _ => walk::array(cursor, "content", |cursor, number| {
+            _ => typed::array(cursor, "content", |cursor, number| {
                 let path = path.inner("content", number);
                 let part = typed_content(cursor.value()?, path, &mut self.unknown)?;
                 self.push(path, part);
@@ -106,20 +107,20 @@ impl Steps {
 
     fn thought(&mut self, step: Raw<'_>, path: Path) -> Result<(), Failure> {
         let mut thought = Thought::default();
-        walk::object::<Failure>(
+        typed::object::<Failure>(
             &mut Cursor::new(step.text()),
             "thought",
             |cursor, name| match name {
                 "signature" => {
-                    let text = walk::string(cursor, "signature")?.unwrap_or_default();
+                    let text = typed::string(cursor, "signature")?.unwrap_or_default();
                     thought.opaque = signature::read(&text, Dialect::Interactions);
                     Ok(())
                 }
-                "summary" => walk::array(cursor, "summary", |cursor, number| {
+                "summary" => typed::array(cursor, "summary", |cursor, number| {
                     let path = path.inner("summary", number);
                     match typed_content(cursor.value()?, path, &mut self.unknown)? {
                         Part::Text(text) => thought.text.push_str(&text),
-                        _ => note(&mut self.unknown, path.to_string()),
+                        _ => note_unknown(&mut self.unknown, path.to_string()),
                     }
                     Ok(())
                 }),
@@ -128,7 +129,7 @@ impl Steps {
             },
         )?;
         if thought != Thought::default() {
-            self.say(Role::Assistant, path, Part::Thought(thought));
+            self.push_step(Role::Assistant, path, Part::Thought(thought));
         }
         Ok(())
     }
@@ -141,7 +142,7 @@ impl Steps {
             opaque: None,
             signed_at: SignedAt::Call,
         };
-        walk::object::<Failure>(
+        typed::object::<Failure>(
             &mut Cursor::new(step.text()),
             "function_call",
             |cursor, name| {
@@ -175,7 +176,7 @@ impl Steps {
             call.opaque = Some(opaque);
             call.signed_at = SignedAt::Item(path.index());
         }
-        self.say(Role::Assistant, path, Part::ToolCall(call));
+        self.push_step(Role::Assistant, path, Part::ToolCall(call));
         Ok(())
     }
 
@@ -200,19 +201,19 @@ impl Steps {
             parts: Vec::new(),
             is_error: false,
         };
-        walk::object::<Failure>(
+        typed::object::<Failure>(
             &mut Cursor::new(step.text()),
             "function_result",
             |cursor, name| {
                 match name {
                     "call_id" => result.call_id = text(cursor, "function_result.call_id")?,
                     "name" => {
-                        let name = walk::string(cursor, "function_result.name")?;
+                        let name = typed::string(cursor, "function_result.name")?;
                         result.name = name.map(Cow::into_owned);
                     }
                     "is_error" => {
                         result.is_error =
-                            walk::boolean(cursor, "function_result.is_error")? == Some(true);
+                            typed::boolean(cursor, "function_result.is_error")? == Some(true);
                     }
                     "result" => self.answer(cursor.value()?, path, &mut result.parts)?,
                     "type" => drop(cursor.value()?),
@@ -222,7 +223,7 @@ impl Steps {
             },
         )?;
         required(&result.call_id, "call_id", path)?;
-        self.say(Role::User, path, Part::ToolResult(result));
+        self.push_step(Role::User, path, Part::ToolResult(result));
         Ok(())
     }
 
@@ -242,14 +243,14 @@ impl Steps {
                 parts.push((path, Part::Text(text.into_owned())));
             }
             Shape::Array if is_contents(value) => {
-                walk::array(
+                typed::array(
                     &mut Cursor::new(value.text()),
                     "result",
                     |cursor, number| {
                         let path = path.inner("result", number);
                         match typed_content(cursor.value()?, path, &mut self.unknown)? {
                             part @ (Part::Text(_) | Part::Image(_)) => parts.push((path, part)),
-                            _ => note(&mut self.unknown, path.to_string()),
+                            _ => note_unknown(&mut self.unknown, path.to_string()),
                         }
                         Ok::<(), Failure>(())
                     },
@@ -282,7 +283,7 @@ impl Steps {
     }
 
     /// Adds a step with one part. Consecutive results form one turn.
-    fn say(&mut self, role: Role, path: Path, part: Part) {
+    fn push_step(&mut self, role: Role, path: Path, part: Part) {
         let same = self.turns.last().is_some_and(|turn| turn.role == role);
         let result = matches!(part, Part::ToolResult(_));
         let goes_on = role == Role::Assistant || (result && self.answering);
@@ -304,7 +305,7 @@ impl Steps {
 
     /// Reports a member that only this dialect has, unless it is empty.
     fn note(&mut self, cursor: &mut Cursor<'_>, path: Path, name: &str) -> Result<(), Failure> {
-        unread(cursor.value()?, &mut self.unknown, || {
+        note_unless_empty(cursor.value()?, &mut self.unknown, || {
             format!("{path}.{name}")
         });
         Ok(())

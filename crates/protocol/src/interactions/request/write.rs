@@ -1,9 +1,9 @@
 //! Writes a request of the common form for an Interactions upstream.
 
 use crate::canon::{
-    Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Member,
-    Part, Path, Reasoning, Request, Role, Side, Target, Thought, ToolResult, arguments, arrange,
-    choose, is_zero, labelled, mime, sampled,
+    Arranged, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Member, Part, Path,
+    Reasoning, Request, Role, Side, Target, Thought, ToolCalling, ToolResult, accepted_sampling,
+    arguments, arrange, choose, is_zero, label_schema, mime,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use crate::shared::signature;
 use crate::shared::unsupported::{drop_fields, drop_from_parts, drop_strict, unsupported_fields};
 
 /// The thinking levels that every model with levels supports.
-const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
+const COMMON_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
 /// Writes the body for the upstream and reports what is dropped.
 pub fn write_request(
@@ -135,7 +135,7 @@ fn write_format(told: &mut Object<'_>, format: &Format, dropped: &mut Dropped) {
         let (name, description) = (name.as_deref(), description.as_deref());
         told.raw(
             "schema",
-            &labelled(schema.get(), name, description, dropped),
+            &label_schema(schema.get(), name, description, dropped),
         );
     }
 }
@@ -238,18 +238,18 @@ fn write_result(steps: &mut Array<'_>, result: &ToolResult, detail: Option<Image
 fn write_model(steps: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
     let own = |opaque| signature::for_upstream(opaque, Dialect::Interactions, target.public_model);
     let mut unsigned = signature::bypass(target.profile);
-    let mut spoken = Vec::new();
+    let mut output_parts = Vec::new();
     for (_, part) in &side.parts {
         match part {
             Part::Thought(thought) => {
                 if let Some(signature) = own(thought.opaque.as_ref()) {
-                    flush(steps, &mut spoken);
+                    flush(steps, &mut output_parts);
                     write_thought(steps, signature, &thought.text);
                     unsigned = None;
                 }
             }
             Part::ToolCall(call) => {
-                flush(steps, &mut spoken);
+                flush(steps, &mut output_parts);
                 let signature = own(call.opaque.as_ref()).or(unsigned);
                 unsigned = None;
                 if let Some(signature) = signature {
@@ -261,10 +261,10 @@ fn write_model(steps: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
                     step.raw("arguments", &arguments::object(&call.arguments));
                 });
             }
-            part => spoken.push(*part),
+            part => output_parts.push(*part),
         }
     }
-    flush(steps, &mut spoken);
+    flush(steps, &mut output_parts);
 }
 
 fn write_thought(steps: &mut Array<'_>, signature: &str, summary: &str) {
@@ -281,14 +281,14 @@ fn write_thought(steps: &mut Array<'_>, signature: &str, summary: &str) {
 }
 
 /// Writes the collected contents of the model as one step.
-fn flush(steps: &mut Array<'_>, spoken: &mut Vec<&Part>) {
-    if spoken.is_empty() {
+fn flush(steps: &mut Array<'_>, output_parts: &mut Vec<&Part>) {
+    if output_parts.is_empty() {
         return;
     }
     steps.object(|step| {
         step.text("type", "model_output");
         step.array("content", |contents| {
-            for part in spoken.drain(..) {
+            for part in output_parts.drain(..) {
                 write_content(contents, part, None);
             }
         });
@@ -296,18 +296,18 @@ fn flush(steps: &mut Array<'_>, spoken: &mut Vec<&Part>) {
 }
 
 /// The mode of function calling. It applies to the allowed names, or to all functions.
-const fn mode(calling: Calling) -> &'static str {
+const fn mode(calling: ToolCalling) -> &'static str {
     match calling {
-        Calling::MustNot => "none",
-        Calling::May => "auto",
-        Calling::Must => "any",
+        ToolCalling::MustNot => "none",
+        ToolCalling::May => "auto",
+        ToolCalling::Must => "any",
     }
 }
 
 fn write_config(
     config: &mut Object<'_>,
     request: &Request,
-    choice: Option<(Calling, Vec<&str>)>,
+    choice: Option<(ToolCalling, Vec<&str>)>,
     profile: &Profile,
     dropped: &mut Dropped,
 ) {
@@ -323,7 +323,7 @@ fn write_config(
         ("top_p", &request.sampling.top_p, Field::TopP),
     ];
     for (name, value, field) in rates {
-        if let Some(value) = sampled(value.as_ref(), field, profile, dropped) {
+        if let Some(value) = accepted_sampling(value.as_ref(), field, profile, dropped) {
             config.number(name, value);
         }
     }
@@ -383,7 +383,7 @@ fn write_thinking(
         return;
     }
     if let Some(effort) = effort {
-        let level = match profile.nearest_effort(effort, &USUAL_LEVELS) {
+        let level = match profile.nearest_effort(effort, &COMMON_LEVELS) {
             Effort::None | Effort::Minimal => "minimal",
             Effort::Low => "low",
             Effort::Medium => "medium",

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::walk::{self, Misread, compact};
+use crate::json::typed::{self, Misread, compact};
 use crate::json::{Cursor, Integer, Raw, Shape};
 
 /// The kind of a step.
@@ -64,9 +64,9 @@ pub(in crate::interactions) fn read_step(
     let mut kind = Cow::default();
     let [mut content, mut summary, mut signature, mut arguments] = [None::<Raw<'_>>; 4];
     let mut blocked = false;
-    walk::object::<Misread>(&mut Cursor::new(step.text()), "step", |cursor, member| {
+    typed::object::<Misread>(&mut Cursor::new(step.text()), "step", |cursor, member| {
         match member {
-            "type" => kind = walk::string(cursor, "step.type")?.unwrap_or_default(),
+            "type" => kind = typed::string(cursor, "step.type")?.unwrap_or_default(),
             "id" => id = text(cursor)?,
             "name" => name = text(cursor)?,
             "content" => content = Some(cursor.value()?),
@@ -162,12 +162,12 @@ fn read_content(content: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), M
     let mut kind = Cow::default();
     let [mut said, mut mime, mut data] = [const { String::new() }; 3];
     let mut annotations = None;
-    walk::object::<Misread>(
+    typed::object::<Misread>(
         &mut Cursor::new(content.text()),
         "content",
         |cursor, name| {
             match name {
-                "type" => kind = walk::string(cursor, "content.type")?.unwrap_or_default(),
+                "type" => kind = typed::string(cursor, "content.type")?.unwrap_or_default(),
                 "text" => said = text(cursor)?,
                 "mime_type" => mime = text(cursor)?,
                 "data" => data = text(cursor)?,
@@ -191,7 +191,7 @@ fn read_content(content: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), M
 fn read_source(annotation: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), Misread> {
     let [mut url, mut title] = [const { String::new() }; 2];
     let (mut start, mut end) = (0, 0);
-    walk::object::<Misread>(
+    typed::object::<Misread>(
         &mut Cursor::new(annotation.text()),
         "annotation",
         |cursor, name| {
@@ -240,7 +240,7 @@ fn kind_of(delta: Raw<'_>) -> Result<Cow<'_, str>, Misread> {
 
 fn member<'a>(object: Raw<'a>, wanted: &str) -> Result<Option<Raw<'a>>, Misread> {
     let mut found = None;
-    walk::object::<Misread>(&mut Cursor::new(object.text()), "delta", |cursor, name| {
+    typed::object::<Misread>(&mut Cursor::new(object.text()), "delta", |cursor, name| {
         let value = cursor.value()?;
         if name == wanted {
             found = Some(value).filter(|value| !value.is_null());

@@ -63,12 +63,12 @@ fn write_step(steps: &mut Array<'_>, folded: &Folded, echo: &Echo) {
             if folded.text.is_empty() {
                 return;
             }
-            spoken(steps, |content| {
+            write_output(steps, |content| {
                 content.text("type", "text").text("text", &folded.text);
                 write_sources(content, folded);
             });
         }
-        Block::Image { mime } => spoken(steps, |content| {
+        Block::Image { mime } => write_output(steps, |content| {
             content.text("type", "image").text("mime_type", mime);
             content.text("data", &folded.text);
         }),
@@ -92,7 +92,7 @@ fn write_step(steps: &mut Array<'_>, folded: &Folded, echo: &Echo) {
     }
 }
 
-fn spoken(steps: &mut Array<'_>, write: impl FnOnce(&mut Object<'_>)) {
+fn write_output(steps: &mut Array<'_>, write: impl FnOnce(&mut Object<'_>)) {
     steps.object(|step| {
         step.text("type", "model_output");
         step.array("content", |contents| {

@@ -1,9 +1,9 @@
 //! Turns steps into blocks of the common form.
 
-use crate::broken::Broken;
 use crate::canon::{Block, Delta, Event, Offsets, Opaque, base64};
 use crate::dialect::Dialect;
 use crate::interactions::response::wire::{Step, StepContent};
+use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
 /// Assembles pieces of steps into blocks, of which one is open at a time.
@@ -36,7 +36,7 @@ impl Assembler {
         piece: StepContent,
         model: &str,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         match piece {
             StepContent::Text(text) => {
                 self.ensure(OpenBlock::Text, step, out)?;
@@ -96,7 +96,12 @@ impl Assembler {
     }
 
     /// Opens a block of this kind, unless the open block is of this kind and not signed yet.
-    fn ensure(&mut self, kind: OpenBlock, step: &Step, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn ensure(
+        &mut self,
+        kind: OpenBlock,
+        step: &Step,
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
         if self.open == Some(kind) && !self.signed {
             return Ok(());
         }
@@ -108,7 +113,9 @@ impl Assembler {
                 id: id.clone(),
                 name: name.clone(),
             },
-            (OpenBlock::Call, _) => return Err(Broken::malformed("arguments outside of a call")),
+            (OpenBlock::Call, _) => {
+                return Err(UnusableAnswer::malformed("arguments outside of a call"));
+            }
         };
         out.push(Event::BlockStart(block));
         self.open = Some(kind);

@@ -1,20 +1,21 @@
 //! Writes a whole interaction as the events of a stream. Values are copied as text, not decoded.
 
 use crate::answer_layout::{Events, each_item};
-use crate::broken::Broken;
 use crate::interactions::answer_layout::END_MARK;
 use crate::json::write::Object;
 use crate::json::{Raw, RawObject, Shape, write_string};
+use crate::unusable_answer::UnusableAnswer;
 
 /// Writes the events that start, fill and stop each step.
 #[cold]
-pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), Broken> {
-    let interaction = RawObject::of(answer).ok_or_else(|| Broken::malformed("no interaction"))?;
+pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), UnusableAnswer> {
+    let interaction =
+        RawObject::of(answer).ok_or_else(|| UnusableAnswer::malformed("no interaction"))?;
     let status = interaction
         .get("status")
         .map_or("\"completed\"", |it| it.text());
     if ["\"in_progress\"", "\"queued\""].contains(&status) {
-        return Err(Broken::malformed("the interaction is not complete"));
+        return Err(UnusableAnswer::malformed("the interaction is not complete"));
     }
     named(events, "interaction.created", |it| {
         it.object("interaction", |it| {
@@ -31,7 +32,7 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
     if let Some(list) = interaction.get("steps") {
         each_item(list, |_, step| {
             let step = RawObject::of(step);
-            let step = step.ok_or_else(|| Broken::malformed("a step is not an object"))?;
+            let step = step.ok_or_else(|| UnusableAnswer::malformed("a step is no object"))?;
             steps.step(&step)
         })?;
     }
@@ -48,7 +49,7 @@ fn named(
     events: &mut Events<'_>,
     name: &str,
     write: impl FnOnce(&mut Object<'_>),
-) -> Result<(), Broken> {
+) -> Result<(), UnusableAnswer> {
     events.named("event_type", name, write)
 }
 
@@ -59,7 +60,7 @@ struct Steps<'s, 'e> {
 }
 
 impl Steps<'_, '_> {
-    fn step(&mut self, step: &RawObject<'_>) -> Result<(), Broken> {
+    fn step(&mut self, step: &RawObject<'_>) -> Result<(), UnusableAnswer> {
         if step.is("type", "model_output")
             && let Some(content) = step.filled("content", Shape::Array)
         {
@@ -86,13 +87,13 @@ impl Steps<'_, '_> {
 
     /// Writes an output step. Clients concatenate the texts of a step, but annotations count
     /// positions from the start of their own text. So a second text gets a step of its own.
-    fn output(&mut self, step: &RawObject<'_>, content: Raw<'_>) -> Result<(), Broken> {
+    fn output(&mut self, step: &RawObject<'_>, content: Raw<'_>) -> Result<(), UnusableAnswer> {
         let cut = [("content", None)];
         self.start(step, &cut)?;
         let mut is_behind_text = false;
         each_item(content, |_, part| {
             let part = RawObject::of(part);
-            let part = part.ok_or_else(|| Broken::malformed("a content is not an object"))?;
+            let part = part.ok_or_else(|| UnusableAnswer::malformed("a content is no object"))?;
             let is_text = part.is("type", "text");
             if is_text && is_behind_text {
                 self.stop()?;
@@ -114,7 +115,7 @@ impl Steps<'_, '_> {
         self.stop()
     }
 
-    fn thought(&mut self, step: &RawObject<'_>) -> Result<(), Broken> {
+    fn thought(&mut self, step: &RawObject<'_>) -> Result<(), UnusableAnswer> {
         let summary = step.filled("summary", Shape::Array);
         let signature = step.filled("signature", Shape::String);
         let mut cut = Vec::new();
@@ -142,7 +143,7 @@ impl Steps<'_, '_> {
         &mut self,
         step: &RawObject<'_>,
         changes: &[(&str, Option<&str>)],
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         let index = self.count;
         named(self.events, "step.start", |it| {
             it.number("index", index);
@@ -150,14 +151,14 @@ impl Steps<'_, '_> {
         })
     }
 
-    fn delta(&mut self, write: impl FnOnce(&mut Object<'_>)) -> Result<(), Broken> {
+    fn delta(&mut self, write: impl FnOnce(&mut Object<'_>)) -> Result<(), UnusableAnswer> {
         let index = self.count;
         named(self.events, "step.delta", |it| {
             it.number("index", index).object("delta", write);
         })
     }
 
-    fn stop(&mut self) -> Result<(), Broken> {
+    fn stop(&mut self) -> Result<(), UnusableAnswer> {
         let index = self.count;
         self.count += 1;
         named(self.events, "step.stop", |it| {

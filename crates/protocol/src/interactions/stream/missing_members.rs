@@ -44,7 +44,7 @@ fn wrap_interaction(event: &IncompleteEvent<'_>, edits: &mut Vec<Edit>) -> Resul
     })?;
     let end = cursor.position().saturating_sub(1);
     start.extend_from_slice(b"\"interaction\":{");
-    start.extend(event.identity_but(found));
+    start.extend(event.missing_identity(found));
     if status.is_none() {
         let is_over = event.output.end >= StreamEnd::Closable;
         let status = if is_over { "completed" } else { "in_progress" };

@@ -7,16 +7,16 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::assembler::Assembler;
-use crate::broken::Broken;
 use crate::canon::{Event, Stop};
 use crate::failure::Failure;
 use crate::interactions::answer_layout::{END_MARK, FAILED};
 use crate::interactions::response::wire::{Step, StepContent, read_delta, read_step};
 use crate::interactions::usage::read_usage;
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::{Cursor, Integer, Raw, utf8};
 use crate::rejection;
 use crate::sse::{Data, Frame};
+use crate::unusable_answer::UnusableAnswer;
 
 /// Limit for steps that are open at the same time.
 const STEPS_MAX: usize = 256;
@@ -60,7 +60,7 @@ impl Reader {
         model: &str,
         interaction: Raw<'_>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         out.push(Event::Start);
         let mut reader = Self::new(model);
         reader.started = true;
@@ -68,7 +68,7 @@ impl Reader {
     }
 
     /// Reads the next frame.
-    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         let data = frame.data();
         let data = match &data {
             Data::Absent => return Ok(()),
@@ -79,21 +79,29 @@ impl Reader {
             return Ok(());
         }
         if frame.event() == Some(b"error") {
-            return Err(Broken::Failure(rejection::read_event(data, &self.model)));
+            return Err(UnusableAnswer::Failure(rejection::read_event(
+                data,
+                &self.model,
+            )));
         }
         self.event(utf8(data)?, frame, out)
     }
 
     /// The upstream has closed the stream. That is an error unless the interaction has ended.
-    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
             Ok(())
         } else {
-            Err(Broken::Unfinished)
+            Err(UnusableAnswer::Unfinished)
         }
     }
 
-    fn event(&mut self, text: &str, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn event(
+        &mut self,
+        text: &str,
+        frame: &Frame,
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
         let mut kind = None;
         let mut index = None;
         let [
@@ -105,7 +113,7 @@ impl Reader {
             mut usage,
         ] = [None::<Raw<'_>>; 6];
         let mut cursor = Cursor::new(text);
-        walk::object::<Broken>(&mut cursor, "event", |cursor, name| {
+        typed::object::<UnusableAnswer>(&mut cursor, "event", |cursor, name| {
             let value = cursor.value()?;
             let some = Some(value).filter(|value| !value.is_null());
             match name {
@@ -127,7 +135,7 @@ impl Reader {
         if error.is_some() || kind == "error" {
             let error = error.map_or(text, |error| error.text());
             let failure = rejection::read_event(error.as_bytes(), &self.model);
-            return Err(Broken::Failure(failure));
+            return Err(UnusableAnswer::Failure(failure));
         }
         if !self.started {
             self.started = true;
@@ -136,7 +144,7 @@ impl Reader {
         self.assembler.usage = usage.and_then(read_usage).or(self.assembler.usage);
         match kind.as_ref() {
             "interaction.status_update" => {
-                status.map_or(Ok(()), |status| judge(status, &self.model))?;
+                status.map_or(Ok(()), |status| check_status(status, &self.model))?;
             }
             "step.start" => {
                 if let Some(step) = step {
@@ -167,7 +175,7 @@ impl Reader {
         index: Option<u64>,
         (step, pieces): (Step, Vec<StepContent>),
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         // A step whose index starts again has stopped. Without indexes, steps arrive one after
         // another.
         for waiting in &mut self.steps {
@@ -178,7 +186,7 @@ impl Reader {
             self.calls += 1;
         }
         if self.steps.len() >= STEPS_MAX {
-            return Err(Broken::malformed("too many steps at a time"));
+            return Err(UnusableAnswer::malformed("too many steps at a time"));
         }
         self.steps.push_back(OpenStep {
             index,
@@ -194,19 +202,19 @@ impl Reader {
         index: Option<u64>,
         piece: StepContent,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         if let Some(waiting) = self.running(index) {
             waiting.pieces.push_back(piece);
         } else {
             // Some upstreams send no start event.
             let step = piece.step();
-            let step = step.ok_or_else(|| Broken::malformed("a call without a name"))?;
+            let step = step.ok_or_else(|| UnusableAnswer::malformed("a call without a name"))?;
             self.start(index, (step, vec![piece]), out)?;
         }
         self.flush(out)
     }
 
-    fn stop(&mut self, index: Option<u64>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn stop(&mut self, index: Option<u64>, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if let Some(waiting) = self.running(index) {
             waiting.stopped = true;
         }
@@ -223,7 +231,7 @@ impl Reader {
     }
 
     /// Passes on the first step as far as it is known, and the next ones once it has stopped.
-    fn flush(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn flush(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         while let Some(first) = self.steps.front_mut() {
             for piece in first.pieces.drain(..) {
                 self.assembler.push(&first.step, piece, &self.model, out)?;
@@ -245,10 +253,10 @@ impl Reader {
         value: Raw<'_>,
         ended: Option<&str>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         let [mut status, mut usage, mut steps, mut error] = [None::<Raw<'_>>; 4];
         let mut failed = false;
-        walk::object::<Broken>(
+        typed::object::<UnusableAnswer>(
             &mut Cursor::new(value.text()),
             "interaction",
             |cursor, name| {
@@ -267,15 +275,15 @@ impl Reader {
         )?;
         if let Some(error) = error {
             let failure = rejection::read_event(error.text().as_bytes(), &self.model);
-            return Err(Broken::Failure(failure));
+            return Err(UnusableAnswer::Failure(failure));
         }
         if let Some(status) = status {
-            judge(status, &self.model)?;
+            check_status(status, &self.model)?;
         }
         let told = status.and_then(|status| status.string());
         let told = told.map(|status| status.decode_lossy());
         let Some(status) = told.or_else(|| ended.map(Cow::Borrowed)) else {
-            return Err(Broken::malformed("an interaction without a status"));
+            return Err(UnusableAnswer::malformed("an interaction without a status"));
         };
         for waiting in &mut self.steps {
             waiting.stopped = true;
@@ -283,11 +291,15 @@ impl Reader {
         self.flush(out)?;
         // A stream has passed on its steps already.
         if let Some(steps) = steps.filter(|_| !self.assembler.told) {
-            walk::array::<Broken>(&mut Cursor::new(steps.text()), "steps", |cursor, number| {
-                let index = u64::try_from(number).ok();
-                self.start(index, read_step(cursor.value()?)?, out)?;
-                self.stop(index, out)
-            })?;
+            typed::array::<UnusableAnswer>(
+                &mut Cursor::new(steps.text()),
+                "steps",
+                |cursor, number| {
+                    let index = u64::try_from(number).ok();
+                    self.start(index, read_step(cursor.value()?)?, out)?;
+                    self.stop(index, out)
+                },
+            )?;
         }
         self.assembler.usage = usage.and_then(read_usage).or(self.assembler.usage);
         self.assembler.report(out);
@@ -305,11 +317,13 @@ impl Reader {
 }
 
 /// Returns a failure if the status says that the interaction failed.
-fn judge(status: Raw<'_>, model: &str) -> Result<(), Broken> {
+fn check_status(status: Raw<'_>, model: &str) -> Result<(), UnusableAnswer> {
     let is = |name: &&str| status.string().is_some_and(|status| status.is(name));
     if FAILED.iter().any(is) {
         let cause = format!("{model}: interaction {}", status.text());
-        return Err(Broken::Failure(Failure::upstream_error().because(cause)));
+        return Err(UnusableAnswer::Failure(
+            Failure::upstream_error().because(cause),
+        ));
     }
     Ok(())
 }

@@ -19,36 +19,36 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
 
 #[test]
 fn invalid_json_is_refused_with_its_position() {
-    for (text, what, at) in [
-        ("", What::Value, 0),
-        ("\u{feff}{}", What::Value, 0),
-        ("{", What::Key, 1),
-        ("{\"a\"}", What::Colon, 4),
-        ("{\"a\":}", What::Value, 5),
-        ("{\"a\":1,}", What::Key, 7),
-        ("{\"a\":1", What::ObjectEnd, 6),
-        ("[1,]", What::Value, 3),
-        ("[1", What::ArrayEnd, 2),
-        ("[1}", What::ArrayEnd, 2),
-        ("{\"a\":1]", What::ObjectEnd, 6),
-        ("\"a", What::StringEnd, 0),
-        ("\"a\nb\"", What::Control, 2),
-        ("\"a\\x\"", What::Escape, 2),
-        ("\"\\u12g4\"", What::Escape, 1),
-        ("\"\\u12", What::Escape, 1),
-        ("01", What::Number, 0),
-        ("-", What::Number, 0),
-        ("1.", What::Number, 0),
-        ("1e", What::Number, 0),
-        (".5", What::Value, 0),
-        ("+1", What::Value, 0),
-        ("tru", What::Value, 0),
-        ("nul1", What::Value, 0),
-        ("NaN", What::Value, 0),
-        ("{} x", What::Trailing, 3),
-        ("{}{}", What::Trailing, 2),
+    for (text, kind, at) in [
+        ("", SyntaxErrorKind::Value, 0),
+        ("\u{feff}{}", SyntaxErrorKind::Value, 0),
+        ("{", SyntaxErrorKind::Key, 1),
+        ("{\"a\"}", SyntaxErrorKind::Colon, 4),
+        ("{\"a\":}", SyntaxErrorKind::Value, 5),
+        ("{\"a\":1,}", SyntaxErrorKind::Key, 7),
+        ("{\"a\":1", SyntaxErrorKind::ObjectEnd, 6),
+        ("[1,]", SyntaxErrorKind::Value, 3),
+        ("[1", SyntaxErrorKind::ArrayEnd, 2),
+        ("[1}", SyntaxErrorKind::ArrayEnd, 2),
+        ("{\"a\":1]", SyntaxErrorKind::ObjectEnd, 6),
+        ("\"a", SyntaxErrorKind::StringEnd, 0),
+        ("\"a\nb\"", SyntaxErrorKind::Control, 2),
+        ("\"a\\x\"", SyntaxErrorKind::Escape, 2),
+        ("\"\\u12g4\"", SyntaxErrorKind::Escape, 1),
+        ("\"\\u12", SyntaxErrorKind::Escape, 1),
+        ("01", SyntaxErrorKind::Number, 0),
+        ("-", SyntaxErrorKind::Number, 0),
+        ("1.", SyntaxErrorKind::Number, 0),
+        ("1e", SyntaxErrorKind::Number, 0),
+        (".5", SyntaxErrorKind::Value, 0),
+        ("+1", SyntaxErrorKind::Value, 0),
+        ("tru", SyntaxErrorKind::Value, 0),
+        ("nul1", SyntaxErrorKind::Value, 0),
+        ("NaN", SyntaxErrorKind::Value, 0),
+        ("{} x", SyntaxErrorKind::Trailing, 3),
+        ("{}{}", SyntaxErrorKind::Trailing, 2),
     ] {
-        assert_eq!(check(text), Err(SyntaxError { what, at }), "{text}");
+        assert_eq!(check(text), Err(SyntaxError { kind, at }), "{text}");
     }
 }
 
@@ -80,16 +80,19 @@ fn depth_is_bounded_whichever_way_it_is_walked() {
         let bomb = nested(DEPTH_MAX + 1);
         assert_eq!(check(&deep), Ok(()));
         assert_eq!(walk(&mut Cursor::new(&deep)), Ok(()));
-        assert_eq!(check(&bomb).unwrap_err().what, What::Depth);
+        assert_eq!(check(&bomb).unwrap_err().kind, SyntaxErrorKind::Depth);
         let walked = walk(&mut Cursor::new(&bomb));
-        assert_eq!(walked.unwrap_err().what, What::Depth);
+        assert_eq!(walked.unwrap_err().kind, SyntaxErrorKind::Depth);
         // Half is entered, half is skipped.
         let half = Cursor::new(&bomb).object(|cursor, _| cursor.value().map(drop));
         if open != "[" {
-            assert_eq!(half.unwrap_err().what, What::Depth);
+            assert_eq!(half.unwrap_err().kind, SyntaxErrorKind::Depth);
         }
     }
-    assert_eq!(check(&"[".repeat(1_000_000)).unwrap_err().what, What::Depth);
+    assert_eq!(
+        check(&"[".repeat(1_000_000)).unwrap_err().kind,
+        SyntaxErrorKind::Depth
+    );
 }
 
 #[test]
@@ -102,9 +105,9 @@ fn keys_are_bounded_whichever_way_they_are_walked() {
     let over = object(KEYS_MAX + 1);
     assert_eq!(check(&full), Ok(()));
     assert_eq!(walk(&mut Cursor::new(&full)), Ok(()));
-    assert_eq!(check(&over).unwrap_err().what, What::Keys);
+    assert_eq!(check(&over).unwrap_err().kind, SyntaxErrorKind::Keys);
     let walked = walk(&mut Cursor::new(&over));
-    assert_eq!(walked.unwrap_err().what, What::Keys);
+    assert_eq!(walked.unwrap_err().kind, SyntaxErrorKind::Keys);
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn control_characters_are_found_at_every_distance() {
     for length in 0..200 {
         let text = format!("\"{}\u{1}{}\"", "é".repeat(length), "x".repeat(length));
         let error = check(&text).unwrap_err();
-        assert_eq!(error.what, What::Control);
+        assert_eq!(error.kind, SyntaxErrorKind::Control);
         assert_eq!(error.at, 1 + 2 * length);
     }
 }

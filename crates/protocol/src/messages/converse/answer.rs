@@ -6,24 +6,24 @@ use super::usage::{stop_reason, write_usage};
 use crate::json::write::{self, Array, Object};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8};
 use crate::messages::fields::Fields;
-use crate::native::Broken;
+use crate::native::UnusableAnswer;
 
 /// The answer as a Messages upstream would send it. Its id and model are empty, because Converse has neither; the
 /// gateway writes its own.
-pub fn read_answer(body: &[u8]) -> Result<Vec<u8>, Broken> {
+pub fn read_answer(body: &[u8]) -> Result<Vec<u8>, UnusableAnswer> {
     let mut cursor = Cursor::new(utf8(body)?);
     let answer = Fields::read(&mut cursor)?;
     cursor.end()?;
-    let mut answer = answer.ok_or_else(|| Broken::malformed("the answer is not an object"))?;
+    let mut answer = answer.ok_or_else(|| UnusableAnswer::malformed("the answer is no object"))?;
     let content =
         nested(answer.take("output"), "message").and_then(|it| nested(Some(it), "content"));
     let content = content.filter(|it| it.shape() == Shape::Array);
-    let content = content.ok_or_else(|| Broken::malformed("the answer has no message"))?;
+    let content = content.ok_or_else(|| UnusableAnswer::malformed("the answer has no message"))?;
     let reason = answer
         .string("stopReason")
         .unwrap_or(Cow::Borrowed("end_turn"));
     let Some(stop_reason) = stop_reason(&reason) else {
-        return Err(Broken::malformed("the model's output is malformed"));
+        return Err(UnusableAnswer::malformed("the model's output is malformed"));
     };
     let more = answer.take("additionalModelResponseFields");
     let stop_sequence = nested(more, "stop_sequence").and_then(|it| it.string());
@@ -56,10 +56,10 @@ fn nested<'a>(object: Option<Raw<'a>>, name: &str) -> Option<Raw<'a>> {
     Fields::of(object?)?.take(name)
 }
 
-fn write_blocks(it: &mut Array<'_>, content: Raw<'_>) -> Result<(), Broken> {
+fn write_blocks(it: &mut Array<'_>, content: Raw<'_>) -> Result<(), UnusableAnswer> {
     Cursor::new(content.text()).array(|cursor| {
         let Some(mut block) = Fields::of(cursor.value()?) else {
-            return Err(Broken::malformed("a block is not an object"));
+            return Err(UnusableAnswer::malformed("a block is no object"));
         };
         write_block(it, &mut block);
         Ok(())

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::canon::Opaque;
-use crate::json::patch::{Edit, gaps};
+use crate::json::patch::{Edit, spans_to_remove};
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::needle::Needle;
 
@@ -52,7 +52,9 @@ impl List {
     }
 
     fn edits(&self) -> impl Iterator<Item = Edit> {
-        gaps(&self.spans, &self.kept).into_iter().map(Edit::remove)
+        spans_to_remove(&self.spans, &self.kept)
+            .into_iter()
+            .map(Edit::remove)
     }
 }
 

@@ -3,9 +3,9 @@
 use super::read_parts::Blocks;
 use super::thinking::ThinkingOptions;
 use super::tools;
-use crate::canon::{Format, Path, Request, Role, Turn, unread};
+use crate::canon::{Format, Path, Request, Role, Turn, note_unless_empty};
 use crate::failure::Failure;
-use crate::json::walk::{self, Misread};
+use crate::json::typed::{self, Misread};
 use crate::json::{Cursor, Integer, utf8};
 use crate::messages::fields::Fields;
 
@@ -17,25 +17,25 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut asked = ThinkingOptions::default();
     let mut blocks = Blocks::default();
     let mut cursor = Cursor::new(utf8(body)?);
-    walk::object(&mut cursor, "body", |cursor, name| {
+    typed::object(&mut cursor, "body", |cursor, name| {
         match name {
             // These are read elsewhere, or the head accepts only their defaults.
             "model" | "service_tier" | "speed" | "thread" => drop(cursor.value()?),
-            "stream" => request.stream = walk::boolean(cursor, name)?.unwrap_or(false),
+            "stream" => request.stream = typed::boolean(cursor, name)?.unwrap_or(false),
             "max_tokens" => {
-                request.output_tokens_max = walk::integer(cursor, name)?.map(Integer::saturating);
+                request.output_tokens_max = typed::integer(cursor, name)?.map(Integer::saturating);
             }
             "system" => system = Some(blocks.system(cursor)?),
-            "messages" => walk::array(cursor, name, |cursor, index| {
+            "messages" => typed::array(cursor, name, |cursor, index| {
                 request.turns.extend(message(cursor, index, &mut blocks)?);
                 Ok::<(), Failure>(())
             })?,
-            "temperature" => request.sampling.temperature = walk::number(cursor, name)?,
-            "top_p" => request.sampling.top_p = walk::number(cursor, name)?,
+            "temperature" => request.sampling.temperature = typed::number(cursor, name)?,
+            "top_p" => request.sampling.top_p = typed::number(cursor, name)?,
             "top_k" => {
-                request.sampling.top_k = walk::integer(cursor, name)?.map(Integer::saturating);
+                request.sampling.top_k = typed::integer(cursor, name)?.map(Integer::saturating);
             }
-            "stop_sequences" => request.stop = walk::strings(cursor, name)?,
+            "stop_sequences" => request.stop = typed::strings(cursor, name)?,
             "tools" => tools::read(cursor, &mut request)?,
             "tool_choice" => tools::read_choice(cursor, &mut request)?,
             "thinking" => asked.read(cursor, &mut request.unknown)?,
@@ -43,7 +43,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
             // The name that structured output had as a beta feature.
             "output_format" => request.format = format(cursor, name, &mut request.unknown)?,
             "metadata" => metadata(cursor, &mut request)?,
-            _ => unread(cursor.value()?, &mut request.unknown, || name.to_owned()),
+            _ => note_unless_empty(cursor.value()?, &mut request.unknown, || name.to_owned()),
         }
         Ok::<(), Failure>(())
     })?;
@@ -90,14 +90,14 @@ fn output_config(
     request: &mut Request,
     asked: &mut ThinkingOptions,
 ) -> Result<(), Failure> {
-    walk::object(cursor, "output_config", |cursor, name| {
+    typed::object(cursor, "output_config", |cursor, name| {
         match name {
             "effort" => asked.read_effort(cursor)?,
             "format" => {
                 let path = "output_config.format";
                 request.format = format(cursor, path, &mut request.unknown)?;
             }
-            _ => unread(cursor.value()?, &mut request.unknown, || {
+            _ => note_unless_empty(cursor.value()?, &mut request.unknown, || {
                 format!("output_config.{name}")
             }),
         }
@@ -113,12 +113,12 @@ fn format(
     let mut kind = None;
     let mut name = None;
     let mut schema = None;
-    walk::object(cursor, path, |cursor, member| {
+    typed::object(cursor, path, |cursor, member| {
         match member {
-            "type" => kind = walk::string(cursor, path)?,
-            "name" => name = walk::string(cursor, path)?,
-            "schema" => schema = walk::json(cursor, path)?,
-            _ => unread(cursor.value()?, unknown, || format!("{path}.{member}")),
+            "type" => kind = typed::string(cursor, path)?,
+            "name" => name = typed::string(cursor, path)?,
+            "schema" => schema = typed::json(cursor, path)?,
+            _ => note_unless_empty(cursor.value()?, unknown, || format!("{path}.{member}")),
         }
         Ok::<(), Misread>(())
     })?;
@@ -138,13 +138,13 @@ fn format(
 }
 
 fn metadata(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
-    walk::object(cursor, "metadata", |cursor, name| {
+    typed::object(cursor, "metadata", |cursor, name| {
         match name {
             "user_id" => {
-                let user = walk::string(cursor, "metadata.user_id")?;
+                let user = typed::string(cursor, "metadata.user_id")?;
                 request.user = user.map(Into::into);
             }
-            _ => unread(cursor.value()?, &mut request.unknown, || {
+            _ => note_unless_empty(cursor.value()?, &mut request.unknown, || {
                 format!("metadata.{name}")
             }),
         }

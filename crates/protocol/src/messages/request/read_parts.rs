@@ -5,11 +5,11 @@ use std::fmt::Display;
 
 use crate::canon::{
     Document, Image, ImageSource, Part, Path, SignedAt, Thought, ToolCall, ToolResult, base64,
-    carrier, data_uri, note,
+    carrier, data_uri, note_unknown,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::{Cursor, Raw, Shape};
 use crate::messages::fields::Fields;
 use crate::shared::signature;
@@ -66,7 +66,7 @@ impl Blocks {
             let text = cursor.value()?;
             return block(self, 0, "text", &mut Fields::one("text", text));
         }
-        walk::array(cursor, path, |cursor, index| {
+        typed::array(cursor, path, |cursor, index| {
             let Some(mut fields) = Fields::read(cursor)? else {
                 return Err(Failure::invalid(format!("`{path}` must hold objects.")).param(path));
             };
@@ -206,7 +206,7 @@ impl Blocks {
         if let Some(mut citations) = citations {
             // Some clients send the default explicitly.
             if citations.boolean("enabled") == Some(true) {
-                note(&mut self.unknown, format!("{place}.citations.enabled"));
+                note_unknown(&mut self.unknown, format!("{place}.citations.enabled"));
             }
             citations.left(&format_args!("{place}.citations"), &mut self.unknown);
         }
@@ -231,7 +231,7 @@ impl Blocks {
                 if blocks.medium(kind, fields, (path, &place), parts)? {
                     blocks.rest(fields, &place);
                 } else {
-                    note(&mut blocks.unknown, place.to_string());
+                    note_unknown(&mut blocks.unknown, place.to_string());
                 }
                 Ok(())
             },
@@ -255,7 +255,7 @@ impl Blocks {
         let thoughts = carried.thoughts.into_iter();
         parts.extend(thoughts.map(|thought| (Path::default(), Part::Thought(thought))));
         let arguments = match fields.take("input") {
-            Some(input) if input.shape() == Shape::Object => walk::compact(input.text()),
+            Some(input) if input.shape() == Shape::Object => typed::compact(input.text()),
             None => "{}".to_owned(),
             Some(_) => {
                 let message = "`messages.content.input` must be an object.";
@@ -276,7 +276,7 @@ impl Blocks {
             return Ok(());
         };
         if caller.string("type").is_some_and(|kind| kind != "direct") {
-            note(&mut self.unknown, format!("{path}.caller"));
+            note_unknown(&mut self.unknown, format!("{path}.caller"));
         } else {
             caller.left(&format_args!("{path}.caller"), &mut self.unknown);
         }
@@ -301,7 +301,7 @@ impl Blocks {
                     if blocks.medium(kind, fields, (path, &path), &mut inside)? {
                         blocks.rest(fields, &path);
                     } else {
-                        note(&mut blocks.unknown, path.to_string());
+                        note_unknown(&mut blocks.unknown, path.to_string());
                     }
                     Ok(())
                 },

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::write::{self, Object};
 use crate::json::{Cursor, Integer, Raw, Shape, SyntaxError};
 
@@ -71,7 +71,7 @@ fn write_schema(schema: Raw<'_>, out: &mut Vec<u8>) {
                 // The model needs none of these. `additionalProperties` is always set to false.
                 "$schema" | "$id" | "$comment" => {}
                 "additionalProperties" if is_object => {}
-                _ => left.push(format!("{name}: {}", walk::compact(value.text()))),
+                _ => left.push(format!("{name}: {}", typed::compact(value.text()))),
             }
         }
         if is_object {

@@ -2,7 +2,7 @@
 
 use crate::canon::{Dropped, Effort, Reasoning, Request};
 use crate::failure::Failure;
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::write::Object;
 use crate::json::{Cursor, Integer};
 use crate::messages::fields::Fields;
@@ -45,7 +45,7 @@ impl ThinkingOptions {
         unknown: &mut Vec<String>,
     ) -> Result<(), Failure> {
         const NAME: &str = "thinking";
-        if walk::null(cursor)? {
+        if typed::null(cursor)? {
             return Ok(());
         }
         let Some(mut fields) = Fields::read(cursor)? else {
@@ -82,7 +82,7 @@ impl ThinkingOptions {
     /// Reads `output_config.effort`.
     pub(super) fn read_effort(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         const NAME: &str = "output_config.effort";
-        let Some(name) = walk::string(cursor, NAME)? else {
+        let Some(name) = typed::string(cursor, NAME)? else {
             return Ok(());
         };
         let effort = Effort::parse(&name).filter(|effort| EFFORTS.contains(effort));
@@ -112,7 +112,7 @@ impl ThinkingOptions {
             effort,
             budget_tokens,
             show,
-            show_is_unsaid: show && !self.is_display_set,
+            show_is_default: show && !self.is_display_set,
         })
     }
 }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use super::schema;
 use crate::canon::{
-    Calling, Dropped, Field, Part, Path, Request, Side, Tool, ToolChoice, choose, note,
+    Dropped, Field, Part, Path, Request, Side, Tool, ToolCalling, ToolChoice, choose, note_unknown,
 };
 use crate::failure::Failure;
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::messages::fields::Fields;
@@ -18,14 +18,14 @@ const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
 
 /// Reads the declarations. Tools that the vendor runs are reported by their type.
 pub(super) fn read(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
-    walk::array(cursor, "tools", |cursor, at| {
+    typed::array(cursor, "tools", |cursor, at| {
         let path = Path::item("tools", at);
         let Some(mut fields) = Fields::read(cursor)? else {
             return Err(Failure::invalid("`tools` must hold objects.").param("tools"));
         };
         let kind = fields.string("type");
         if let Some(kind) = kind.filter(|kind| kind != "custom") {
-            note(&mut request.unknown, format!("tools.{kind}"));
+            note_unknown(&mut request.unknown, format!("tools.{kind}"));
             return Ok(());
         }
         let schema = fields.take("input_schema");
@@ -42,14 +42,14 @@ pub(super) fn read(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(),
 }
 
 fn read_schema(schema: Raw<'_>) -> Result<Box<RawValue>, Failure> {
-    let read = walk::json(&mut Cursor::new(schema.text()), "tools.input_schema")?;
+    let read = typed::json(&mut Cursor::new(schema.text()), "tools.input_schema")?;
     read.ok_or_else(|| Failure::invalid("`tools.input_schema` must be an object.").param("tools"))
 }
 
 /// Reads the tool choice, which includes whether parallel calls are allowed.
 pub(super) fn read_choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
     const NAME: &str = "tool_choice";
-    if walk::null(cursor)? {
+    if typed::null(cursor)? {
         return Ok(());
     }
     let Some(mut fields) = Fields::read(cursor)? else {
@@ -102,8 +102,8 @@ impl<'a> Offer<'a> {
         let mut tools: Vec<&Tool> = request.tools.iter().collect();
         let mut choice = match choose(request, dropped)? {
             None => Choice::Unsaid,
-            Some((Calling::MustNot, _)) => Choice::None,
-            Some((Calling::Must, names)) if names.is_empty() => Choice::Any,
+            Some((ToolCalling::MustNot, _)) => Choice::None,
+            Some((ToolCalling::Must, names)) if names.is_empty() => Choice::Any,
             Some((calling, names)) => {
                 // This dialect cannot restrict the choice to a subset, so only the subset is
                 // declared.
@@ -111,8 +111,8 @@ impl<'a> Offer<'a> {
                     tools.retain(|tool| names.contains(&tool.name.as_str()));
                 }
                 match (calling, names.as_slice()) {
-                    (Calling::Must, [name]) => Choice::Named(name),
-                    (Calling::Must, _) => Choice::Any,
+                    (ToolCalling::Must, [name]) => Choice::Named(name),
+                    (ToolCalling::Must, _) => Choice::Any,
                     _ => Choice::Unsaid,
                 }
             }

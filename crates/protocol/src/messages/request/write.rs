@@ -6,7 +6,8 @@ use super::thinking::{Constraints, Plan};
 use super::tools::Offer;
 use super::write_turns;
 use crate::canon::{
-    Dropped, Field, Format, Request, Target, arrange, is_usual_verbosity, labelled, sampled,
+    Dropped, Field, Format, Request, Target, accepted_sampling, arrange, is_usual_verbosity,
+    label_schema,
 };
 use crate::failure::Failure;
 use crate::json::write::{self, Object};
@@ -70,7 +71,7 @@ fn output_config(it: &mut Object<'_>, request: &Request, plan: &Plan, dropped: &
             ..
         }) => {
             let (name, description) = (name.as_deref(), description.as_deref());
-            Some(labelled(schema.get(), name, description, dropped))
+            Some(label_schema(schema.get(), name, description, dropped))
         }
     };
     if schema.is_none() && plan.effort.is_none() {
@@ -102,7 +103,8 @@ fn sampling(
     let profile = target.profile;
     let given = &request.sampling;
     let temperature = given.temperature.as_ref();
-    if let Some(temperature) = sampled(temperature, Field::Temperature, profile, dropped) {
+    if let Some(temperature) = accepted_sampling(temperature, Field::Temperature, profile, dropped)
+    {
         if thinks && !equals(temperature, 1) {
             dropped.field(Field::Temperature);
         } else if temperature.as_f64().is_some_and(|value| value > 1.0) {
@@ -112,7 +114,7 @@ fn sampling(
             it.number("temperature", temperature);
         }
     }
-    if let Some(top_p) = sampled(given.top_p.as_ref(), Field::TopP, profile, dropped) {
+    if let Some(top_p) = accepted_sampling(given.top_p.as_ref(), Field::TopP, profile, dropped) {
         if thinks && top_p.as_f64().is_some_and(|value| value < 0.95) {
             dropped.field(Field::TopP);
         } else {

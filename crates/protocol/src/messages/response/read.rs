@@ -2,14 +2,14 @@
 
 use super::stop::Ending;
 use super::wire::{self, Source, WireBlock, length};
-use crate::broken::Broken;
 use crate::canon::{Block, Folded, Response};
 use crate::json::{Cursor, Shape, utf8};
 use crate::messages::usage::read_usage;
 use crate::rejection;
+use crate::unusable_answer::UnusableAnswer;
 
 /// Reads a whole answer. An error body with status 200 is a failure.
-pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
+pub fn read_response(body: &[u8], model: &str) -> Result<Response, UnusableAnswer> {
     let mut cursor = Cursor::new(utf8(body)?);
     let mut ending = Ending::default();
     let mut usage = None;
@@ -33,15 +33,15 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
             "error" if !value.is_null() => error = Some(value),
             name => ending.note(name, value),
         }
-        Ok::<(), Broken>(())
+        Ok::<(), UnusableAnswer>(())
     })?;
     cursor.end()?;
     if let Some(error) = error {
         let failure = rejection::read_event(error.text().as_bytes(), model);
-        return Err(Broken::Failure(failure));
+        return Err(UnusableAnswer::Failure(failure));
     }
     let Some(mut blocks) = blocks else {
-        return Err(Broken::malformed("the answer has no content"));
+        return Err(UnusableAnswer::malformed("the answer has no content"));
     };
     let has_calls = blocks.iter().any(is_call);
     let (stop, refusal) = ending.stop(has_calls);

@@ -1,12 +1,12 @@
 //! Blocks of an answer as upstreams send them: complete blocks, and the starts of blocks in a
 //! stream.
 
-use crate::broken::Broken;
 use crate::canon::{Block, Opaque};
 use crate::dialect::Dialect;
 use crate::json::{Cursor, Raw, SyntaxError};
 use crate::messages::fields::Fields;
 use crate::messages::redacted;
+use crate::unusable_answer::UnusableAnswer;
 
 /// A block of an answer.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ pub(in crate::messages) struct Source {
 
 /// Reads a block. `None` if it is of a type that only this dialect has. The gateway never requests
 /// those.
-pub(in crate::messages) fn read(value: Raw<'_>) -> Result<Option<WireBlock>, Broken> {
-    let missing = |name: &str| Broken::malformed(format!("a block has no `{name}`"));
+pub(in crate::messages) fn read(value: Raw<'_>) -> Result<Option<WireBlock>, UnusableAnswer> {
+    let missing = |name: &str| UnusableAnswer::malformed(format!("a block has no `{name}`"));
     let mut fields = Fields::of(value).ok_or_else(|| missing("type"))?;
     let kind = fields.string("type").ok_or_else(|| missing("type"))?;
     let mut found = WireBlock {

@@ -1,14 +1,14 @@
 //! Writes a whole message as the events of a stream, with the bytes of its own members.
 
 use crate::answer_layout::{Events, each_item};
-use crate::broken::Broken;
 use crate::json::write::Object;
 use crate::json::{Raw, RawObject, Shape, write_string};
+use crate::unusable_answer::UnusableAnswer;
 
 /// Writes the events of a message. Each block is started, filled and stopped.
 #[cold]
-pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), Broken> {
-    let message = RawObject::of(answer).ok_or_else(|| Broken::malformed("no message"))?;
+pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), UnusableAnswer> {
+    let message = RawObject::of(answer).ok_or_else(|| UnusableAnswer::malformed("no message"))?;
     events.named("type", "message_start", |it| {
         it.object("message", |it| {
             let changes = [
@@ -25,7 +25,7 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
     if let Some(content) = message.get("content") {
         each_item(content, |index, block| {
             let block = RawObject::of(block);
-            let block = block.ok_or_else(|| Broken::malformed("a block is not an object"))?;
+            let block = block.ok_or_else(|| UnusableAnswer::malformed("a block is no object"))?;
             write_block(index, &block, events)
         })?;
     }
@@ -52,7 +52,11 @@ fn write_usage(it: &mut Object<'_>, message: &RawObject<'_>) {
     };
 }
 
-fn write_block(index: usize, block: &RawObject<'_>, events: &mut Events<'_>) -> Result<(), Broken> {
+fn write_block(
+    index: usize,
+    block: &RawObject<'_>,
+    events: &mut Events<'_>,
+) -> Result<(), UnusableAnswer> {
     let string = |name| block.filled(name, Shape::String);
     let kind = block.string("type");
     let is = |known: &str| kind.is_some_and(|kind| kind.is(known));

@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 
-use crate::broken::Broken;
 use crate::canon::{Block, Delta, Event};
 use crate::json::{Cursor, Integer, Raw, utf8};
 use crate::messages::fields::Fields;
@@ -14,6 +13,7 @@ use crate::messages::response::wire::{self, Source, WireBlock, length};
 use crate::messages::usage::read_usage;
 use crate::rejection;
 use crate::sse::{Data, Frame};
+use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
 /// Reads one stream.
@@ -70,7 +70,7 @@ impl Reader {
     }
 
     /// Reads one frame.
-    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.state == State::Finished {
             return Ok(());
         }
@@ -85,17 +85,23 @@ impl Reader {
     }
 
     /// The upstream has closed the stream. That is an error unless its last event has arrived.
-    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.state == State::Finished {
             Ok(())
         } else {
-            Err(Broken::Unfinished)
+            Err(UnusableAnswer::Unfinished)
         }
     }
 
-    fn data(&mut self, frame: &Frame, data: &[u8], out: &mut Vec<Event>) -> Result<(), Broken> {
-        let failed =
-            |error: &[u8], model: &str| Broken::Failure(rejection::read_event(error, model));
+    fn data(
+        &mut self,
+        frame: &Frame,
+        data: &[u8],
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
+        let failed = |error: &[u8], model: &str| {
+            UnusableAnswer::Failure(rejection::read_event(error, model))
+        };
         if frame.event() == Some(b"error") {
             return Err(failed(data, &self.model));
         }
@@ -108,14 +114,14 @@ impl Reader {
         let fields = Fields::read(&mut cursor)?;
         cursor.end()?;
         let Some(mut fields) = fields else {
-            return Err(Broken::malformed("an event is not an object"));
+            return Err(UnusableAnswer::malformed("an event is no object"));
         };
         if let Some(error) = fields.take("error") {
             return Err(failed(error.text().as_bytes(), &self.model));
         }
         let named = || frame.event().map(String::from_utf8_lossy);
         let Some(kind) = fields.string("type").or_else(named) else {
-            return Err(Broken::malformed("an event has no type"));
+            return Err(UnusableAnswer::malformed("an event has no type"));
         };
         match kind.as_ref() {
             "message_start" => self.message_start(fields.take("message"), out),
@@ -152,9 +158,9 @@ impl Reader {
         &mut self,
         message: Option<Raw<'_>>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         if self.state != State::Silent {
-            return Err(Broken::malformed("a message begins inside another"));
+            return Err(UnusableAnswer::malformed("a message begins inside another"));
         }
         self.begin(out);
         let mut message = message.and_then(Fields::of).unwrap_or_default();
@@ -178,18 +184,22 @@ impl Reader {
         }
     }
 
-    fn block_start(&mut self, mut fields: Fields<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn block_start(
+        &mut self,
+        mut fields: Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
         self.begin(out);
         let index = index(&mut fields);
         let Some(block) = fields.take("content_block") else {
-            return Err(Broken::malformed("a block begins without one"));
+            return Err(UnusableAnswer::malformed("a block begins without one"));
         };
         let mut open = self.open.iter_mut().filter(|open| !open.closed);
         if index.is_none() {
             // Without indexes, blocks arrive one after another.
             open.for_each(|open| open.closed |= open.index.is_none());
         } else if open.any(|open| open.index == index) {
-            return Err(Broken::malformed("a block begins twice"));
+            return Err(UnusableAnswer::malformed("a block begins twice"));
         }
         self.open
             .push_back(OpenBlock::new(index, wire::read(block)?));
@@ -197,18 +207,22 @@ impl Reader {
         Ok(())
     }
 
-    fn block_delta(&mut self, mut fields: Fields<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn block_delta(
+        &mut self,
+        mut fields: Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
         self.begin(out);
         let index = index(&mut fields);
         let Some(mut delta) = fields.take("delta").and_then(Fields::of) else {
-            return Err(Broken::malformed("a piece of a block is missing"));
+            return Err(UnusableAnswer::malformed("a piece of a block is missing"));
         };
         let kind = delta.string("type").unwrap_or_default();
         if self.running(index).is_none() {
             let block = match kind.as_ref() {
                 "text_delta" => Block::Text,
                 "thinking_delta" => Block::Thought,
-                _ => return Err(Broken::malformed("a piece belongs to no block")),
+                _ => return Err(UnusableAnswer::malformed("a piece belongs to no block")),
             };
             self.open
                 .push_back(OpenBlock::new(index, Some(WireBlock::empty(block))));
@@ -321,7 +335,7 @@ impl OpenBlock {
 
     /// Adds a delta. A delta that does not match its block is an error, because its content would
     /// be lost.
-    fn add(&mut self, kind: &str, mut delta: Fields<'_>) -> Result<(), Broken> {
+    fn add(&mut self, kind: &str, mut delta: Fields<'_>) -> Result<(), UnusableAnswer> {
         let name = match (kind, &self.block) {
             // Types that only this dialect has, or that are not known.
             (_, None) => return Ok(()),
@@ -339,7 +353,7 @@ impl OpenBlock {
                 return Ok(());
             }
             ("text_delta" | "thinking_delta" | "input_json_delta" | "signature_delta", _) => {
-                return Err(Broken::malformed("a piece does not fit its block"));
+                return Err(UnusableAnswer::malformed("a piece does not fit its block"));
             }
             _ => return Ok(()),
         };

@@ -2,11 +2,11 @@
 
 use super::Rewriter;
 use crate::answer_layout::MemberSet;
-use crate::broken::Broken;
 use crate::json::{Cursor, SyntaxError, utf8};
 use crate::native::inspection::{Form, Inspection};
 use crate::rejection;
 use crate::sse::Frame;
+use crate::unusable_answer::UnusableAnswer;
 
 impl Rewriter {
     /// Inspects the data of an event. `frame` is given if it has another line besides the data,
@@ -15,7 +15,7 @@ impl Rewriter {
         &mut self,
         frame: Option<&Frame>,
         data: &'a [u8],
-    ) -> Result<Inspection<'a>, Broken> {
+    ) -> Result<Inspection<'a>, UnusableAnswer> {
         let text = utf8(data)?;
         let mut cursor = Cursor::new(text);
         let mut inspection =
@@ -43,12 +43,16 @@ impl Rewriter {
             Ok::<(), SyntaxError>(())
         })?;
         output.present = output.present.without(MemberSet::TYPE);
-        output.required = output.required.and(MemberSet::TYPE);
+        output.required = output.required.union(MemberSet::TYPE);
         Ok(())
     }
 
     /// Records what an event says, or returns an error if it is not an event.
-    pub(super) fn record(&mut self, inspection: &Inspection<'_>, text: &str) -> Result<(), Broken> {
+    pub(super) fn record(
+        &mut self,
+        inspection: &Inspection<'_>,
+        text: &str,
+    ) -> Result<(), UnusableAnswer> {
         if self.output.failed || inspection.error.is_some() {
             // Some upstreams report the usage with the failure. It is charged if there was output.
             if self.output.content {
@@ -56,10 +60,10 @@ impl Rewriter {
             }
             let error = inspection.error.map_or(text, |error| error.text());
             let failure = rejection::read_event(error.as_bytes(), &self.identity.model);
-            return Err(Broken::Failure(failure));
+            return Err(UnusableAnswer::Failure(failure));
         }
         if !inspection.has_members {
-            return Err(Broken::malformed("an event is an empty object"));
+            return Err(UnusableAnswer::malformed("an event is an empty object"));
         }
         let known = if self.output.usage_is_interim {
             &mut self.summary.interim_usage
@@ -72,10 +76,14 @@ impl Rewriter {
     }
 
     /// An event with the name `error` is an error, whatever its data is.
-    pub(super) fn refuse_error_event(&self, frame: &Frame, data: &[u8]) -> Result<(), Broken> {
+    pub(super) fn refuse_error_event(
+        &self,
+        frame: &Frame,
+        data: &[u8],
+    ) -> Result<(), UnusableAnswer> {
         if frame.event() == Some(b"error") {
             let failure = rejection::read_event(data, &self.identity.model);
-            return Err(Broken::Failure(failure));
+            return Err(UnusableAnswer::Failure(failure));
         }
         Ok(())
     }

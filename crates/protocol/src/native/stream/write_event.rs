@@ -3,13 +3,13 @@
 use super::Rewriter;
 use super::inspect_event::plain_name;
 use crate::answer_layout::{IdentitySet, IncompleteEvent, MemberSet, Output};
-use crate::broken::Broken;
 use crate::byte_queue::ByteQueue;
 use crate::count::Counter;
 use crate::json::{Cursor, patch, utf8};
 use crate::native::edits;
 use crate::native::inspection::{Form, Inspection};
 use crate::sse::Frame;
+use crate::unusable_answer::UnusableAnswer;
 
 impl Rewriter {
     /// We always ask the upstream for the usage chunk, because billing needs it, and withhold it
@@ -21,7 +21,7 @@ impl Rewriter {
         if inspection.has_usage() {
             return output.hides_usage && !output.event_has_content;
         }
-        output.has_filter && !output.is_item
+        output.has_filter && !output.has_complete_item
     }
 
     /// Whether the event needs changes other than new values for existing members. `known` are the
@@ -33,7 +33,7 @@ impl Rewriter {
         known: IdentitySet,
     ) -> bool {
         self.output.names_vendor
-            || !self.output.word_edits().is_empty()
+            || !self.output.upstream_text_edits().is_empty()
             || inspection.lacks_identity(&self.output, self.required_identity, known)
             || self.has_gaps
             || !self.output.present.has(self.output.required)
@@ -48,7 +48,7 @@ impl Rewriter {
         data: &[u8],
         inspection: &Inspection<'_>,
         out: &mut ByteQueue,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         if self.is_withheld(inspection) {
             return Ok(());
         }
@@ -66,7 +66,7 @@ impl Rewriter {
         (data_at, data): (usize, &str),
         inspection: &Inspection<'_>,
         out: &mut ByteQueue,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         let mut done = from;
         let hides_usage = self.output.hides_usage;
         for (name, span) in inspection.spans() {
@@ -88,7 +88,7 @@ impl Rewriter {
         data_at: usize,
         data: &[u8],
         out: &mut ByteQueue,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         let text = utf8(data)?;
         let mut again = Output {
             counter: Counter::idle(),

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::canon::Opaque;
 use crate::dialect::Dialect;
-use crate::json::patch::{Edit, gaps};
+use crate::json::patch::{Edit, spans_to_remove};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 use crate::needle::Needle;
 
@@ -44,7 +44,7 @@ pub(in crate::responses) fn unwrap_all(input: Raw<'_>, public_model: &str) -> Ve
         }
     }
     let spans: Vec<Range<usize>> = items.into_iter().map(|(span, _)| span).collect();
-    let gone = gaps(&spans, &kept).into_iter();
+    let gone = spans_to_remove(&spans, &kept).into_iter();
     edits.extend(gone.map(|span| Edit::remove(moved(span, offset))));
     edits
 }

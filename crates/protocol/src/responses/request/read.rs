@@ -2,11 +2,11 @@
 
 use super::read_turns::History;
 use crate::canon::{
-    Effort, Format, Logprobs, Path, Request, Role, Tool, ToolChoice, Turn, note, pair_results,
-    unread,
+    Effort, Format, Logprobs, Path, Request, Role, Tool, ToolChoice, Turn, note_unknown,
+    note_unless_empty, pair_results,
 };
 use crate::failure::Failure;
-use crate::json::walk;
+use crate::json::typed;
 use crate::json::{Cursor, Shape, utf8};
 use crate::shared::request_member::{count, has_members, text};
 
@@ -18,7 +18,7 @@ pub(in crate::responses) const INSTRUCTIONS: Path = Path::first("instructions");
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut cursor = Cursor::new(utf8(body)?);
     let mut reader = Reader::default();
-    walk::object(&mut cursor, "body", |cursor, name| {
+    typed::object(&mut cursor, "body", |cursor, name| {
         reader.member(cursor, name)
     })?;
     cursor.end()?;
@@ -39,53 +39,53 @@ impl Reader {
         match name {
             "input" => History::new(&mut request.turns, &mut request.unknown).read(cursor)?,
             "instructions" => self.instructions = text(cursor, name)?,
-            "stream" => request.stream = walk::boolean(cursor, name)?.unwrap_or(false),
+            "stream" => request.stream = typed::boolean(cursor, name)?.unwrap_or(false),
             "max_output_tokens" => request.output_tokens_max = count(cursor, name)?,
-            "temperature" => request.sampling.temperature = walk::number(cursor, name)?,
-            "top_p" => request.sampling.top_p = walk::number(cursor, name)?,
+            "temperature" => request.sampling.temperature = typed::number(cursor, name)?,
+            "top_p" => request.sampling.top_p = typed::number(cursor, name)?,
             "top_logprobs" => {
                 let top = count(cursor, name)?;
                 self.top_logprobs = top.map(|top| u32::try_from(top).unwrap_or(u32::MAX));
             }
             "include" => self.include(cursor)?,
-            "tools" => walk::array(cursor, name, |cursor, at| tool(cursor, at, request))?,
+            "tools" => typed::array(cursor, name, |cursor, at| tool(cursor, at, request))?,
             "tool_choice" => choice(cursor, request)?,
-            "parallel_tool_calls" => request.parallel_tool_calls = walk::boolean(cursor, name)?,
+            "parallel_tool_calls" => request.parallel_tool_calls = typed::boolean(cursor, name)?,
             "reasoning" => reasoning(cursor, request)?,
             "text" => text_options(cursor, request)?,
             "truncation" => {
                 if text(cursor, name)?.is_some_and(|truncation| truncation != "disabled") {
-                    note(&mut request.unknown, name);
+                    note_unknown(&mut request.unknown, name);
                 }
             }
             "user" => request.user = text(cursor, name)?,
             "safety_identifier" => request.safety_identifier = text(cursor, name)?,
-            "metadata" => request.metadata = walk::json(cursor, name)?.filter(has_members),
+            "metadata" => request.metadata = typed::json(cursor, name)?.filter(has_members),
             "prompt_cache_key" => request.cache_key = text(cursor, name)?,
             // The head reads these members, or accepts only values that need no conversion.
             "model" | "store" | "background" | "service_tier" => {
                 cursor.value()?;
             }
-            "stream_options" => walk::object(cursor, name, |cursor, option| {
+            "stream_options" => typed::object(cursor, name, |cursor, option| {
                 let value = cursor.value()?;
                 // Obfuscation is padding that the upstream adds by itself.
                 if option != "include_obfuscation" {
-                    unread(value, &mut request.unknown, || format!("{name}.{option}"));
+                    note_unless_empty(value, &mut request.unknown, || format!("{name}.{option}"));
                 }
                 Ok::<(), Failure>(())
             })?,
-            _ => unread(cursor.value()?, &mut request.unknown, || name.to_owned()),
+            _ => note_unless_empty(cursor.value()?, &mut request.unknown, || name.to_owned()),
         }
         Ok(())
     }
 
     fn include(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
-        for included in walk::strings(cursor, "include")? {
+        for included in typed::strings(cursor, "include")? {
             match included.as_str() {
                 // The gateway always requests it.
                 "reasoning.encrypted_content" => {}
                 "message.output_text.logprobs" => self.logprobs = true,
-                _ => note(&mut self.request.unknown, "include"),
+                _ => note_unknown(&mut self.request.unknown, "include"),
             }
         }
         Ok(())
@@ -118,17 +118,17 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
     let mut parameters = None;
     let mut strict = None;
     let mut others = Vec::new();
-    walk::object(cursor, "tools[]", |cursor, member| {
+    typed::object(cursor, "tools[]", |cursor, member| {
         match member {
-            "type" => kind = walk::string(cursor, "tools[].type")?,
+            "type" => kind = typed::string(cursor, "tools[].type")?,
             "name" => name = text(cursor, "tools[].name")?,
             "description" => description = text(cursor, "tools[].description")?,
             // Other types of tools may have `parameters` of another form.
             "parameters" if cursor.shape()? == Shape::Object => {
-                parameters = walk::json(cursor, "tools[].parameters")?;
+                parameters = typed::json(cursor, "tools[].parameters")?;
             }
-            "strict" => strict = walk::boolean(cursor, "tools[].strict")?,
-            _ => unread(cursor.value()?, &mut others, || format!("{path}.{member}")),
+            "strict" => strict = typed::boolean(cursor, "tools[].strict")?,
+            _ => note_unless_empty(cursor.value()?, &mut others, || format!("{path}.{member}")),
         }
         Ok::<(), Failure>(())
     })?;
@@ -142,7 +142,7 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
                 strict,
             });
             for other in others {
-                note(&mut request.unknown, other);
+                note_unknown(&mut request.unknown, other);
             }
         }
         (Some("function") | None, None) => {
@@ -150,7 +150,7 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
             return Err(Failure::invalid(format!("`{param}` is required.")).param(param));
         }
         // Other dialects have only function tools (`docs/api/text.md`).
-        (Some(kind), _) => note(&mut request.unknown, format!("tools.{kind}")),
+        (Some(kind), _) => note_unknown(&mut request.unknown, format!("tools.{kind}")),
     }
     Ok(())
 }
@@ -169,7 +169,7 @@ fn choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
         };
         return Ok(());
     }
-    if walk::null(cursor)? {
+    if typed::null(cursor)? {
         return Ok(());
     }
     let mut kind = None;
@@ -177,20 +177,20 @@ fn choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
     let mut mode = None;
     let mut names = Vec::new();
     let mut others = Vec::new();
-    walk::object(cursor, NAME, |cursor, member| {
+    typed::object(cursor, NAME, |cursor, member| {
         match member {
-            "type" => kind = walk::string(cursor, "tool_choice.type")?,
+            "type" => kind = typed::string(cursor, "tool_choice.type")?,
             "name" => name = text(cursor, "tool_choice.name")?,
-            "mode" => mode = walk::string(cursor, "tool_choice.mode")?,
-            "tools" => walk::array(cursor, "tool_choice.tools", |cursor, at| {
+            "mode" => mode = typed::string(cursor, "tool_choice.mode")?,
+            "tools" => typed::array(cursor, "tool_choice.tools", |cursor, at| {
                 let path = Path::item("tool_choice.tools", at);
                 match named_function(cursor, path, &mut others)? {
                     Some(name) => names.push(name),
-                    None => note(&mut others, path.to_string()),
+                    None => note_unknown(&mut others, path.to_string()),
                 }
                 Ok::<(), Failure>(())
             })?,
-            _ => unread(cursor.value()?, &mut others, || format!("{NAME}.{member}")),
+            _ => note_unless_empty(cursor.value()?, &mut others, || format!("{NAME}.{member}")),
         }
         Ok::<(), Failure>(())
     })?;
@@ -206,7 +206,7 @@ fn choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
         }
         // A hosted tool, which other dialects do not have.
         _ => {
-            note(&mut request.unknown, NAME);
+            note_unknown(&mut request.unknown, NAME);
             None
         }
     };
@@ -221,11 +221,11 @@ fn named_function(
     let mut kind = None;
     let mut name = None;
     let mut others = Vec::new();
-    walk::object(cursor, "tool_choice.tools[]", |cursor, member| {
+    typed::object(cursor, "tool_choice.tools[]", |cursor, member| {
         match member {
-            "type" => kind = walk::string(cursor, "tool_choice.tools[].type")?,
+            "type" => kind = typed::string(cursor, "tool_choice.tools[].type")?,
             "name" => name = text(cursor, "tool_choice.tools[].name")?,
-            _ => unread(cursor.value()?, &mut others, || format!("{path}.{member}")),
+            _ => note_unless_empty(cursor.value()?, &mut others, || format!("{path}.{member}")),
         }
         Ok::<(), Failure>(())
     })?;
@@ -239,29 +239,29 @@ fn named_function(
 fn reasoning(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
     let mut told = request.reasoning.take().unwrap_or_default();
     let mut any = false;
-    walk::object(cursor, "reasoning", |cursor, name| {
+    typed::object(cursor, "reasoning", |cursor, name| {
         match name {
             "effort" => {
-                let effort = walk::string(cursor, "reasoning.effort")?;
+                let effort = typed::string(cursor, "reasoning.effort")?;
                 told.effort = effort.as_deref().and_then(Effort::parse);
                 any |= told.effort.is_some();
                 if effort.is_some() && told.effort.is_none() {
-                    note(&mut request.unknown, "reasoning.effort");
+                    note_unknown(&mut request.unknown, "reasoning.effort");
                 }
             }
             "summary" | "generate_summary" => {
-                let wanted = walk::string(cursor, "reasoning.summary")?.is_some();
+                let wanted = typed::string(cursor, "reasoning.summary")?.is_some();
                 told.show |= wanted;
                 any |= wanted;
             }
             "context" | "mode" => {
-                let usual = walk::string(cursor, "reasoning")?
+                let usual = typed::string(cursor, "reasoning")?
                     .is_none_or(|value| value == "auto" || value == "standard");
                 if !usual {
-                    note(&mut request.unknown, format!("reasoning.{name}"));
+                    note_unknown(&mut request.unknown, format!("reasoning.{name}"));
                 }
             }
-            _ => unread(cursor.value()?, &mut request.unknown, || {
+            _ => note_unless_empty(cursor.value()?, &mut request.unknown, || {
                 format!("reasoning.{name}")
             }),
         }
@@ -272,11 +272,11 @@ fn reasoning(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failu
 }
 
 fn text_options(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
-    walk::object(cursor, "text", |cursor, name| {
+    typed::object(cursor, "text", |cursor, name| {
         match name {
             "format" => format(cursor, request)?,
             "verbosity" => request.verbosity = text(cursor, "text.verbosity")?,
-            _ => unread(cursor.value()?, &mut request.unknown, || {
+            _ => note_unless_empty(cursor.value()?, &mut request.unknown, || {
                 format!("text.{name}")
             }),
         }
@@ -291,14 +291,14 @@ fn format(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
     let mut schema = None;
     let mut strict = None;
     let mut others = Vec::new();
-    walk::object(cursor, "text.format", |cursor, member| {
+    typed::object(cursor, "text.format", |cursor, member| {
         match member {
-            "type" => kind = walk::string(cursor, "text.format.type")?,
+            "type" => kind = typed::string(cursor, "text.format.type")?,
             "name" => name = text(cursor, "text.format.name")?,
             "description" => description = text(cursor, "text.format.description")?,
-            "schema" => schema = walk::json(cursor, "text.format.schema")?,
-            "strict" => strict = walk::boolean(cursor, "text.format.strict")?,
-            _ => unread(cursor.value()?, &mut others, || {
+            "schema" => schema = typed::json(cursor, "text.format.schema")?,
+            "strict" => strict = typed::boolean(cursor, "text.format.strict")?,
+            _ => note_unless_empty(cursor.value()?, &mut others, || {
                 format!("text.format.{member}")
             }),
         }
@@ -318,7 +318,7 @@ fn format(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
             return Err(failure.param("text.format.schema"));
         }
         (Some(_), _) => {
-            note(&mut request.unknown, "text.format");
+            note_unknown(&mut request.unknown, "text.format");
             return Ok(());
         }
     };

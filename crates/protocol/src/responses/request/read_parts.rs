@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use crate::canon::{
-    Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri, note, unread,
+    Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri, note_unknown,
+    note_unless_empty,
 };
 use crate::failure::Failure;
-use crate::json::{Cursor, Shape, walk};
+use crate::json::{Cursor, Shape, typed};
 
 /// The start of a PDF in base64.
 const PDF: &str = "JVBERi";
@@ -25,7 +26,7 @@ pub(super) fn read(
             let said = text(cursor.string()?.decode_lossy());
             parts.extend(said.map(|part| (path, part)));
         }
-        Shape::Array => walk::array(cursor, list, |cursor, at| {
+        Shape::Array => typed::array(cursor, list, |cursor, at| {
             let path = path.inner(list, at);
             parts.extend(part(cursor, path, unknown)?.map(|part| (path, part)));
             Ok::<(), Failure>(())
@@ -77,7 +78,7 @@ fn part(
         Some("input_image") => Some(fields.image_url.map_or(Part::Foreign, |url| {
             let detail = fields.detail.as_deref().and_then(ImageDetail::parse);
             if fields.detail.is_some() && detail.is_none() {
-                note(&mut fields.others, format!("{path}.detail"));
+                note_unknown(&mut fields.others, format!("{path}.detail"));
             }
             image(url, detail)
         })),
@@ -98,18 +99,18 @@ fn part(
 
 fn fields<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Fields<'a>, Failure> {
     let mut fields = Fields::default();
-    walk::object(cursor, "input[].content[]", |cursor, name| {
+    typed::object(cursor, "input[].content[]", |cursor, name| {
         match name {
-            "type" => fields.kind = walk::string(cursor, "input[].content[].type")?,
-            "text" => fields.text = walk::string(cursor, "input[].content[].text")?,
-            "refusal" => fields.refusal = walk::string(cursor, "input[].content[].refusal")?,
+            "type" => fields.kind = typed::string(cursor, "input[].content[].type")?,
+            "text" => fields.text = typed::string(cursor, "input[].content[].text")?,
+            "refusal" => fields.refusal = typed::string(cursor, "input[].content[].refusal")?,
             "image_url" => fields.image_url = url(cursor, path, &mut fields.others)?,
-            "detail" => fields.detail = walk::string(cursor, "input[].content[].detail")?,
-            "file_data" => fields.file_data = walk::string(cursor, "input[].content[].file_data")?,
-            "filename" => fields.filename = walk::string(cursor, "input[].content[].filename")?,
+            "detail" => fields.detail = typed::string(cursor, "input[].content[].detail")?,
+            "file_data" => fields.file_data = typed::string(cursor, "input[].content[].file_data")?,
+            "filename" => fields.filename = typed::string(cursor, "input[].content[].filename")?,
             // Members that clients copy from an answer.
             "annotations" | "logprobs" => drop(cursor.value()?),
-            _ => unread(cursor.value()?, &mut fields.others, || {
+            _ => note_unless_empty(cursor.value()?, &mut fields.others, || {
                 format!("{path}.{name}")
             }),
         }
@@ -127,13 +128,13 @@ fn url<'a>(
 ) -> Result<Option<Cow<'a, str>>, Failure> {
     const NAME: &str = "input[].content[].image_url";
     if cursor.shape()? != Shape::Object {
-        return Ok(walk::string(cursor, NAME)?);
+        return Ok(typed::string(cursor, NAME)?);
     }
     let mut url = None;
-    walk::object(cursor, NAME, |cursor, name| {
+    typed::object(cursor, NAME, |cursor, name| {
         match name {
-            "url" => url = walk::string(cursor, NAME)?,
-            _ => unread(cursor.value()?, unknown, || {
+            "url" => url = typed::string(cursor, NAME)?,
+            _ => note_unless_empty(cursor.value()?, unknown, || {
                 format!("{path}.image_url.{name}")
             }),
         }

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use super::read_parts;
 use crate::canon::{
-    Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, carrier, note, unread,
+    Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, carrier, note_unknown,
+    note_unless_empty,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::json::{Cursor, Shape, walk};
+use crate::json::{Cursor, Shape, typed};
 
 /// Collects the turns. Consecutive items of the assistant form one turn, and so do consecutive tool
 /// results. Messages of other roles are turns of their own.
@@ -48,10 +49,10 @@ impl<'r> History<'r> {
     pub(super) fn read(mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         if cursor.shape()? == Shape::String {
             let text = cursor.string()?.decode_lossy();
-            self.say(Role::User, Path::item("input", 0), read_parts::text(text));
+            self.push_part(Role::User, Path::item("input", 0), read_parts::text(text));
             return Ok(());
         }
-        walk::array(cursor, "input", |cursor, at| self.item(cursor, at))
+        typed::array(cursor, "input", |cursor, at| self.item(cursor, at))
     }
 
     fn item(&mut self, cursor: &mut Cursor<'_>, at: usize) -> Result<(), Failure> {
@@ -184,7 +185,7 @@ impl<'r> History<'r> {
             .push((path, Part::Thought(thought)));
     }
 
-    fn say(&mut self, role: Role, path: Path, part: Option<Part>) {
+    fn push_part(&mut self, role: Role, path: Path, part: Option<Part>) {
         self.turns.push(Turn {
             role,
             parts: part.map(|part| (path, part)).into_iter().collect(),
@@ -208,7 +209,7 @@ impl<'r> History<'r> {
 
     fn note_others(&mut self, others: Vec<String>) {
         for other in others {
-            note(self.unknown, other);
+            note_unknown(self.unknown, other);
         }
     }
 }
@@ -232,18 +233,18 @@ fn read_item<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Item<'a>, Failur
         let failure = Failure::invalid(format!("`{path}` must be an object."));
         return Err(failure.param(path.to_string()));
     }
-    walk::object(cursor, "input[]", |cursor, name| {
+    typed::object(cursor, "input[]", |cursor, name| {
         match name {
-            "type" => item.kind = walk::string(cursor, "input[].type")?,
-            "role" => item.role = walk::string(cursor, "input[].role")?,
-            "id" => item.id = walk::string(cursor, "input[].id")?,
-            "call_id" => item.call_id = walk::string(cursor, "input[].call_id")?,
-            "name" => item.name = walk::string(cursor, "input[].name")?,
+            "type" => item.kind = typed::string(cursor, "input[].type")?,
+            "role" => item.role = typed::string(cursor, "input[].role")?,
+            "id" => item.id = typed::string(cursor, "input[].id")?,
+            "call_id" => item.call_id = typed::string(cursor, "input[].call_id")?,
+            "name" => item.name = typed::string(cursor, "input[].name")?,
             "arguments" if cursor.shape()? == Shape::String => {
-                item.arguments = walk::string(cursor, "input[].arguments")?;
+                item.arguments = typed::string(cursor, "input[].arguments")?;
             }
             "encrypted_content" => {
-                item.encrypted = walk::string(cursor, "input[].encrypted_content")?;
+                item.encrypted = typed::string(cursor, "input[].encrypted_content")?;
             }
             "content" => {
                 item.content = read_parts::read(cursor, path, "content", &mut item.others)?;
@@ -255,12 +256,12 @@ fn read_item<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Item<'a>, Failur
             // Members that clients copy from an answer.
             "status" | "created_by" | "agent" => drop(cursor.value()?),
             "phase" => {
-                let phase = walk::string(cursor, "input[].phase")?;
+                let phase = typed::string(cursor, "input[].phase")?;
                 if phase.is_some_and(|phase| phase != "final_answer") {
                     item.others.push(format!("{path}.phase"));
                 }
             }
-            _ => unread(cursor.value()?, &mut item.others, || {
+            _ => note_unless_empty(cursor.value()?, &mut item.others, || {
                 format!("{path}.{name}")
             }),
         }

@@ -3,7 +3,7 @@
 use super::write_turns;
 use crate::canon::{
     Dropped, Effort, Field, Format, Logprobs, Part, Reasoning, Request, Role, Target, Tool,
-    ToolChoice, Turn, choose, is_zero, sampled,
+    ToolChoice, Turn, accepted_sampling, choose, is_zero,
 };
 use crate::failure::Failure;
 use crate::json::write::{self, Object};
@@ -127,10 +127,10 @@ fn options(it: &mut Object<'_>, request: &Request, target: &Target<'_>, dropped:
 fn sampling(it: &mut Object<'_>, request: &Request, profile: &Profile, dropped: &mut Dropped) {
     let sampling = &request.sampling;
     let temperature = sampling.temperature.as_ref();
-    if let Some(value) = sampled(temperature, Field::Temperature, profile, dropped) {
+    if let Some(value) = accepted_sampling(temperature, Field::Temperature, profile, dropped) {
         it.number("temperature", value);
     }
-    if let Some(value) = sampled(sampling.top_p.as_ref(), Field::TopP, profile, dropped) {
+    if let Some(value) = accepted_sampling(sampling.top_p.as_ref(), Field::TopP, profile, dropped) {
         it.number("top_p", value);
     }
     let penalty = |value: &Option<Number>| value.as_ref().is_some_and(|value| !is_zero(value));

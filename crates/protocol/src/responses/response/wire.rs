@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::broken::Broken;
 use crate::canon::{Stop, Token};
-use crate::json::walk::{self, Misread};
+use crate::json::typed::{self, Misread};
 use crate::json::{Cursor, Integer, Raw, Shape};
 use crate::responses::usage::read_usage;
 use crate::shared::logprobs;
+use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
 /// A response object.
@@ -55,25 +55,25 @@ pub(in crate::responses) struct Citation {
 }
 
 impl<'a> Answer<'a> {
-    pub(in crate::responses) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Broken> {
+    pub(in crate::responses) fn read(cursor: &mut Cursor<'a>) -> Result<Self, UnusableAnswer> {
         let mut answer = Self::default();
-        walk::object(cursor, "response", |cursor, name| {
+        typed::object(cursor, "response", |cursor, name| {
             match name {
-                "status" => answer.status = walk::string(cursor, name)?,
+                "status" => answer.status = typed::string(cursor, name)?,
                 "incomplete_details" => {
-                    walk::object(cursor, name, |cursor, name| {
+                    typed::object(cursor, name, |cursor, name| {
                         match name {
-                            "reason" => answer.reason = walk::string(cursor, name)?,
+                            "reason" => answer.reason = typed::string(cursor, name)?,
                             _ => skip(cursor)?,
                         }
-                        Ok::<(), Broken>(())
+                        Ok::<(), UnusableAnswer>(())
                     })?;
                 }
                 "output" if cursor.shape()? == Shape::Array => {
                     let mut items = Vec::new();
-                    walk::array(cursor, name, |cursor, _| {
+                    typed::array(cursor, name, |cursor, _| {
                         items.push(Item::read(cursor)?);
-                        Ok::<(), Broken>(())
+                        Ok::<(), UnusableAnswer>(())
                     })?;
                     answer.output = Some(items);
                 }
@@ -81,7 +81,7 @@ impl<'a> Answer<'a> {
                 "error" => answer.error = Some(cursor.value()?).filter(|error| !error.is_null()),
                 _ => skip(cursor)?,
             }
-            Ok::<(), Broken>(())
+            Ok::<(), UnusableAnswer>(())
         })?;
         Ok(answer)
     }
@@ -104,23 +104,23 @@ impl<'a> Answer<'a> {
 }
 
 impl<'a> Item<'a> {
-    pub(in crate::responses) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Broken> {
+    pub(in crate::responses) fn read(cursor: &mut Cursor<'a>) -> Result<Self, UnusableAnswer> {
         let mut item = Self::default();
-        walk::object(cursor, "item", |cursor, name| {
+        typed::object(cursor, "item", |cursor, name| {
             match name {
-                "type" => item.kind = walk::string(cursor, name)?.unwrap_or_default(),
-                "id" => item.id = walk::string(cursor, name)?,
-                "call_id" => item.call_id = walk::string(cursor, name)?,
-                "name" => item.name = walk::string(cursor, name)?,
+                "type" => item.kind = typed::string(cursor, name)?.unwrap_or_default(),
+                "id" => item.id = typed::string(cursor, name)?,
+                "call_id" => item.call_id = typed::string(cursor, name)?,
+                "name" => item.name = typed::string(cursor, name)?,
                 "arguments" => item.arguments = arguments(cursor)?,
                 "encrypted_content" => {
-                    item.encrypted = walk::string(cursor, name)?.unwrap_or_default();
+                    item.encrypted = typed::string(cursor, name)?.unwrap_or_default();
                 }
                 "content" => item.content = parts(cursor)?,
                 "summary" => item.summary = parts(cursor)?,
                 _ => skip(cursor)?,
             }
-            Ok::<(), Broken>(())
+            Ok::<(), UnusableAnswer>(())
         })?;
         Ok(item)
     }
@@ -139,26 +139,26 @@ impl<'a> Item<'a> {
 }
 
 impl<'a> Part<'a> {
-    pub(in crate::responses) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Broken> {
+    pub(in crate::responses) fn read(cursor: &mut Cursor<'a>) -> Result<Self, UnusableAnswer> {
         let mut part = Self::default();
         let mut refusal = None;
-        walk::object(cursor, "part", |cursor, name| {
+        typed::object(cursor, "part", |cursor, name| {
             match name {
                 "type" => {
-                    let kind = walk::string(cursor, name)?;
+                    let kind = typed::string(cursor, name)?;
                     part.is_refusal = kind.as_deref() == Some("refusal");
                     part.is_reasoning = kind.as_deref() == Some("reasoning_text");
                 }
-                "text" => part.text = walk::string(cursor, name)?.unwrap_or_default(),
-                "refusal" => refusal = walk::string(cursor, name)?,
+                "text" => part.text = typed::string(cursor, name)?.unwrap_or_default(),
+                "refusal" => refusal = typed::string(cursor, name)?,
                 "logprobs" => part.logprobs = logprobs::read(cursor)?,
-                "annotations" => walk::array(cursor, name, |cursor, _| {
+                "annotations" => typed::array(cursor, name, |cursor, _| {
                     part.citations.extend(Citation::read(cursor)?);
-                    Ok::<(), Broken>(())
+                    Ok::<(), UnusableAnswer>(())
                 })?,
                 _ => skip(cursor)?,
             }
-            Ok::<(), Broken>(())
+            Ok::<(), UnusableAnswer>(())
         })?;
         if part.is_refusal {
             part.text = refusal.unwrap_or_default();
@@ -169,42 +169,44 @@ impl<'a> Part<'a> {
 
 impl Citation {
     /// Reads an annotation. Other dialects have only those that refer to a web page.
-    pub(in crate::responses) fn read(cursor: &mut Cursor<'_>) -> Result<Option<Self>, Broken> {
+    pub(in crate::responses) fn read(
+        cursor: &mut Cursor<'_>,
+    ) -> Result<Option<Self>, UnusableAnswer> {
         let mut is_web = false;
         let mut citation = Self::default();
-        walk::object(cursor, "annotation", |cursor, name| {
+        typed::object(cursor, "annotation", |cursor, name| {
             match name {
-                "type" => is_web = walk::string(cursor, name)?.as_deref() == Some("url_citation"),
-                "url" => citation.url = walk::string(cursor, name)?.unwrap_or_default().into(),
-                "title" => citation.title = walk::string(cursor, name)?.unwrap_or_default().into(),
+                "type" => is_web = typed::string(cursor, name)?.as_deref() == Some("url_citation"),
+                "url" => citation.url = typed::string(cursor, name)?.unwrap_or_default().into(),
+                "title" => citation.title = typed::string(cursor, name)?.unwrap_or_default().into(),
                 "start_index" => citation.start = offset(cursor, name)?,
                 "end_index" => citation.end = offset(cursor, name)?,
                 _ => skip(cursor)?,
             }
-            Ok::<(), Broken>(())
+            Ok::<(), UnusableAnswer>(())
         })?;
         Ok(is_web.then_some(citation))
     }
 }
 
 fn offset(cursor: &mut Cursor<'_>, name: &str) -> Result<u64, Misread> {
-    Ok(walk::integer(cursor, name)?.map_or(0, Integer::saturating))
+    Ok(typed::integer(cursor, name)?.map_or(0, Integer::saturating))
 }
 
-fn parts<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<Part<'a>>, Broken> {
+fn parts<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<Part<'a>>, UnusableAnswer> {
     let mut parts = Vec::new();
-    walk::array(cursor, "content", |cursor, _| {
+    typed::array(cursor, "content", |cursor, _| {
         parts.push(Part::read(cursor)?);
-        Ok::<(), Broken>(())
+        Ok::<(), UnusableAnswer>(())
     })?;
     Ok(parts)
 }
 
 /// Reads arguments: JSON in a string. Some servers send the JSON itself.
-fn arguments<'a>(cursor: &mut Cursor<'a>) -> Result<Cow<'a, str>, Broken> {
+fn arguments<'a>(cursor: &mut Cursor<'a>) -> Result<Cow<'a, str>, UnusableAnswer> {
     Ok(match cursor.shape()? {
         Shape::Object => Cow::Borrowed(cursor.value()?.text()),
-        _ => walk::string(cursor, "arguments")?.unwrap_or_default(),
+        _ => typed::string(cursor, "arguments")?.unwrap_or_default(),
     })
 }
 

@@ -1,9 +1,9 @@
 //! Writes a whole response as the events of a stream, with the bytes of its own members.
 
 use crate::answer_layout::{Events, each_item};
-use crate::broken::Broken;
 use crate::json::write::Object;
 use crate::json::{Raw, RawObject, Shape};
+use crate::unusable_answer::UnusableAnswer;
 
 /// Longer item ids are not repeated in each event.
 const ITEM_ID_BYTES_MAX: usize = 256;
@@ -11,12 +11,12 @@ const ITEM_ID_BYTES_MAX: usize = 256;
 /// Writes the events of a response. Each item and each of its parts is added, filled and completed.
 /// The last event repeats all of them.
 #[cold]
-pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), Broken> {
-    let response = RawObject::of(answer).ok_or_else(|| Broken::malformed("no response"))?;
+pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), UnusableAnswer> {
+    let response = RawObject::of(answer).ok_or_else(|| UnusableAnswer::malformed("no response"))?;
     let end = match response.string("status") {
         Some(status) if status.is("incomplete") => "response.incomplete",
         Some(status) if !status.is("completed") => {
-            return Err(Broken::malformed("the response is not complete"));
+            return Err(UnusableAnswer::malformed("the response is not complete"));
         }
         _ => "response.completed",
     };
@@ -134,7 +134,11 @@ impl Place<'_> {
 }
 
 impl Stream<'_, '_> {
-    fn send(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) -> Result<(), Broken> {
+    fn send(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut Object<'_>),
+    ) -> Result<(), UnusableAnswer> {
         let sequence = self.sequence;
         self.sequence += 1;
         self.events.named("type", name, |it| {
@@ -143,9 +147,9 @@ impl Stream<'_, '_> {
         })
     }
 
-    fn item(&mut self, output_index: usize, item: Raw<'_>) -> Result<(), Broken> {
+    fn item(&mut self, output_index: usize, item: Raw<'_>) -> Result<(), UnusableAnswer> {
         let read =
-            RawObject::of(item).ok_or_else(|| Broken::malformed("an item is not an object"))?;
+            RawObject::of(item).ok_or_else(|| UnusableAnswer::malformed("an item is no object"))?;
         let id = read.filled("id", Shape::String);
         let place = Place {
             item_id: id.filter(|id| id.text().len() <= ITEM_ID_BYTES_MAX),
@@ -194,9 +198,14 @@ impl Stream<'_, '_> {
         })
     }
 
-    fn part(&mut self, list: &PartList, place: Place<'_>, part: Raw<'_>) -> Result<(), Broken> {
+    fn part(
+        &mut self,
+        list: &PartList,
+        place: Place<'_>,
+        part: Raw<'_>,
+    ) -> Result<(), UnusableAnswer> {
         let read =
-            RawObject::of(part).ok_or_else(|| Broken::malformed("a part is not an object"))?;
+            RawObject::of(part).ok_or_else(|| UnusableAnswer::malformed("a part is no object"))?;
         let written = match read.string("type") {
             Some(kind) if kind.is("output_text") => Some(OUTPUT_TEXT),
             Some(kind) if kind.is("refusal") => Some(REFUSAL),
@@ -231,13 +240,13 @@ impl Stream<'_, '_> {
         place: Place<'_>,
         object: &RawObject<'_>,
         beside: &[&str],
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         let text = object
             .get(written.member)
             .filter(|text| text.shape() == Shape::String);
         let Some(text) = text else {
-            let why = format!("`{}` is not a string", written.member);
-            return Err(Broken::malformed(why));
+            let why = format!("`{}` is no string", written.member);
+            return Err(UnusableAnswer::malformed(why));
         };
         let write_beside = |it: &mut Object<'_>| {
             for name in beside {

@@ -1,10 +1,10 @@
 //! Turns the events of one output item into blocks.
 
 use super::items::Address;
-use crate::broken::Broken;
 use crate::canon::{Block, Delta, Event, Opaque, Token};
 use crate::dialect::Dialect;
 use crate::responses::response::{Citation, Item, Part};
+use crate::unusable_answer::UnusableAnswer;
 
 /// The kind of an item, as far as its events depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -306,7 +306,7 @@ impl State {
         number: usize,
         item: &Item<'_>,
         model: &str,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         if self.is_done() {
             return Ok(());
         }
@@ -324,7 +324,7 @@ impl State {
             }
             "function_call" => {
                 let Some(name) = &item.name else {
-                    return Err(Broken::malformed("a tool call has no name"));
+                    return Err(UnusableAnswer::malformed("a tool call has no name"));
                 };
                 self.call(number, item, name);
                 if self.open
@@ -364,12 +364,12 @@ impl State {
     }
 
     /// Ends an item that the upstream did not complete before the answer ended.
-    pub(super) fn abandon(&mut self) -> Result<(), Broken> {
+    pub(super) fn abandon(&mut self) -> Result<(), UnusableAnswer> {
         if self.is_done() {
             return Ok(());
         }
         if !self.early.is_empty() {
-            return Err(Broken::malformed("a tool call has no name"));
+            return Err(UnusableAnswer::malformed("a tool call has no name"));
         }
         if self.open
             == (OpenBlock::Call {

@@ -8,9 +8,9 @@
 //! used if the id is unknown, because some upstreams send a new id with every event of an item.
 
 use super::item::{Kind, PartKey, Progress, Source, State};
-use crate::broken::Broken;
 use crate::canon::{Event, Token};
 use crate::responses::response::{Citation, Item, Part};
+use crate::unusable_answer::UnusableAnswer;
 
 /// Limit for the items of an answer, because each event searches all of them.
 pub(super) const ITEMS_MAX: usize = 1024;
@@ -173,7 +173,7 @@ impl Items {
         index: Option<u64>,
         item: &Item<'_>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         let number = self.number_of_done(index, item);
         self.complete(number, item, out)
     }
@@ -183,12 +183,12 @@ impl Items {
         &mut self,
         output: &[Item<'_>],
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         // Upstreams leave items out here, number them from one, or change their ids. An item whose
         // name is unknown is matched with the next item of its kind. Text that was passed on is not
         // repeated.
         if output.len() > ITEMS_MAX {
-            return Err(Broken::malformed("the answer has too many items"));
+            return Err(UnusableAnswer::malformed("the answer has too many items"));
         }
         let named: Vec<Option<usize>> = output.iter().map(|item| self.named(item)).collect();
         let mut taken = vec![false; self.states.len() + output.len()];
@@ -225,7 +225,7 @@ impl Items {
         number: usize,
         item: &Item<'_>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         if let Some(state) = self.states.get_mut(number) {
             state.done(number, item, &self.model)?;
         }

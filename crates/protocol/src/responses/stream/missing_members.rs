@@ -14,14 +14,14 @@ use crate::usage::count;
 /// Longer ids are not remembered.
 const ITEM_ID_BYTES_MAX: usize = 256;
 
-const OF_ITEM: MemberSet = MemberSet::SEQUENCE.and(MemberSet::INDEX);
-const INSIDE_ITEM: MemberSet = OF_ITEM.and(MemberSet::ITEM_ID);
-const OF_PART: MemberSet = INSIDE_ITEM.and(MemberSet::PART);
+const OF_ITEM: MemberSet = MemberSet::SEQUENCE.union(MemberSet::INDEX);
+const INSIDE_ITEM: MemberSet = OF_ITEM.union(MemberSet::ITEM_ID);
+const OF_PART: MemberSet = INSIDE_ITEM.union(MemberSet::PART);
 
 /// The members that an event of this type must have.
 pub(crate) fn required(kind: &str) -> MemberSet {
     match kind.strip_prefix("response.").unwrap_or_default() {
-        "created" | "in_progress" => MemberSet::SEQUENCE.and(MemberSet::ITEMS),
+        "created" | "in_progress" => MemberSet::SEQUENCE.union(MemberSet::ITEMS),
         "output_text.delta"
         | "output_text.done"
         | "output_text.annotation.added"
@@ -34,7 +34,7 @@ pub(crate) fn required(kind: &str) -> MemberSet {
         | "reasoning_summary_part.done"
         | "reasoning_summary_text.delta"
         | "reasoning_summary_text.done" => OF_PART,
-        "reasoning_text.delta" => OF_PART.and(MemberSet::PART_BEGUN),
+        "reasoning_text.delta" => OF_PART.union(MemberSet::PART_STARTED),
         "function_call_arguments.delta"
         | "function_call_arguments.done"
         | "custom_tool_call_input.delta"
@@ -101,7 +101,7 @@ pub(crate) fn fill_in(
     if place.kind == "response.content_part.added" {
         event.output.note_part(index_u64);
     }
-    if event.lacks(MemberSet::PART_BEGUN) && !event.output.items_with_part.contains(&index_u64) {
+    if event.lacks(MemberSet::PART_STARTED) && !event.output.items_with_part.contains(&index_u64) {
         begin_part(event, &id, index_u64, part);
     }
     fill_sequence(event, edits)?;

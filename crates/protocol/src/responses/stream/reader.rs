@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use super::items::{Address, ITEMS_MAX, Items};
-use crate::broken::Broken;
 use crate::canon::{Event, Token};
-use crate::json::{Cursor, Integer, Raw, utf8, walk};
+use crate::json::{Cursor, Integer, Raw, typed, utf8};
 use crate::rejection;
 use crate::responses::response::{Answer, Citation, Item, Part, skip};
 use crate::shared::logprobs;
 use crate::sse::{Data, Frame};
+use crate::unusable_answer::UnusableAnswer;
 
 /// Reads one stream. The events that it returns obey their grammar, whatever the upstream sends.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Reader {
     }
 
     /// Takes the next frame.
-    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
             return Ok(());
         }
@@ -65,11 +65,11 @@ impl Reader {
     }
 
     /// The upstream has closed the stream. That is an error unless its last event has arrived.
-    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
             Ok(())
         } else {
-            Err(Broken::Unfinished)
+            Err(UnusableAnswer::Unfinished)
         }
     }
 
@@ -78,12 +78,12 @@ impl Reader {
         model: &str,
         response: Raw<'_>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         Self::new(model).finish(response, out)
     }
 
     /// Reads what the final response holds beyond the events before it.
-    fn finish(&mut self, response: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn finish(&mut self, response: Raw<'_>, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         let answer = Answer::read(&mut Cursor::new(response.text()))?;
         let failed = matches!(answer.status.as_deref(), Some("failed" | "cancelled"));
         if failed || answer.error.is_some() {
@@ -106,11 +106,16 @@ impl Reader {
         }
     }
 
-    fn failure(&self, error: &str) -> Broken {
-        Broken::Failure(rejection::read_event(error.as_bytes(), &self.model))
+    fn failure(&self, error: &str) -> UnusableAnswer {
+        UnusableAnswer::Failure(rejection::read_event(error.as_bytes(), &self.model))
     }
 
-    fn data(&mut self, data: &[u8], frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+    fn data(
+        &mut self,
+        data: &[u8],
+        frame: &Frame,
+        out: &mut Vec<Event>,
+    ) -> Result<(), UnusableAnswer> {
         let text = utf8(data)?;
         // Some servers end every stream in this way.
         if text.trim() == "[DONE]" {
@@ -124,7 +129,7 @@ impl Reader {
             return Err(if told.has_error {
                 self.failure(text)
             } else {
-                Broken::malformed("an event has no type")
+                UnusableAnswer::malformed("an event has no type")
             });
         };
         if told.has_error || kind == "error" {
@@ -133,7 +138,7 @@ impl Reader {
         self.start(out);
         self.event(&kind, told, out)?;
         if self.items.count() > ITEMS_MAX {
-            return Err(Broken::malformed("the answer has too many items"));
+            return Err(UnusableAnswer::malformed("the answer has too many items"));
         }
         Ok(())
     }
@@ -143,7 +148,7 @@ impl Reader {
         kind: &str,
         told: EventFields<'_>,
         out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), UnusableAnswer> {
         let items = &mut self.items;
         let index = told.output_index;
         let address = Address {
@@ -190,7 +195,7 @@ impl Reader {
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
                 let Some(response) = told.response else {
-                    return Err(Broken::malformed("the last event has no response"));
+                    return Err(UnusableAnswer::malformed("the last event has no response"));
                 };
                 return self.finish(response, out);
             }
@@ -201,11 +206,11 @@ impl Reader {
 }
 
 impl<'a> EventFields<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Broken> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self, UnusableAnswer> {
         let mut told = Self::default();
-        walk::object(cursor, "event", |cursor, name| {
+        typed::object(cursor, "event", |cursor, name| {
             match name {
-                "type" => told.kind = walk::string(cursor, name)?,
+                "type" => told.kind = typed::string(cursor, name)?,
                 "item_id" => {
                     let id = cursor.value()?.string();
                     told.item_id = id.map(|id| id.decode_lossy());
@@ -213,7 +218,7 @@ impl<'a> EventFields<'a> {
                 "output_index" => told.output_index = index(cursor, name)?,
                 "content_index" => told.content_index = index(cursor, name)?,
                 "summary_index" => told.summary_index = index(cursor, name)?,
-                "delta" => told.text = walk::string(cursor, name)?,
+                "delta" => told.text = typed::string(cursor, name)?,
                 "item" => told.item = Some(Item::read(cursor)?),
                 "part" => told.part = Some(Part::read(cursor)?),
                 "logprobs" => told.logprobs = logprobs::read(cursor)?,
@@ -222,12 +227,12 @@ impl<'a> EventFields<'a> {
                 "error" => told.has_error = !cursor.value()?.is_null(),
                 _ => skip(cursor)?,
             }
-            Ok::<(), Broken>(())
+            Ok::<(), UnusableAnswer>(())
         })?;
         Ok(told)
     }
 }
 
-fn index(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Broken> {
-    Ok(walk::integer(cursor, name)?.map(Integer::saturating))
+fn index(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, UnusableAnswer> {
+    Ok(typed::integer(cursor, name)?.map(Integer::saturating))
 }

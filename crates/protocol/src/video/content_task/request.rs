@@ -156,10 +156,10 @@ pub(super) fn write_request(request: &Request, to: &Addressee<'_>) -> Result<Vec
 
 /// Refuses members that would make the upstream store something or deliver it elsewhere.
 fn refuse_state(members: &Members<'_>) -> Result<(), Failure> {
-    guard::no_reference(members, "output")?;
-    guard::no_reference(members, "storage_options")?;
+    guard::refuse_reference(members, "output")?;
+    guard::refuse_reference(members, "storage_options")?;
     for name in ["store", "background", "deferred"] {
-        guard::not_kept(members, name)?;
+        guard::refuse_storing(members, name)?;
     }
     Ok(())
 }

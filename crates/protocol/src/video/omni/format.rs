@@ -49,7 +49,7 @@ fn read_video(raw: Raw<'_>) -> Result<Format, Failure> {
         let message = "`response_format.type` must be `video` with this model.";
         return Err(Failure::invalid(message).param("response_format.type"));
     }
-    check::keeps_nothing(&members, "gcs_uri", "response_format.gcs_uri")?;
+    check::refuse_member(&members, "gcs_uri", "response_format.gcs_uri")?;
     only(&members, &KNOWN, "response_format.")?;
     members.string("delivery")?;
     if members

@@ -85,7 +85,7 @@ pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
     guard::routing(&members)?;
     guard::service_tier(&members)?;
     for name in REFERENCES {
-        guard::no_reference(&members, name)?;
+        guard::refuse_reference(&members, name)?;
     }
     if members.boolean("stream")? == Some(true) {
         let message = "`stream: true` is not supported for videos; poll the task.";

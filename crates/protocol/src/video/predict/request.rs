@@ -10,7 +10,7 @@ use super::image::Image;
 use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::guard;
-use crate::json::span::camel;
+use crate::json::members::camel;
 use crate::json::{Cursor, Integer, Members, Raw, Spelling, write_string};
 use crate::profile::Profile;
 use crate::video::check;
@@ -75,7 +75,7 @@ pub fn read_request(body: &Bytes, model: &str) -> Result<Request, Failure> {
     let members = Members::read(body, Spelling::SnakeOrCamel)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;
-    check::keeps_nothing(&members, "webhook_config", "webhookConfig")?;
+    check::refuse_member(&members, "webhook_config", "webhookConfig")?;
     let named = members.string("model")?;
     if named.is_some_and(|named| named.strip_prefix("models/").unwrap_or(&named) != model) {
         let message = "`model` in the body is not the model in the path.";
@@ -124,7 +124,7 @@ impl Request {
             not_exposed(members, name, param)?;
         }
         for (name, param) in STORAGE {
-            check::keeps_nothing(members, name, param)?;
+            check::refuse_member(members, name, param)?;
         }
         for (name, param) in [
             ("number_of_videos", "parameters.numberOfVideos"),

@@ -63,8 +63,8 @@ pub fn read_request(body: &Bytes, operation: Operation) -> Result<Request, Failu
     let members = Members::read(body, Spelling::One)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;
-    guard::no_reference(&members, "output")?;
-    guard::no_reference(&members, "storage_options")?;
+    guard::refuse_reference(&members, "output")?;
+    guard::refuse_reference(&members, "storage_options")?;
     let model = members.string("model")?;
     let model = model.ok_or_else(|| missing("model"))?;
     guard::model_id(&model)?;

@@ -1,13 +1,13 @@
 //! Chat answers read into the common form.
 
 use protocol::canon::{Block, Delta, Event, Fold, Opaque, Response, Stop};
-use protocol::native::Broken;
+use protocol::native::UnusableAnswer;
 use protocol::sse::Splitter;
 use protocol::{Code, Dialect, Usage, chat};
 use serde_json::{Value, json};
 
 /// Events of a stream, and how it ended.
-pub(crate) fn read_stream(stream: &str) -> (Vec<Event>, Result<(), Broken>) {
+pub(crate) fn read_stream(stream: &str) -> (Vec<Event>, Result<(), UnusableAnswer>) {
     let mut splitter = Splitter::default();
     splitter.push(bytes::Bytes::copy_from_slice(stream.as_bytes()));
     let mut reader = chat::Reader::new("maker/m");
@@ -305,7 +305,10 @@ fn a_piece_of_a_call_that_is_over_breaks_the_stream() {
     ];
     for stream in [late.concat(), nameless.concat()] {
         let (_, result) = read_stream(&stream);
-        assert!(matches!(result, Err(Broken::Malformed(_))), "{result:?}");
+        assert!(
+            matches!(result, Err(UnusableAnswer::Malformed(_))),
+            "{result:?}"
+        );
     }
 }
 
@@ -331,7 +334,7 @@ fn finish_reasons_are_understood() {
         ("insufficient_system_resource", Code::UpstreamOverloaded),
     ] {
         let (_, result) = read_stream(&finish(reason));
-        assert!(matches!(result, Err(Broken::Failure(failure)) if failure.code == code));
+        assert!(matches!(result, Err(UnusableAnswer::Failure(failure)) if failure.code == code));
     }
 }
 
@@ -407,7 +410,7 @@ fn a_stream_without_its_end_is_broken() {
         format!("{text}{}", finish("stop")),
     ] {
         let (_, result) = read_stream(&stream);
-        assert_eq!(result, Err(Broken::Unfinished), "{stream}");
+        assert_eq!(result, Err(UnusableAnswer::Unfinished), "{stream}");
     }
     // An end mark alone is not an answer.
     for stream in [
@@ -415,7 +418,10 @@ fn a_stream_without_its_end_is_broken() {
         format!("data: {{\"choices\":[]}}\n\n{DONE}"),
     ] {
         let (events, result) = read_stream(&stream);
-        assert!(matches!(result, Err(Broken::Malformed(_))), "{result:?}");
+        assert!(
+            matches!(result, Err(UnusableAnswer::Malformed(_))),
+            "{result:?}"
+        );
         assert!(events.is_empty());
     }
 }
@@ -430,7 +436,7 @@ fn errors_in_a_stream_are_failures() {
         let text = delta(&json!({"content": "a"}));
         let (events, result) = read_stream(&format!("{text}{error}"));
         assert_eq!(events.len(), 3);
-        let Err(Broken::Failure(failure)) = result else {
+        let Err(UnusableAnswer::Failure(failure)) = result else {
             panic!("{result:?}");
         };
         assert_eq!(failure.code, Code::UpstreamOverloaded, "{error}");
@@ -442,7 +448,10 @@ fn errors_in_a_stream_are_failures() {
         "data: x\n\n",
     ] {
         let (_, result) = read_stream(garbage);
-        assert!(matches!(result, Err(Broken::Malformed(_))), "{garbage}");
+        assert!(
+            matches!(result, Err(UnusableAnswer::Malformed(_))),
+            "{garbage}"
+        );
     }
     // A member that says that there is no error is not an error.
     let fine = "data: {\"error\":null,\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";

@@ -437,7 +437,7 @@ fn the_profile_decides_on_sampling_and_reasoning() {
     ] {
         let mut request = asks(vec![Part::Text("x".to_owned())]);
         request.reasoning = Some(Reasoning {
-            show_is_unsaid: false,
+            show_is_default: false,
             effort,
             budget_tokens: budget,
             show: shown,

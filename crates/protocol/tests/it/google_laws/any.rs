@@ -257,7 +257,7 @@ pub(super) fn any_request(own: Dialect) -> impl Strategy<Value = Request> {
         })),
     ];
     let reasoning = prop::option::of(any::<bool>().prop_map(|show| Reasoning {
-        show_is_unsaid: false,
+        show_is_default: false,
         effort: Some(Effort::High),
         budget_tokens: None,
         show,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::{Block, Delta, Echo, Event, Fold, Folded, Opaque, Response, Stop, carrier};
 use protocol::convert::{Transcoder, convert_answer};
-use protocol::native::{AnswerSummary, Broken, Identity, Rewriter, rewrite_answer};
+use protocol::native::{AnswerSummary, Identity, Rewriter, UnusableAnswer, rewrite_answer};
 use protocol::{ByteQueue, Dialect, Failure, Translator, Usage};
 
 use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
@@ -15,7 +15,7 @@ use crate::grammar::{self, Call, End, Heard};
 pub(super) struct Relayed {
     pub(super) text: String,
     pub(super) summary: AnswerSummary,
-    pub(super) result: Result<(), Broken>,
+    pub(super) result: Result<(), UnusableAnswer>,
 }
 
 pub(super) fn relay(from: Dialect, to: Dialect, stream: &[u8], sizes: &[usize]) -> Relayed {

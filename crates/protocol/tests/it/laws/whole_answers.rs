@@ -6,14 +6,14 @@ mod assemble;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::native::{Broken, Rewriter, rewrite_answer};
+use protocol::native::{Rewriter, UnusableAnswer, rewrite_answer};
 use protocol::{ByteQueue, Dialect};
 use serde_json::{Value, json};
 
 use super::streams::identity;
 
 /// The stream that a caller gets, and its rewriter.
-fn stream_of(dialect: Dialect, body: &str) -> Result<(String, Rewriter), Broken> {
+fn stream_of(dialect: Dialect, body: &str) -> Result<(String, Rewriter), UnusableAnswer> {
     let mut rewriter = Rewriter::new(dialect, identity(dialect), true);
     let mut out = ByteQueue::new();
     rewriter.push(Bytes::copy_from_slice(body.as_bytes()), &mut out)?;
@@ -23,7 +23,7 @@ fn stream_of(dialect: Dialect, body: &str) -> Result<(String, Rewriter), Broken>
 }
 
 /// The answer that a caller gets who did not ask for a stream.
-fn answer_of(dialect: Dialect, body: &str) -> Result<protocol::native::Answer, Broken> {
+fn answer_of(dialect: Dialect, body: &str) -> Result<protocol::native::Answer, UnusableAnswer> {
     rewrite_answer(
         dialect,
         Bytes::copy_from_slice(body.as_bytes()),
@@ -104,7 +104,7 @@ fn an_answer_of_too_many_parts_is_refused() {
         ),
     ] {
         let refused = stream_of(dialect, &answer.to_string()).map(|(stream, _)| stream.len());
-        let Err(Broken::Malformed(why)) = refused else {
+        let Err(UnusableAnswer::Malformed(why)) = refused else {
             panic!("{dialect}: {refused:?}");
         };
         assert_eq!(why, "the answer has too many parts", "{dialect}");

@@ -9,7 +9,7 @@ use protocol::canon::{
     Block, Delta, Echo, Event, Fold, Folded, Opaque, Reasoning, Request, Response, Stop, carrier,
 };
 use protocol::messages::{Reader, Writer, read_response, write_response};
-use protocol::native::Broken;
+use protocol::native::UnusableAnswer;
 use protocol::sse::Splitter;
 use protocol::{ByteQueue, Code, Dialect, Failure, Usage};
 use serde_json::Value;
@@ -81,7 +81,7 @@ fn unrequested_thoughts_are_carried_in_the_next_call_id() {
 }
 
 /// What a stream says, until it ends or breaks.
-pub(super) fn events(stream: &str) -> (Vec<Event>, Result<(), Broken>) {
+pub(super) fn events(stream: &str) -> (Vec<Event>, Result<(), UnusableAnswer>) {
     let mut reader = Reader::new("maker/m");
     let mut splitter = Splitter::default();
     splitter.push(Bytes::copy_from_slice(stream.as_bytes()));
@@ -277,7 +277,10 @@ fn bodies_that_are_not_streams_are_errors() {
         delta(0, r#"{"type":"input_json_delta","partial_json":"x"}"#),
     ] {
         let (_, result) = events(&stream);
-        assert!(matches!(result, Err(Broken::Malformed(_))), "{stream}");
+        assert!(
+            matches!(result, Err(UnusableAnswer::Malformed(_))),
+            "{stream}"
+        );
     }
     for (stream, code) in [
         (
@@ -290,13 +293,13 @@ fn bodies_that_are_not_streams_are_errors() {
             Code::UpstreamError,
         ),
     ] {
-        let (_, Err(Broken::Failure(failure))) = events(&stream) else {
+        let (_, Err(UnusableAnswer::Failure(failure))) = events(&stream) else {
             panic!("{stream}");
         };
         assert_eq!(failure.code, code, "{stream}");
     }
     let cut = event("message_start", "") + &text(0, "a");
-    assert_eq!(events(&cut).1, Err(Broken::Unfinished));
+    assert_eq!(events(&cut).1, Err(UnusableAnswer::Unfinished));
 }
 
 #[test]
@@ -311,13 +314,13 @@ fn bodies_that_are_not_answers_are_errors() {
         assert!(
             matches!(
                 read_response(body.as_bytes(), "m"),
-                Err(Broken::Malformed(_))
+                Err(UnusableAnswer::Malformed(_))
             ),
             "{body}"
         );
     }
     let error = br#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#;
-    let Err(Broken::Failure(failure)) = read_response(error, "m") else {
+    let Err(UnusableAnswer::Failure(failure)) = read_response(error, "m") else {
         panic!();
     };
     assert_eq!(failure.code, Code::UpstreamOverloaded);

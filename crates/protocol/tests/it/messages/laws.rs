@@ -313,7 +313,7 @@ fn any_request() -> impl Strategy<Value = Request> {
                         .collect(),
                     tool_choice,
                     reasoning: reasoning.map(|(effort, budget_tokens, show)| Reasoning {
-                        show_is_unsaid: false,
+                        show_is_default: false,
                         effort,
                         budget_tokens,
                         show,

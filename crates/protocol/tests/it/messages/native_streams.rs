@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::native::{AnswerSummary, Broken, Rewriter};
+use protocol::native::{AnswerSummary, Rewriter, UnusableAnswer};
 use protocol::{ByteQueue, Code, Dialect};
 
 use super::native_answers::identity;
@@ -11,7 +11,7 @@ use super::native_answers::identity;
 struct Relayed {
     text: String,
     summary: AnswerSummary,
-    result: Result<(), Broken>,
+    result: Result<(), UnusableAnswer>,
 }
 
 /// The output for a stream that arrives in pieces of these sizes, repeatedly.
@@ -105,7 +105,7 @@ fn a_stream_without_its_end_is_unfinished() {
         start(),
         String::new(),
     ] {
-        assert_eq!(relay(&stream, &[]).result, Err(Broken::Unfinished));
+        assert_eq!(relay(&stream, &[]).result, Err(UnusableAnswer::Unfinished));
     }
 }
 
@@ -194,7 +194,7 @@ fn an_error_event_breaks_the_stream() {
     ] {
         let relayed = relay(&(start() + &body() + &error), &[]);
         assert_eq!(relayed.text, ours(&(start() + &body())));
-        let Err(Broken::Failure(failure)) = relayed.result else {
+        let Err(UnusableAnswer::Failure(failure)) = relayed.result else {
             panic!("{error}");
         };
         assert_eq!(failure.code, code, "{error}");

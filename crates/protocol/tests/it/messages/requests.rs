@@ -122,7 +122,7 @@ fn thinking_is_read_in_every_form() {
     use protocol::canon::Effort::{High, None as Off};
     let reasoning = |effort, budget_tokens, show| {
         Some(Reasoning {
-            show_is_unsaid: false,
+            show_is_default: false,
             effort,
             budget_tokens,
             show,
@@ -161,7 +161,7 @@ fn thinking_is_read_in_every_form() {
         ),
     ] {
         let found = read(members).reasoning.map(|reasoning| Reasoning {
-            show_is_unsaid: false,
+            show_is_default: false,
             ..reasoning
         });
         assert_eq!(found, expected, "{members}");

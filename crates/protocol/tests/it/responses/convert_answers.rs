@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use protocol::canon::{Block, Folded, Opaque, Request, Response, Stop};
-use protocol::native::Broken;
+use protocol::native::UnusableAnswer;
 use protocol::responses::{read_request, read_response, write_response};
 use protocol::{Code, Dialect};
 
@@ -158,7 +158,7 @@ fn bodies_that_are_not_answers_are_errors() {
     ] {
         let broken = read_response(body.as_bytes(), MODEL);
         assert!(
-            matches!(broken, Err(Broken::Malformed(_))),
+            matches!(broken, Err(UnusableAnswer::Malformed(_))),
             "{body}: {broken:?}"
         );
     }
@@ -171,7 +171,7 @@ fn bodies_that_are_not_answers_are_errors() {
         (r#"{"error":{"message":"x"}}"#, Code::UpstreamError),
     ] {
         match read_response(body.as_bytes(), MODEL) {
-            Err(Broken::Failure(failure)) => assert_eq!(failure.code, code, "{body}"),
+            Err(UnusableAnswer::Failure(failure)) => assert_eq!(failure.code, code, "{body}"),
             other => panic!("{body}: {other:?}"),
         }
     }

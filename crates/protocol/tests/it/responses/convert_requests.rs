@@ -221,7 +221,7 @@ fn a_models_profile_is_obeyed() {
     request.sampling.temperature = serde_json::Number::from_f64(0.5);
     request.sampling.top_p = serde_json::Number::from_f64(1.0);
     request.reasoning = Some(protocol::canon::Reasoning {
-        show_is_unsaid: false,
+        show_is_default: false,
         effort: None,
         budget_tokens: Some(9000),
         show: true,

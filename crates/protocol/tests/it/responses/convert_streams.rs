@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::{Block, Delta, Event, Fold, Opaque, Request, Response, Stop};
-use protocol::native::Broken;
+use protocol::native::UnusableAnswer;
 use protocol::responses::{Reader, Writer, read_response, write_response};
 use protocol::sse::Splitter;
 use protocol::{ByteQueue, Code, Dialect, Failure};
@@ -15,7 +15,7 @@ use super::validator::replay;
 const STREAM: &str = include_str!("../../../fixtures/responses/stream.sse");
 
 /// The events of a stream that comes in pieces of the given sizes, in turn.
-fn read(stream: &str, sizes: &[usize]) -> (Vec<Event>, Result<(), Broken>) {
+fn read(stream: &str, sizes: &[usize]) -> (Vec<Event>, Result<(), UnusableAnswer>) {
     let mut splitter = Splitter::default();
     let mut reader = Reader::new(MODEL);
     let mut events = Vec::new();
@@ -367,11 +367,11 @@ fn citations_are_passed_on_once() {
 fn a_stream_that_breaks_is_not_an_answer() {
     let begun = delta("output_text", 0, "Hello");
     let failed = |stream: &str| match read(&(begun.clone() + stream), &[]).1 {
-        Err(Broken::Failure(failure)) => failure.code,
+        Err(UnusableAnswer::Failure(failure)) => failure.code,
         other => panic!("{stream}: {other:?}"),
     };
-    assert_eq!(read(&begun, &[]).1, Err(Broken::Unfinished));
-    assert_eq!(read("", &[]).1, Err(Broken::Unfinished));
+    assert_eq!(read(&begun, &[]).1, Err(UnusableAnswer::Unfinished));
+    assert_eq!(read("", &[]).1, Err(UnusableAnswer::Unfinished));
     for stream in [
         "data: {\n\n",
         "data: {}\n\n",
@@ -379,7 +379,7 @@ fn a_stream_that_breaks_is_not_an_answer() {
         "data: \"\\ud800\"\n\n",
     ] {
         assert!(
-            matches!(read(stream, &[]).1, Err(Broken::Malformed(_))),
+            matches!(read(stream, &[]).1, Err(UnusableAnswer::Malformed(_))),
             "{stream}"
         );
     }
@@ -392,7 +392,10 @@ fn a_stream_that_breaks_is_not_an_answer() {
     let last = json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": "server_error"}}});
     assert_eq!(failed(&event(last)), Code::UpstreamError);
     let nameless = delta("function_call_arguments", 1, "{}") + &completed(json!([]));
-    assert!(matches!(read(&nameless, &[]).1, Err(Broken::Malformed(_))));
+    assert!(matches!(
+        read(&nameless, &[]).1,
+        Err(UnusableAnswer::Malformed(_))
+    ));
 }
 
 #[test]
@@ -400,7 +403,10 @@ fn an_answer_has_a_limit_of_items() {
     let many: String = (0..2000)
         .map(|number| named_delta(&format!("m{number}"), number, "a"))
         .collect();
-    assert!(matches!(read(&many, &[]).1, Err(Broken::Malformed(_))));
+    assert!(matches!(
+        read(&many, &[]).1,
+        Err(UnusableAnswer::Malformed(_))
+    ));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Whole answers on the native path.
 
 use bytes::Bytes;
-use protocol::native::{Answer, Broken, Identity, rewrite_answer};
+use protocol::native::{Answer, Identity, UnusableAnswer, rewrite_answer};
 use protocol::{Code, Dialect, Usage};
 
 pub(super) fn identity() -> Identity {
@@ -12,7 +12,7 @@ pub(super) fn identity() -> Identity {
     }
 }
 
-fn rewrite(body: &str) -> Result<Answer, Broken> {
+fn rewrite(body: &str) -> Result<Answer, UnusableAnswer> {
     let body = Bytes::copy_from_slice(body.as_bytes());
     rewrite_answer(Dialect::Responses, body, &identity())
 }
@@ -76,7 +76,10 @@ fn bodies_that_are_not_answers_are_errors() {
         r#"{"id":"x","output":null}"#,
         "{",
     ] {
-        assert!(matches!(rewrite(body), Err(Broken::Malformed(_))), "{body}");
+        assert!(
+            matches!(rewrite(body), Err(UnusableAnswer::Malformed(_))),
+            "{body}"
+        );
     }
     for (body, code) in [
         (
@@ -96,7 +99,7 @@ fn bodies_that_are_not_answers_are_errors() {
             Code::UpstreamOverloaded,
         ),
     ] {
-        let Err(Broken::Failure(failure)) = rewrite(body) else {
+        let Err(UnusableAnswer::Failure(failure)) = rewrite(body) else {
             panic!("{body}");
         };
         assert_eq!(failure.code, code);

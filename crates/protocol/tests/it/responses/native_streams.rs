@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::native::{AnswerSummary, Broken, Rewriter};
+use protocol::native::{AnswerSummary, Rewriter, UnusableAnswer};
 use protocol::{ByteQueue, Code, Dialect, Failure};
 
 use super::native_answers::identity;
@@ -13,7 +13,7 @@ use super::native_answers::identity;
 struct Relayed {
     text: String,
     summary: AnswerSummary,
-    result: Result<(), Broken>,
+    result: Result<(), UnusableAnswer>,
     /// The event that would end the stream if it failed now.
     failed: String,
 }
@@ -93,7 +93,7 @@ fn content_begins_with_the_first_text() {
     ] {
         let relayed = relay(until(name), &[]);
         assert_eq!(relayed.summary.content, content, "{name}");
-        assert_eq!(relayed.result, Err(Broken::Unfinished));
+        assert_eq!(relayed.result, Err(UnusableAnswer::Unfinished));
     }
 }
 
@@ -137,7 +137,7 @@ fn a_failure_of_the_upstream_is_never_relayed() {
     ] {
         let relayed = relay(&format!("{created}{event}"), &[]);
         assert_eq!(relayed.text, ours(created));
-        let Err(Broken::Failure(failure)) = relayed.result else {
+        let Err(UnusableAnswer::Failure(failure)) = relayed.result else {
             panic!("{event}");
         };
         assert_eq!(failure.code, code, "{event}");

@@ -2,12 +2,12 @@
 
 use crate::failure::Failure;
 use crate::json::SyntaxError;
-use crate::json::walk::Misread;
+use crate::json::typed::Misread;
 use crate::sse::TooLarge;
 
 /// An upstream's answer that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Broken {
+pub enum UnusableAnswer {
     /// An error instead of an answer.
     #[error("the upstream sent an error: {0}")]
     Failure(Failure),
@@ -22,7 +22,7 @@ pub enum Broken {
     Unfinished,
 }
 
-impl Broken {
+impl UnusableAnswer {
     pub(crate) fn malformed(why: impl Into<String>) -> Self {
         Self::Malformed(why.into())
     }
@@ -31,24 +31,24 @@ impl Broken {
     pub fn into_failure(self) -> Failure {
         match self {
             Self::Failure(failure) => failure,
-            broken => Failure::upstream_error().because(broken.to_string()),
+            unusable => Failure::upstream_error().because(unusable.to_string()),
         }
     }
 }
 
-impl From<SyntaxError> for Broken {
+impl From<SyntaxError> for UnusableAnswer {
     fn from(error: SyntaxError) -> Self {
         Self::Malformed(error.to_string())
     }
 }
 
-impl From<Misread> for Broken {
+impl From<Misread> for UnusableAnswer {
     fn from(misread: Misread) -> Self {
         Self::Malformed(misread.to_string())
     }
 }
 
-impl From<TooLarge> for Broken {
+impl From<TooLarge> for UnusableAnswer {
     fn from(TooLarge(bytes_max): TooLarge) -> Self {
         Self::TooLarge(bytes_max)
     }

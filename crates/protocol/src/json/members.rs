@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::raw::{Integer, Raw};
-use super::scan::{Cursor, Shape, Strings};
+use super::scan::{ContentVisitor, Cursor, Shape};
 use super::syntax::{SyntaxError, utf8};
 use crate::failure::Failure;
 
@@ -65,7 +65,7 @@ pub(crate) struct Members<'a> {
     order: Vec<usize>,
     /// A bit filter over the names. Most names that are looked up are absent, and the filter rules
     /// them out.
-    traces: u64,
+    name_bits: u64,
     spelling: Spelling,
     /// The prefix of names in messages for the client.
     path: &'static str,
@@ -85,7 +85,7 @@ impl<'a> Members<'a> {
 
     /// Like [`Members::read`], and shows all content to `strings`. `begin` receives the name of
     /// each member before its value is shown.
-    pub(crate) fn read_shown_to<S: Strings<'a>>(
+    pub(crate) fn read_shown_to<S: ContentVisitor<'a>>(
         body: &'a [u8],
         spelling: Spelling,
         strings: &mut S,
@@ -137,7 +137,7 @@ impl<'a> Members<'a> {
         }
         let inside = cursor.position().saturating_add(1);
         let mut list = Vec::with_capacity(SHORT / 2);
-        let mut traces = 0;
+        let mut name_bits = 0;
         cursor.object(|cursor, name| {
             let name = name.decode().map_err(|_| MembersError::Name)?;
             let folded = fold(&name, spelling);
@@ -147,14 +147,14 @@ impl<'a> Members<'a> {
                 value,
                 folded,
             };
-            traces |= trace(member.folded().as_bytes(), 0);
+            name_bits |= name_bit(member.folded().as_bytes(), 0);
             list.push(member);
             Ok::<(), MembersError>(())
         })?;
         let mut members = Self {
             list,
             order: Vec::new(),
-            traces,
+            name_bits,
             spelling,
             path: "",
             inside,
@@ -259,7 +259,7 @@ impl<'a> Members<'a> {
             Spelling::One => 0,
             Spelling::SnakeOrCamel => name.bytes().filter(|byte| *byte == b'_').count(),
         };
-        if self.traces & trace(name.as_bytes(), underscores) == 0 {
+        if self.name_bits & name_bit(name.as_bytes(), underscores) == 0 {
             return Ok(None);
         }
         let folded = match self.spelling {
@@ -388,7 +388,7 @@ pub(crate) fn folded(name: &str) -> Cow<'_, str> {
 
 /// One of 64 bits for a name, by its first and last letter and its normalized length. Few names
 /// share one.
-fn trace(name: &[u8], underscores: usize) -> u64 {
+fn name_bit(name: &[u8], underscores: usize) -> u64 {
     let end = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));
     let mixed = end(name.first()) * 5 + end(name.last()) * 3 + name.len() - underscores;
     1 << (mixed % 64)

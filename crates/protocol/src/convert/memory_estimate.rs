@@ -17,7 +17,7 @@ const COMMAS_FREE: usize = 256;
 
 /// The memory that the common form of a request may take besides its texts. 0 for an ordinary
 /// request.
-pub fn weigh_request(body: &[u8]) -> Result<usize, Failure> {
+pub fn estimate_memory(body: &[u8]) -> Result<usize, Failure> {
     // Items are separated by commas. Commas inside texts count too, because telling them apart
     // would cost more.
     if memchr::memchr_iter(b',', body).count() < COMMAS_FREE {
@@ -56,20 +56,20 @@ mod tests {
     }
 
     #[test]
-    fn a_usual_request_weighs_nothing() {
-        assert_eq!(weigh_request(&body(80)).unwrap(), 0);
+    fn a_usual_request_is_estimated_at_nothing() {
+        assert_eq!(estimate_memory(&body(80)).unwrap(), 0);
     }
 
     #[test]
     fn items_are_counted_and_commas_in_texts_are_not() {
-        assert_eq!(weigh_request(&body(300)).unwrap(), 300 * ITEM_BYTES);
+        assert_eq!(estimate_memory(&body(300)).unwrap(), 300 * ITEM_BYTES);
         let prose = format!(r#"{{"messages":["{}"]}}"#, "a,".repeat(1000));
-        assert_eq!(weigh_request(prose.as_bytes()).unwrap(), ITEM_BYTES);
+        assert_eq!(estimate_memory(prose.as_bytes()).unwrap(), ITEM_BYTES);
     }
 
     #[test]
     fn too_many_items_are_refused() {
-        assert!(weigh_request(&body(ITEMS_MAX)).is_ok());
-        assert!(weigh_request(&body(ITEMS_MAX + 1)).is_err());
+        assert!(estimate_memory(&body(ITEMS_MAX)).is_ok());
+        assert!(estimate_memory(&body(ITEMS_MAX + 1)).is_err());
     }
 }

@@ -6,7 +6,7 @@ use crate::json::Raw;
 const UNKNOWN_MAX: usize = 1024;
 
 /// Notes the name of a member.
-pub(crate) fn note(unknown: &mut Vec<String>, name: impl Into<String>) {
+pub(crate) fn note_unknown(unknown: &mut Vec<String>, name: impl Into<String>) {
     if unknown.len() < UNKNOWN_MAX {
         unknown.push(name.into());
     }
@@ -14,7 +14,11 @@ pub(crate) fn note(unknown: &mut Vec<String>, name: impl Into<String>) {
 
 /// Notes the name of a member that is not read, unless it is empty (`null`, `false`, `""`, `[]`,
 /// `{}`).
-pub(crate) fn unread(value: Raw<'_>, unknown: &mut Vec<String>, name: impl FnOnce() -> String) {
+pub(crate) fn note_unless_empty(
+    value: Raw<'_>,
+    unknown: &mut Vec<String>,
+    name: impl FnOnce() -> String,
+) {
     let says_nothing = value.is_null() || value.is_empty() || value.boolean() == Some(false);
     if !says_nothing && unknown.len() < UNKNOWN_MAX {
         unknown.push(name());

@@ -317,7 +317,7 @@ pub fn transcode(data: &[u8]) {
         rewrite(from, data);
         for to in Dialect::ALL {
             let whole = relay(from, to, data, data.len().max(1));
-            let heard = grammar::hear(to, &whole);
+            let heard = grammar::read_stream(to, &whole);
             let heard = heard.unwrap_or_else(|wrong| panic!("{from} to {to}: {wrong}\n{whole}"));
             assert_ne!(heard.end, End::Open, "{from} to {to}: {whole}");
             for size in sizes(data) {

@@ -59,12 +59,12 @@ fn read_drained(data: &[u8], size: usize) -> Result<Form, FormError> {
         elsewhere.extend(reader.drain("file").concat());
     }
     let mut form = reader.finish()?;
-    let files = form.parts.iter_mut().filter(|part| part.elsewhere > 0);
+    let files = form.parts.iter_mut().filter(|part| part.drained_bytes > 0);
     let mut elsewhere = Bytes::from(elsewhere);
     for file in files {
-        assert!(file.elsewhere <= elsewhere.len());
-        file.data.insert(0, elsewhere.split_to(file.elsewhere));
-        file.elsewhere = 0;
+        assert!(file.drained_bytes <= elsewhere.len());
+        file.data.insert(0, elsewhere.split_to(file.drained_bytes));
+        file.drained_bytes = 0;
     }
     assert!(elsewhere.is_empty(), "bytes of no file");
     Ok(joined(form))

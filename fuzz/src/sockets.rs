@@ -90,7 +90,7 @@ impl Session {
                 it.realtime_seconds,
                 it.text_inputs,
                 it.characters,
-                it.heard_seconds,
+                it.transcribed_seconds,
             ]
         };
         for (after, before) in of(now).into_iter().zip(of(self.used)) {
@@ -101,7 +101,7 @@ impl Session {
         // Even at the lowest audio rate, a byte is less than a second.
         let seconds = self.now_ms.div_ceil(1000) + self.bytes + 1;
         assert!(now.realtime_seconds <= seconds, "{now:?}");
-        assert!(now.heard_seconds <= self.bytes + 1, "{now:?}");
+        assert!(now.transcribed_seconds <= self.bytes + 1, "{now:?}");
         self.used = now;
     }
 }

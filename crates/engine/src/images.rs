@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderValue;
 use protocol::count::IMAGE_TOKENS;
-use protocol::images::{self, Family, Grade, Operation, Request, Rewriter};
+use protocol::images::{self, Family, Operation, PriceGrade, Request, Rewriter};
 use protocol::multipart::Form;
 use protocol::native::{self, UnusableAnswer};
 use protocol::{Dialect, Failure, Kind, Translator};
@@ -71,7 +71,7 @@ fn prepare(
     if engine.settings.journal_bodies {
         match &body {
             ImagesBody::Json(body) => record.keep_bodies(body),
-            ImagesBody::Form(form, _) => record.keep_bodies(form.told().as_bytes()),
+            ImagesBody::Form(form, _) => record.keep_bodies(form.for_journal().as_bytes()),
         }
     }
     let (request, share) = match body {
@@ -93,7 +93,7 @@ fn prepare(
         source_tokens: request.options.sources.saturating_mul(IMAGE_TOKENS),
         // The configuration requires this value of models that are billed by tokens.
         image_tokens_max: model.profile.image_tokens_max.unwrap_or(0),
-        asked: Grade::requested(&request.options, family),
+        asked: PriceGrade::requested(&request.options, family),
         held: request.images_max(family),
         has_text: false,
     };

@@ -67,10 +67,10 @@ impl Frame {
             };
             let masked = masked.get_or_insert_with(|| {
                 let mut spaces = vec![b' '; self.bytes.len()];
-                unmask(&mut spaces, &self.bytes, before.clone());
+                copy_line(&mut spaces, &self.bytes, before.clone());
                 spaces
             });
-            unmask(masked, &self.bytes, span);
+            copy_line(masked, &self.bytes, span);
         }
         match (found, masked) {
             (_, Some(masked)) => Data::Lines(Cow::Owned(masked)),
@@ -121,7 +121,7 @@ impl Frame {
 
     /// Whether every line is data or the name of an event. Ids and comments belong to the server,
     /// and some routers put their name in them.
-    pub(crate) fn is_bare(&self) -> bool {
+    pub(crate) fn is_without_metadata(&self) -> bool {
         match self.lines.count {
             1 => self.bytes.starts_with(b"data:") || self.bytes.starts_with(b"event:"),
             // Usually an event name and its data; the first bytes of both lines are enough to tell.
@@ -129,16 +129,16 @@ impl Frame {
                 let behind = self.bytes.get(self.lines.first..).unwrap_or_default();
                 behind.trim_ascii_start().starts_with(b"data:")
             }
-            _ => lines(&self.bytes).all(|line| self.is_bare_line(line)),
+            _ => lines(&self.bytes).all(|line| self.is_data_or_name(line)),
         }
     }
 
     /// A frame with only those lines that are data or the name of an event.
     #[must_use]
-    pub(crate) fn to_bare(&self) -> Self {
+    pub(crate) fn without_metadata(&self) -> Self {
         let mut bytes = Vec::with_capacity(self.bytes.len());
         let mut found = Lines::default();
-        for line in lines(&self.bytes).filter(|line| self.is_bare_line(line.clone())) {
+        for line in lines(&self.bytes).filter(|line| self.is_data_or_name(line.clone())) {
             let start = if line.start == 0 {
                 bom(&self.bytes)
             } else {
@@ -159,7 +159,7 @@ impl Frame {
         }
     }
 
-    fn is_bare_line(&self, line: Range<usize>) -> bool {
+    fn is_data_or_name(&self, line: Range<usize>) -> bool {
         let is = |name| field(&self.bytes, line.clone(), name).is_some();
         is(b"data") || is(b"event")
     }
@@ -188,7 +188,7 @@ impl Frame {
 }
 
 /// Copies the data of a line to its position, with the line feed that joins it to the next one.
-fn unmask(masked: &mut [u8], bytes: &[u8], span: Range<usize>) {
+fn copy_line(masked: &mut [u8], bytes: &[u8], span: Range<usize>) {
     if let Some(feed) = masked.get_mut(span.end) {
         *feed = b'\n';
     }

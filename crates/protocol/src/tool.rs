@@ -165,8 +165,8 @@ impl ToolCalls {
 
     /// Takes the larger count of each tool, because the other list counts the same calls.
     pub fn raise(&mut self, other: &Self) {
-        for (count, told) in self.0.iter_mut().zip(other.0) {
-            *count = (*count).max(told);
+        for (count, reported) in self.0.iter_mut().zip(other.0) {
+            *count = (*count).max(reported);
         }
     }
 
@@ -174,9 +174,9 @@ impl ToolCalls {
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let mut calls = *self;
-        for (count, told) in calls.0.iter_mut().zip(other.0) {
+        for (count, reported) in calls.0.iter_mut().zip(other.0) {
             if *count == 0 {
-                *count = told;
+                *count = reported;
             }
         }
         calls
@@ -202,17 +202,17 @@ impl ToolCalls {
         if cursor.shape()? != Shape::Object {
             return cursor.value().map(drop);
         }
-        let mut told = Self::default();
+        let mut reported = Self::default();
         cursor.object(|cursor, name| {
             let value = cursor.value()?;
             let name = name.decode_lossy();
             let tool = name.strip_suffix(suffix).and_then(Tool::of);
             if let (Some(tool), Some(calls)) = (tool, calls(value)) {
-                told.add(tool, calls);
+                reported.add(tool, calls);
             }
             Ok::<(), SyntaxError>(())
         })?;
-        self.raise(&told);
+        self.raise(&reported);
         Ok(())
     }
 }
@@ -290,13 +290,13 @@ mod tests {
 
     #[test]
     fn a_report_goes_before_what_was_seen() {
-        let mut told = ToolCalls::default();
+        let mut reported = ToolCalls::default();
         let text = r#"{"web_search_requests":2,"web_fetch_requests":-1,"other_requests":9,"web_search":5}"#;
-        told.read(&mut Cursor::new(text), "_requests").unwrap();
+        reported.read(&mut Cursor::new(text), "_requests").unwrap();
         let mut seen = ToolCalls::default();
         seen.add(Tool::WebSearch, 7);
         seen.add(Tool::CodeExecution, 1);
-        let all: Vec<_> = told.or(&seen).iter().collect();
+        let all: Vec<_> = reported.or(&seen).iter().collect();
         assert_eq!(all, [(Tool::WebSearch, 2), (Tool::CodeExecution, 1)]);
     }
 }

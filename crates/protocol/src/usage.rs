@@ -1,7 +1,7 @@
 //! The tokens of a call, in classes that do not overlap.
 
 mod count;
-pub(crate) mod separate;
+pub(crate) mod separate_thoughts;
 
 use crate::tool::ToolCalls;
 
@@ -95,7 +95,7 @@ impl Usage {
 /// The counts of a report whose totals include the special classes, as in Chat Completions and
 /// Responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Inclusive {
+pub(crate) struct InclusiveCounts {
     /// All input.
     pub input: u64,
     /// The part of the input read from a cache.
@@ -118,10 +118,10 @@ pub(crate) struct Inclusive {
     pub tools: ToolCalls,
 }
 
-impl From<Inclusive> for Usage {
+impl From<InclusiveCounts> for Usage {
     /// Each part is subtracted from what is left of its total, so that the classes never add up to
     /// more than was reported, whatever the parts claim.
-    fn from(report: Inclusive) -> Self {
+    fn from(report: InclusiveCounts) -> Self {
         let mut input = report.input;
         let mut output = report.output;
         Self {
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn classes_are_taken_out_of_their_totals() {
-        let usage = Usage::from(Inclusive {
+        let usage = Usage::from(InclusiveCounts {
             input: 100,
             cached_input: 60,
             cache_write: 10,
@@ -162,7 +162,7 @@ mod tests {
             output: 50,
             reasoning: 30,
             audio_output: 4,
-            ..Inclusive::default()
+            ..InclusiveCounts::default()
         });
         let expected = Usage {
             input: 25,
@@ -185,9 +185,9 @@ mod tests {
             image_input in 0..1000_u64, output in 0..1000_u64, reasoning in any::<u64>(),
             audio_output in 0..2000_u64,
         ) {
-            let usage = Usage::from(Inclusive {
+            let usage = Usage::from(InclusiveCounts {
                 input, cached_input, cache_write, image_input, output, reasoning, audio_output,
-                ..Inclusive::default()
+                ..InclusiveCounts::default()
             });
             prop_assert_eq!(usage.input_total(), input);
             prop_assert_eq!(usage.output_total(), output);

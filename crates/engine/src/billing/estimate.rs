@@ -2,7 +2,7 @@
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey, Reservation, TextBound};
 use protocol::count::InputCount;
-use protocol::images::Grade;
+use protocol::images::PriceGrade;
 use protocol::native::Head;
 use protocol::{Profile, Tool, ToolCalls, Tools};
 
@@ -104,7 +104,7 @@ impl Estimate {
     }
 
     /// The same call to a model that makes pictures besides text: each choice may contain one.
-    pub(crate) fn with_pictures(self, asked: Grade, choices: u32, model: &Model) -> Self {
+    pub(crate) fn with_pictures(self, asked: PriceGrade, choices: u32, model: &Model) -> Self {
         let profile = &model.profile;
         let metering = PictureMetering {
             prompt_tokens: self.reserved.input_total(),

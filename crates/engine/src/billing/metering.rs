@@ -1,7 +1,7 @@
 //! Converts what a call used into the quantities of the ledger.
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
-use protocol::images::{Grade, Pictures};
+use protocol::images::{Pictures, PriceGrade};
 use protocol::native::AnswerSummary;
 use protocol::{ToolCalls, Usage};
 
@@ -94,7 +94,7 @@ pub(crate) struct PictureMetering {
     /// The most tokens that one picture costs; 0 if pictures are not billed by tokens.
     pub(crate) image_tokens_max: u64,
     /// The grade that the upstream is asked for.
-    pub(crate) asked: Grade,
+    pub(crate) asked: PriceGrade,
     /// The number of pictures that the hold covers.
     pub(crate) held: u64,
     /// Whether text comes with the pictures and is billed too, as on text endpoints.
@@ -210,7 +210,7 @@ impl PictureMetering {
         let pictures = pictures.unwrap_or(&none);
         Meter {
             images: pictures.delivered,
-            image_tier: picture_tier::billed(price, &self.asked, &pictures.told),
+            image_tier: picture_tier::billed(price, &self.asked, &pictures.reported),
             ..text
         }
     }

@@ -6,11 +6,11 @@
 //! costs (`docs/decisions/026`).
 
 use ledger::{Price, PriceCard, PriceKey};
-use protocol::images::{Grade, Size, is_open};
+use protocol::images::{PriceGrade, Size, is_left_to_upstream};
 
 /// The tier by which pictures are billed; `None` is the default tier. The grade in the answer counts if it is dearer
 /// than the requested one, or if the request names none.
-pub(crate) fn billed(card: &PriceCard, asked: &Grade, told: &Grade) -> Option<Box<str>> {
+pub(crate) fn billed(card: &PriceCard, asked: &PriceGrade, told: &PriceGrade) -> Option<Box<str>> {
     let tiers = Tiers::of(card);
     let named = [tiers.named(asked), tiers.named(told)];
     let named = named.iter().flat_map(|it| [it.quality, it.size, it.word]);
@@ -18,7 +18,7 @@ pub(crate) fn billed(card: &PriceCard, asked: &Grade, told: &Grade) -> Option<Bo
 }
 
 /// The tier that the hold covers. If the request leaves the choice to the upstream, this is the dearest tier.
-pub(crate) fn bound(card: &PriceCard, asked: &Grade) -> Option<Box<str>> {
+pub(crate) fn bound(card: &PriceCard, asked: &PriceGrade) -> Option<Box<str>> {
     let tiers = Tiers::of(card);
     let named = tiers.named(asked);
     let quality = named.quality.or_else(|| tiers.dearest(&tiers.qualities));
@@ -68,7 +68,7 @@ impl<'a> Tiers<'a> {
         }
     }
 
-    fn named(&self, grade: &Grade) -> Named<'a> {
+    fn named(&self, grade: &PriceGrade) -> Named<'a> {
         let quality = grade.quality.as_deref();
         let size = grade.size.as_deref();
         let resolution = grade.resolution.as_deref();
@@ -86,7 +86,7 @@ impl<'a> Tiers<'a> {
         let priced = |value: &&Value<'_>| value.name.eq_ignore_ascii_case(word.trim());
         match self.qualities.iter().find(priced) {
             Some(value) => Some(value.cost),
-            None if self.qualities.is_empty() || is_open(word) => None,
+            None if self.qualities.is_empty() || is_left_to_upstream(word) => None,
             None => Some(self.default),
         }
     }
@@ -136,8 +136,8 @@ mod tests {
         serde_json::from_str(json).unwrap()
     }
 
-    fn grade(quality: Option<&str>, resolution: Option<&str>, size: Option<&str>) -> Grade {
-        Grade {
+    fn grade(quality: Option<&str>, resolution: Option<&str>, size: Option<&str>) -> PriceGrade {
+        PriceGrade {
             quality: quality.map(Box::from),
             resolution: resolution.map(Box::from),
             size: size.map(Box::from),
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    fn any_grade() -> impl Strategy<Value = Grade> {
+    fn any_grade() -> impl Strategy<Value = PriceGrade> {
         let word = || {
             let words = [
                 "low",
@@ -275,12 +275,12 @@ mod tests {
         /// never lowers the price of the requested grade.
         #[test]
         fn no_further_word_lowers_the_price(card in any_card(), asked in any_grade(), told in any_grade()) {
-            let none = Grade::default();
+            let none = PriceGrade::default();
             let charge = micro(&card, billed(&card, &asked, &told));
             let alone = [
-                Grade { quality: asked.quality.clone(), ..none.clone() },
-                Grade { resolution: asked.resolution.clone(), ..none.clone() },
-                Grade { size: asked.size.clone(), ..none.clone() },
+                PriceGrade { quality: asked.quality.clone(), ..none.clone() },
+                PriceGrade { resolution: asked.resolution.clone(), ..none.clone() },
+                PriceGrade { size: asked.size.clone(), ..none.clone() },
                 told,
             ];
             let tiers = Tiers::of(&card);
@@ -296,10 +296,10 @@ mod tests {
         #[test]
         fn the_hold_covers_what_was_asked_for(card in any_card(), asked in any_grade(), open in any_grade()) {
             let or = |asked: &Option<Box<str>>, open: Option<Box<str>>| {
-                let is_named = asked.as_deref().is_some_and(|it| !is_open(it));
+                let is_named = asked.as_deref().is_some_and(|it| !is_left_to_upstream(it));
                 if is_named { asked.clone() } else { open }
             };
-            let told = Grade {
+            let told = PriceGrade {
                 quality: or(&asked.quality, open.quality),
                 resolution: asked.resolution.clone(),
                 size: asked.size.clone(),

@@ -60,7 +60,7 @@ impl SessionPricing {
                 0
             },
             tts_stream_characters: reading.characters,
-            stt_stream_seconds: reading.heard_seconds,
+            stt_stream_seconds: reading.transcribed_seconds,
             input: priced(has_input, reading.text.input),
             cached_input: priced(has_input, reading.text.cached_input),
             output: priced(has_output, reading.text.output),

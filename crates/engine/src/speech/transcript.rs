@@ -68,7 +68,7 @@ fn prepare(
     Ok(Prepared {
         fallbacks: VecDeque::new(),
         of_named_model: None,
-        estimate: Estimate::transcript(transcript.seconds_max, transcript.seconds_told),
+        estimate: Estimate::transcript(transcript.seconds_max, transcript.seconds_if_unreported),
         kind: TranscriptRequest {
             transcript,
             spool: call.spool,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
-use protocol::video::{Bound, Outcome, Used};
+use protocol::video::{Bound, Outcome, ReportedUsage};
 use store::{Basis, TaskRow};
 
 use crate::billing::bill::Bill;
@@ -171,7 +171,7 @@ fn film(key: PriceKey, quantity: u64, tier: Option<Box<str>>) -> Meter {
 }
 
 /// Adds the searches that were reported, if they have a price and the number is plausible.
-fn with_searches(mut meter: Meter, card: &PriceCard, used: Used) -> Meter {
+fn with_searches(mut meter: Meter, card: &PriceCard, used: ReportedUsage) -> Meter {
     let searches = used
         .searches
         .filter(|searches| (1..=TOOL_CALLS_MAX).contains(searches));
@@ -212,7 +212,7 @@ mod tests {
         serde_json::from_str(json).unwrap()
     }
 
-    fn outcome(is_success: bool, used: Used) -> Outcome {
+    fn outcome(is_success: bool, used: ReportedUsage) -> Outcome {
         Outcome {
             status: "ended",
             is_success,
@@ -248,24 +248,24 @@ mod tests {
 
     #[test]
     fn an_end_costs_what_is_reported_else_its_seconds_else_nothing() {
-        let ticks = |usd_ticks| Used {
+        let ticks = |usd_ticks| ReportedUsage {
             usd_ticks: Some(usd_ticks),
-            ..Used::default()
+            ..ReportedUsage::default()
         };
-        let tokens = |tokens| Used {
+        let tokens = |tokens| ReportedUsage {
             tokens: Some(tokens),
             searches: Some(2),
-            ..Used::default()
+            ..ReportedUsage::default()
         };
-        let seconds = Used {
+        let seconds = ReportedUsage {
             seconds: Some(6),
-            ..Used::default()
+            ..ReportedUsage::default()
         };
-        let absurd_seconds = Used {
+        let absurd_seconds = ReportedUsage {
             seconds: Some(u64::MAX / 2),
-            ..Used::default()
+            ..ReportedUsage::default()
         };
-        let absurd_searches = Used {
+        let absurd_searches = ReportedUsage {
             searches: Some(u64::MAX / 2),
             ..tokens(100_000)
         };
@@ -280,14 +280,14 @@ mod tests {
             (by_cost, true, ticks(3_000_000_000), 600_000, reported),
             (by_cost, true, ticks(0), 0, reported),
             (by_cost, true, seconds, 300_000, counted),
-            (by_cost, true, Used::default(), 400_000, counted),
+            (by_cost, true, ReportedUsage::default(), 400_000, counted),
             (by_cost, false, ticks(3_000_000_000), 600_000, reported),
             (by_cost, false, ticks(0), 0, None),
-            (by_cost, false, Used::default(), 0, None),
+            (by_cost, false, ReportedUsage::default(), 0, None),
             (by_second, true, seconds, 300_000, reported),
             (by_second, true, ticks(9), 400_000, counted),
             (by_token, true, tokens(100_000), 300_000, reported),
-            (by_token, true, Used::default(), 150_000, counted),
+            (by_token, true, ReportedUsage::default(), 150_000, counted),
             (by_token, true, seconds, 112_500, counted),
             (by_token, true, tokens(0), 150_000, counted),
             (by_token, false, tokens(0), 0, None),
@@ -332,9 +332,9 @@ mod tests {
             (Some(0), false),
             (None, false),
         ] {
-            let used = Used {
+            let used = ReportedUsage {
                 tokens,
-                ..Used::default()
+                ..ReportedUsage::default()
             };
             let card = card(r#"{"video_tokens":"3"}"#);
             let TaskCharge::Bill(bill) = charge_of(&card, "a/film", &bound, &outcome(true, used))

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use protocol::video::{Outcome, Standing};
+use protocol::video::{Outcome, RunningState};
 use store::{Claim, End, TaskEnd, TaskKept, TaskNote, TaskRow, TaskStanding};
 
 use super::backoff;
@@ -16,7 +16,7 @@ use crate::engine::Engine;
 /// The changes to a task that continues.
 #[derive(Default)]
 pub(super) struct PollNote {
-    pub(super) standing: Option<Standing>,
+    pub(super) standing: Option<RunningState>,
     pub(super) retry_after: Option<Duration>,
     pub(super) is_missing: bool,
     /// Whether the next poll is due at once.
@@ -142,7 +142,7 @@ pub(super) fn is_over(row: &TaskRow) -> bool {
 }
 
 /// The state of a task, in the form of its row.
-pub(super) fn standing(standing: Standing) -> TaskStanding {
+pub(super) fn standing(standing: RunningState) -> TaskStanding {
     TaskStanding {
         status: standing.status.into(),
         progress: standing.progress,

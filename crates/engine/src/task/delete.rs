@@ -51,10 +51,10 @@ impl Engine {
                 Deletion::Cancelled => return Err(refused(Failure::task_cancelled())),
                 Deletion::Remove => return self.remove(wallet, id, &task, protocol).await,
                 // The creation is still running, and its answer must be written first.
-                Deletion::CallOff if task.upstream.is_none() => {
+                Deletion::Cancel if task.upstream.is_none() => {
                     return Err(refused(Failure::task_running()));
                 }
-                Deletion::CallOff => match self.cancel_waiting(wallet, id, protocol).await? {
+                Deletion::Cancel => match self.cancel_waiting(wallet, id, protocol).await? {
                     CancelOutcome::Cancelled => return Ok(()),
                     CancelOutcome::Running => return Err(refused(Failure::task_running())),
                     CancelOutcome::Changed => {}
@@ -114,7 +114,7 @@ impl Engine {
             .await;
         match &report.polled {
             Polled::Running(Some(standing))
-                if protocol.video.deletion(standing.status) == Deletion::CallOff => {}
+                if protocol.video.deletion(standing.status) == Deletion::Cancel => {}
             Polled::Running(_) => {
                 self.react(&mut row, protocol, report).await;
                 return Ok(CancelOutcome::Running);
@@ -128,7 +128,7 @@ impl Engine {
                 self.go_on(row, protocol, report);
                 return Ok(CancelOutcome::Running);
             }
-            Polled::Missing | Polled::Unclear => {
+            Polled::UnknownTask | Polled::Unclear => {
                 self.react(&mut row, protocol, report).await;
                 return Err(Failure::upstream_error());
             }

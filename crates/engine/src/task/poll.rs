@@ -157,12 +157,12 @@ impl Engine {
                 let outcome = protocol.video.write_expired(&task);
                 self.end(row, outcome, End::Abandoned).await;
             }
-            Polled::Missing if is_gone(row) => {
+            Polled::UnknownTask if is_gone(row) => {
                 let message = "The upstream no longer knows the task.";
                 let outcome = protocol.video.write_failed(&task, Cause::Gone, message);
                 self.end(row, outcome, End::Abandoned).await;
             }
-            Polled::Missing => {
+            Polled::UnknownTask => {
                 let seen = PollNote {
                     retry_after,
                     is_missing: true,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
-use protocol::video::{Accepted, Addressee, Cause, Creation};
+use protocol::video::{Accepted, Cause, Creation, CreationTarget};
 use protocol::{Code, Failure};
 use store::{End, TaskAccepted, TaskRow, TaskUpstream};
 use upstream::{Endpoint, Sent, UpstreamRequest};
@@ -163,11 +163,11 @@ impl Sender {
         within: Duration,
     ) -> Result<AcceptedTask, Unaccepted> {
         let mut attempt = Attempt::over(route);
-        let addressee = Addressee {
+        let target = CreationTarget {
             model: &route.model,
             draft: self.draft.as_deref(),
         };
-        let body = match self.request.write(&addressee) {
+        let body = match self.request.write(&target) {
             Ok(body) => body,
             Err(failure) => return Err(Unaccepted::Refused(failure)),
         };

@@ -7,7 +7,7 @@ use http::HeaderMap;
 use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
 use protocol::convert::{self, Transcoder};
 use protocol::generate;
-use protocol::images::Grade;
+use protocol::images::PriceGrade;
 use protocol::messages::converse;
 use protocol::native::{self, Head, Identity, Rewriter, UnusableAnswer};
 use protocol::{ByteQueue, Dialect, Failure, Translator};
@@ -59,10 +59,10 @@ impl TextCall {
     }
 
     /// The grade of the requested pictures. Only Generate Content can request them.
-    pub(super) fn picture_grade(&self) -> Result<Grade, Failure> {
+    pub(super) fn picture_grade(&self) -> Result<PriceGrade, Failure> {
         match self.dialect {
             Dialect::Generate => generate::requested_grade(&self.body),
-            _ => Ok(Grade::default()),
+            _ => Ok(PriceGrade::default()),
         }
     }
 }

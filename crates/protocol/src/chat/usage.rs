@@ -2,7 +2,7 @@
 
 use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
-use crate::usage::{Inclusive, Usage, count};
+use crate::usage::{InclusiveCounts, Usage, count};
 
 /// Reads a usage object. A number that `count` rejects counts as missing.
 pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
@@ -18,7 +18,7 @@ pub(super) fn take_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Synta
     let mut input = None;
     let mut output = None;
     let mut total = None;
-    let mut report = Inclusive::default();
+    let mut report = InclusiveCounts::default();
     cursor.object(|cursor, name| {
         match &*name.decode_lossy() {
             "prompt_tokens" => input = count(cursor.value()?),

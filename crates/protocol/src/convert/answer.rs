@@ -7,7 +7,7 @@ use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Echo};
 use crate::dialect::Dialect;
 use crate::images::Pictures;
-use crate::native::{Answer, ToolWatch, UnusableAnswer, reports_unbillable_usage};
+use crate::native::{Answer, ToolCallCounter, UnusableAnswer, reports_unbillable_usage};
 
 /// Reads an answer in the upstream's dialect and writes it in the client's.
 pub fn convert_answer(
@@ -18,8 +18,8 @@ pub fn convert_answer(
 ) -> Result<Answer, UnusableAnswer> {
     let mut response = read_response(from, body, &echo.model)?;
     let reported = response.usage;
-    let mut tools = ToolWatch::default();
-    tools.look(from, body);
+    let mut tools = ToolCallCounter::default();
+    tools.count(from, body);
     let told = reported.filter(|usage| usage.is_small() && usage.has_both_parts());
     let output_tokens_counted = match told {
         Some(_) => 0,

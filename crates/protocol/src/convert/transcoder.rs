@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::images::Pictures;
 use crate::native::stream_body::StreamBody;
 use crate::native::{
-    AnswerSummary, ToolWatch, UnusableAnswer, is_end_mark, reports_unbillable_usage,
+    AnswerSummary, ToolCallCounter, UnusableAnswer, is_end_mark, reports_unbillable_usage,
     terminal_failure,
 };
 use crate::sse::{Data, Frame, Splitter};
@@ -32,7 +32,7 @@ pub struct Transcoder {
     events: Vec<Event>,
     observer: Observer,
     /// Present if the caller of this crate wants to know the tool calls.
-    tools: Option<Box<ToolWatch>>,
+    tools: Option<Box<ToolCallCounter>>,
     started: bool,
     /// Whether the open block is an image that the client's dialect cannot contain.
     skips_picture: bool,
@@ -138,7 +138,7 @@ impl Transcoder {
     /// Converts a whole answer to the stream that the client asked for.
     fn answer(&mut self, body: &[u8], out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if let Some(tools) = &mut self.tools {
-            tools.look(self.from, body);
+            tools.count(self.from, body);
             self.summary.tools = tools.calls();
         }
         let response = read_response(self.from, body, &self.model)?;
@@ -172,9 +172,9 @@ impl Transcoder {
             match frame.data() {
                 Data::Absent => {}
                 Data::Line(span) => {
-                    tools.look(self.from, frame.bytes.get(span).unwrap_or_default());
+                    tools.count(self.from, frame.bytes.get(span).unwrap_or_default());
                 }
-                Data::Lines(data) => tools.look(self.from, &data),
+                Data::Lines(data) => tools.count(self.from, &data),
             }
             self.summary.tools = tools.calls();
         }

@@ -134,7 +134,7 @@ impl<'a> MediaFinder<'a> {
             Name::FileId => part.has_reference = true,
             Name::Link(declared) => {
                 part.declared |= declared;
-                if let Some(mime_type) = beginning(text).strip_prefix("data:") {
+                if let Some(mime_type) = text_start(text).strip_prefix("data:") {
                     part.declared |= declared_by_mime_type(mime_type);
                     return part.keep(text);
                 }
@@ -250,7 +250,7 @@ fn declared_by_type(word: &str, level: Option<Level>) -> DeclaredTypes {
 }
 
 /// The first characters of a string, decoded: enough to recognize a `data:` URL and its type.
-fn beginning(text: Text<'_>) -> String {
+fn text_start(text: Text<'_>) -> String {
     const CHARS: usize = 24;
     let mut start = String::with_capacity(CHARS);
     let mut rest = text.raw();

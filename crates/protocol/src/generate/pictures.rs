@@ -1,7 +1,7 @@
 //! Images that a model generates: the requested size, and how to recognize them in an answer.
 
 use crate::failure::Failure;
-use crate::images::Grade;
+use crate::images::PriceGrade;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
 
 /// The name of the smallest image size, and its alias (`docs/api/generate-content.md`).
@@ -15,9 +15,9 @@ pub(super) fn is_smallest(size: &Raw<'_>) -> bool {
 }
 
 /// The price grade of the requested images. Unknown sizes are left to the upstream to refuse.
-pub fn requested_grade(body: &[u8]) -> Result<Grade, Failure> {
+pub fn requested_grade(body: &[u8]) -> Result<PriceGrade, Failure> {
     let members = Members::read(body, Spelling::SnakeOrCamel)?;
-    let mut grade = Grade::default();
+    let mut grade = PriceGrade::default();
     if let Some(config) = members.object("generation_config")? {
         let config = Members::nested(config, "generationConfig.", Spelling::SnakeOrCamel)?;
         if let Some(image) = config.object("image_config")? {
@@ -90,6 +90,6 @@ mod tests {
             let grade = requested_grade(body.as_bytes()).unwrap();
             assert_eq!(grade.size.as_deref(), Some("0.5K"));
         }
-        assert_eq!(requested_grade(b"{}"), Ok(Grade::default()));
+        assert_eq!(requested_grade(b"{}"), Ok(PriceGrade::default()));
     }
 }

@@ -3,7 +3,7 @@
 use crate::json::Raw;
 use crate::json::write::object;
 use crate::usage::Usage;
-use crate::usage::separate::{self, CountNames};
+use crate::usage::separate_thoughts::{self, CountNames};
 
 const NAMES: CountNames = CountNames {
     prompt: "promptTokenCount",
@@ -19,7 +19,7 @@ const NAMES: CountNames = CountNames {
 
 /// Reads a usage object.
 pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
-    separate::read_usage(usage, &NAMES)
+    separate_thoughts::read_usage(usage, &NAMES)
 }
 
 /// Writes a usage object without optional counts that are zero.
@@ -36,8 +36,8 @@ pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
             it.number("thoughtsTokenCount", usage.reasoning);
         }
         let media = [("IMAGE", usage.image_input), ("AUDIO", usage.audio_input)];
-        separate::write_modalities(it, "promptTokensDetails", "tokenCount", media);
+        separate_thoughts::write_modalities(it, "promptTokensDetails", "tokenCount", media);
         let media = [("IMAGE", usage.image_output), ("AUDIO", usage.audio_output)];
-        separate::write_modalities(it, "candidatesTokensDetails", "tokenCount", media);
+        separate_thoughts::write_modalities(it, "candidatesTokensDetails", "tokenCount", media);
     });
 }

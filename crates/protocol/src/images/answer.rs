@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::delivery::{DeliveryForm, SentImage};
 use super::family::Family;
-use super::grade::Grade;
+use super::grade::PriceGrade;
 use super::picture::Pictures;
 use super::request::Request;
 use super::usage;
@@ -60,7 +60,7 @@ impl Request {
             })
         };
         complete("created", seen.created, Some(created.to_string().into()));
-        let asked = Grade::requested(&self.options, family);
+        let asked = PriceGrade::requested(&self.options, family);
         complete(
             "output_format",
             seen.output_format,
@@ -95,7 +95,7 @@ impl Request {
             pictures: Some(Box::new(Pictures {
                 delivered: seen.delivered,
                 usd_ticks: told.and_then(|told| told.usd_ticks),
-                told: grade,
+                reported: grade,
             })),
         })
     }
@@ -114,7 +114,7 @@ struct AnswerFields<'a> {
     edits: Vec<Edit>,
     delivered: u64,
     /// The grade that single images report.
-    item_grade: Grade,
+    item_grade: PriceGrade,
     /// The position after the opening brace.
     inside: usize,
 }
@@ -223,12 +223,12 @@ pub(super) fn reported_grade(
     quality: Option<Raw<'_>>,
     resolution: Option<Raw<'_>>,
     size: Option<Raw<'_>>,
-) -> Grade {
+) -> PriceGrade {
     let text = |raw: Option<Raw<'_>>| {
         let text = raw?.string()?.decode().ok()?;
         Some(text.into_owned().into_boxed_str())
     };
-    Grade {
+    PriceGrade {
         quality: text(quality),
         resolution: text(resolution),
         size: text(size),
@@ -340,9 +340,9 @@ mod tests {
         let bare = r#"{"created":1,"data":[{"b64_json":"iVBORw0K"}]}"#;
         for (family, format, expected) in [
             (Family::Gpt, "", bare),
-            (Family::Plain, "", body),
-            (Family::Plain, r#","response_format":"url""#, body),
-            (Family::Plain, r#","response_format":"b64_json""#, bare),
+            (Family::Unknown, "", body),
+            (Family::Unknown, r#","response_format":"url""#, body),
+            (Family::Unknown, r#","response_format":"b64_json""#, bare),
         ] {
             let (text, answer) = rewritten(&request(format), family, body);
             assert_eq!(text, expected, "{family:?} {format}");
@@ -356,7 +356,7 @@ mod tests {
         let (text, answer) = rewritten(&request(""), Family::Content, body);
         let pictures = answer.pictures.unwrap();
         assert_eq!(pictures.delivered, 1);
-        assert_eq!(pictures.told.size.as_deref(), Some("2048x2048"));
+        assert_eq!(pictures.reported.size.as_deref(), Some("2048x2048"));
         assert!(!text.contains("vendor"), "{text}");
         assert!(
             text.contains(r#""usage":{"input_tokens":0,"generated_images":1"#),

@@ -30,7 +30,7 @@ pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure>
     // An upstream that ignores this member would make a more expensive image than the one that is
     // billed.
     let family = Family::of(profile);
-    if family == Some(Family::Plain)
+    if family == Some(Family::Unknown)
         && options.resolution.is_some()
         && profile.resolutions.is_none()
     {

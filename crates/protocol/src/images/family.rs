@@ -12,7 +12,7 @@ pub enum Family {
     /// One endpoint. Source images are in the top-level member `image`.
     Content,
     /// Unknown: everything passes unchanged.
-    Plain,
+    Unknown,
 }
 
 impl Family {
@@ -22,7 +22,7 @@ impl Family {
             Some(Base::GptImage | Base::GptImageMax) => Some(Self::Gpt),
             Some(Base::VideoAImage) => Some(Self::VideoA),
             Some(Base::ContentImage) => Some(Self::Content),
-            None if profile.image_output != Some(true) => Some(Self::Plain),
+            None if profile.image_output != Some(true) => Some(Self::Unknown),
             _ => None,
         }
     }

@@ -20,7 +20,7 @@ impl<'a> Fields<'a> {
     pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, Failure> {
         match self {
             Self::Json(members) => members.string(name),
-            Self::Form(form) => Ok(form.one(name)?.map(Part::text)),
+            Self::Form(form) => Ok(form.only_part(name)?.map(Part::text)),
         }
     }
 
@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
     pub(super) fn integer(&self, name: &str) -> Result<Option<Integer>, Failure> {
         match self {
             Self::Json(members) => members.integer(name),
-            Self::Form(form) => form.one(name)?.map(Part::integer).transpose(),
+            Self::Form(form) => form.only_part(name)?.map(Part::integer).transpose(),
         }
     }
 
@@ -36,7 +36,7 @@ impl<'a> Fields<'a> {
     pub(super) fn boolean(&self, name: &str) -> Result<Option<bool>, Failure> {
         match self {
             Self::Json(members) => members.boolean(name),
-            Self::Form(form) => form.one(name)?.map(Part::boolean).transpose(),
+            Self::Form(form) => form.only_part(name)?.map(Part::boolean).transpose(),
         }
     }
 
@@ -44,7 +44,7 @@ impl<'a> Fields<'a> {
     pub(super) fn is_set(&self, name: &str) -> Result<bool, Failure> {
         match self {
             Self::Json(members) => Ok(members.get(name)?.is_some()),
-            Self::Form(form) => Ok(form.one(name)?.is_some()),
+            Self::Form(form) => Ok(form.only_part(name)?.is_some()),
         }
     }
 
@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
         match self {
             Self::Json(members) => Ok(Tools::by_type(members.get("tools")?)),
             Self::Form(form) => {
-                let text = form.one("tools")?.map(Part::text).unwrap_or_default();
+                let text = form.only_part("tools")?.map(Part::text).unwrap_or_default();
                 Ok(Tools::by_type(Cursor::new(&text).value().ok()))
             }
         }

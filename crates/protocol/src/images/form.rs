@@ -31,7 +31,7 @@ fn is_source(name: &str) -> bool {
 }
 
 /// Whether a source image is given by its URL, which a form cannot express.
-pub(super) fn names_pictures(form: &Form) -> bool {
+pub(super) fn has_source_urls(form: &Form) -> bool {
     sources(form).any(|part| address(part).is_some())
 }
 
@@ -107,18 +107,18 @@ pub(super) fn to_json(
             _ => (name, value),
         };
         let is_one = part.integer() == Ok(Integer::Value(1));
-        let unsaid = match family {
+        let is_unsupported = match family {
             Family::VideoA => name == "size",
             Family::Gpt => name == "response_format",
             Family::Content => name == "resolution" || (name == "n" && !is_one),
-            Family::Plain => false,
+            Family::Unknown => false,
         };
         // The mask follows the sources.
         if family == Family::Gpt && name == "mask" {
             continue;
         }
         // Files other than the sources cannot be sent.
-        if part.file_name.is_some() || unsaid {
+        if part.file_name.is_some() || is_unsupported {
             dropped.name(name);
             continue;
         }
@@ -175,7 +175,7 @@ fn write_picture(part: &Part, family: Family, text: &mut Vec<u8>, out: &mut Vec<
     let (before, behind): (&[u8], &[u8]) = match family {
         Family::Content => (b"", b""),
         Family::Gpt => (b"{\"image_url\":", b"}"),
-        Family::VideoA | Family::Plain => (b"{\"type\":\"image_url\",\"url\":", b"}"),
+        Family::VideoA | Family::Unknown => (b"{\"type\":\"image_url\",\"url\":", b"}"),
     };
     text.extend_from_slice(before);
     if let Some(address) = address(part) {
@@ -242,7 +242,7 @@ mod tests {
             file_name: Some("a".to_owned()),
             content_type: Some("application/octet-stream".to_owned()),
             data: vec![Bytes::from_static(data)],
-            elsewhere: 0,
+            drained_bytes: 0,
         };
         Form {
             parts: vec![
@@ -290,7 +290,7 @@ mod tests {
         form.parts.push(Part::field("image", address));
         form.parts
             .push(Part::field("image[]", " data:image/png;base64,iVBORw0K"));
-        assert!(names_pictures(&form));
+        assert!(has_source_urls(&form));
         for family in [Family::VideoA, Family::Content, Family::Gpt] {
             let mut dropped = Dropped::new(Dialect::Chat);
             let json = to_json(&form, family, "up-1", &mut dropped).concat();

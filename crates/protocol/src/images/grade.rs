@@ -6,14 +6,14 @@ use super::family::Family;
 use super::request::Options;
 
 /// Values by which a request leaves the choice to the upstream.
-const OPEN: [&str; 2] = ["auto", "adaptive"];
+const LEFT_TO_UPSTREAM: [&str; 2] = ["auto", "adaptive"];
 
 /// No upstream makes an image whose sides have more digits.
 const SIDE_DIGITS_MAX: usize = 5;
 
 /// The quality, resolution and size of images, as requested or as reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Grade {
+pub struct PriceGrade {
     /// The quality.
     pub quality: Option<Box<str>>,
     /// The resolution tier.
@@ -22,7 +22,7 @@ pub struct Grade {
     pub size: Option<Box<str>>,
 }
 
-impl Grade {
+impl PriceGrade {
     /// The grade that an upstream of this family is asked for. Members that the family does not
     /// receive are left out.
     pub fn requested(options: &Options, family: Family) -> Self {
@@ -31,7 +31,7 @@ impl Grade {
         let (size, resolution) = match family {
             Family::VideoA => (None, resolution),
             Family::Content => (size.or(resolution), None),
-            Family::Gpt | Family::Plain => (size, resolution),
+            Family::Gpt | Family::Unknown => (size, resolution),
         };
         Self {
             quality: text(&options.quality),
@@ -55,8 +55,10 @@ impl Grade {
 }
 
 /// Whether a value leaves the choice to the upstream.
-pub fn is_open(word: &str) -> bool {
-    OPEN.iter().any(|open| word.eq_ignore_ascii_case(open))
+pub fn is_left_to_upstream(word: &str) -> bool {
+    LEFT_TO_UPSTREAM
+        .iter()
+        .any(|open| word.eq_ignore_ascii_case(open))
 }
 
 /// A size, as in requests, answers and price cards.
@@ -81,7 +83,7 @@ pub enum Size {
 impl Size {
     /// Reads a size. `None` if the text is not one.
     pub fn parse(text: &str) -> Option<Self> {
-        if is_open(text) {
+        if is_left_to_upstream(text) {
             return Some(Self::Open);
         }
         if let Some(number) = text.strip_suffix(['k', 'K']) {
@@ -217,11 +219,11 @@ mod tests {
         };
         for (family, resolution, size) in [
             (Family::Gpt, Some("2k"), Some("64x48")),
-            (Family::Plain, Some("2k"), Some("64x48")),
+            (Family::Unknown, Some("2k"), Some("64x48")),
             (Family::VideoA, Some("2k"), None),
             (Family::Content, None, Some("64x48")),
         ] {
-            let grade = Grade::requested(&options, family);
+            let grade = PriceGrade::requested(&options, family);
             assert_eq!(grade.quality.as_deref(), Some("high"));
             let found = (grade.resolution.as_deref(), grade.size.as_deref());
             assert_eq!(found, (resolution, size), "{family:?}");

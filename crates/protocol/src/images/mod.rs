@@ -11,8 +11,8 @@ mod family;
 mod fields;
 mod form;
 mod grade;
-mod member;
 mod picture;
+mod rebuilt_object;
 mod request;
 mod sequence;
 mod sources;
@@ -21,7 +21,7 @@ mod usage;
 mod write;
 
 pub use family::Family;
-pub use grade::{Grade, Size, is_open};
+pub use grade::{PriceGrade, Size, is_left_to_upstream};
 pub use picture::Pictures;
 pub use request::{Operation, Options, Request, read_form, read_json};
 pub use stream::Rewriter;

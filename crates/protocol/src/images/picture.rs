@@ -1,6 +1,6 @@
 //! The images of an answer, for billing.
 
-use super::grade::Grade;
+use super::grade::PriceGrade;
 
 /// The images of an answer, and what it reports about them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Pictures {
     /// Their cost as the upstream reports it, in ticks of 1e-10 US dollar.
     pub usd_ticks: Option<u64>,
     /// Their grade, as far as the answer reports it.
-    pub told: Grade,
+    pub reported: PriceGrade,
 }
 
 impl Pictures {

@@ -16,7 +16,7 @@ use crate::profile::Profile;
 use crate::tool::Tools;
 
 /// Members whose values are the same for all models (`docs/api/images.md`).
-const CLOSED: [(&str, [&str; 2]); 2] = [
+const FIXED_VALUES: [(&str, [&str; 2]); 2] = [
     ("moderation", ["low", "auto"]),
     ("response_format", ["url", "b64_json"]),
 ];
@@ -101,7 +101,7 @@ pub fn read_json(operation: Operation, body: &Bytes) -> Result<Request, Failure>
     }
     let sources = match (operation, members.get("layer_decomposition")?) {
         // In a plain generation, the form of `image` depends on the model.
-        (Operation::Generation, None) => loose_sources(&members)?,
+        (Operation::Generation, None) => count_sources(&members)?,
         _ => sources::read(&members)?.len() as u64,
     };
     let fields = Fields::Json(members);
@@ -149,7 +149,7 @@ fn read(
         let message = "`storage_options` is not supported: the service keeps no state.";
         return Err(Failure::stateful_not_supported(message).param("storage_options"));
     }
-    for (name, words) in CLOSED {
+    for (name, words) in FIXED_VALUES {
         if let Some(word) = fields.text(name)?
             && !words.contains(&&*word)
         {
@@ -222,7 +222,7 @@ fn count_of(fields: &Fields<'_>, name: &'static str, least: u64) -> Result<Optio
 }
 
 /// The number of images in `image` and `images`, whatever their form.
-fn loose_sources(members: &Members<'_>) -> Result<u64, Failure> {
+fn count_sources(members: &Members<'_>) -> Result<u64, Failure> {
     let mut count: u64 = 0;
     for name in ["image", "images"] {
         let Some(value) = members.get(name)? else {

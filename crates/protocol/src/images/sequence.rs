@@ -44,7 +44,7 @@ fn limit(fields: &Fields<'_>) -> Result<Option<Integer>, Failure> {
         }
     };
     let mut limits = Vec::new();
-    if let Some(part) = form.one(OPTIONS)? {
+    if let Some(part) = form.only_part(OPTIONS)? {
         let text = part.text();
         let options = Members::read(text.as_bytes(), Spelling::One).map_err(|_| {
             Failure::invalid(format!("`{OPTIONS}` must be a JSON object.")).param(OPTIONS)
@@ -52,7 +52,7 @@ fn limit(fields: &Fields<'_>) -> Result<Option<Integer>, Failure> {
         limits.push(options.integer(LIMIT)?);
     }
     for name in LIMIT_FIELDS {
-        if let Some(part) = form.one(name)? {
+        if let Some(part) = form.only_part(name)? {
             limits.push(Some(part.integer()?));
         }
     }

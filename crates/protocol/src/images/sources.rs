@@ -11,7 +11,7 @@ pub(super) struct Source {
     pub(super) kind: Kind,
     /// The position of its string in the whole text, including the quotes.
     pub(super) span: Range<usize>,
-    pub(super) shape: Form,
+    pub(super) shape: Notation,
 }
 
 /// The kind of the string.
@@ -25,7 +25,7 @@ pub(super) enum Kind {
 
 /// The JSON notation of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Notation {
     /// `"…"`
     Bare,
     /// `{"url": "…"}`
@@ -44,12 +44,12 @@ pub(super) fn read(members: &Members<'_>) -> Result<Vec<Source>, Failure> {
             continue;
         };
         if value.shape() != Shape::Array {
-            sources.push(one(value, name)?);
+            sources.push(read_source(value, name)?);
             continue;
         }
         let offset = value.span().start;
         Cursor::new(value.text()).array(|cursor| {
-            sources.push(one(cursor.value()?.moved(offset), name)?);
+            sources.push(read_source(cursor.value()?.moved(offset), name)?);
             Ok::<(), Failure>(())
         })?;
     }
@@ -57,7 +57,7 @@ pub(super) fn read(members: &Members<'_>) -> Result<Vec<Source>, Failure> {
 }
 
 /// One picture: `mask`, or an item of a list.
-pub(super) fn one(value: Raw<'_>, name: &'static str) -> Result<Source, Failure> {
+pub(super) fn read_source(value: Raw<'_>, name: &'static str) -> Result<Source, Failure> {
     let of = |kind, raw: Raw<'_>, shape| Source {
         kind,
         span: raw.span(),
@@ -65,26 +65,26 @@ pub(super) fn one(value: Raw<'_>, name: &'static str) -> Result<Source, Failure>
     };
     let is_text = |raw: &Raw<'_>| raw.shape() == Shape::String && !raw.is_empty();
     if is_text(&value) {
-        return Ok(of(Kind::Url, value, Form::Bare));
+        return Ok(of(Kind::Url, value, Notation::Bare));
     }
     if value.shape() == Shape::Object {
         let members = Members::nested(value, "image.", Spelling::One)?;
         if let Some(url) = members.get("url")?.filter(is_text) {
-            return Ok(of(Kind::Url, url, Form::Url));
+            return Ok(of(Kind::Url, url, Notation::Url));
         }
         if let Some(url) = members.get("image_url")? {
             if is_text(&url) {
-                return Ok(of(Kind::Url, url, Form::Named));
+                return Ok(of(Kind::Url, url, Notation::Named));
             }
             if url.shape() == Shape::Object {
                 let inner = Members::nested(url, "image.image_url.", Spelling::One)?;
                 if let Some(url) = inner.get("url")?.filter(is_text) {
-                    return Ok(of(Kind::Url, url, Form::Nested));
+                    return Ok(of(Kind::Url, url, Notation::Nested));
                 }
             }
         }
         if let Some(file) = members.get("file_id")?.filter(is_text) {
-            return Ok(of(Kind::File, file, Form::Named));
+            return Ok(of(Kind::File, file, Notation::Named));
         }
     }
     let message = format!("`{name}` must name a picture by `url`, `image_url` or `file_id`.");

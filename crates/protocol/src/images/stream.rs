@@ -148,7 +148,7 @@ impl Rewriter {
                 out.copy(KEEP_ALIVE);
                 return Ok(());
             }
-            _ if !frame.is_bare() => return self.frame(&frame.to_bare(), out),
+            _ if !frame.is_without_metadata() => return self.frame(&frame.without_metadata(), out),
             Data::Line(Range { start, end }) => (
                 frame.bytes.get(start..end).unwrap_or_default().into(),
                 start,
@@ -271,7 +271,7 @@ impl Rewriter {
             if is_result && let Some(pictures) = self.summary.pictures.as_deref_mut() {
                 pictures.delivered += 1;
                 let told = reported_grade(event.quality, event.resolution, event.size);
-                pictures.told.merge(told);
+                pictures.reported.merge(told);
             }
             if self.family == Family::Content && !completed {
                 self.last = Some(picture.member().into());

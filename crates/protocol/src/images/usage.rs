@@ -3,7 +3,7 @@
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::tool::ToolCalls;
-use crate::usage::{Inclusive, Usage, count};
+use crate::usage::{InclusiveCounts, Usage, count};
 
 /// The content of a usage object.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(super) fn read(usage: Raw<'_>) -> Option<UsageReport> {
     if usage.shape() != Shape::Object {
         return None;
     }
-    let mut told = UsageReport::default();
-    let mut counts = Inclusive::default();
+    let mut reported = UsageReport::default();
+    let mut counts = InclusiveCounts::default();
     let (mut input, mut output) = (None, None);
     let mut output_images = None;
     let mut malformed = false;
@@ -59,12 +59,12 @@ pub(super) fn read(usage: Raw<'_>) -> Option<UsageReport> {
                 Ok::<(), SyntaxError>(())
             })?;
         } else if name.is("tool_usage") {
-            told.tools.read(cursor, "")?;
+            reported.tools.read(cursor, "")?;
         } else {
             let value = cursor.value()?;
             if name.is("cost_in_usd_ticks") {
-                told.usd_ticks = count(value);
-                malformed |= told.usd_ticks.is_none() && !value.is_null();
+                reported.usd_ticks = count(value);
+                malformed |= reported.usd_ticks.is_none() && !value.is_null();
             }
         }
         Ok::<(), SyntaxError>(())
@@ -77,19 +77,19 @@ pub(super) fn read(usage: Raw<'_>) -> Option<UsageReport> {
         counts.output = output;
         // Without details, all output counts as images.
         counts.image_output = output_images.unwrap_or(output);
-        told.tokens = Some(Usage::from(counts));
+        reported.tokens = Some(Usage::from(counts));
     }
-    (told.tokens.is_some() || told.usd_ticks.is_some()).then_some(told)
+    (reported.tokens.is_some() || reported.usd_ticks.is_some()).then_some(reported)
 }
 
 /// Adds the totals that a usage object leaves out or sets to `null`. Reported values do not change.
 pub(super) fn complete(usage: Raw<'_>) -> Vec<Edit> {
     let offset = usage.span().start;
-    let mut told = [None; 3];
+    let mut reported = [None; 3];
     let read = Cursor::new(usage.text()).object(|cursor, name| {
         let value = cursor.value()?.moved(offset);
         let index = TOTALS.iter().position(|known| name.is(known));
-        if let Some(place) = index.and_then(|index| told.get_mut(index)) {
+        if let Some(place) = index.and_then(|index| reported.get_mut(index)) {
             *place = Some(value);
         }
         Ok::<(), SyntaxError>(())
@@ -97,14 +97,14 @@ pub(super) fn complete(usage: Raw<'_>) -> Vec<Edit> {
     if read.is_err() {
         return Vec::new();
     }
-    let [input, output, total] = told.map(|value| value.and_then(count));
+    let [input, output, total] = reported.map(|value| value.and_then(count));
     let input = input.unwrap_or(0);
     let output = output.unwrap_or_else(|| total.unwrap_or(0).saturating_sub(input));
     let total = total.unwrap_or_else(|| input.saturating_add(output));
     let mut edits = Vec::new();
     let mut missing = Vec::new();
-    for ((name, told), tokens) in TOTALS.iter().zip(told).zip([input, output, total]) {
-        match told {
+    for ((name, reported), tokens) in TOTALS.iter().zip(reported).zip([input, output, total]) {
+        match reported {
             None => missing.extend_from_slice(format!("\"{name}\":{tokens},").as_bytes()),
             Some(null) if null.is_null() => {
                 edits.push(Edit::replace(null.span(), tokens.to_string().into_bytes()));
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn tokens_are_reported_by_modality() {
-        let told = |json: &str| read(Cursor::new(json).value().unwrap());
-        let usage = told(
+        let reported = |json: &str| read(Cursor::new(json).value().unwrap());
+        let usage = reported(
             r#"{"input_tokens":50,"output_tokens":300,"total_tokens":350,
                 "input_tokens_details":{"text_tokens":10,"image_tokens":40},
                 "output_tokens_details":{"text_tokens":20,"image_tokens":280}}"#,
@@ -187,11 +187,12 @@ mod tests {
         let usage = usage.unwrap().tokens.unwrap();
         assert_eq!((usage.input, usage.image_input), (10, 40));
         assert_eq!((usage.output, usage.image_output), (20, 280));
-        let bare = told(r#"{"input_tokens":5,"output_tokens":300}"#).unwrap();
+        let bare = reported(r#"{"input_tokens":5,"output_tokens":300}"#).unwrap();
         assert_eq!(bare.tokens.unwrap().image_output, 300);
-        let ticks = told(r#"{"cost_in_usd_ticks":200000000}"#).unwrap();
+        let ticks = reported(r#"{"cost_in_usd_ticks":200000000}"#).unwrap();
         assert_eq!((ticks.tokens, ticks.usd_ticks), (None, Some(200_000_000)));
-        let searched = told(r#"{"output_tokens":9,"tool_usage":{"web_search":3,"x":1}}"#).unwrap();
+        let searched =
+            reported(r#"{"output_tokens":9,"tool_usage":{"web_search":3,"x":1}}"#).unwrap();
         let calls: Vec<_> = searched.tools.iter().collect();
         assert_eq!(calls, [(Tool::WebSearch, 3)]);
         for json in [
@@ -201,7 +202,7 @@ mod tests {
             r#"{"output_tokens":-1}"#,
             r#"{"output_tokens":"5"}"#,
         ] {
-            assert_eq!(told(json), None, "{json}");
+            assert_eq!(reported(json), None, "{json}");
         }
     }
 }

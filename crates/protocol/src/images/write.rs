@@ -4,9 +4,9 @@ use bytes::Bytes;
 
 use super::family::Family;
 use super::form;
-use super::member::Rebuilt;
+use super::rebuilt_object::RebuiltObject;
 use super::request::{Body, Operation, Request};
-use super::sources::{self, Form as Written, Kind, Source};
+use super::sources::{self, Kind, Notation, Source};
 use crate::byte_queue::ByteQueue;
 use crate::canon::Dropped;
 use crate::dialect::Dialect;
@@ -43,10 +43,10 @@ impl Request {
                 form::to_json(form, family, upstream_model, &mut dropped)
             }
             // The forms of this family can contain only files.
-            (Body::Form(form), Family::Gpt) if form::names_pictures(form) => {
+            (Body::Form(form), Family::Gpt) if form::has_source_urls(form) => {
                 form::to_json(form, family, upstream_model, &mut dropped)
             }
-            (Body::Form(form), Family::Gpt | Family::Plain) => {
+            (Body::Form(form), Family::Gpt | Family::Unknown) => {
                 content_type = Some(format!("multipart/form-data; boundary={boundary}"));
                 form::rewrite(form, family, upstream_model, &mut dropped).write(boundary)
             }
@@ -80,7 +80,7 @@ impl Request {
             patch::apply_to(body, edits.into_iter().collect(), &mut out);
             return Ok(out.into_pieces());
         }
-        let mut out = Rebuilt::new(body);
+        let mut out = RebuiltObject::new(body);
         for member in members.iter() {
             let name = &*member.name;
             if name == "model" {
@@ -129,7 +129,7 @@ impl Changes {
         let options = &request.options;
         let is_edit = request.operation == Operation::Edit;
         match family {
-            Family::Plain => return Ok(changes),
+            Family::Unknown => return Ok(changes),
             // Common SDKs add this member, and the upstream refuses it.
             Family::Gpt => changes.leave_out(members, "response_format")?,
             Family::VideoA => {
@@ -162,8 +162,8 @@ impl Changes {
             && family == Family::Gpt
             && let Some(mask) = members.get("mask")?
         {
-            let mask = sources::one(mask, "mask")?;
-            if mask.shape != Written::Named {
+            let mask = sources::read_source(mask, "mask")?;
+            if mask.shape != Notation::Named {
                 changes.replaced.push("mask");
                 changes.mask = Some(mask);
             }
@@ -187,21 +187,25 @@ fn is_native(members: &Members<'_>, family: Family) -> Result<bool, Failure> {
         return Ok(true);
     }
     let sources = sources::read(members)?;
-    let all = |shape: Written| sources.iter().all(|source| source.shape == shape);
+    let all = |shape: Notation| sources.iter().all(|source| source.shape == shape);
     let is_list = |shape: Shape| shape == Shape::Array;
     Ok(match family {
-        Family::Gpt => image.is_none() && all(Written::Named),
+        Family::Gpt => image.is_none() && all(Notation::Named),
         Family::VideoA => {
             let one = image.is_some_and(|image| image.shape() == Shape::Object) && images.is_none();
             let several = image.is_none() && images.is_some_and(|it| is_list(it.shape()));
-            (one || several) && all(Written::Url)
+            (one || several) && all(Notation::Url)
         }
-        Family::Content => images.is_none() && all(Written::Bare),
-        Family::Plain => true,
+        Family::Content => images.is_none() && all(Notation::Bare),
+        Family::Unknown => true,
     })
 }
 
-fn write_sources(out: &mut Rebuilt<'_>, family: Family, sources: &[Source]) -> Result<(), Failure> {
+fn write_sources(
+    out: &mut RebuiltObject<'_>,
+    family: Family,
+    sources: &[Source],
+) -> Result<(), Failure> {
     if let ([source], Family::VideoA | Family::Content) = (sources, family) {
         out.name("image");
         return write_source(out, family, source);
@@ -221,7 +225,11 @@ fn write_sources(out: &mut Rebuilt<'_>, family: Family, sources: &[Source]) -> R
     Ok(())
 }
 
-fn write_source(out: &mut Rebuilt<'_>, family: Family, source: &Source) -> Result<(), Failure> {
+fn write_source(
+    out: &mut RebuiltObject<'_>,
+    family: Family,
+    source: &Source,
+) -> Result<(), Failure> {
     let (before, behind): (&[u8], &[u8]) = match (family, source.kind) {
         (Family::Content, Kind::Url) => (b"", b""),
         (Family::Content, Kind::File) => {
@@ -229,7 +237,7 @@ fn write_source(out: &mut Rebuilt<'_>, family: Family, source: &Source) -> Resul
             return Err(Failure::unsupported_parameter("image", message));
         }
         (Family::VideoA, Kind::Url) => (b"{\"type\":\"image_url\",\"url\":", b"}"),
-        (Family::Gpt | Family::Plain, Kind::Url) => (b"{\"image_url\":", b"}"),
+        (Family::Gpt | Family::Unknown, Kind::Url) => (b"{\"image_url\":", b"}"),
         (_, Kind::File) => (b"{\"file_id\":", b"}"),
     };
     out.text(before).span(source.span.clone()).text(behind);

@@ -3,7 +3,7 @@
 use crate::json::Raw;
 use crate::json::write::object;
 use crate::usage::Usage;
-use crate::usage::separate::{self, CountNames};
+use crate::usage::separate_thoughts::{self, CountNames};
 
 const NAMES: CountNames = CountNames {
     prompt: "total_input_tokens",
@@ -19,7 +19,7 @@ const NAMES: CountNames = CountNames {
 
 /// Reads a usage object.
 pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
-    separate::read_usage(usage, &NAMES)
+    separate_thoughts::read_usage(usage, &NAMES)
 }
 
 /// Writes a usage object.
@@ -32,8 +32,8 @@ pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
         it.number("total_cached_tokens", usage.cached_input);
         it.number("total_tokens", usage.total());
         let media = [("image", usage.image_input), ("audio", usage.audio_input)];
-        separate::write_modalities(it, "input_tokens_by_modality", "tokens", media);
+        separate_thoughts::write_modalities(it, "input_tokens_by_modality", "tokens", media);
         let media = [("image", usage.image_output), ("audio", usage.audio_output)];
-        separate::write_modalities(it, "output_tokens_by_modality", "tokens", media);
+        separate_thoughts::write_modalities(it, "output_tokens_by_modality", "tokens", media);
     });
 }

@@ -37,7 +37,7 @@ impl<'a> Fields<'a> {
     }
 
     /// An object with one member.
-    pub(super) fn one(name: &'static str, value: Raw<'a>) -> Self {
+    pub(super) fn with_one_member(name: &'static str, value: Raw<'a>) -> Self {
         Self {
             list: vec![(Cow::Borrowed(name), value)],
         }
@@ -66,14 +66,14 @@ impl<'a> Fields<'a> {
     }
 
     /// Reports the remaining members of a request as dropped, except empty ones.
-    pub(super) fn left_at_root(self, unknown: &mut Vec<String>) {
+    pub(super) fn report_rest_at_root(self, unknown: &mut Vec<String>) {
         for (name, value) in self.list {
             note_unless_empty(value, unknown, || name.into_owned());
         }
     }
 
     /// Reports the remaining members of the object at `place` as dropped, except empty ones.
-    pub(super) fn left(self, place: &dyn fmt::Display, unknown: &mut Vec<String>) {
+    pub(super) fn report_rest(self, place: &dyn fmt::Display, unknown: &mut Vec<String>) {
         for (name, value) in self.list {
             note_unless_empty(value, unknown, || format!("{place}.{name}"));
         }

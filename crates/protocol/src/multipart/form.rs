@@ -20,7 +20,7 @@ pub struct Part {
     /// Its bytes, in the pieces in which they arrived.
     pub data: Vec<Bytes>,
     /// The number of bytes that were moved elsewhere ([`super::Reader::drain`]).
-    pub elsewhere: usize,
+    pub drained_bytes: usize,
 }
 
 impl Part {
@@ -36,12 +36,12 @@ impl Part {
     /// The number of bytes.
     pub fn len(&self) -> usize {
         let here: usize = self.data.iter().map(Bytes::len).sum();
-        here + self.elsewhere
+        here + self.drained_bytes
     }
 
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
-        self.elsewhere == 0 && self.data.iter().all(Bytes::is_empty)
+        self.drained_bytes == 0 && self.data.iter().all(Bytes::is_empty)
     }
 
     /// The first bytes, by which the type of a file can be detected.
@@ -101,7 +101,7 @@ pub struct Form {
 impl Form {
     /// The only part with this name. Two parts, or one in another case, are refused, because two
     /// readers could see different values.
-    pub fn one(&self, name: &str) -> Result<Option<&Part>, Failure> {
+    pub fn only_part(&self, name: &str) -> Result<Option<&Part>, Failure> {
         let is_it = |part: &&Part| part.name.eq_ignore_ascii_case(name);
         let mut parts = self.parts.iter().filter(is_it);
         let first = parts.next();
@@ -113,19 +113,19 @@ impl Form {
     }
 
     /// The form for the journal: fields as text, files by their type and size.
-    pub fn told(&self) -> String {
-        let mut told = String::new();
+    pub fn for_journal(&self) -> String {
+        let mut text = String::new();
         for part in &self.parts {
             let Part { name, .. } = part;
             // Writing to a string cannot fail.
             let _ = if part.file_name.is_some() {
                 let media_type = part.content_type.as_deref().unwrap_or("file");
-                writeln!(told, "{name}: <{media_type}, {} bytes>", part.len())
+                writeln!(text, "{name}: <{media_type}, {} bytes>", part.len())
             } else {
-                writeln!(told, "{name}: {}", part.text())
+                writeln!(text, "{name}: {}", part.text())
             };
         }
-        told
+        text
     }
 
     /// The body with a boundary that must not occur in it. Large pieces are not copied.
@@ -157,7 +157,7 @@ impl Form {
             }
             head.extend_from_slice(b"\r\n");
             out.push(std::mem::take(&mut head).into());
-            if part.elsewhere > 0 {
+            if part.drained_bytes > 0 {
                 before = Some(std::mem::take(&mut out));
             }
             out.extend(part.data.iter().cloned());
@@ -227,7 +227,7 @@ mod tests {
             (&["N"], false),
             (&["n", "N"], false),
         ] {
-            assert_eq!(form(names).one("n").is_ok(), is_read, "{names:?}");
+            assert_eq!(form(names).only_part("n").is_ok(), is_read, "{names:?}");
         }
     }
 }

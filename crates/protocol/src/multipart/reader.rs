@@ -124,14 +124,14 @@ impl Reader {
     /// How many bytes of the file with this name are in memory.
     pub fn file_bytes(&mut self, name: &str) -> usize {
         let files = self.files(name);
-        files.map(|file| file.len() - file.elsewhere).sum()
+        files.map(|file| file.len() - file.drained_bytes).sum()
     }
 
     /// Takes the bytes of the file with this name that have arrived, to move them elsewhere.
     pub fn drain(&mut self, name: &str) -> Vec<Bytes> {
         let mut pieces = Vec::new();
         for file in self.files(name) {
-            file.elsewhere = file.len();
+            file.drained_bytes = file.len();
             pieces.append(&mut file.data);
         }
         pieces
@@ -160,7 +160,7 @@ impl Reader {
             self.at = State::Delimiter;
             return true;
         }
-        let keep = self.beginning(rest);
+        let keep = self.partial_delimiter_length(rest);
         let _ = rest.split_to(rest.len() - keep);
         false
     }
@@ -213,7 +213,7 @@ impl Reader {
             self.at = State::Delimiter;
             return Ok(true);
         }
-        let keep = self.beginning(rest);
+        let keep = self.partial_delimiter_length(rest);
         let data = rest.split_to(rest.len() - keep);
         self.take(data)?;
         Ok(false)
@@ -238,7 +238,7 @@ impl Reader {
     }
 
     /// How many of the last bytes could start a delimiter.
-    fn beginning(&self, rest: &[u8]) -> usize {
+    fn partial_delimiter_length(&self, rest: &[u8]) -> usize {
         let needle = self.delimiter.needle();
         let longest = rest.len().min(needle.len() - 1);
         (1..=longest)
@@ -272,7 +272,7 @@ fn part_of(head: &str) -> Result<Part, FormError> {
         file_name,
         content_type: header("content-type").map(str::to_owned),
         data: Vec::new(),
-        elsewhere: 0,
+        drained_bytes: 0,
     })
 }
 
@@ -378,7 +378,7 @@ mod tests {
                     file_name,
                     content_type: None,
                     data: vec![data.into()],
-                    elsewhere: 0,
+                    drained_bytes: 0,
                 }).collect(),
             };
             let body: Vec<u8> = form.write("a-boundary-of-ours").concat();

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::dispatch::layout_of;
 use super::edits;
-use super::inspection::{Form, Inspection};
+use super::inspection::{Inspection, ObjectKind};
 use crate::answer_layout::{AnswerLayout, Identity, IdentityJson, Output};
 use crate::answer_summary::AnswerSummary;
 use crate::byte_queue::ByteQueue;
@@ -132,7 +132,7 @@ fn inspect<'a>(
         ..Output::default()
     };
     let mut cursor = Cursor::new(text);
-    let inspection = Inspection::of_object(layout, Form::Answer, &mut cursor, &mut output)?;
+    let inspection = Inspection::of_object(layout, ObjectKind::Answer, &mut cursor, &mut output)?;
     cursor.end()?;
     Ok((inspection, output))
 }

@@ -1,7 +1,7 @@
 //! Checks that both the native path and the convert path apply to events.
 
 use super::dispatch::layout_of;
-use super::inspection::{Form, Inspection};
+use super::inspection::{Inspection, ObjectKind};
 use crate::answer_layout::Output;
 use crate::dialect::Dialect;
 use crate::json::{Cursor, utf8};
@@ -31,25 +31,34 @@ pub(crate) fn reports_unbillable_usage(dialect: Dialect, data: &[u8]) -> bool {
         return false;
     };
     let mut output = Output::default();
-    let inspection =
-        Inspection::of_object(layout, Form::Event, &mut Cursor::new(text), &mut output);
+    let inspection = Inspection::of_object(
+        layout,
+        ObjectKind::Event,
+        &mut Cursor::new(text),
+        &mut output,
+    );
     inspection.is_ok_and(|inspection| inspection.usage_malformed)
 }
 
 /// Counts calls of built-in tools in the answer of an upstream that uses another dialect.
 #[derive(Debug, Default)]
-pub(crate) struct ToolWatch(Output);
+pub(crate) struct ToolCallCounter(Output);
 
-impl ToolWatch {
+impl ToolCallCounter {
     /// Inspects an answer or an event. The check is cheap for texts that mention no tool.
-    pub(crate) fn look(&mut self, dialect: Dialect, data: &[u8]) {
+    pub(crate) fn count(&mut self, dialect: Dialect, data: &[u8]) {
         let layout = layout_of(dialect);
         if !layout.tool_needles.iter().any(|word| word.is_in(data)) {
             return;
         }
         if let Ok(text) = utf8(data) {
             // The reader reports texts that cannot be parsed.
-            let _ = Inspection::of_object(layout, Form::Event, &mut Cursor::new(text), &mut self.0);
+            let _ = Inspection::of_object(
+                layout,
+                ObjectKind::Event,
+                &mut Cursor::new(text),
+                &mut self.0,
+            );
         }
     }
 

@@ -47,7 +47,7 @@ pub(super) struct Inspection<'a> {
 
 /// The role of an inspected object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ObjectKind {
     /// A whole answer.
     Answer,
     /// An event of a stream. The answer may be inside an envelope.
@@ -58,12 +58,12 @@ impl<'a> Inspection<'a> {
     /// Inspects a whole object.
     pub(super) fn of_object(
         layout: &AnswerLayout,
-        form: Form,
+        form: ObjectKind,
         cursor: &mut Cursor<'a>,
         output: &mut Output,
     ) -> Result<Self, SyntaxError> {
         let mut inspection = Self {
-            in_answer: form == Form::Answer || layout.envelope.is_none(),
+            in_answer: form == ObjectKind::Answer || layout.envelope.is_none(),
             ..Self::default()
         };
         output.next_event();
@@ -227,7 +227,13 @@ mod tests {
 
     fn look(text: &str) -> Inspection<'_> {
         let mut output = Output::default();
-        Inspection::of_object(&WRAPPED, Form::Event, &mut Cursor::new(text), &mut output).unwrap()
+        Inspection::of_object(
+            &WRAPPED,
+            ObjectKind::Event,
+            &mut Cursor::new(text),
+            &mut output,
+        )
+        .unwrap()
     }
 
     #[test]
@@ -263,8 +269,12 @@ mod tests {
     fn too_many_identity_members_are_an_error() {
         let text = format!("{{{}}}", [r#""id":"x""#; SPANS_MAX + 1].join(","));
         let mut output = Output::default();
-        let result =
-            Inspection::of_object(&WRAPPED, Form::Event, &mut Cursor::new(&text), &mut output);
+        let result = Inspection::of_object(
+            &WRAPPED,
+            ObjectKind::Event,
+            &mut Cursor::new(&text),
+            &mut output,
+        );
         assert!(result.is_err());
     }
 }

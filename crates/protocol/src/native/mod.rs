@@ -25,7 +25,7 @@ pub use crate::answer_summary::AnswerSummary;
 pub use crate::request_head::{Head, fetchable_urls};
 pub use crate::unusable_answer::UnusableAnswer;
 pub use answer::{Answer, rewrite_answer};
-pub(crate) use event_checks::{ToolWatch, is_end_mark, reports_unbillable_usage};
+pub(crate) use event_checks::{ToolCallCounter, is_end_mark, reports_unbillable_usage};
 pub use failure::{blames_clock, read_failure, terminal_failure, with_error_name};
 pub use prompt_start::{PromptStart, prompt_start};
 pub use request::{

@@ -243,7 +243,7 @@ impl Rewriter {
                 out.copy(KEEP_ALIVE);
                 Ok(())
             }
-            _ if !frame.is_bare() => self.relay_frame(&frame.to_bare(), out),
+            _ if !frame.is_without_metadata() => self.relay_frame(&frame.without_metadata(), out),
             Data::Line(span) if frame.is_one_line() => self.relay_line(frame, span, out),
             Data::Line(span) => {
                 let data = frame.bytes.get(span.clone()).unwrap_or_default();

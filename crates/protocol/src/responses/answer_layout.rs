@@ -88,7 +88,7 @@ fn read_output(
         }
         "item" => {
             let item = cursor.value()?;
-            hosted_tools::note(item, Completion::ByStatus, &mut output.tools);
+            hosted_tools::count_call(item, Completion::ByStatus, &mut output.tools);
             if let Some(id) = missing_members::item_id(item).filter(|id| !id.is_escaped()) {
                 output.last_item.clear();
                 output.last_item.push_str(id.raw());
@@ -107,7 +107,7 @@ fn read_output(
             cursor.array(|cursor| {
                 output.items = output.items.saturating_add(1);
                 let item = cursor.value()?;
-                hosted_tools::note(item, Completion::ByPosition, &mut told);
+                hosted_tools::count_call(item, Completion::ByPosition, &mut told);
                 if repeated {
                     return Ok(());
                 }

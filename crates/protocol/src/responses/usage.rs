@@ -2,13 +2,13 @@
 
 use crate::json::write;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
-use crate::usage::{Inclusive, Usage, count};
+use crate::usage::{InclusiveCounts, Usage, count};
 
 /// Reads a usage object. `None` if the input or output count is missing or unusable.
 pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     let mut input = None;
     let mut output = None;
-    let mut report = Inclusive::default();
+    let mut report = InclusiveCounts::default();
     Cursor::new(usage.text())
         .object(|cursor, name| {
             match &*name.decode_lossy() {

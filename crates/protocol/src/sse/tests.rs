@@ -33,11 +33,11 @@ fn a_bare_frame_is_data_and_the_name_of_an_event() {
         let mut splitter = Splitter::default();
         splitter.push(Bytes::from(text));
         let frame = splitter.next_frame().unwrap().unwrap();
-        assert_eq!(frame.is_bare(), bare.is_none(), "{text:?}");
+        assert_eq!(frame.is_without_metadata(), bare.is_none(), "{text:?}");
         if let Some(bare) = bare {
-            let found = frame.to_bare();
+            let found = frame.without_metadata();
             assert_eq!(found.bytes, bare);
-            assert!(found.is_bare());
+            assert!(found.is_without_metadata());
         }
     }
 }

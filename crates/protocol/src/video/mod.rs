@@ -15,5 +15,5 @@ mod task;
 pub mod video_a;
 
 pub use media::{Delivery, Hosted, MediaKind, Medium, Source};
-pub use protocol::{Addressee, Creation, Deletion, Draft, Protocol};
-pub use task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task, Used};
+pub use protocol::{Creation, CreationTarget, Deletion, Draft, Protocol};
+pub use task::{Accepted, Bound, Cause, Outcome, Polled, ReportedUsage, RunningState, Task};

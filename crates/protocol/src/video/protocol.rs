@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::media::Hosted;
-use super::task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task};
+use super::task::{Accepted, Bound, Cause, Outcome, Polled, RunningState, Task};
 use crate::failure::Failure;
 use crate::profile::Profile;
 
@@ -27,7 +27,7 @@ pub trait Creation: Debug + Send + Sync {
     fn bound(&self, profile: &Profile) -> Bound;
 
     /// The request for an upstream, without members that are for the gateway.
-    fn write(&self, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure>;
+    fn write(&self, to: &CreationTarget<'_>) -> Result<Vec<Bytes>, Failure>;
 
     /// Data for later steps, which receive it as [`Task::memo`].
     fn memo(&self) -> Option<String> {
@@ -67,7 +67,7 @@ pub enum Deletion {
     /// The protocol has no deletion.
     Unknown,
     /// It is cancelled before it starts.
-    CallOff,
+    Cancel,
     /// It is running, and continues.
     Running,
     /// It was cancelled before.
@@ -78,7 +78,7 @@ pub enum Deletion {
 
 /// The upstream that a creation is written for.
 #[derive(Debug, Clone, Copy)]
-pub struct Addressee<'a> {
+pub struct CreationTarget<'a> {
     /// The upstream's name of the model.
     pub model: &'a str,
     /// The upstream's id of the task that [`Creation::draft`] refers to.
@@ -97,7 +97,7 @@ pub trait Protocol: Debug + Sync {
     fn write_accepted(&self, task: &Task<'_>) -> Vec<u8>;
 
     /// The first snapshot of a task, when only its creation request is known.
-    fn write_first(&self, task: &Task<'_>) -> Standing;
+    fn write_first(&self, task: &Task<'_>) -> RunningState;
 
     /// Reads an upstream's successful answer to a creation.
     fn read_accepted(&self, body: &[u8], task: &Task<'_>) -> Accepted;

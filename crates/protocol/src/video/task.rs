@@ -25,7 +25,7 @@ pub struct Task<'a> {
 
 /// The state of a task that is not finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct RunningState {
     /// The protocol's name of the state.
     pub status: &'static str,
     /// Per cent, if the protocol reports it.
@@ -51,13 +51,13 @@ pub enum Accepted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Polled {
     /// The task is still running. `None` if there is nothing new to show.
-    Running(Option<Standing>),
+    Running(Option<RunningState>),
     /// The task has finished, and its media must be copied before a client sees the result.
     Delivered(Delivery),
     /// The task has ended.
     Ended(Outcome),
     /// The upstream does not know the task.
-    Missing,
+    UnknownTask,
     /// The answer says nothing about the task.
     Unclear,
 }
@@ -70,14 +70,14 @@ pub struct Outcome {
     /// Whether there is a result. It is charged even if no usage is reported.
     pub is_success: bool,
     /// The usage that the upstream reports.
-    pub used: Used,
+    pub used: ReportedUsage,
     /// The bytes of lookups and of the callback from now on.
     pub snapshot: Vec<u8>,
 }
 
 /// The usage of a task as the upstream reports it. Members that are not reported are absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Used {
+pub struct ReportedUsage {
     /// Its own cost, in ticks of 1e-10 US dollar.
     pub usd_ticks: Option<u64>,
     /// Video tokens.

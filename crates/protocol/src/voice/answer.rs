@@ -22,7 +22,7 @@ pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, Unu
     if member("audio").is_none_or(|it| it.value.string().is_none()) {
         return Err(UnusableAnswer::malformed("no audio in the answer"));
     }
-    Ok(whole(body, public_model))
+    Ok(without_identity(body, public_model))
 }
 
 /// A transcript. It passes unchanged, without the upstream's identity. The reported duration is
@@ -42,7 +42,7 @@ pub fn read_transcription(body: &Bytes, public_model: &str) -> Result<Answer, Un
     let seconds = seconds.filter(|seconds| *seconds > 0 || text.is_empty());
     Ok(Answer {
         seconds,
-        ..whole(body, public_model)
+        ..without_identity(body, public_model)
     })
 }
 
@@ -130,7 +130,7 @@ fn clean(
 }
 
 /// The answer, without the upstream's identity.
-fn whole(body: &Bytes, public_model: &str) -> Answer {
+fn without_identity(body: &Bytes, public_model: &str) -> Answer {
     let mut pieces = ByteQueue::new();
     let value = utf8(body).and_then(|text| Cursor::new(text).value());
     let edits = value.map(|value| strip(value, public_model));

@@ -32,7 +32,7 @@ pub struct Transcript {
     pub seconds_max: u64,
     /// The seconds to bill if the answer reports none: as the request says, otherwise the upper
     /// bound.
-    pub seconds_told: u64,
+    pub seconds_if_unreported: u64,
     /// The public URL of the audio, if the form does not contain it.
     pub url: Option<String>,
     /// The value of `x-dropped-params`.
@@ -85,7 +85,7 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
         .as_ref()
         .map(|file| u64::try_from(file.len()).unwrap_or(u64::MAX));
     let told = url.as_ref().map(|part| part.text().into_owned());
-    let (seconds_max, seconds_told) = match (bytes, &told) {
+    let (seconds_max, seconds_if_unreported) = match (bytes, &told) {
         (Some(_), Some(_)) => {
             return Err(Failure::invalid("`file` and `url` exclude each other.").param("url"));
         }
@@ -110,7 +110,7 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
     Ok(Transcript {
         model,
         seconds_max,
-        seconds_told,
+        seconds_if_unreported,
         url: told,
         dropped: None,
         parts,
@@ -161,7 +161,7 @@ pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transc
 /// The duration of audio of this size, by the members of the request. They describe raw audio
 /// exactly, as the query of a session does.
 fn seconds_of(bytes: u64, fields: &Form) -> Result<u64, Failure> {
-    let field = |name: &str| Ok::<_, Failure>(fields.one(name)?.map(Part::text));
+    let field = |name: &str| Ok::<_, Failure>(fields.only_part(name)?.map(Part::text));
     let format = field("audio_format")?;
     let rate = field("sample_rate")?;
     let (multichannel, channels) = (field("multichannel")?, field("channels")?);
@@ -262,7 +262,7 @@ mod tests {
         ] {
             let fields: Vec<_> = [("model", "m/v")].into_iter().chain(fields).collect();
             let transcript = read_transcript(form(&fields), 50_000).unwrap();
-            assert_eq!(transcript.seconds_told, seconds, "{seconds}");
+            assert_eq!(transcript.seconds_if_unreported, seconds, "{seconds}");
             // The file may be compressed, whatever the request says.
             let most = if transcript.url.is_some() { 21_600 } else { 43 };
             assert_eq!(transcript.seconds_max, most, "{seconds}");

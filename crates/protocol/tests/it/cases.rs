@@ -140,7 +140,7 @@ pub(crate) fn asking_for_thoughts() -> Request {
 }
 
 /// Parts of a tool result that no client wrote.
-pub(crate) fn at_nowhere(parts: Vec<Part>) -> Vec<(Place, Part)> {
+pub(crate) fn without_paths(parts: Vec<Part>) -> Vec<(Place, Part)> {
     let parts = parts.into_iter();
     parts.map(|part| (Place::default(), part)).collect()
 }

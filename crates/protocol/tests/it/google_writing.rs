@@ -10,7 +10,7 @@ use protocol::{Dialect, Failure, Profile, Thinking};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::cases::at_nowhere;
+use crate::cases::without_paths;
 
 fn sent(
     dialect: Dialect,
@@ -312,7 +312,7 @@ fn answered(id: &str, parts: Vec<Part>) -> Part {
     Part::ToolResult(ToolResult {
         call_id: id.to_owned(),
         name: Some("f".to_owned()),
-        parts: at_nowhere(parts),
+        parts: without_paths(parts),
         is_error: false,
     })
 }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod accepted_forms;
 mod answers;
 #[path = "../../../../fuzz/src/bodies.rs"]
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
@@ -38,7 +39,7 @@ mod interactions;
 mod laws;
 mod media;
 mod messages;
-mod native_words;
+mod native_upstream_text;
 #[path = "../../../../fuzz/src/pieces.rs"]
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod pieces;
@@ -51,5 +52,4 @@ mod responses;
 mod sockets;
 mod streams;
 mod usage_shown;
-mod ways;
 mod zero_usage;

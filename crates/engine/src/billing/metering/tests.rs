@@ -12,9 +12,9 @@ fn summary(delivered: u64, usage: Option<Usage>, usd_ticks: Option<u64>) -> Answ
         pictures: Some(Box::new(Pictures {
             delivered,
             usd_ticks,
-            told: Grade {
+            reported: PriceGrade {
                 size: Some("2048x2048".into()),
-                ..Grade::default()
+                ..PriceGrade::default()
             },
         })),
         ..AnswerSummary::default()
@@ -26,9 +26,9 @@ fn metering(quality: Option<&str>) -> PictureMetering {
         prompt_tokens: 10,
         source_tokens: 100,
         image_tokens_max: 1000,
-        asked: Grade {
+        asked: PriceGrade {
             quality: quality.map(Into::into),
-            ..Grade::default()
+            ..PriceGrade::default()
         },
         held: 1,
         has_text: false,

@@ -91,7 +91,7 @@ fn a_completion_without_a_picture_gets_the_last_one() {
     "#);
     let pictures = summary.pictures.unwrap();
     assert_eq!(pictures.delivered, 1);
-    assert_eq!(pictures.told.size.as_deref(), Some("2048x2048"));
+    assert_eq!(pictures.reported.size.as_deref(), Some("2048x2048"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(in crate::interactions) struct Assembler {
     arguments: Option<String>,
     pub(in crate::interactions) usage: Option<Usage>,
     /// Whether any event was passed on.
-    pub(in crate::interactions) told: bool,
+    pub(in crate::interactions) has_passed_events: bool,
     /// Whether a step was blocked.
     pub(in crate::interactions) blocked: bool,
 }
@@ -67,7 +67,7 @@ impl Assembler {
             }
             StepContent::Image { mime, data } => {
                 self.close(out);
-                self.told = true;
+                self.has_passed_events = true;
                 let data = base64::standard(&data).into_owned();
                 out.push(Event::BlockStart(Block::Image { mime }));
                 out.push(Event::Delta(Delta::Text(data)));
@@ -119,7 +119,7 @@ impl Assembler {
         };
         out.push(Event::BlockStart(block));
         self.open = Some(kind);
-        self.told = true;
+        self.has_passed_events = true;
         self.offsets = Offsets::new();
         Ok(())
     }

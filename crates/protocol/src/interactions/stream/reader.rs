@@ -290,7 +290,7 @@ impl Reader {
         }
         self.flush(out)?;
         // A stream has passed on its steps already.
-        if let Some(steps) = steps.filter(|_| !self.assembler.told) {
+        if let Some(steps) = steps.filter(|_| !self.assembler.has_passed_events) {
             typed::array::<UnusableAnswer>(
                 &mut Cursor::new(steps.text()),
                 "steps",

@@ -59,7 +59,7 @@ pub(super) fn is_object(value: &Raw<'_>) -> bool {
 /// The cache point, which says that the input up to here is cached.
 pub(super) fn write_cache_point(control: Raw<'_>) -> Vec<u8> {
     let ttl = Fields::of(control).and_then(|mut members| members.string("ttl"));
-    one("cachePoint", |it| {
+    single_member("cachePoint", |it| {
         it.text("type", "default");
         if let Some(ttl) = &ttl {
             it.text("ttl", ttl);
@@ -68,7 +68,7 @@ pub(super) fn write_cache_point(control: Raw<'_>) -> Vec<u8> {
 }
 
 /// An object whose only member is this kind.
-fn one(kind: &str, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+fn single_member(kind: &str, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     let mut out = Vec::new();
     write::object(&mut out, |it| {
         it.object(kind, write);
@@ -194,7 +194,7 @@ impl<'d> Content<'d> {
     /// Reports the members of a block that were not written.
     fn drop_rest(&mut self, path: Path, block: Fields<'_>) {
         let mut unknown = Vec::new();
-        block.left(&path, &mut unknown);
+        block.report_rest(&path, &mut unknown);
         for name in &unknown {
             self.dropped.name(name);
         }
@@ -210,7 +210,7 @@ impl<'d> Content<'d> {
                 let id = self.call_id(&block.text("id", "messages.content.id")?);
                 let name = block.text("name", "messages.content.name")?;
                 let input = block.take("input").filter(is_object);
-                one("toolUse", |it| {
+                single_member("toolUse", |it| {
                     it.text("toolUseId", &id).text("name", &name);
                     it.raw("input", input.as_ref().map_or("{}", Raw::text));
                 })
@@ -224,7 +224,7 @@ impl<'d> Content<'d> {
                     Some(content) => self.result(path, content)?,
                     None => Vec::new(),
                 };
-                one("toolResult", |it| {
+                single_member("toolResult", |it| {
                     it.text("toolUseId", &id);
                     it.value("content", |out| write_joined(out, &content));
                     if is_error {
@@ -235,7 +235,7 @@ impl<'d> Content<'d> {
             "thinking" => {
                 let text = block.string("thinking").unwrap_or_default();
                 let signature = block.string("signature").filter(|it| !it.is_empty());
-                one("reasoningContent", |it| {
+                single_member("reasoningContent", |it| {
                     it.object("reasoningText", |it| {
                         it.text("text", &text);
                         if let Some(signature) = &signature {
@@ -246,7 +246,7 @@ impl<'d> Content<'d> {
             }
             "redacted_thinking" => {
                 let data = block.text("data", "messages.content.data")?;
-                one("reasoningContent", |it| {
+                single_member("reasoningContent", |it| {
                     it.text("redactedContent", &data);
                 })
             }
@@ -338,7 +338,7 @@ impl<'d> Content<'d> {
         let context = block.string("context").filter(|it| !is_blank(it));
         let cites = block.take("citations").and_then(Fields::of);
         let cites = cites.is_some_and(|mut it| it.boolean("enabled") == Some(true));
-        Ok(one("document", |it| {
+        Ok(single_member("document", |it| {
             it.text("format", format).text("name", &name);
             it.object("source", |it| {
                 it.text("bytes", &bytes);
@@ -401,7 +401,7 @@ fn image(path: Path, source: Option<Raw<'_>>) -> Result<Vec<u8>, Failure> {
         _ => "",
     };
     match source.string("data") {
-        Some(data) if !format.is_empty() => Ok(one("image", |it| {
+        Some(data) if !format.is_empty() => Ok(single_member("image", |it| {
             it.text("format", format);
             it.object("source", |it| {
                 it.text("bytes", &base64::standard(&data));

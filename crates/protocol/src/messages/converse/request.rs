@@ -12,18 +12,18 @@ use crate::messages::request as messages;
 
 /// What the request asks for and Converse cannot express.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Lost {
+struct Inexpressible {
     /// The model must not call its tools, which had to be declared because the conversation contains calls.
     choice: bool,
     /// The model must make calls one at a time.
     serial: bool,
     user: bool,
-    of_anthropic: LostOfAnthropic,
+    anthropic_only: AnthropicOnly,
 }
 
 /// Parameters that only models of Anthropic have, and that were not sent to a model of another vendor.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct LostOfAnthropic {
+struct AnthropicOnly {
     top_k: bool,
     thinking: bool,
 }
@@ -36,25 +36,25 @@ pub fn write_request(
 ) -> Result<Vec<u8>, Failure> {
     let body = messages::write_request(request, target, dropped)?;
     // The writer of Messages writes nothing else that Converse cannot express.
-    let (body, lost) = convert(&body, &[], &mut Dropped::new(Dialect::Messages))?;
+    let (body, inexpressible) = convert(&body, &[], &mut Dropped::new(Dialect::Messages))?;
     for (is_lost, field) in [
         (
-            lost.choice && request.tool_choice.is_some(),
+            inexpressible.choice && request.tool_choice.is_some(),
             Field::ToolChoice,
         ),
-        (lost.serial, Field::ParallelToolCalls),
-        (lost.user && request.user.is_some(), Field::User),
+        (inexpressible.serial, Field::ParallelToolCalls),
+        (inexpressible.user && request.user.is_some(), Field::User),
         (
-            lost.user && request.safety_identifier.is_some(),
+            inexpressible.user && request.safety_identifier.is_some(),
             Field::SafetyIdentifier,
         ),
-        (lost.of_anthropic.top_k, Field::TopK),
+        (inexpressible.anthropic_only.top_k, Field::TopK),
     ] {
         if is_lost {
             dropped.field(field);
         }
     }
-    if lost.of_anthropic.thinking
+    if inexpressible.anthropic_only.thinking
         && let Some(reasoning) = &request.reasoning
     {
         dropped.reasoning(reasoning);
@@ -69,13 +69,13 @@ pub fn rewrite_request(
     betas: &[&str],
     dropped: &mut Dropped,
 ) -> Result<Vec<u8>, Failure> {
-    let (body, lost) = convert(body, betas, dropped)?;
+    let (body, inexpressible) = convert(body, betas, dropped)?;
     for (is_lost, field) in [
-        (lost.choice, Field::ToolChoice),
-        (lost.serial, Field::ParallelToolCalls),
-        (lost.user, Field::User),
-        (lost.of_anthropic.top_k, Field::TopK),
-        (lost.of_anthropic.thinking, Field::Reasoning),
+        (inexpressible.choice, Field::ToolChoice),
+        (inexpressible.serial, Field::ParallelToolCalls),
+        (inexpressible.user, Field::User),
+        (inexpressible.anthropic_only.top_k, Field::TopK),
+        (inexpressible.anthropic_only.thinking, Field::Reasoning),
     ] {
         if is_lost {
             dropped.field(field);
@@ -84,7 +84,11 @@ pub fn rewrite_request(
     Ok(body)
 }
 
-fn convert(body: &[u8], betas: &[&str], dropped: &mut Dropped) -> Result<(Vec<u8>, Lost), Failure> {
+fn convert(
+    body: &[u8],
+    betas: &[&str],
+    dropped: &mut Dropped,
+) -> Result<(Vec<u8>, Inexpressible), Failure> {
     let mut cursor = Cursor::new(utf8(body)?);
     let Some(mut request) = Fields::read(&mut cursor)? else {
         return Err(Failure::invalid("The body must be an object."));
@@ -106,16 +110,16 @@ fn convert(body: &[u8], betas: &[&str], dropped: &mut Dropped) -> Result<(Vec<u8
     };
     let choice = Choice::read(request.take("tool_choice"))?;
     let keeps_tools = !tools.is_empty() && (choice != Choice::None || has_calls);
-    let mut lost = Lost {
+    let mut inexpressible = Inexpressible {
         choice: choice == Choice::None && keeps_tools,
         serial: choice.is_serial(),
         user: has_user(request.take("metadata")),
-        ..Lost::default()
+        ..Inexpressible::default()
     };
     let mut betas = betas;
     if is_of_another_vendor(&model) {
-        lost.of_anthropic.top_k = request.take("top_k").is_some();
-        lost.of_anthropic.thinking = request.take("thinking").is_some();
+        inexpressible.anthropic_only.top_k = request.take("top_k").is_some();
+        inexpressible.anthropic_only.thinking = request.take("thinking").is_some();
         betas = &[];
     }
 
@@ -143,11 +147,11 @@ fn convert(body: &[u8], betas: &[&str], dropped: &mut Dropped) -> Result<(Vec<u8
         write_additional(it, &mut request, betas);
     });
     let mut unknown = Vec::new();
-    request.left_at_root(&mut unknown);
+    request.report_rest_at_root(&mut unknown);
     for name in &unknown {
         dropped.name(name);
     }
-    Ok((out, lost))
+    Ok((out, inexpressible))
 }
 
 /// Writes the parameters that all models have.
@@ -210,7 +214,7 @@ fn write_output(it: &mut Object<'_>, config: Option<Raw<'_>>, dropped: &mut Drop
         });
     }
     let mut unknown = Vec::new();
-    config.left(&"output_config", &mut unknown);
+    config.report_rest(&"output_config", &mut unknown);
     for name in &unknown {
         dropped.name(name);
     }

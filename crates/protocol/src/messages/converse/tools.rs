@@ -12,7 +12,7 @@ use crate::messages::fields::Fields;
 /// Which tools the model may call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Choice<'a> {
-    Unsaid,
+    Default,
     /// `auto` or `any`, and whether the model must make calls one at a time.
     Kind {
         any: bool,
@@ -28,7 +28,7 @@ pub(super) enum Choice<'a> {
 impl<'a> Choice<'a> {
     pub(super) fn read(choice: Option<Raw<'a>>) -> Result<Self, Failure> {
         let Some(mut choice) = choice.and_then(Fields::of) else {
-            return Ok(Self::Unsaid);
+            return Ok(Self::Default);
         };
         let serial = choice.boolean("disable_parallel_tool_use") == Some(true);
         let kind = choice.string("type").unwrap_or_default();
@@ -51,14 +51,14 @@ impl<'a> Choice<'a> {
     pub(super) fn is_serial(&self) -> bool {
         match self {
             Self::Kind { serial, .. } | Self::Named { serial, .. } => *serial,
-            Self::Unsaid | Self::None => false,
+            Self::Default | Self::None => false,
         }
     }
 
     /// Writes `toolChoice`. Converse has no value that forbids calls.
     pub(super) fn write(&self, it: &mut Object<'_>) {
         match self {
-            Self::Unsaid | Self::None => {}
+            Self::Default | Self::None => {}
             Self::Kind { any, .. } => {
                 it.object("toolChoice", |it| {
                     it.object(if *any { "any" } else { "auto" }, |_| {});
@@ -99,7 +99,7 @@ pub(super) fn read(tools: Raw<'_>, dropped: &mut Dropped) -> Result<Vec<Vec<u8>>
             written.push(write_cache_point(cache));
         }
         let mut unknown = Vec::new();
-        tool.left(&path, &mut unknown);
+        tool.report_rest(&path, &mut unknown);
         for name in &unknown {
             dropped.name(name);
         }

@@ -24,7 +24,7 @@ pub(super) fn write_usage(it: &mut Object<'_>, usage: Raw<'_>) {
             it.raw(name, value.text());
         }
     }
-    let [short, long] = by_life(usage.take("cacheDetails"));
+    let [short, long] = cache_writes_by_lifetime(usage.take("cacheDetails"));
     if long > 0 {
         it.object("cache_creation", |it| {
             it.number("ephemeral_5m_input_tokens", short);
@@ -34,7 +34,7 @@ pub(super) fn write_usage(it: &mut Object<'_>, usage: Raw<'_>) {
 }
 
 /// The tokens that were written to caches that last five minutes and an hour.
-fn by_life(details: Option<Raw<'_>>) -> [u64; 2] {
+fn cache_writes_by_lifetime(details: Option<Raw<'_>>) -> [u64; 2] {
     let mut sums = [0_u64; 2];
     let Some(details) = details.filter(|it| it.shape() == Shape::Array) else {
         return sums;

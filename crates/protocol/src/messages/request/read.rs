@@ -81,7 +81,7 @@ fn message(
         return Err(Failure::invalid(message).param("messages.content"));
     };
     let parts = blocks.content(&mut Cursor::new(content.text()), path)?;
-    fields.left(&path, &mut blocks.unknown);
+    fields.report_rest(&path, &mut blocks.unknown);
     Ok((!parts.is_empty()).then_some(Turn { role, parts }))
 }
 

@@ -64,7 +64,7 @@ impl Blocks {
     ) -> Result<(), Failure> {
         if cursor.shape()? == Shape::String {
             let text = cursor.value()?;
-            return block(self, 0, "text", &mut Fields::one("text", text));
+            return block(self, 0, "text", &mut Fields::with_one_member("text", text));
         }
         typed::array(cursor, path, |cursor, index| {
             let Some(mut fields) = Fields::read(cursor)? else {
@@ -140,7 +140,7 @@ impl Blocks {
                 let Some(found) = image_source(&mut source) else {
                     return Ok(false);
                 };
-                source.left(&format_args!("{place}.source"), &mut self.unknown);
+                source.report_rest(&format_args!("{place}.source"), &mut self.unknown);
                 let image = Image {
                     source: found,
                     detail: None,
@@ -202,13 +202,13 @@ impl Blocks {
         if !is_known {
             return Ok(false);
         }
-        source.left(&format_args!("{place}.source"), &mut self.unknown);
+        source.report_rest(&format_args!("{place}.source"), &mut self.unknown);
         if let Some(mut citations) = citations {
             // Some clients send the default explicitly.
             if citations.boolean("enabled") == Some(true) {
                 note_unknown(&mut self.unknown, format!("{place}.citations.enabled"));
             }
-            citations.left(&format_args!("{place}.citations"), &mut self.unknown);
+            citations.report_rest(&format_args!("{place}.citations"), &mut self.unknown);
         }
         Ok(true)
     }
@@ -278,7 +278,7 @@ impl Blocks {
         if caller.string("type").is_some_and(|kind| kind != "direct") {
             note_unknown(&mut self.unknown, format!("{path}.caller"));
         } else {
-            caller.left(&format_args!("{path}.caller"), &mut self.unknown);
+            caller.report_rest(&format_args!("{path}.caller"), &mut self.unknown);
         }
         Ok(())
     }
@@ -318,7 +318,7 @@ impl Blocks {
     }
 
     fn rest(&mut self, fields: &mut Fields<'_>, place: &dyn Display) {
-        std::mem::take(fields).left(place, &mut self.unknown);
+        std::mem::take(fields).report_rest(place, &mut self.unknown);
     }
 }
 

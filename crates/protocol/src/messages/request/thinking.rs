@@ -75,7 +75,7 @@ impl ThinkingOptions {
                 return Err(Failure::invalid(message).param("thinking.type"));
             }
         });
-        fields.left(&NAME, unknown);
+        fields.report_rest(&NAME, unknown);
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl ThinkingOptions {
 
 /// What an upstream is told about thinking, with the matching output limit.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct ThinkingPlan {
     thinking: Option<Kind>,
     pub(super) effort: Option<Effort>,
     pub(super) max_tokens: u64,
@@ -134,7 +134,7 @@ pub(super) struct Constraints {
     pub(super) resumed: bool,
 }
 
-impl Plan {
+impl ThinkingPlan {
     /// Decides by what the model supports.
     pub(super) fn new(
         request: &Request,

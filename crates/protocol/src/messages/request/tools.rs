@@ -36,7 +36,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(),
             parameters: schema.map(read_schema).transpose()?,
             strict: fields.boolean("strict"),
         });
-        fields.left(&path, &mut request.unknown);
+        fields.report_rest(&path, &mut request.unknown);
         Ok(())
     })
 }
@@ -68,31 +68,31 @@ pub(super) fn read_choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Res
     });
     let disabled = fields.boolean("disable_parallel_tool_use");
     request.parallel_tool_calls = disabled.map(|disabled| !disabled);
-    fields.left(&NAME, &mut request.unknown);
+    fields.report_rest(&NAME, &mut request.unknown);
     Ok(())
 }
 
 /// The tools and the tool choice for an upstream.
 #[derive(Debug)]
-pub(super) struct Offer<'a> {
+pub(super) struct UpstreamTools<'a> {
     /// Each with the schema of its arguments.
     tools: Vec<(&'a Tool, Cow<'a, str>)>,
     /// Tools that only the history uses. Upstreams refuse their blocks unless the tools are
     /// declared.
-    remembered: Vec<&'a str>,
+    used_in_history: Vec<&'a str>,
     choice: Choice<'a>,
     serial: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice<'a> {
-    Unsaid,
+    Default,
     None,
     Any,
     Named(&'a str),
 }
 
-impl<'a> Offer<'a> {
+impl<'a> UpstreamTools<'a> {
     /// Decides which tools are declared.
     pub(super) fn new(
         request: &'a Request,
@@ -101,7 +101,7 @@ impl<'a> Offer<'a> {
     ) -> Result<Self, Failure> {
         let mut tools: Vec<&Tool> = request.tools.iter().collect();
         let mut choice = match choose(request, dropped)? {
-            None => Choice::Unsaid,
+            None => Choice::Default,
             Some((ToolCalling::MustNot, _)) => Choice::None,
             Some((ToolCalling::Must, names)) if names.is_empty() => Choice::Any,
             Some((calling, names)) => {
@@ -113,15 +113,15 @@ impl<'a> Offer<'a> {
                 match (calling, names.as_slice()) {
                     (ToolCalling::Must, [name]) => Choice::Named(name),
                     (ToolCalling::Must, _) => Choice::Any,
-                    _ => Choice::Unsaid,
+                    _ => Choice::Default,
                 }
             }
         };
-        let mut remembered = Vec::new();
+        let mut used_in_history = Vec::new();
         if tools.is_empty() {
-            remembered = called(sides);
-            choice = if remembered.is_empty() {
-                Choice::Unsaid
+            used_in_history = called(sides);
+            choice = if used_in_history.is_empty() {
+                Choice::Default
             } else {
                 Choice::None
             };
@@ -135,7 +135,7 @@ impl<'a> Offer<'a> {
         Ok(Self {
             serial: serial && !tools.is_empty(),
             tools,
-            remembered,
+            used_in_history,
             choice,
         })
     }
@@ -147,12 +147,12 @@ impl<'a> Offer<'a> {
 
     /// Writes the members of the request.
     pub(super) fn write(&self, it: &mut Object<'_>) {
-        if !self.tools.is_empty() || !self.remembered.is_empty() {
+        if !self.tools.is_empty() || !self.used_in_history.is_empty() {
             it.array("tools", |it| {
                 for (tool, schema) in &self.tools {
                     it.object(|it| write_tool(it, tool, schema));
                 }
-                for name in &self.remembered {
+                for name in &self.used_in_history {
                     it.object(|it| {
                         it.text("name", name).raw("input_schema", NO_ARGUMENTS);
                     });
@@ -160,8 +160,8 @@ impl<'a> Offer<'a> {
             });
         }
         let (kind, name) = match self.choice {
-            Choice::Unsaid if self.serial => ("auto", None),
-            Choice::Unsaid => return,
+            Choice::Default if self.serial => ("auto", None),
+            Choice::Default => return,
             Choice::None => ("none", None),
             Choice::Any => ("any", None),
             Choice::Named(name) => ("tool", Some(name)),
@@ -209,7 +209,7 @@ fn write_tool(it: &mut Object<'_>, tool: &Tool, schema: &str) {
 /// The schema of a tool's arguments, which must describe an object.
 fn arguments(tool: &Tool) -> Result<Cow<'_, str>, Failure> {
     let schema = tool.parameters.as_ref();
-    rooted(schema.map_or(NO_ARGUMENTS, |schema| schema.get())).ok_or_else(|| {
+    with_object_type(schema.map_or(NO_ARGUMENTS, |schema| schema.get())).ok_or_else(|| {
         let name = &tool.name;
         let message = format!("The arguments of the tool `{name}` must be an object.");
         Failure::invalid(message).param("tools")
@@ -217,7 +217,7 @@ fn arguments(tool: &Tool) -> Result<Cow<'_, str>, Failure> {
 }
 
 /// The schema with `object` as its type. `None` if it allows only other types.
-fn rooted(schema: &str) -> Option<Cow<'_, str>> {
+fn with_object_type(schema: &str) -> Option<Cow<'_, str>> {
     let mut cursor = Cursor::new(schema);
     let mut fields = Fields::read(&mut cursor).ok()??;
     let Some(kind) = fields.take("type") else {

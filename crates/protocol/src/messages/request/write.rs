@@ -2,8 +2,8 @@
 
 use super::schema;
 use super::sendable::{resumes_without_thought, sendable_sides, signed};
-use super::thinking::{Constraints, Plan};
-use super::tools::Offer;
+use super::thinking::{Constraints, ThinkingPlan};
+use super::tools::UpstreamTools;
 use super::write_turns;
 use crate::canon::{
     Dropped, Field, Format, Request, Target, accepted_sampling, arrange, is_usual_verbosity,
@@ -29,12 +29,12 @@ pub fn write_request(
     )?;
     let system = arranged.system.clone();
     let sides = sendable_sides(arranged, request.image_detail, target, dropped)?;
-    let offer = Offer::new(request, &sides, dropped)?;
+    let tools = UpstreamTools::new(request, &sides, dropped)?;
     let hindrance = Constraints {
-        forced: offer.is_forced(),
+        forced: tools.is_forced(),
         resumed: resumes_without_thought(&sides),
     };
-    let plan = Plan::new(request, target.profile, hindrance, dropped);
+    let plan = ThinkingPlan::new(request, target.profile, hindrance, dropped);
 
     let mut out = Vec::with_capacity(1024);
     write::object(&mut out, |it| {
@@ -45,7 +45,7 @@ pub fn write_request(
         }
         write_turns::write_system(it, &system);
         write_turns::write_messages(it, &sides, target);
-        offer.write(it);
+        tools.write(it);
         plan.write(it);
         output_config(it, request, &plan, dropped);
         sampling(it, request, target, &plan, dropped);
@@ -56,7 +56,12 @@ pub fn write_request(
     Ok(out)
 }
 
-fn output_config(it: &mut Object<'_>, request: &Request, plan: &Plan, dropped: &mut Dropped) {
+fn output_config(
+    it: &mut Object<'_>,
+    request: &Request,
+    plan: &ThinkingPlan,
+    dropped: &mut Dropped,
+) {
     let schema = match &request.format {
         None => None,
         // This dialect has no JSON mode without a schema, and the gateway adds no prompt for it.
@@ -95,7 +100,7 @@ fn sampling(
     it: &mut Object<'_>,
     request: &Request,
     target: &Target<'_>,
-    plan: &Plan,
+    plan: &ThinkingPlan,
     dropped: &mut Dropped,
 ) {
     // Thinking models accept only the default sampling.

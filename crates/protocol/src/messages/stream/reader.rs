@@ -52,7 +52,7 @@ struct OpenBlock {
     citations: Vec<Source>,
     characters: u64,
     closed: bool,
-    told: bool,
+    is_started: bool,
 }
 
 impl Reader {
@@ -319,7 +319,7 @@ impl OpenBlock {
             citations: Vec::new(),
             characters: 0,
             closed: false,
-            told: false,
+            is_started: false,
         };
         if let Some(found) = found {
             match found.block {
@@ -370,8 +370,8 @@ impl OpenBlock {
             return;
         };
         let is_call = matches!(block, Block::ToolCall { .. });
-        if !self.told {
-            self.told = true;
+        if !self.is_started {
+            self.is_started = true;
             out.push(Event::BlockStart(block.clone()));
         }
         if self.closed {

@@ -3,7 +3,7 @@
 use super::Rewriter;
 use crate::answer_layout::MemberSet;
 use crate::json::{Cursor, SyntaxError, utf8};
-use crate::native::inspection::{Form, Inspection};
+use crate::native::inspection::{Inspection, ObjectKind};
 use crate::rejection;
 use crate::sse::Frame;
 use crate::unusable_answer::UnusableAnswer;
@@ -18,8 +18,12 @@ impl Rewriter {
     ) -> Result<Inspection<'a>, UnusableAnswer> {
         let text = utf8(data)?;
         let mut cursor = Cursor::new(text);
-        let mut inspection =
-            Inspection::of_object(self.layout, Form::Event, &mut cursor, &mut self.output)?;
+        let mut inspection = Inspection::of_object(
+            self.layout,
+            ObjectKind::Event,
+            &mut cursor,
+            &mut self.output,
+        )?;
         cursor.end()?;
         if let Some(member) = self.layout.event_name
             && !self.output.present.has(MemberSet::TYPE)

@@ -7,7 +7,7 @@ use crate::byte_queue::ByteQueue;
 use crate::count::Counter;
 use crate::json::{Cursor, patch, utf8};
 use crate::native::edits;
-use crate::native::inspection::{Form, Inspection};
+use crate::native::inspection::{Inspection, ObjectKind};
 use crate::sse::Frame;
 use crate::unusable_answer::UnusableAnswer;
 
@@ -96,7 +96,7 @@ impl Rewriter {
             ..Output::default()
         };
         let cursor = &mut Cursor::new(text);
-        let inspection = Inspection::of_object(self.layout, Form::Event, cursor, &mut again)?;
+        let inspection = Inspection::of_object(self.layout, ObjectKind::Event, cursor, &mut again)?;
         (again.required, again.present) = (self.output.required, self.output.present);
         let mut edits =
             edits::edits_of(self.layout, text, &inspection, &again, &self.identity_json)?;

@@ -24,14 +24,14 @@ pub(in crate::responses) fn unwrap_all(input: Raw<'_>, public_model: &str) -> Ve
     let mut items = Vec::new();
     let walked = Cursor::new(input.text()).array(|cursor| {
         let item = cursor.value()?;
-        items.push((item.span(), seal(item)?));
+        items.push((item.span(), wrapped_value(item)?));
         Ok::<(), SyntaxError>(())
     });
     debug_assert!(walked.is_ok(), "the body has been checked");
     let mut edits = Vec::new();
     let mut kept = vec![true; items.len()];
-    for ((_, seal), kept) in items.iter().zip(&mut kept) {
-        let Some((place, opaque)) = seal else {
+    for ((_, wrapped), kept) in items.iter().zip(&mut kept) {
+        let Some((place, opaque)) = wrapped else {
             continue;
         };
         let own = opaque.model.is_empty() || *opaque.model == *public_model;
@@ -54,7 +54,7 @@ fn moved(span: Range<usize>, offset: usize) -> Range<usize> {
 }
 
 /// The wrapped value of an item and its position.
-fn seal(item: Raw<'_>) -> Result<Option<(Range<usize>, Opaque)>, SyntaxError> {
+fn wrapped_value(item: Raw<'_>) -> Result<Option<(Range<usize>, Opaque)>, SyntaxError> {
     let mut found = None;
     if item.shape() != Shape::Object {
         return Ok(None);

@@ -14,7 +14,11 @@ pub(in crate::responses) enum Completion {
 }
 
 /// Counts an item if it is a call of a built-in tool.
-pub(in crate::responses) fn note(item: Raw<'_>, completion: Completion, tools: &mut ToolCalls) {
+pub(in crate::responses) fn count_call(
+    item: Raw<'_>,
+    completion: Completion,
+    tools: &mut ToolCalls,
+) {
     // Most items are not calls and are long, so searching them is cheaper than parsing them.
     static CALL: Needle = Needle::new("_call\"");
     if item.shape() != Shape::Object || !CALL.is_in(item.text().as_bytes()) {
@@ -99,7 +103,7 @@ mod tests {
 
     fn noted(item: &str, completion: Completion) -> Vec<(Tool, u32)> {
         let mut tools = ToolCalls::default();
-        note(Cursor::new(item).value().unwrap(), completion, &mut tools);
+        count_call(Cursor::new(item).value().unwrap(), completion, &mut tools);
         tools.iter().collect()
     }
 

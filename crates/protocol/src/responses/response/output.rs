@@ -26,7 +26,7 @@ impl ItemId {
 
 /// The value of `encrypted_content`: the upstream's own value if it uses this dialect, otherwise a
 /// wrapped value that names its origin.
-pub(in crate::responses) fn sealed(opaque: &Opaque) -> Cow<'_, str> {
+pub(in crate::responses) fn encrypted_content(opaque: &Opaque) -> Cow<'_, str> {
     match opaque.origin {
         Dialect::Responses => Cow::Borrowed(&opaque.text),
         _ => Cow::Owned(opaque.wrap()),

@@ -54,14 +54,14 @@ impl Items {
                 self.part(is_refusal, &folded.text, &annotations, &logprobs);
             }
             Block::Thought => {
-                let opaque = folded.opaque.as_ref().map(output::sealed);
+                let opaque = folded.opaque.as_ref().map(output::encrypted_content);
                 let (id, out) = self.next("rs");
                 output::reasoning(out, &id, &folded.text, opaque.as_deref());
             }
             Block::ToolCall { id, name } => {
                 if let Some(opaque) = &folded.opaque {
                     let (id, out) = self.next("rs");
-                    output::reasoning(out, &id, "", Some(&output::sealed(opaque)));
+                    output::reasoning(out, &id, "", Some(&output::encrypted_content(opaque)));
                 }
                 let arguments = output::arguments(&folded.text);
                 let (item, out) = self.next("fc");
@@ -73,7 +73,7 @@ impl Items {
         }
         if let (Block::Text, Some(opaque)) = (&folded.block, &folded.opaque) {
             let (id, out) = self.next("rs");
-            output::reasoning(out, &id, "", Some(&output::sealed(opaque)));
+            output::reasoning(out, &id, "", Some(&output::encrypted_content(opaque)));
         }
     }
 

@@ -55,7 +55,7 @@ pub(super) struct State {
     pub(super) summary_parts: u64,
     open: OpenBlock,
     /// The parts of a message of which text was passed on.
-    told: Vec<PartKey>,
+    parts_with_text: Vec<PartKey>,
     /// Whether a part without an index has started and has no text yet.
     part_begins: bool,
     /// The parts of a message that are complete.
@@ -63,7 +63,7 @@ pub(super) struct State {
     /// Where the last piece of reasoning was sent.
     source: Option<Source>,
     /// Arguments that arrived before the name of their tool.
-    early: String,
+    early_arguments: String,
     /// Events that wait until this item is the live one.
     pub(super) waiting: Vec<Event>,
     pub(super) has_call: bool,
@@ -104,11 +104,11 @@ impl State {
             added: false,
             summary_parts: 0,
             open: OpenBlock::Nothing,
-            told: Vec::new(),
+            parts_with_text: Vec::new(),
             part_begins: false,
             closed: Vec::new(),
             source: None,
-            early: String::new(),
+            early_arguments: String::new(),
             waiting: Vec::new(),
             has_call: false,
             progress: Progress::Running,
@@ -140,13 +140,13 @@ impl State {
 
     /// Whether this item contains a refusal.
     pub(super) fn is_refused(&self) -> bool {
-        self.told.iter().any(|key| key.is_refusal)
+        self.parts_with_text.iter().any(|key| key.is_refusal)
     }
 
     /// Whether later items may be passed on before this one is complete. Without indexes, items
     /// arrive one after another, and some upstreams report their end only with the end of the
-    /// answer. A call must be one block, so it never gives way.
-    pub(super) fn gives_way(&self) -> bool {
+    /// answer. A call must be one block, so nothing overtakes it.
+    pub(super) fn may_be_overtaken(&self) -> bool {
         self.index.is_none() && self.kind != Kind::Call
     }
 
@@ -158,8 +158,8 @@ impl State {
     /// The part that a piece without an index belongs to.
     pub(super) fn part_in_progress(&mut self, is_refusal: bool) -> u64 {
         let begins = std::mem::take(&mut self.part_begins);
-        let mut told = self.told.iter().rev();
-        let current = told.find(|key| self.is_in_progress(**key, is_refusal));
+        let mut parts = self.parts_with_text.iter().rev();
+        let current = parts.find(|key| self.is_in_progress(**key, is_refusal));
         match current {
             Some(key) if !begins => key.index,
             _ => self.next_index(),
@@ -168,8 +168,8 @@ impl State {
 
     /// The part that an event without an index completes.
     pub(super) fn part_to_close(&self, is_refusal: bool) -> u64 {
-        let mut told = self.told.iter();
-        let first = told.find(|key| self.is_in_progress(**key, is_refusal));
+        let mut parts = self.parts_with_text.iter();
+        let first = parts.find(|key| self.is_in_progress(**key, is_refusal));
         first.map_or_else(|| self.next_index(), |key| key.index)
     }
 
@@ -178,8 +178,8 @@ impl State {
     }
 
     fn next_index(&self) -> u64 {
-        let told = self.told.iter().map(|key| key.index);
-        let last = told.chain(self.closed.iter().copied()).max();
+        let parts = self.parts_with_text.iter().map(|key| key.index);
+        let last = parts.chain(self.closed.iter().copied()).max();
         last.map_or(0, |last| last.saturating_add(1))
     }
 
@@ -195,7 +195,7 @@ impl State {
                 Block::Text
             };
             self.start(block);
-            self.told.push(key);
+            self.parts_with_text.push(key);
             self.open = OpenBlock::Part {
                 key,
                 is_cited: false,
@@ -232,7 +232,7 @@ impl State {
         if self.closed.contains(&index) {
             return;
         }
-        if self.told.iter().all(|key| key.index != index) {
+        if self.parts_with_text.iter().all(|key| key.index != index) {
             self.text(key, &part.text, part.logprobs.clone());
         }
         if let OpenBlock::Part { key, is_cited } = self.open
@@ -283,8 +283,8 @@ impl State {
         self.open = OpenBlock::Call {
             has_arguments: false,
         };
-        let early = std::mem::take(&mut self.early);
-        self.arguments(&early);
+        let early_arguments = std::mem::take(&mut self.early_arguments);
+        self.arguments(&early_arguments);
     }
 
     pub(super) fn arguments(&mut self, text: &str) {
@@ -296,7 +296,7 @@ impl State {
                 *has_arguments = true;
                 self.push(Delta::Arguments(text.to_owned()));
             }
-            _ if !self.has_call => self.early.push_str(text),
+            _ if !self.has_call => self.early_arguments.push_str(text),
             _ => {}
         }
     }
@@ -320,7 +320,7 @@ impl State {
                 if self.source.is_none() {
                     self.thought(Source::Itself, &item.thought());
                 }
-                self.seal(&item.encrypted, model);
+                self.push_encrypted(&item.encrypted, model);
             }
             "function_call" => {
                 let Some(name) = &item.name else {
@@ -347,7 +347,7 @@ impl State {
     }
 
     /// Stores the encrypted form of reasoning, which its model needs back.
-    fn seal(&mut self, encrypted: &str, model: &str) {
+    fn push_encrypted(&mut self, encrypted: &str, model: &str) {
         if encrypted.is_empty() {
             return;
         }
@@ -364,11 +364,11 @@ impl State {
     }
 
     /// Ends an item that the upstream did not complete before the answer ended.
-    pub(super) fn abandon(&mut self) -> Result<(), UnusableAnswer> {
+    pub(super) fn finish_incomplete(&mut self) -> Result<(), UnusableAnswer> {
         if self.is_done() {
             return Ok(());
         }
-        if !self.early.is_empty() {
+        if !self.early_arguments.is_empty() {
             return Err(UnusableAnswer::malformed("a tool call has no name"));
         }
         if self.open

@@ -214,7 +214,7 @@ impl Items {
             self.complete(number, item, out)?;
         }
         for state in &mut self.states {
-            state.abandon()?;
+            state.finish_incomplete()?;
         }
         self.flush(out);
         Ok(())
@@ -348,7 +348,7 @@ impl Items {
             if state.progress != Progress::Running {
                 state.progress = Progress::Over;
                 self.live = None;
-            } else if let Some(after) = after.filter(|_| state.gives_way()) {
+            } else if let Some(after) = after.filter(|_| state.may_be_overtaken()) {
                 state.close();
                 out.append(&mut state.waiting);
                 self.live = Some(after);

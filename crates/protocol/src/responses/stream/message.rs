@@ -26,7 +26,7 @@ struct OpenPart {
     /// A list without brackets.
     logprobs: Vec<u8>,
     /// Log probabilities that have not been sent with a piece of text yet.
-    untold: Vec<Token>,
+    unsent_logprobs: Vec<Token>,
     opaque: Option<Opaque>,
 }
 
@@ -63,7 +63,7 @@ impl Message {
             annotations: Vec::new(),
             annotation_count: 0,
             logprobs: Vec::new(),
-            untold: Vec::new(),
+            unsent_logprobs: Vec::new(),
             opaque: None,
         });
     }
@@ -83,7 +83,7 @@ impl Message {
         match delta {
             Delta::Text(more) if !more.is_empty() => {
                 let mut told = Vec::new();
-                output::push_logprobs(&mut told, &std::mem::take(&mut part.untold));
+                output::push_logprobs(&mut told, &std::mem::take(&mut part.unsent_logprobs));
                 let name = if part.is_refusal {
                     "response.refusal.delta"
                 } else {
@@ -117,7 +117,7 @@ impl Message {
             }
             Delta::Logprobs(tokens) => {
                 output::push_logprobs(&mut part.logprobs, &tokens);
-                part.untold.extend(tokens);
+                part.unsent_logprobs.extend(tokens);
             }
             Delta::Opaque(opaque) => part.opaque = Some(opaque),
             Delta::Text(_) | Delta::Arguments(_) => {}

@@ -122,21 +122,21 @@ impl Reader {
             return Ok(());
         }
         let mut cursor = Cursor::new(text);
-        let mut told = EventFields::read(&mut cursor)?;
+        let mut fields = EventFields::read(&mut cursor)?;
         cursor.end()?;
         let named = || frame.event().map(String::from_utf8_lossy);
-        let Some(kind) = told.kind.take().or_else(named) else {
-            return Err(if told.has_error {
+        let Some(kind) = fields.kind.take().or_else(named) else {
+            return Err(if fields.has_error {
                 self.failure(text)
             } else {
                 UnusableAnswer::malformed("an event has no type")
             });
         };
-        if told.has_error || kind == "error" {
+        if fields.has_error || kind == "error" {
             return Err(self.failure(text));
         }
         self.start(out);
-        self.event(&kind, told, out)?;
+        self.event(&kind, fields, out)?;
         if self.items.count() > ITEMS_MAX {
             return Err(UnusableAnswer::malformed("the answer has too many items"));
         }
@@ -146,55 +146,55 @@ impl Reader {
     fn event(
         &mut self,
         kind: &str,
-        told: EventFields<'_>,
+        fields: EventFields<'_>,
         out: &mut Vec<Event>,
     ) -> Result<(), UnusableAnswer> {
         let items = &mut self.items;
-        let index = told.output_index;
+        let index = fields.output_index;
         let address = Address {
-            id: told.item_id.as_deref().filter(|id| !id.is_empty()),
+            id: fields.item_id.as_deref().filter(|id| !id.is_empty()),
             index,
         };
-        let text = told.text.unwrap_or_default();
+        let text = fields.text.unwrap_or_default();
         match kind {
             "response.output_item.added" => {
-                if let Some(item) = told.item {
+                if let Some(item) = fields.item {
                     items.added(index, &item, out);
                 }
             }
             "response.content_part.added" => {
-                let is_reasoning = told.part.is_some_and(|part| part.is_reasoning);
+                let is_reasoning = fields.part.is_some_and(|part| part.is_reasoning);
                 if !is_reasoning {
-                    items.part_added(address, told.content_index);
+                    items.part_added(address, fields.content_index);
                 }
             }
             "response.output_text.delta" | "response.refusal.delta" => {
-                let part = (told.content_index, kind == "response.refusal.delta");
-                items.text(address, part, &text, told.logprobs, out);
+                let part = (fields.content_index, kind == "response.refusal.delta");
+                items.text(address, part, &text, fields.logprobs, out);
             }
             "response.output_text.annotation.added" => {
-                if let Some(citation) = told.annotation {
-                    items.cite(address, told.content_index, citation, out);
+                if let Some(citation) = fields.annotation {
+                    items.cite(address, fields.content_index, citation, out);
                 }
             }
             "response.content_part.done" => {
-                if let Some(part) = told.part {
-                    items.part_done(address, told.content_index, &part, out);
+                if let Some(part) = fields.part {
+                    items.part_done(address, fields.content_index, &part, out);
                 }
             }
             "response.reasoning_summary_part.added" => items.summary_added(address),
             "response.reasoning_summary_text.delta" => {
-                items.summary(address, told.summary_index, &text, out);
+                items.summary(address, fields.summary_index, &text, out);
             }
             "response.reasoning_text.delta" => items.thought(address, &text, out),
             "response.function_call_arguments.delta" => items.arguments(address, &text, out),
             "response.output_item.done" => {
-                if let Some(item) = told.item {
+                if let Some(item) = fields.item {
                     items.done(index, &item, out)?;
                 }
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
-                let Some(response) = told.response else {
+                let Some(response) = fields.response else {
                     return Err(UnusableAnswer::malformed("the last event has no response"));
                 };
                 return self.finish(response, out);
@@ -207,29 +207,29 @@ impl Reader {
 
 impl<'a> EventFields<'a> {
     fn read(cursor: &mut Cursor<'a>) -> Result<Self, UnusableAnswer> {
-        let mut told = Self::default();
+        let mut fields = Self::default();
         typed::object(cursor, "event", |cursor, name| {
             match name {
-                "type" => told.kind = typed::string(cursor, name)?,
+                "type" => fields.kind = typed::string(cursor, name)?,
                 "item_id" => {
                     let id = cursor.value()?.string();
-                    told.item_id = id.map(|id| id.decode_lossy());
+                    fields.item_id = id.map(|id| id.decode_lossy());
                 }
-                "output_index" => told.output_index = index(cursor, name)?,
-                "content_index" => told.content_index = index(cursor, name)?,
-                "summary_index" => told.summary_index = index(cursor, name)?,
-                "delta" => told.text = typed::string(cursor, name)?,
-                "item" => told.item = Some(Item::read(cursor)?),
-                "part" => told.part = Some(Part::read(cursor)?),
-                "logprobs" => told.logprobs = logprobs::read(cursor)?,
-                "annotation" => told.annotation = Citation::read(cursor)?,
-                "response" => told.response = Some(cursor.value()?),
-                "error" => told.has_error = !cursor.value()?.is_null(),
+                "output_index" => fields.output_index = index(cursor, name)?,
+                "content_index" => fields.content_index = index(cursor, name)?,
+                "summary_index" => fields.summary_index = index(cursor, name)?,
+                "delta" => fields.text = typed::string(cursor, name)?,
+                "item" => fields.item = Some(Item::read(cursor)?),
+                "part" => fields.part = Some(Part::read(cursor)?),
+                "logprobs" => fields.logprobs = logprobs::read(cursor)?,
+                "annotation" => fields.annotation = Citation::read(cursor)?,
+                "response" => fields.response = Some(cursor.value()?),
+                "error" => fields.has_error = !cursor.value()?.is_null(),
                 _ => skip(cursor)?,
             }
             Ok::<(), UnusableAnswer>(())
         })?;
-        Ok(told)
+        Ok(fields)
     }
 }
 

@@ -50,7 +50,7 @@ enum OpenItem {
         opaque: Option<Opaque>,
     },
     /// A block that this dialect cannot represent.
-    Mute,
+    Unsupported,
 }
 
 impl Writer {
@@ -124,7 +124,7 @@ impl Writer {
             }
             Block::Image { .. } => {
                 self.close_message("completed", out);
-                self.open = OpenItem::Mute;
+                self.open = OpenItem::Unsupported;
             }
         }
     }
@@ -171,20 +171,20 @@ impl Writer {
                 *opaque = Some(value);
             }
             (OpenItem::Call { .. }, Delta::Arguments(more)) if !more.is_empty() => {
-                self.argue(&more, out);
+                self.push_arguments(&more, out);
             }
             _ => {}
         }
     }
 
     /// Appends to a call's arguments, and adds the call before its first argument.
-    fn argue(&mut self, more: &str, out: &mut ByteQueue) {
+    fn push_arguments(&mut self, more: &str, out: &mut ByteQueue) {
         if let OpenItem::Call {
             id: None, opaque, ..
         } = &mut self.open
         {
             if let Some(opaque) = opaque.take() {
-                self.seal(&opaque, out);
+                self.send_signature(&opaque, out);
             }
             let item = self.ids.at("fc", self.count);
             if let OpenItem::Call {
@@ -216,7 +216,7 @@ impl Writer {
         if let OpenItem::Call { arguments, .. } = &self.open
             && arguments.is_empty()
         {
-            self.argue("{}", out);
+            self.push_arguments("{}", out);
         }
         match std::mem::replace(&mut self.open, OpenItem::Nothing) {
             OpenItem::Message(mut message) => {
@@ -224,7 +224,7 @@ impl Writer {
                 self.open = OpenItem::Message(message);
                 if let Some(opaque) = opaque {
                     self.close_message("completed", out);
-                    self.seal(&opaque, out);
+                    self.send_signature(&opaque, out);
                 }
             }
             OpenItem::Thought { id, text, opaque } => {
@@ -247,10 +247,10 @@ impl Writer {
                 });
                 // The signature arrived too late to be sent before its call.
                 if let Some(opaque) = opaque {
-                    self.seal(&opaque, out);
+                    self.send_signature(&opaque, out);
                 }
             }
-            OpenItem::Nothing | OpenItem::Mute | OpenItem::Call { id: None, .. } => {}
+            OpenItem::Nothing | OpenItem::Unsupported | OpenItem::Call { id: None, .. } => {}
         }
     }
 
@@ -274,18 +274,18 @@ impl Writer {
                 it.value("part", |out| output::summary(out, text));
             });
         }
-        let encrypted = opaque.map(output::sealed);
+        let encrypted = opaque.map(output::encrypted_content);
         self.done(out, |out| {
             output::reasoning(out, id, text, encrypted.as_deref());
         });
     }
 
     /// Sends a signature that does not belong to a thought, as a reasoning item of its own.
-    fn seal(&mut self, opaque: &Opaque, out: &mut ByteQueue) {
+    fn send_signature(&mut self, opaque: &Opaque, out: &mut ByteQueue) {
         let id = self.ids.at("rs", self.count);
         self.add(out, |out| output::reasoning(out, &id, "", None));
         self.done(out, |out| {
-            output::reasoning(out, &id, "", Some(&output::sealed(opaque)));
+            output::reasoning(out, &id, "", Some(&output::encrypted_content(opaque)));
         });
     }
 

@@ -16,7 +16,7 @@ pub(super) struct Content {
     pub(super) first_frames: usize,
     pub(super) last_frames: usize,
     /// The number of images without a role. A single image is the first frame.
-    roleless: usize,
+    images_without_role: usize,
     pub(super) images: usize,
     pub(super) videos: usize,
     pub(super) audios: usize,
@@ -43,7 +43,7 @@ impl Content {
         if count == 0 {
             return Err(wrong("`content` must not be empty."));
         }
-        content.settle_roles()?;
+        content.assign_roles()?;
         content.check_mixture()?;
         Ok(content)
     }
@@ -106,7 +106,7 @@ impl Content {
             Some("first_frame") => &mut self.first_frames,
             Some("last_frame") => &mut self.last_frames,
             Some("reference_image") => &mut self.images,
-            None => &mut self.roleless,
+            None => &mut self.images_without_role,
             Some(_) => {
                 let message = "`content.role` of an image must be first_frame, last_frame or reference_image.";
                 return Err(Failure::invalid(message).param("content.role"));
@@ -135,11 +135,11 @@ impl Content {
 
     /// A single image without a role is the first frame, because some clients send it in this way.
     /// If there are other media, every image must have a role.
-    fn settle_roles(&mut self) -> Result<(), Failure> {
-        match (self.roleless, self.frames() + self.images) {
+    fn assign_roles(&mut self) -> Result<(), Failure> {
+        match (self.images_without_role, self.frames() + self.images) {
             (0, _) => Ok(()),
             (1, 0) => {
-                self.roleless = 0;
+                self.images_without_role = 0;
                 self.first_frames = 1;
                 Ok(())
             }

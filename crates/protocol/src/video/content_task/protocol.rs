@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::report::{self, INTERNAL, MOV, PROMOTES, SUCCEEDED, end, remembers};
+use super::report::{self, DRAFT_PREFIX, INTERNAL, MOV, SUCCEEDED, end, remembers};
 use super::request::{Request, write_request};
 use super::snapshot::{failed, plain};
 use crate::failure::Failure;
 use crate::json::write;
 use crate::profile::Profile;
 use crate::video::{
-    Accepted, Addressee, Bound, Cause, Creation, Deletion, Draft, Hosted, Outcome, Polled,
-    Protocol, Standing, Task,
+    Accepted, Bound, Cause, Creation, CreationTarget, Deletion, Draft, Hosted, Outcome, Polled,
+    Protocol, RunningState, Task,
 };
 
 /// How long the gateway waits beyond the upstream's own time limit for a task (T11).
@@ -46,7 +46,7 @@ impl Creation for Request {
         }
     }
 
-    fn write(&self, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
+    fn write(&self, to: &CreationTarget<'_>) -> Result<Vec<Bytes>, Failure> {
         write_request(self, to)
     }
 
@@ -54,7 +54,7 @@ impl Creation for Request {
         let is_mov = self.options.output_format.as_deref() == Some(MOV);
         let words = [(DRAFT, self.options.draft), (MOV, is_mov)];
         let words = words.iter().filter(|it| it.1).map(|it| it.0.to_owned());
-        let origin = self.draft().map(|id| format!("{PROMOTES}{id}"));
+        let origin = self.draft().map(|id| format!("{DRAFT_PREFIX}{id}"));
         let words: Vec<String> = words.chain(origin).collect();
         (!words.is_empty()).then(|| words.join(" "))
     }
@@ -92,8 +92,8 @@ impl Protocol for ContentTask {
         out
     }
 
-    fn write_first(&self, task: &Task<'_>) -> Standing {
-        Standing {
+    fn write_first(&self, task: &Task<'_>) -> RunningState {
+        RunningState {
             status: "queued",
             progress: None,
             snapshot: plain(task, "queued"),
@@ -131,7 +131,7 @@ impl Protocol for ContentTask {
     /// The effect of a deletion in each state (T12).
     fn deletion(&self, status: &str) -> Deletion {
         match status {
-            "queued" => Deletion::CallOff,
+            "queued" => Deletion::Cancel,
             "running" => Deletion::Running,
             "cancelled" => Deletion::Cancelled,
             _ => Deletion::Remove,

@@ -6,13 +6,13 @@ use super::snapshot::{ended, failed, plain, snapshot, snapshot_of};
 use crate::json::write::Object;
 use crate::scrub::{Names, explain, explain_code};
 use crate::video::{
-    Delivery, Hosted, MediaKind, Medium, Outcome, Polled, Source, Standing, Task, Used,
+    Delivery, Hosted, MediaKind, Medium, Outcome, Polled, ReportedUsage, RunningState, Source, Task,
 };
 
 /// The memo of a task whose result should be a MOV file.
 pub(super) const MOV: &str = "mov";
 /// The memo of a task that finishes a draft. Our id of the draft follows.
-pub(super) const PROMOTES: &str = "of=";
+pub(super) const DRAFT_PREFIX: &str = "of=";
 pub(super) const SUCCEEDED: &str = "succeeded";
 /// The longest value of a property of the video (`1080p`, `21:9`) that is passed on.
 const WORD_BYTES_MAX: usize = 16;
@@ -39,13 +39,13 @@ const FACTS: [&str; 14] = [
 pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {
-        (404, _) => Polled::Missing,
-        (200, Some(value)) => told(&value, task),
+        (404, _) => Polled::UnknownTask,
+        (200, Some(value)) => read_report(&value, task),
         _ => Polled::Unclear,
     }
 }
 
-fn told(value: &Value, task: &Task<'_>) -> Polled {
+fn read_report(value: &Value, task: &Task<'_>) -> Polled {
     let ended = |outcome| {
         Polled::Ended(Outcome {
             used: used(value),
@@ -115,7 +115,7 @@ pub(super) fn write_delivered(task: &Task<'_>, facts: &str, hosted: &[Option<Hos
         if let Some(tokens) = used.tokens {
             object.object("usage", |usage| usage_of(usage, tokens, used));
         }
-        looks(object, &facts);
+        write_properties(object, &facts);
         if let Some(draft) = draft_of(task.memo) {
             object.text("draft_task_id", draft);
         }
@@ -141,7 +141,7 @@ pub(super) fn remembers(memo: Option<&str>, word: &str) -> bool {
 fn draft_of(memo: Option<&str>) -> Option<&str> {
     memo?
         .split(' ')
-        .find_map(|word| word.strip_prefix(PROMOTES))
+        .find_map(|word| word.strip_prefix(DRAFT_PREFIX))
 }
 
 fn url(value: &Value) -> Option<String> {
@@ -151,15 +151,15 @@ fn url(value: &Value) -> Option<String> {
 
 /// A task that is still running. Its time of change is the upstream's, so that equal reports yield
 /// equal bytes.
-fn running(status: &'static str, told: &Value, task: &Task<'_>) -> Standing {
+fn running(status: &'static str, report: &Value, task: &Task<'_>) -> RunningState {
     let (first, last) = (task.created_ms / 1000, task.now_ms / 1000);
-    let updated_at = told["updated_at"].as_i64().unwrap_or(last);
+    let updated_at = report["updated_at"].as_i64().unwrap_or(last);
     let updated_at = updated_at.clamp(first, last.max(first));
-    Standing {
+    RunningState {
         status,
         progress: None,
         snapshot: snapshot_of(task, status, updated_at, |object| {
-            expires_after(object, told);
+            expires_after(object, report);
         }),
     }
 }
@@ -169,27 +169,27 @@ pub(super) fn end(task: &Task<'_>, status: &'static str) -> Outcome {
     ended(status, plain(task, status))
 }
 
-fn failure(told: &Value, task: &Task<'_>) -> Outcome {
+fn failure(report: &Value, task: &Task<'_>) -> Outcome {
     let names = Names::of_model(task.upstream_model, task.model);
-    let code = told["code"].as_str();
+    let code = report["code"].as_str();
     let code = code.and_then(|code| explain_code(code, names));
-    let message = told["message"].as_str();
+    let message = report["message"].as_str();
     let message = message.and_then(|text| explain(text, names));
     let message = message.as_deref().unwrap_or("The task failed.");
     failed(task, code.unwrap_or(INTERNAL), message)
 }
 
-fn used(told: &Value) -> Used {
-    let usage = &told["usage"];
+fn used(report: &Value) -> ReportedUsage {
+    let usage = &report["usage"];
     let tokens = usage["completion_tokens"].as_u64();
-    Used {
+    ReportedUsage {
         tokens: tokens.or_else(|| usage["total_tokens"].as_u64()),
         searches: usage["tool_usage"]["web_search"].as_u64(),
-        ..Used::default()
+        ..ReportedUsage::default()
     }
 }
 
-fn usage_of(usage: &mut Object<'_>, tokens: u64, used: Used) {
+fn usage_of(usage: &mut Object<'_>, tokens: u64, used: ReportedUsage) {
     usage.number("completion_tokens", tokens);
     usage.number("total_tokens", tokens);
     if let Some(searches) = used.searches {
@@ -201,28 +201,28 @@ fn usage_of(usage: &mut Object<'_>, tokens: u64, used: Used) {
 
 /// The properties of the video that the upstream reports, without its ids of other tasks and
 /// without members that the gateway manages.
-fn looks(object: &mut Object<'_>, told: &Value) {
+fn write_properties(object: &mut Object<'_>, report: &Value) {
     for name in ["seed", "duration", "frames", "framespersecond"] {
-        if let Some(number) = told[name].as_i64() {
+        if let Some(number) = report[name].as_i64() {
             object.number(name, number);
         }
     }
     for name in ["resolution", "ratio", "output_format"] {
-        if let Some(word) = told[name].as_str().filter(|word| is_word(word)) {
+        if let Some(word) = report[name].as_str().filter(|word| is_word(word)) {
             object.text(name, word);
         }
     }
     for name in ["generate_audio", "draft"] {
-        if let Some(flag) = told[name].as_bool() {
+        if let Some(flag) = report[name].as_bool() {
             object.boolean(name, flag);
         }
     }
     for name in ["safety_identifier", "revised_prompt"] {
-        if let Some(text) = told[name].as_str() {
+        if let Some(text) = report[name].as_str() {
             object.text(name, text);
         }
     }
-    if let Some(tools) = told["tools"].as_array() {
+    if let Some(tools) = report["tools"].as_array() {
         let types = tools.iter().filter_map(|tool| tool["type"].as_str());
         object.array("tools", |items| {
             for kind in types.filter(|kind| is_word(kind)) {
@@ -234,8 +234,8 @@ fn looks(object: &mut Object<'_>, told: &Value) {
     }
 }
 
-fn expires_after(object: &mut Object<'_>, told: &Value) {
-    if let Some(seconds) = told["execution_expires_after"].as_u64() {
+fn expires_after(object: &mut Object<'_>, report: &Value) {
+    if let Some(seconds) = report["execution_expires_after"].as_u64() {
         object.number("execution_expires_after", seconds);
     }
 }

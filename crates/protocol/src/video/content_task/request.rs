@@ -9,7 +9,7 @@ use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::{Cursor, Integer, Members, Raw, Spelling, write_string};
-use crate::video::Addressee;
+use crate::video::CreationTarget;
 
 /// Members for the gateway, which the upstream must not receive.
 const CONSUMED: [&str; 6] = [
@@ -123,7 +123,10 @@ impl Options {
 
 /// The request for an upstream, with its names of the model and of the draft, and without members
 /// that are for the gateway or `null`. All other members are unchanged.
-pub(super) fn write_request(request: &Request, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
+pub(super) fn write_request(
+    request: &Request,
+    to: &CreationTarget<'_>,
+) -> Result<Vec<Bytes>, Failure> {
     let mut head = b"{\"model\":".to_vec();
     write_string(&mut head, to.model);
     let mut out = ByteQueue::new();

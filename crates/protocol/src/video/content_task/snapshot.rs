@@ -3,7 +3,7 @@
 //! The order of members is fixed. The bytes of an ended task are made once and stored.
 
 use crate::json::write::{self, Object};
-use crate::video::{Outcome, Task, Used};
+use crate::video::{Outcome, ReportedUsage, Task};
 
 /// One page of tasks with their stored snapshots, and the total number of tasks.
 pub fn write_list<'a>(snapshots: impl IntoIterator<Item = &'a [u8]>, total: u64) -> Vec<u8> {
@@ -24,7 +24,7 @@ pub(super) fn ended(status: &'static str, snapshot: Vec<u8>) -> Outcome {
     Outcome {
         status,
         is_success: false,
-        used: Used::default(),
+        used: ReportedUsage::default(),
         snapshot,
     }
 }

@@ -10,8 +10,10 @@ use crate::failure::Failure;
 use crate::profile::Profile;
 use crate::video::google::{DEADLINE_EXCEEDED, code_of, used};
 use crate::video::media::Hosted;
-use crate::video::protocol::{Addressee, Creation, Protocol};
-use crate::video::task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task, Used};
+use crate::video::protocol::{Creation, CreationTarget, Protocol};
+use crate::video::task::{
+    Accepted, Bound, Cause, Outcome, Polled, ReportedUsage, RunningState, Task,
+};
 
 /// Omni interactions.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ impl Protocol for Omni {
     }
 
     /// The upstream starts to work when the client has its answer.
-    fn write_first(&self, task: &Task<'_>) -> Standing {
+    fn write_first(&self, task: &Task<'_>) -> RunningState {
         snapshot::write_running(task, "in_progress")
     }
 
@@ -44,7 +46,7 @@ impl Protocol for Omni {
         let facts = Facts::read(facts);
         match hosted.first() {
             Some(Some(video)) => Outcome {
-                used: Used {
+                used: ReportedUsage {
                     tokens: facts.usage.video_tokens(),
                     ..used(task, video)
                 },
@@ -90,7 +92,7 @@ impl Creation for Request {
         }
     }
 
-    fn write(&self, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
+    fn write(&self, to: &CreationTarget<'_>) -> Result<Vec<Bytes>, Failure> {
         Ok(self.write_for(to.model))
     }
 

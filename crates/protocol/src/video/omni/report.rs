@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::snapshot::write_ended;
 use super::usage::Usage;
 use crate::video::google::{clean, delivery, read_error, read_video};
-use crate::video::task::{Accepted, Outcome, Task, Used};
+use crate::video::task::{Accepted, Outcome, ReportedUsage, Task};
 
 /// The most texts that are passed on with a video.
 const TEXTS_MAX: usize = 16;
@@ -42,9 +42,9 @@ pub(super) fn read_answer(body: &[u8], task: &Task<'_>) -> Accepted {
     let (code, message) = fault(&value, task);
     let message = message.unwrap_or_else(|| unexplained(status).to_owned());
     Accepted::Ended(Outcome {
-        used: Used {
-            tokens: usage.told_video_tokens(),
-            ..Used::default()
+        used: ReportedUsage {
+            tokens: usage.reported_video_tokens(),
+            ..ReportedUsage::default()
         },
         ..write_ended(task, status, (code, &message), &usage)
     })

@@ -5,17 +5,17 @@ use super::usage::Usage;
 use crate::json::write::{self, Object};
 use crate::shared::iso_time::iso;
 use crate::video::media::Hosted;
-use crate::video::task::{Outcome, Standing, Task, Used};
+use crate::video::task::{Outcome, ReportedUsage, RunningState, Task};
 
 /// A task that is still running.
-pub(super) fn write_running(task: &Task<'_>, status: &'static str) -> Standing {
+pub(super) fn write_running(task: &Task<'_>, status: &'static str) -> RunningState {
     let mut snapshot = Vec::new();
     write::object(&mut snapshot, |object| {
         head(object, task, status);
         object.array("steps", |_| {});
         Usage::default().write(object);
     });
-    Standing {
+    RunningState {
         status,
         progress: None,
         snapshot,
@@ -41,7 +41,7 @@ pub(super) fn write_done(task: &Task<'_>, facts: &Facts, video: &Hosted) -> Outc
     Outcome {
         status: "completed",
         is_success: true,
-        used: Used::default(),
+        used: ReportedUsage::default(),
         snapshot,
     }
 }
@@ -73,7 +73,7 @@ pub(super) fn write_ended(
     Outcome {
         status,
         is_success: false,
-        used: Used::default(),
+        used: ReportedUsage::default(),
         snapshot: out,
     }
 }

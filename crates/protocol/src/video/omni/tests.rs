@@ -4,7 +4,9 @@ use super::report::read_answer;
 use super::*;
 use crate::failure::Failure;
 use crate::profile::{Base, Profile};
-use crate::video::{Accepted, Cause, Creation, Hosted, MediaKind, Outcome, Protocol, Task, Used};
+use crate::video::{
+    Accepted, Cause, Creation, Hosted, MediaKind, Outcome, Protocol, ReportedUsage, Task,
+};
 
 const TASK: Task<'_> = Task {
     id: "task-1",
@@ -534,7 +536,7 @@ fn a_clip_without_data_is_not_a_result() {
             panic!("{video}");
         };
         assert_eq!((outcome.status, outcome.is_success), ("failed", false));
-        assert_eq!(outcome.used, Used::default());
+        assert_eq!(outcome.used, ReportedUsage::default());
         let shown: serde_json::Value = serde_json::from_slice(&outcome.snapshot).unwrap();
         let message = "The upstream delivered no video.";
         assert_eq!(shown["errors"][0]["message"], message, "{video}");

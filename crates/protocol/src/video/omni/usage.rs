@@ -37,7 +37,7 @@ impl Usage {
     }
 
     /// The tokens of the video itself, if they are reported separately.
-    pub(super) fn told_video_tokens(&self) -> Option<u64> {
+    pub(super) fn reported_video_tokens(&self) -> Option<u64> {
         let video = self.output.iter().find(|(modality, _)| modality == "video");
         video.map(|(_, tokens)| *tokens)
     }
@@ -45,7 +45,7 @@ impl Usage {
     /// The tokens of a delivered video: those reported separately, otherwise all output that is not
     /// reported as something else. A count of zero means that nothing was reported.
     pub(super) fn video_tokens(&self) -> Option<u64> {
-        let told = self.told_video_tokens().unwrap_or_else(|| {
+        let told = self.reported_video_tokens().unwrap_or_else(|| {
             let others = self.output.iter().map(|(_, tokens)| *tokens);
             let others = others.fold(0, u64::saturating_add);
             self.totals[OUTPUT].saturating_sub(others)

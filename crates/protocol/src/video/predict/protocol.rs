@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use crate::profile::Profile;
 use crate::video::google::{code_of, used};
 use crate::video::media::Hosted;
-use crate::video::protocol::{Addressee, Creation, Protocol};
-use crate::video::task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task};
+use crate::video::protocol::{Creation, CreationTarget, Protocol};
+use crate::video::task::{Accepted, Bound, Cause, Outcome, Polled, RunningState, Task};
 
 /// Long-running predict.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Protocol for Predict {
         snapshot::write_accepted(task.id)
     }
 
-    fn write_first(&self, task: &Task<'_>) -> Standing {
+    fn write_first(&self, task: &Task<'_>) -> RunningState {
         snapshot::write_running(task, None)
     }
 
@@ -72,7 +72,7 @@ impl Creation for Request {
         }
     }
 
-    fn write(&self, _to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
+    fn write(&self, _to: &CreationTarget<'_>) -> Result<Vec<Bytes>, Failure> {
         Ok(self.write_body())
     }
 

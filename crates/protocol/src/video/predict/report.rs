@@ -34,7 +34,7 @@ pub(super) fn read_accepted(body: &[u8]) -> Option<String> {
 pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
     match status {
         200 => {}
-        404 => return Polled::Missing,
+        404 => return Polled::UnknownTask,
         _ => return Polled::Unclear,
     }
     let Ok(Value::Object(mut operation)) = serde_json::from_slice(body) else {

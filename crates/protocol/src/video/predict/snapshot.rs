@@ -3,7 +3,7 @@
 use crate::json::write::{self, Object};
 use crate::video::google::DEADLINE_EXCEEDED;
 use crate::video::media::Hosted;
-use crate::video::task::{Outcome, Standing, Task, Used};
+use crate::video::task::{Outcome, ReportedUsage, RunningState, Task};
 
 /// The answer to a creation.
 pub(super) fn write_accepted(id: &str) -> Vec<u8> {
@@ -11,8 +11,8 @@ pub(super) fn write_accepted(id: &str) -> Vec<u8> {
 }
 
 /// An operation that is still running.
-pub(super) fn write_running(task: &Task<'_>, progress: Option<u8>) -> Standing {
-    Standing {
+pub(super) fn write_running(task: &Task<'_>, progress: Option<u8>) -> RunningState {
+    RunningState {
         status: "running",
         progress,
         snapshot: operation(task.id, |object| {
@@ -91,7 +91,7 @@ fn ended(status: &'static str, is_success: bool, snapshot: Vec<u8>) -> Outcome {
     Outcome {
         status,
         is_success,
-        used: Used::default(),
+        used: ReportedUsage::default(),
         snapshot,
     }
 }

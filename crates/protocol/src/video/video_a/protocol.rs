@@ -6,8 +6,8 @@ use super::request::Request;
 use super::{report, snapshot, wire};
 use crate::failure::Failure;
 use crate::profile::Profile;
-use crate::video::protocol::{Addressee, Creation, Protocol};
-use crate::video::task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task};
+use crate::video::protocol::{Creation, CreationTarget, Protocol};
+use crate::video::task::{Accepted, Bound, Cause, Outcome, Polled, RunningState, Task};
 
 /// Video-A.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Protocol for VideoA {
         snapshot::write_accepted(task.id)
     }
 
-    fn write_first(&self, task: &Task<'_>) -> Standing {
+    fn write_first(&self, task: &Task<'_>) -> RunningState {
         snapshot::write_pending(task, 0)
     }
 
@@ -69,7 +69,7 @@ impl Creation for Request {
         }
     }
 
-    fn write(&self, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
+    fn write(&self, to: &CreationTarget<'_>) -> Result<Vec<Bytes>, Failure> {
         self.write_for(to.model)
     }
 }

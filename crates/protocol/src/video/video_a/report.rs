@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use super::snapshot::{error, snapshot, usage, write_expired, write_failed, write_pending};
 use crate::scrub::{Names, explain, explain_code};
-use crate::video::task::{Outcome, Polled, Task, Used, percent};
+use crate::video::task::{Outcome, Polled, ReportedUsage, Task, percent};
 
 /// Reads the answer to a poll. Status 202 means a running task, whatever the body is. Older answers
 /// for finished tasks have no `status`.
@@ -12,13 +12,13 @@ pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {
         (202, value) => running(value.as_ref(), task),
-        (404, _) => Polled::Missing,
-        (200, Some(value)) => told(&value, task),
+        (404, _) => Polled::UnknownTask,
+        (200, Some(value)) => read_report(&value, task),
         _ => Polled::Unclear,
     }
 }
 
-fn told(value: &Value, task: &Task<'_>) -> Polled {
+fn read_report(value: &Value, task: &Task<'_>) -> Polled {
     let ticks = value["usage"]["cost_in_usd_ticks"].as_u64();
     match value["status"].as_str() {
         Some("pending") => running(Some(value), task),
@@ -65,7 +65,7 @@ fn done(video: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
     Outcome {
         status: "done",
         is_success: is_there,
-        used: Used {
+        used: ReportedUsage {
             seconds,
             ..ticks_used(ticks)
         },
@@ -73,12 +73,12 @@ fn done(video: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
     }
 }
 
-fn failed(told: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
+fn failed(report: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
     let names = Names::of_model(task.upstream_model, task.model);
-    let code = told["code"].as_str();
+    let code = report["code"].as_str();
     let code = code.and_then(|code| explain_code(code, names));
     let code = code.unwrap_or("internal_error");
-    let message = told["message"].as_str();
+    let message = report["message"].as_str();
     let message = message.and_then(|text| explain(text, names));
     let message = message.unwrap_or_else(|| "The task failed.".to_owned());
     Outcome {
@@ -91,10 +91,10 @@ fn failed(told: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
     }
 }
 
-fn ticks_used(usd_ticks: Option<u64>) -> Used {
-    Used {
+fn ticks_used(usd_ticks: Option<u64>) -> ReportedUsage {
+    ReportedUsage {
         usd_ticks,
-        ..Used::default()
+        ..ReportedUsage::default()
     }
 }
 

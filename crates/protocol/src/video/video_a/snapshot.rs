@@ -3,7 +3,7 @@
 //! The order of members is fixed. The bytes of an ended task are made once and stored.
 
 use crate::json::write::{self, Object};
-use crate::video::task::{Outcome, Standing, Task, Used};
+use crate::video::task::{Outcome, ReportedUsage, RunningState, Task};
 
 /// The answer to a creation.
 pub(super) fn write_accepted(id: &str) -> Vec<u8> {
@@ -15,8 +15,8 @@ pub(super) fn write_accepted(id: &str) -> Vec<u8> {
 }
 
 /// A task that is still running.
-pub(super) fn write_pending(task: &Task<'_>, progress: u8) -> Standing {
-    Standing {
+pub(super) fn write_pending(task: &Task<'_>, progress: u8) -> RunningState {
+    RunningState {
         status: "pending",
         progress: Some(progress),
         snapshot: snapshot(task, "pending", progress, |_| {}),
@@ -28,7 +28,7 @@ pub(super) fn write_failed(task: &Task<'_>, code: &str, message: &str) -> Outcom
     Outcome {
         status: "failed",
         is_success: false,
-        used: Used::default(),
+        used: ReportedUsage::default(),
         snapshot: snapshot(task, "failed", 0, |object| error(object, code, message)),
     }
 }
@@ -39,7 +39,7 @@ pub(super) fn write_expired(task: &Task<'_>) -> Outcome {
     Outcome {
         status: "expired",
         is_success: false,
-        used: Used::default(),
+        used: ReportedUsage::default(),
         snapshot: snapshot(task, "expired", 0, |object| {
             error(object, "service_unavailable", message);
         }),

@@ -58,7 +58,7 @@ pub struct Reading {
     /// Characters of streaming speech.
     pub characters: u64,
     /// Seconds of streaming transcription, rounded up.
-    pub heard_seconds: u64,
+    pub transcribed_seconds: u64,
 }
 
 impl Reading {

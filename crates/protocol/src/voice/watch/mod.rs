@@ -8,23 +8,23 @@ mod audio;
 mod event;
 mod failed;
 mod frame;
-mod listen;
 mod realtime;
 mod session;
-mod speak;
+mod speech;
 #[cfg(test)]
 mod tests;
 mod text_tokens;
+mod transcript;
 
 pub use frame::{Changed, Frame, Reading, Verdict};
-pub use listen::AudioEncoding;
 pub use text_tokens::TextTokens;
+pub use transcript::AudioEncoding;
 
 use crate::failure::Failure;
 use crate::scrub::Names;
-use listen::TranscriptMeter;
 use realtime::RealtimeMeter;
-use speak::SpeechMeter;
+use speech::SpeechMeter;
+use transcript::TranscriptMeter;
 
 /// The meter of one session.
 #[derive(Debug)]

@@ -44,7 +44,7 @@ impl RealtimeMeter {
     pub(super) fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
         let text = match frame {
             Frame::Binary(audio) => {
-                self.hear(self.input.ticks(audio));
+                self.meter_audio(self.input.ticks(audio));
                 return Verdict::Relay;
             }
             Frame::Text(text) => text,
@@ -56,7 +56,7 @@ impl RealtimeMeter {
             },
             // A frame that cannot be read counts by its bytes (S7).
             Err(EventError::NotAnEvent) => {
-                self.hear(self.input.ticks_of_base64(text));
+                self.meter_audio(self.input.ticks_of_base64(text));
                 Verdict::Relay
             }
             Err(EventError::Ambiguous(failure)) => Verdict::refuse(failure, None),
@@ -68,7 +68,7 @@ impl RealtimeMeter {
         match event.kind() {
             "input_audio_buffer.append" => {
                 if let Some(audio) = event.text("audio")? {
-                    self.hear(self.input.ticks_of_base64(&audio));
+                    self.meter_audio(self.input.ticks_of_base64(&audio));
                 }
             }
             "conversation.item.create" => {
@@ -76,7 +76,7 @@ impl RealtimeMeter {
                     Some(item) => Item::read(&item, self.input)?,
                     None => Item::default(),
                 };
-                self.hear(item.ticks);
+                self.meter_audio(item.ticks);
                 self.text_inputs = self.text_inputs.saturating_add(u64::from(item.is_text()));
                 self.text.note_context(event.get("item")?);
             }
@@ -98,7 +98,7 @@ impl RealtimeMeter {
                     for item in objects_of(response.get("input")?, "response.input")? {
                         ticks = ticks.saturating_add(Item::read(&item, self.input)?.ticks);
                     }
-                    self.hear(ticks);
+                    self.meter_audio(ticks);
                 }
                 self.text.note_prompt(event.get("response")?);
             }
@@ -115,7 +115,7 @@ impl RealtimeMeter {
     ) -> Option<Changed> {
         let text = match frame {
             Frame::Binary(audio) => {
-                self.hear(self.output.ticks(audio));
+                self.meter_audio(self.output.ticks(audio));
                 return None;
             }
             Frame::Text(text) => text,
@@ -128,13 +128,13 @@ impl RealtimeMeter {
         match event.kind() {
             "response.output_audio.delta" | "response.audio.delta" => {
                 let audio = event.text("delta").ok()??;
-                self.hear(self.output.ticks_of_base64(&audio));
+                self.meter_audio(self.output.ticks_of_base64(&audio));
                 None
             }
             "session.created" | "session.updated" => {
                 let session = event.get("session").ok()??;
-                self.settle_on(session, now_ms);
-                let text = self.renamed(text, session)?;
+                self.adopt_settings(session, now_ms);
+                let text = self.with_public_model(text, session)?;
                 Some(Changed {
                     text,
                     withheld: None,
@@ -156,7 +156,7 @@ impl RealtimeMeter {
     }
 
     /// Meters audio, in the mode in which time is not metered.
-    fn hear(&mut self, ticks: u64) {
+    fn meter_audio(&mut self, ticks: u64) {
         if self.turns == Turns::PushToTalk {
             self.ticks = self.ticks.saturating_add(ticks);
         }
@@ -173,7 +173,7 @@ impl RealtimeMeter {
     }
 
     /// Takes the settings that the upstream reports as active.
-    fn settle_on(&mut self, session: Raw<'_>, now_ms: u64) {
+    fn adopt_settings(&mut self, session: Raw<'_>, now_ms: u64) {
         self.input = session::input_format(session).unwrap_or(self.input);
         self.output = session::output_format(session).unwrap_or(self.output);
         if let Some(turns) = session::turns(session)
@@ -186,7 +186,7 @@ impl RealtimeMeter {
     }
 
     /// The event with the public id in place of the upstream's name.
-    fn renamed(&self, text: &str, session: Raw<'_>) -> Option<String> {
+    fn with_public_model(&self, text: &str, session: Raw<'_>) -> Option<String> {
         let name = at(session, &["model"]).filter(|name| !name.is_null())?;
         let span = name.span();
         let mut public = Vec::new();

@@ -319,7 +319,7 @@ fn streamed_speech_is_read_by_the_character() {
 
 #[test]
 fn streamed_transcripts_are_read_by_the_second() {
-    for (encoding, rate, channels, bytes, heard_seconds) in [
+    for (encoding, rate, channels, bytes, transcribed_seconds) in [
         (None, None, None, 0, 0),
         (None, None, None, 1, 1),
         (None, None, None, 32_000, 1),
@@ -338,7 +338,10 @@ fn streamed_transcripts_are_read_by_the_second() {
             UpstreamAudio(4, 99_999),
         ];
         let reading = run(Watch::transcript(encoding), &steps, 60_000);
-        assert_eq!(reading.heard_seconds, heard_seconds, "{encoding:?} {bytes}");
+        assert_eq!(
+            reading.transcribed_seconds, transcribed_seconds,
+            "{encoding:?} {bytes}"
+        );
     }
     for (encoding, rate, many, channels) in [
         (Some("opus"), None, None, None),

@@ -10,7 +10,7 @@ use protocol::convert::{read_request, write_request};
 use protocol::{Dialect, Failure, Profile, Thinking, chat};
 use serde_json::{Value, json};
 
-use crate::cases::{at_nowhere, fixtures};
+use crate::cases::{fixtures, without_paths};
 
 /// The request for the upstream, and the members that were dropped.
 fn write(request: &Request, profile: &Profile) -> Result<(Value, Vec<String>), Failure> {
@@ -285,7 +285,7 @@ fn pictures_in_results_follow_as_the_users() {
         Part::ToolResult(ToolResult {
             call_id: id.to_owned(),
             name: None,
-            parts: at_nowhere(parts),
+            parts: without_paths(parts),
             is_error: true,
         })
     };

@@ -88,7 +88,7 @@ fn signed(origin: Dialect, text: &str) -> Event {
 }
 
 /// Events of every kind.
-fn story() -> Vec<Event> {
+fn events_of_every_kind() -> Vec<Event> {
     let source = |start, end| {
         Event::Delta(Delta::Citation {
             url: "https://a".to_owned(),
@@ -124,13 +124,13 @@ fn story() -> Vec<Event> {
 
 #[test]
 fn a_stream_is_what_accumulators_want() {
-    insta::assert_snapshot!(write(story(), true));
+    insta::assert_snapshot!(write(events_of_every_kind(), true));
 }
 
 #[test]
 fn usage_is_sent_only_on_request() {
-    let asked = write(story(), true);
-    let unasked = write(story(), false);
+    let asked = write(events_of_every_kind(), true);
+    let unasked = write(events_of_every_kind(), false);
     assert!(asked.contains("\"usage\":{") && !unasked.contains("usage"));
     assert!(unasked.ends_with("data: [DONE]\n\n"));
 }
@@ -138,7 +138,9 @@ fn usage_is_sent_only_on_request() {
 #[test]
 fn a_whole_answer_is_the_fold_of_its_stream() {
     let mut fold = Fold::default();
-    let mut folded = story().into_iter().filter_map(|event| fold.push(event));
+    let mut folded = events_of_every_kind()
+        .into_iter()
+        .filter_map(|event| fold.push(event));
     let response = folded.next().unwrap().unwrap();
     let body = chat::write_response(&response, &echo(false));
     let body: Value = serde_json::from_slice(&body).unwrap();
@@ -206,9 +208,9 @@ fn stops_become_finish_reasons_of_chat() {
 }
 
 /// The data that an id carries: thoughts as text and value, and the value of the signature.
-type Load = (String, Vec<(String, String)>, Option<String>);
+type CarriedCall = (String, Vec<(String, String)>, Option<String>);
 
-fn carried(stream: &str) -> Vec<Load> {
+fn carried(stream: &str) -> Vec<CarriedCall> {
     let deltas = deltas(stream);
     let ids = deltas
         .iter()

@@ -10,7 +10,7 @@ use protocol::{Dialect, Usage};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cases::at_nowhere;
+use crate::cases::without_paths;
 
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -218,7 +218,7 @@ fn any_turns(own: Dialect) -> impl Strategy<Value = Vec<Turn>> {
                 Part::ToolCall(call) => Some(Part::ToolResult(ToolResult {
                     call_id: call.id.clone(),
                     name: Some(call.name.clone()),
-                    parts: at_nowhere(result.clone()),
+                    parts: without_paths(result.clone()),
                     is_error,
                 })),
                 _ => None,

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Call, End, Heard, Wrong, arguments, ensure, frames, list, number, text};
+use super::{Call, ClientAnswer, ClientError, End, arguments, ensure, frames, list, number, text};
 
-pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
+pub(super) fn read_stream(stream: &str) -> Result<ClientAnswer, ClientError> {
     let mut listener = Listener::default();
     let mut done = false;
     for frame in frames(stream)? {
@@ -29,13 +29,13 @@ pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
 
 #[derive(Default)]
 struct Listener {
-    heard: Heard,
+    heard: ClientAnswer,
     identity: Option<[Value; 4]>,
     arguments: Vec<String>,
 }
 
 impl Listener {
-    fn chunk(&mut self, chunk: &Value) -> Result<(), Wrong> {
+    fn chunk(&mut self, chunk: &Value) -> Result<(), ClientError> {
         ensure(!matches!(self.heard.end, End::Failed(_)), || {
             "something follows the error".into()
         })?;
@@ -82,7 +82,7 @@ impl Listener {
         Ok(())
     }
 
-    fn delta(&mut self, delta: &Value, is_first: bool) -> Result<(), Wrong> {
+    fn delta(&mut self, delta: &Value, is_first: bool) -> Result<(), ClientError> {
         let members = delta
             .as_object()
             .ok_or_else(|| format!("no delta: {delta}"))?;
@@ -115,7 +115,7 @@ impl Listener {
         Ok(())
     }
 
-    fn call(&mut self, piece: &Value) -> Result<(), Wrong> {
+    fn call(&mut self, piece: &Value) -> Result<(), ClientError> {
         let index = usize::try_from(number(piece, "index")?).unwrap();
         let function = &piece["function"];
         if index == self.heard.calls.len() {
@@ -154,7 +154,7 @@ impl Listener {
     }
 }
 
-pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
+pub(super) fn read(body: &Value) -> Result<ClientAnswer, ClientError> {
     ensure(body["object"] == "chat.completion", || {
         format!("no completion: {body}")
     })?;
@@ -176,13 +176,13 @@ pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
         format!("content and refusal are kept when null: {message}")
     })?;
     let said = |member: &str| message[member].as_str().unwrap_or_default().to_owned();
-    let mut heard = Heard {
+    let mut heard = ClientAnswer {
         text: said("content"),
         thoughts: said("reasoning_content"),
         refusal: said("refusal"),
         end: End::Finished(text(choice, "finish_reason")?.to_owned()),
         usage: Some(read_usage(&body["usage"])?),
-        ..Heard::default()
+        ..ClientAnswer::default()
     };
     for call in message["tool_calls"].as_array().into_iter().flatten() {
         ensure(call["type"] == "function", || {
@@ -202,7 +202,7 @@ pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
     Ok(heard)
 }
 
-fn check_annotations(annotations: &Value) -> Result<(), Wrong> {
+fn check_annotations(annotations: &Value) -> Result<(), ClientError> {
     for annotation in annotations.as_array().ok_or("annotations are a list")? {
         ensure(annotation["type"] == "url_citation", || {
             format!("no source: {annotation}")
@@ -219,7 +219,7 @@ fn check_annotations(annotations: &Value) -> Result<(), Wrong> {
 }
 
 /// Reads the error object, with all members that the SDK reads.
-pub(super) fn read_error(error: &Value) -> Result<String, Wrong> {
+pub(super) fn read_error(error: &Value) -> Result<String, ClientError> {
     text(error, "message")?;
     text(error, "type")?;
     ensure(error.get("param").is_some(), || {
@@ -228,7 +228,7 @@ pub(super) fn read_error(error: &Value) -> Result<String, Wrong> {
     Ok(text(error, "code")?.to_owned())
 }
 
-fn read_usage(usage: &Value) -> Result<(u64, u64), Wrong> {
+fn read_usage(usage: &Value) -> Result<(u64, u64), ClientError> {
     let [input, output, total] =
         ["prompt_tokens", "completion_tokens", "total_tokens"].map(|member| number(usage, member));
     let (input, output) = (input?, output?);

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Call, End, Heard, Wrong, ensure, frames, list, number, text};
+use super::{Call, ClientAnswer, ClientError, End, ensure, frames, list, number, text};
 
-pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
-    let mut heard = Heard::default();
+pub(super) fn read_stream(stream: &str) -> Result<ClientAnswer, ClientError> {
+    let mut heard = ClientAnswer::default();
     let mut identity = None;
     for frame in frames(stream)? {
         ensure(frame.name.is_none(), || {
@@ -34,7 +34,7 @@ pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
 }
 
 /// Reads the candidate of a chunk or an answer. Returns the number of its parts.
-fn candidate(chunk: &Value, heard: &mut Heard) -> Result<usize, Wrong> {
+fn candidate(chunk: &Value, heard: &mut ClientAnswer) -> Result<usize, ClientError> {
     let [candidate] = list(chunk, "candidates")?.as_slice() else {
         return Err(format!("there must be one candidate: {chunk}"));
     };
@@ -71,8 +71,8 @@ fn candidate(chunk: &Value, heard: &mut Heard) -> Result<usize, Wrong> {
     Ok(parts.len())
 }
 
-impl Heard {
-    fn part(&mut self, part: &Value) -> Result<(), Wrong> {
+impl ClientAnswer {
+    fn part(&mut self, part: &Value) -> Result<(), ClientError> {
         let members = part.as_object().ok_or_else(|| format!("no part: {part}"))?;
         let data = ["text", "functionCall", "inlineData"];
         let count = data
@@ -106,10 +106,10 @@ impl Heard {
     }
 }
 
-pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
+pub(super) fn read(body: &Value) -> Result<ClientAnswer, ClientError> {
     text(body, "responseId")?;
     text(body, "modelVersion")?;
-    let mut heard = Heard::default();
+    let mut heard = ClientAnswer::default();
     candidate(body, &mut heard)?;
     ensure(heard.end != End::Open, || {
         format!("no finish reason: {body}")
@@ -117,7 +117,7 @@ pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
     Ok(heard)
 }
 
-fn read_usage(usage: &Value) -> Result<(u64, u64), Wrong> {
+fn read_usage(usage: &Value) -> Result<(u64, u64), ClientError> {
     let count = |member: &str| match &usage[member] {
         Value::Null => Ok(0),
         _ => number(usage, member),
@@ -132,7 +132,7 @@ fn read_usage(usage: &Value) -> Result<(u64, u64), Wrong> {
 }
 
 /// Reads the error object. The gateway's code is at the start of its message.
-fn read_error(error: &Value) -> Result<String, Wrong> {
+fn read_error(error: &Value) -> Result<String, ClientError> {
     number(error, "code")?;
     text(error, "status")?;
     let (code, _) = text(error, "message")?

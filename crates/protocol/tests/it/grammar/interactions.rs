@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, End, Heard, Wrong, arguments, ensure, frames, list, number, text};
+use super::{Call, ClientAnswer, ClientError, End, arguments, ensure, frames, list, number, text};
 
-pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
+pub(super) fn read_stream(stream: &str) -> Result<ClientAnswer, ClientError> {
     let mut listener = Listener::default();
     for frame in frames(stream)? {
         let over = listener.done || matches!(listener.heard.end, End::Failed(_));
@@ -28,7 +28,7 @@ pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
 
 #[derive(Default)]
 struct Listener {
-    heard: Heard,
+    heard: ClientAnswer,
     id: Option<String>,
     updated: bool,
     done: bool,
@@ -37,7 +37,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn event(&mut self, name: &str, event: &Value) -> Result<(), Wrong> {
+    fn event(&mut self, name: &str, event: &Value) -> Result<(), ClientError> {
         ensure(self.heard.end == End::Open, || {
             format!("`{name}` follows the end")
         })?;
@@ -87,7 +87,7 @@ impl Listener {
         }
     }
 
-    fn step_start(&mut self, event: &Value) -> Result<(), Wrong> {
+    fn step_start(&mut self, event: &Value) -> Result<(), ClientError> {
         ensure(self.open.is_none(), || {
             format!("two steps are open: {event}")
         })?;
@@ -111,7 +111,7 @@ impl Listener {
         Ok(())
     }
 
-    fn step_delta(&mut self, event: &Value) -> Result<(), Wrong> {
+    fn step_delta(&mut self, event: &Value) -> Result<(), ClientError> {
         let index = number(event, "index")?;
         let open = self.open.as_mut().filter(|_| index == self.steps);
         let step = open.ok_or_else(|| format!("a delta of no open step: {event}"))?;
@@ -152,7 +152,7 @@ impl Listener {
         Ok(())
     }
 
-    fn step_stop(&mut self, event: &Value) -> Result<(), Wrong> {
+    fn step_stop(&mut self, event: &Value) -> Result<(), ClientError> {
         let index = number(event, "index")?;
         let open = self.open.take().filter(|_| index == self.steps);
         let mut step = open.ok_or_else(|| format!("a stop of no open step: {event}"))?;
@@ -164,8 +164,8 @@ impl Listener {
     }
 }
 
-impl Heard {
-    fn step(&mut self, step: &Value) -> Result<(), Wrong> {
+impl ClientAnswer {
+    fn step(&mut self, step: &Value) -> Result<(), ClientError> {
         match text(step, "type")? {
             "model_output" => {
                 for content in list(step, "content")? {
@@ -192,7 +192,7 @@ impl Heard {
     }
 }
 
-fn check_interaction(interaction: &Value) -> Result<&str, Wrong> {
+fn check_interaction(interaction: &Value) -> Result<&str, ClientError> {
     ensure(interaction["object"] == "interaction", || {
         format!("no interaction: {interaction}")
     })?;
@@ -202,7 +202,7 @@ fn check_interaction(interaction: &Value) -> Result<&str, Wrong> {
     Ok(id)
 }
 
-fn read_status(interaction: &Value) -> Result<String, Wrong> {
+fn read_status(interaction: &Value) -> Result<String, ClientError> {
     let status = text(interaction, "status")?;
     let known = ["completed", "requires_action", "incomplete"].contains(&status);
     ensure(known, || format!("no status: {status}"))?;
@@ -215,12 +215,12 @@ fn read_status(interaction: &Value) -> Result<String, Wrong> {
     Ok(status.to_owned())
 }
 
-pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
+pub(super) fn read(body: &Value) -> Result<ClientAnswer, ClientError> {
     check_interaction(body)?;
-    let mut heard = Heard {
+    let mut heard = ClientAnswer {
         end: End::Finished(read_status(body)?),
         usage: Some(read_usage(&body["usage"])?),
-        ..Heard::default()
+        ..ClientAnswer::default()
     };
     for step in list(body, "steps")? {
         if step["type"] == "function_call" {
@@ -233,7 +233,7 @@ pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
     Ok(heard)
 }
 
-fn read_usage(usage: &Value) -> Result<(u64, u64), Wrong> {
+fn read_usage(usage: &Value) -> Result<(u64, u64), ClientError> {
     let count = |member: &str| match &usage[member] {
         Value::Null => Ok(0),
         _ => number(usage, member),

@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Call, End, Frame, Heard, Wrong, arguments, ensure, frames, list, number, text};
+use super::{
+    Call, ClientAnswer, ClientError, End, Frame, arguments, ensure, frames, list, number, text,
+};
 
-pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
+pub(super) fn read_stream(stream: &str) -> Result<ClientAnswer, ClientError> {
     let mut listener = Listener::default();
     for frame in frames(stream)? {
         listener.event(&frame)?;
@@ -14,7 +16,7 @@ pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
 
 #[derive(Default)]
 struct Listener {
-    heard: Heard,
+    heard: ClientAnswer,
     started: bool,
     stopped: bool,
     delta: bool,
@@ -40,7 +42,7 @@ struct Usage {
 
 impl Usage {
     /// A later report replaces an earlier one, member by member.
-    fn update(&mut self, usage: &Value) -> Result<(), Wrong> {
+    fn update(&mut self, usage: &Value) -> Result<(), ClientError> {
         self.output = number(usage, "output_tokens")?;
         for (member, place) in [
             ("input_tokens", &mut self.input),
@@ -60,7 +62,7 @@ impl Usage {
 }
 
 impl Listener {
-    fn event(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+    fn event(&mut self, frame: &Frame<'_>) -> Result<(), ClientError> {
         let (name, event) = frame.named("type")?;
         let over = self.stopped || matches!(self.heard.end, End::Failed(_));
         ensure(!over, || format!("`{name}` follows the end"))?;
@@ -90,7 +92,7 @@ impl Listener {
         }
     }
 
-    fn start(&mut self, message: &Value) -> Result<(), Wrong> {
+    fn start(&mut self, message: &Value) -> Result<(), ClientError> {
         ensure(!self.started, || "a second start".to_owned())?;
         self.started = true;
         check_message(message)?;
@@ -104,7 +106,7 @@ impl Listener {
         self.usage.update(&message["usage"])
     }
 
-    fn block_start(&mut self, event: &Value) -> Result<(), Wrong> {
+    fn block_start(&mut self, event: &Value) -> Result<(), ClientError> {
         ensure(self.open.is_none(), || {
             format!("two blocks are open: {event}")
         })?;
@@ -134,7 +136,7 @@ impl Listener {
         Ok(())
     }
 
-    fn block_delta(&mut self, event: &Value) -> Result<(), Wrong> {
+    fn block_delta(&mut self, event: &Value) -> Result<(), ClientError> {
         let index = number(event, "index")?;
         let open = self.open.as_mut().filter(|_| index == self.blocks);
         let open = open.ok_or_else(|| format!("a delta of no open block: {event}"))?;
@@ -160,7 +162,7 @@ impl Listener {
         Ok(())
     }
 
-    fn block_stop(&mut self, event: &Value) -> Result<(), Wrong> {
+    fn block_stop(&mut self, event: &Value) -> Result<(), ClientError> {
         let index = number(event, "index")?;
         let open = self.open.take().filter(|_| index == self.blocks);
         let open = open.ok_or_else(|| format!("a stop of no open block: {event}"))?;
@@ -179,7 +181,7 @@ impl Listener {
         self.heard.block(&block)
     }
 
-    fn message_delta(&mut self, event: &Value) -> Result<(), Wrong> {
+    fn message_delta(&mut self, event: &Value) -> Result<(), ClientError> {
         ensure(self.open.is_none(), || {
             "a block is still open at the end".to_owned()
         })?;
@@ -196,8 +198,8 @@ impl Listener {
     }
 }
 
-impl Heard {
-    fn block(&mut self, block: &Value) -> Result<(), Wrong> {
+impl ClientAnswer {
+    fn block(&mut self, block: &Value) -> Result<(), ClientError> {
         match text(block, "type")? {
             "text" => self.text.push_str(text(block, "text")?),
             "thinking" => {
@@ -219,7 +221,7 @@ impl Heard {
     }
 }
 
-fn check_message(message: &Value) -> Result<(), Wrong> {
+fn check_message(message: &Value) -> Result<(), ClientError> {
     ensure(text(message, "id")?.starts_with("msg_"), || {
         format!("no id of ours: {message}")
     })?;
@@ -228,9 +230,9 @@ fn check_message(message: &Value) -> Result<(), Wrong> {
     text(message, "model").map(drop)
 }
 
-pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
+pub(super) fn read(body: &Value) -> Result<ClientAnswer, ClientError> {
     check_message(body)?;
-    let mut heard = Heard::default();
+    let mut heard = ClientAnswer::default();
     for block in list(body, "content")? {
         heard.block(block)?;
     }
@@ -244,7 +246,7 @@ pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
     Ok(heard)
 }
 
-fn read_error(event: &Value) -> Result<String, Wrong> {
+fn read_error(event: &Value) -> Result<String, ClientError> {
     let error = &event["error"];
     text(event, "request_id")?;
     text(error, "type")?;

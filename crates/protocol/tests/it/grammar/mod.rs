@@ -15,7 +15,7 @@ use serde_json::Value;
 
 /// What a client has assembled.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ClientAnswer {
     pub(crate) text: String,
     pub(crate) thoughts: String,
     pub(crate) refusal: String,
@@ -49,26 +49,26 @@ pub(crate) enum End {
 }
 
 /// Why a client would fail.
-pub(crate) type Wrong = String;
+pub(crate) type ClientError = String;
 
 /// Reads a stream.
-pub(crate) fn hear(dialect: Dialect, stream: &str) -> Result<Heard, Wrong> {
+pub(crate) fn read_stream(dialect: Dialect, stream: &str) -> Result<ClientAnswer, ClientError> {
     for careless in ['\u{85}', '\u{2028}', '\u{2029}', '\r'] {
         ensure(!stream.contains(careless), || {
             format!("a line end of some clients: {careless:?}")
         })?;
     }
     match dialect {
-        Dialect::Chat => chat::hear(stream),
-        Dialect::Responses => responses::hear(stream),
-        Dialect::Messages => messages::hear(stream),
-        Dialect::Generate => generate::hear(stream),
-        Dialect::Interactions => interactions::hear(stream),
+        Dialect::Chat => chat::read_stream(stream),
+        Dialect::Responses => responses::read_stream(stream),
+        Dialect::Messages => messages::read_stream(stream),
+        Dialect::Generate => generate::read_stream(stream),
+        Dialect::Interactions => interactions::read_stream(stream),
     }
 }
 
 /// Reads a whole answer.
-pub(crate) fn read(dialect: Dialect, body: &[u8]) -> Result<Heard, Wrong> {
+pub(crate) fn read(dialect: Dialect, body: &[u8]) -> Result<ClientAnswer, ClientError> {
     let body: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     match dialect {
         Dialect::Chat => chat::read(&body),
@@ -79,7 +79,7 @@ pub(crate) fn read(dialect: Dialect, body: &[u8]) -> Result<Heard, Wrong> {
     }
 }
 
-fn ensure(holds: bool, wrong: impl FnOnce() -> Wrong) -> Result<(), Wrong> {
+fn ensure(holds: bool, wrong: impl FnOnce() -> ClientError) -> Result<(), ClientError> {
     if holds { Ok(()) } else { Err(wrong()) }
 }
 
@@ -90,7 +90,7 @@ struct Frame<'s> {
 }
 
 impl Frame<'_> {
-    fn json(&self) -> Result<Value, Wrong> {
+    fn json(&self) -> Result<Value, ClientError> {
         let value: Value =
             serde_json::from_str(self.data).map_err(|error| format!("{error} in {}", self.data))?;
         ensure(value.is_object(), || format!("no object: {}", self.data))?;
@@ -98,7 +98,7 @@ impl Frame<'_> {
     }
 
     /// The JSON of an event that must have a name, and the same name in `member`.
-    fn named(&self, member: &str) -> Result<(String, Value), Wrong> {
+    fn named(&self, member: &str) -> Result<(String, Value), ClientError> {
         let value = self.json()?;
         let name = self.name.ok_or("an event has no name")?;
         ensure(value[member] == name, || {
@@ -109,7 +109,7 @@ impl Frame<'_> {
 }
 
 /// Splits a stream into events: an optional name, one line of data, a blank line.
-fn frames(stream: &str) -> Result<Vec<Frame<'_>>, Wrong> {
+fn frames(stream: &str) -> Result<Vec<Frame<'_>>, ClientError> {
     let whole = stream.is_empty() || stream.ends_with("\n\n");
     ensure(whole, || "the last event is cut off".to_owned())?;
     let frame = |event| {
@@ -132,21 +132,21 @@ fn frames(stream: &str) -> Result<Vec<Frame<'_>>, Wrong> {
 }
 
 /// A member that must be a string.
-fn text<'v>(value: &'v Value, member: &str) -> Result<&'v str, Wrong> {
+fn text<'v>(value: &'v Value, member: &str) -> Result<&'v str, ClientError> {
     value[member]
         .as_str()
         .ok_or_else(|| format!("`{member}` is not a string in {value}"))
 }
 
 /// A member that must be an integer.
-fn number(value: &Value, member: &str) -> Result<u64, Wrong> {
+fn number(value: &Value, member: &str) -> Result<u64, ClientError> {
     value[member]
         .as_u64()
         .ok_or_else(|| format!("`{member}` is not a number in {value}"))
 }
 
 /// A member that must be a list.
-fn list<'v>(value: &'v Value, member: &str) -> Result<&'v Vec<Value>, Wrong> {
+fn list<'v>(value: &'v Value, member: &str) -> Result<&'v Vec<Value>, ClientError> {
     value[member]
         .as_array()
         .ok_or_else(|| format!("`{member}` is not a list in {value}"))
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn listeners_understand_the_reference_streams() {
         for (dialect, stream) in REFERENCES {
-            let heard = hear(dialect, stream).unwrap();
+            let heard = read_stream(dialect, stream).unwrap();
             assert_eq!(heard.text, "Hi", "{dialect}");
             let call = Call {
                 id: "call_a".to_owned(),
@@ -220,12 +220,12 @@ mod tests {
     fn listeners_miss_every_event_that_is_left_out() {
         for (dialect, stream) in REFERENCES {
             let events: Vec<_> = stream.split_terminator("\n\n").collect();
-            let whole = hear(dialect, stream).unwrap();
+            let whole = read_stream(dialect, stream).unwrap();
             for left_out in 0..events.len() {
                 let rest = events.iter().enumerate().filter(|(at, _)| *at != left_out);
                 let rest: Vec<_> = rest.flat_map(|(_, event)| [*event, "\n\n"]).collect();
                 let rest = rest.concat();
-                let heard = hear(dialect, &rest);
+                let heard = read_stream(dialect, &rest);
                 assert_ne!(
                     heard,
                     Ok(whole.clone()),
@@ -239,7 +239,7 @@ mod tests {
                 });
                 let again: Vec<_> = again.flat_map(|event| [*event, "\n\n"]).collect();
                 let again = again.concat();
-                let heard = hear(dialect, &again);
+                let heard = read_stream(dialect, &again);
                 assert_ne!(
                     heard,
                     Ok(whole.clone()),

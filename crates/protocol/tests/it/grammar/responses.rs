@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, End, Heard, Wrong, arguments, ensure, frames, list, number, text};
+use super::{Call, ClientAnswer, ClientError, End, arguments, ensure, frames, list, number, text};
 
-pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
+pub(super) fn read_stream(stream: &str) -> Result<ClientAnswer, ClientError> {
     let mut listener = Listener::default();
     for (at, frame) in frames(stream)?.iter().enumerate() {
         let (name, event) = frame.named("type")?;
@@ -22,7 +22,7 @@ pub(super) fn hear(stream: &str) -> Result<Heard, Wrong> {
 
 #[derive(Default)]
 struct Listener {
-    heard: Heard,
+    heard: ClientAnswer,
     created: Option<Value>,
     in_progress: bool,
     /// Complete items.
@@ -41,7 +41,7 @@ struct Part {
 }
 
 impl Listener {
-    fn event(&mut self, name: &str, event: &Value) -> Result<(), Wrong> {
+    fn event(&mut self, name: &str, event: &Value) -> Result<(), ClientError> {
         ensure(self.heard.end == End::Open, || {
             format!("`{name}` follows the end")
         })?;
@@ -82,7 +82,7 @@ impl Listener {
         }
     }
 
-    fn created(&mut self, response: &Value) -> Result<(), Wrong> {
+    fn created(&mut self, response: &Value) -> Result<(), ClientError> {
         ensure(self.created.is_none(), || "created twice".to_owned())?;
         check_response(response)?;
         ensure(response["status"] == "in_progress", || {
@@ -98,7 +98,7 @@ impl Listener {
         Ok(())
     }
 
-    fn output(&mut self, name: &str, event: &Value) -> Result<(), Wrong> {
+    fn output(&mut self, name: &str, event: &Value) -> Result<(), ClientError> {
         let index = number(event, "output_index")?;
         ensure(index == self.output.len() as u64, || {
             format!("an index is off: {event}")
@@ -161,7 +161,7 @@ impl Listener {
         }
     }
 
-    fn added(&mut self, item: &Value) -> Result<(), Wrong> {
+    fn added(&mut self, item: &Value) -> Result<(), ClientError> {
         ensure(self.item.is_none(), || {
             format!("two items are open: {item}")
         })?;
@@ -185,7 +185,7 @@ impl Listener {
         Ok(())
     }
 
-    fn part_added(&mut self, member: &str, index: &str, event: &Value) -> Result<(), Wrong> {
+    fn part_added(&mut self, member: &str, index: &str, event: &Value) -> Result<(), ClientError> {
         ensure(self.part.is_none(), || {
             format!("two parts are open: {event}")
         })?;
@@ -211,7 +211,7 @@ impl Listener {
         Ok(())
     }
 
-    fn open_part(&mut self, index: &str, event: &Value) -> Result<&mut Part, Wrong> {
+    fn open_part(&mut self, index: &str, event: &Value) -> Result<&mut Part, ClientError> {
         let index = number(event, index)?;
         let part = self
             .part
@@ -220,7 +220,7 @@ impl Listener {
         part.ok_or_else(|| format!("no part is open: {event}"))
     }
 
-    fn delta(&mut self, kind: &str, index: &str, event: &Value) -> Result<(), Wrong> {
+    fn delta(&mut self, kind: &str, index: &str, event: &Value) -> Result<(), ClientError> {
         let part = self.open_part(index, event)?;
         ensure(part.told["type"] == kind, || {
             format!("another kind of part: {event}")
@@ -229,7 +229,7 @@ impl Listener {
         Ok(())
     }
 
-    fn whole(&mut self, member: &str, index: &str, event: &Value) -> Result<(), Wrong> {
+    fn whole(&mut self, member: &str, index: &str, event: &Value) -> Result<(), ClientError> {
         let part = self.open_part(index, event)?;
         let same = text(event, member)? == part.text;
         ensure(same, || format!("another text than came: {event}"))?;
@@ -238,7 +238,7 @@ impl Listener {
         Ok(())
     }
 
-    fn part_done(&mut self, member: &str, index: &str, event: &Value) -> Result<(), Wrong> {
+    fn part_done(&mut self, member: &str, index: &str, event: &Value) -> Result<(), ClientError> {
         let index = number(event, index)?;
         let part = self
             .part
@@ -256,7 +256,7 @@ impl Listener {
         Ok(())
     }
 
-    fn done(&mut self, done: &Value) -> Result<(), Wrong> {
+    fn done(&mut self, done: &Value) -> Result<(), ClientError> {
         ensure(self.part.is_none(), || "a part is still open".to_owned())?;
         let item = self.item.take().ok_or("no item is open")?;
         for member in [
@@ -280,7 +280,7 @@ impl Listener {
         Ok(())
     }
 
-    fn finish(&mut self, name: &str, response: &Value) -> Result<(), Wrong> {
+    fn finish(&mut self, name: &str, response: &Value) -> Result<(), ClientError> {
         if name == "response.failed" {
             ensure(response["status"] == "failed", || {
                 format!("not failed: {response}")
@@ -304,7 +304,7 @@ impl Listener {
     }
 }
 
-fn check_response(response: &Value) -> Result<(), Wrong> {
+fn check_response(response: &Value) -> Result<(), ClientError> {
     let id = text(response, "id")?;
     ensure(id.starts_with("resp_"), || format!("no id of ours: {id}"))?;
     ensure(response["object"] == "response", || {
@@ -322,9 +322,9 @@ fn check_response(response: &Value) -> Result<(), Wrong> {
     ensure(typed, || format!("members that types require: {response}"))
 }
 
-pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
+pub(super) fn read(body: &Value) -> Result<ClientAnswer, ClientError> {
     check_response(body)?;
-    let mut heard = Heard::default();
+    let mut heard = ClientAnswer::default();
     for item in list(body, "output")? {
         heard.item(item)?;
     }
@@ -339,8 +339,8 @@ pub(super) fn read(body: &Value) -> Result<Heard, Wrong> {
     Ok(heard)
 }
 
-impl Heard {
-    fn item(&mut self, item: &Value) -> Result<(), Wrong> {
+impl ClientAnswer {
+    fn item(&mut self, item: &Value) -> Result<(), ClientError> {
         match text(item, "type")? {
             "message" => {
                 text(item, "status")?;
@@ -380,7 +380,7 @@ impl Heard {
     }
 }
 
-fn check_annotation(annotation: &Value) -> Result<(), Wrong> {
+fn check_annotation(annotation: &Value) -> Result<(), ClientError> {
     ensure(annotation["type"] == "url_citation", || {
         format!("no source: {annotation}")
     })?;
@@ -392,7 +392,7 @@ fn check_annotation(annotation: &Value) -> Result<(), Wrong> {
     })
 }
 
-fn read_usage(usage: &Value) -> Result<(u64, u64), Wrong> {
+fn read_usage(usage: &Value) -> Result<(u64, u64), ClientError> {
     let (input, output) = (
         number(usage, "input_tokens")?,
         number(usage, "output_tokens")?,

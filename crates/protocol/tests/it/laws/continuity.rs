@@ -41,7 +41,7 @@ fn question(dialect: Dialect) -> Value {
 
 /// Continues as a client of this dialect does: sends back the answer, followed by the results of
 /// the tools.
-fn go_on(dialect: Dialect, request: &mut Value, answer: &Value) {
+fn continue_conversation(dialect: Dialect, request: &mut Value, answer: &Value) {
     match dialect {
         Dialect::Chat => {
             let mut message = answer["choices"][0]["message"].clone();
@@ -211,7 +211,7 @@ fn a_tool_loop_of_three_turns_keeps_its_signatures() {
                     convert_answer(upstream, caller, &answer, &echo(caller, "ours", MODEL))
                         .unwrap();
                 let answer = serde_json::from_slice(&answer.pieces.into_bytes()).unwrap();
-                go_on(caller, &mut request, &answer);
+                continue_conversation(caller, &mut request, &answer);
                 let sent = send(caller, upstream, &request, MODEL);
                 let told = strings(&sent);
                 for earlier in 0..=turn {
@@ -252,7 +252,7 @@ fn a_signature_without_a_mark_stays_in_its_dialect() {
                 {"type": "thought", "signature": SIGNATURE},
                 {"type": "function_call", "id": "call_1", "name": "f", "arguments": {}}]}),
         };
-        go_on(caller, &mut request, &answer);
+        continue_conversation(caller, &mut request, &answer);
         if caller == Dialect::Chat {
             let extra = json!({"google": {"thought_signature": SIGNATURE}});
             request["messages"][1]["tool_calls"][0]["extra_content"] = extra;

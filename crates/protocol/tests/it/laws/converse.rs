@@ -8,7 +8,7 @@ use protocol::event_stream::{Malformed, ToSse};
 use protocol::messages::converse;
 use serde_json::{Value, json};
 
-use super::streams::{any_answer, fold, gist, relay, said};
+use super::streams::{any_answer, common_content, fold, relay, said};
 use super::{MODEL, echo};
 use crate::grammar;
 
@@ -166,9 +166,9 @@ proptest! {
         prop_assert_eq!(&decoded(&stream, &sizes).0, &whole);
         let relayed = relay(Dialect::Messages, to, &whole, &sizes);
         prop_assert_eq!(&relayed.result, &Ok(()));
-        let heard = grammar::hear(to, &relayed.text);
+        let heard = grammar::read_stream(to, &relayed.text);
         prop_assert!(heard.is_ok(), "to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
-        prop_assert_eq!(gist(&heard.unwrap()), said(Dialect::Messages, &events), "to {}", to);
+        prop_assert_eq!(common_content(&heard.unwrap()), said(Dialect::Messages, &events), "to {}", to);
         prop_assert!(relayed.summary.ended && relayed.summary.usage.is_some());
         prop_assert!(!relayed.text.contains("abcdef"), "{}", relayed.text);
     }
@@ -178,7 +178,7 @@ proptest! {
     fn a_whole_converse_answer_is_the_fold_of_its_stream((to, events) in any_case()) {
         let (stream, _) = decoded(&upstream_stream(&events), &[]);
         let streamed = relay(Dialect::Messages, to, &stream, &[]);
-        let streamed = grammar::hear(to, &streamed.text).unwrap();
+        let streamed = grammar::read_stream(to, &streamed.text).unwrap();
         let body = upstream_answer(&fold(&events), &usage(&events));
         let body = converse::read_answer(&body).unwrap();
         let answer = convert_answer(Dialect::Messages, to, &body, &echo(to, "ours", MODEL));

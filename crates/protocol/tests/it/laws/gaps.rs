@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::streams::{any_answer, relay};
 use super::upstream_stream;
-use crate::grammar::{self, Heard};
+use crate::grammar::{self, ClientAnswer};
 
 /// The members that an upstream leaves out, and the events that it sends late.
 #[derive(Debug, Clone)]
@@ -142,16 +142,16 @@ pub(super) fn with_gaps(stream: &[u8], gaps: &Gaps) -> String {
     frames.concat()
 }
 
-fn heard(from: Dialect, to: Dialect, stream: &str) -> Result<Heard, String> {
+fn heard(from: Dialect, to: Dialect, stream: &str) -> Result<ClientAnswer, String> {
     let relayed = relay(from, to, stream.as_bytes(), &[]);
     relayed
         .result
         .map_err(|broken| format!("{broken}\n{stream}"))?;
-    grammar::hear(to, &relayed.text)
+    grammar::read_stream(to, &relayed.text)
 }
 
 /// A signature that arrives after the next call has started is too late for the id of that call.
-fn without_signatures(mut heard: Heard) -> Heard {
+fn without_signatures(mut heard: ClientAnswer) -> ClientAnswer {
     heard.opaque.clear();
     for call in &mut heard.calls {
         if let Some((id, _)) = call.id.split_once("_gw1_") {

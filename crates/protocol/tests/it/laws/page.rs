@@ -47,7 +47,7 @@ struct Row {
 
 /// Members that exclude others in the same request, by the dialect that has them: thinking excludes
 /// sampling, and of two names for one thing only one can be sent.
-fn rivals(dialect: Dialect) -> &'static [&'static [&'static str]] {
+fn excluding_members(dialect: Dialect) -> &'static [&'static [&'static str]] {
     match dialect {
         Dialect::Chat => &[
             &["reasoning_effort"],
@@ -169,7 +169,7 @@ fn places_of_required(
     nodes: &[&Node],
 ) -> Option<BTreeSet<String>> {
     let required = with_required(body, nodes)?;
-    let rivals = rivals(from).iter().copied().flatten();
+    let rivals = excluding_members(from).iter().copied().flatten();
     let pointers: Vec<String> = rivals.map(|path| pointer(path)).collect();
     let alone = |body| {
         let less = without(body, pointers.iter().map(String::as_str));
@@ -208,7 +208,7 @@ fn outcome(from: Dialect, to: Dialect, body: &Value, nodes: &[&Node]) -> Outcome
 
 /// Like `outcome`, but if the members are dropped, also tries our own signatures and requests
 /// without members that exclude them.
-fn outcome_at_best(from: Dialect, to: Dialect, body: &Value, nodes: &[&Node]) -> Outcome {
+fn best_outcome(from: Dialect, to: Dialect, body: &Value, nodes: &[&Node]) -> Outcome {
     let first = outcome(from, to, body, nodes);
     if first != Outcome::Dropped {
         return first;
@@ -217,7 +217,7 @@ fn outcome_at_best(from: Dialect, to: Dialect, body: &Value, nodes: &[&Node]) ->
     if let Outcome::Sent(places) | Outcome::SentPartly(places) = ours {
         return Outcome::SentBack(places);
     }
-    let alone = rivals(from).iter().find_map(|rivals| {
+    let alone = excluding_members(from).iter().find_map(|rivals| {
         let pointers: Vec<String> = rivals.iter().map(|path| pointer(path)).collect();
         if nodes
             .iter()
@@ -267,7 +267,7 @@ fn rows(from: Dialect) -> Vec<Row> {
         path,
         is_kind,
         outcomes: others(from)
-            .map(|to| outcome_at_best(from, to, body, &nodes))
+            .map(|to| best_outcome(from, to, body, &nodes))
             .collect(),
     });
     shown(&rows.collect::<Vec<_>>())

@@ -7,7 +7,7 @@ use protocol::convert::convert_answer;
 
 use super::streams::relay;
 use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
-use crate::grammar::{self, End, Heard};
+use crate::grammar::{self, ClientAnswer, End};
 
 /// What clients of each dialect read from a refusal, in the order of [`Dialect::ALL`]: the text,
 /// the text of the refusal, and the end.
@@ -110,7 +110,7 @@ fn refused(in_words: bool) -> Vec<Event> {
     events
 }
 
-fn heard(heard: Heard) -> (String, String, String) {
+fn heard(heard: ClientAnswer) -> (String, String, String) {
     let End::Finished(end) = heard.end else {
         panic!("{heard:?} has not ended");
     };
@@ -126,7 +126,7 @@ fn a_refusal_is_a_refusal_in_every_dialect() {
             let (text, words, end) = table[place(from)][place(to)];
             let expected = (text.to_owned(), words.to_owned(), end.to_owned());
             let relayed = relay(from, to, &upstream_stream(from, &events), &[]);
-            let streamed = grammar::hear(to, &relayed.text).unwrap();
+            let streamed = grammar::read_stream(to, &relayed.text).unwrap();
             assert_eq!(heard(streamed), expected, "stream of {from} to {to}");
 
             let mut fold = Fold::default();

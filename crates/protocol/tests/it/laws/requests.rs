@@ -92,7 +92,7 @@ fn put(body: &mut Value, pointer: &str, value: &Value) {
 }
 
 /// Adds something to a request. Returns `false` if the dialect cannot express it.
-fn say(how: &Value, body: &mut Value) -> bool {
+fn add_member(how: &Value, body: &mut Value) -> bool {
     match &how["say"] {
         Value::Object(members) => {
             for (pointer, value) in members {
@@ -204,14 +204,14 @@ fn is_name(known: &str, told: &str) -> bool {
 }
 
 /// The errors in converting these members from a dialect for an upstream.
-fn wrongs(from: Dialect, to: To, wishes: &[&str]) -> Vec<String> {
+fn conversion_errors(from: Dialect, to: To, wishes: &[&str]) -> Vec<String> {
     let how = |wish: &str, dialect: To| MEMBERS[wish].get(dialect.name());
     let by = To::Dialect(from);
     let mut body = plain(from);
     let said: Vec<&str> = wishes
         .iter()
         .copied()
-        .filter(|wish| how(wish, by).is_some_and(|how| say(how, &mut body)))
+        .filter(|wish| how(wish, by).is_some_and(|how| add_member(how, &mut body)))
         .collect();
     let to_name = to.name();
     let (sent, dropped) = match convert_for(from, to, &body) {
@@ -253,7 +253,7 @@ fn wrongs(from: Dialect, to: To, wishes: &[&str]) -> Vec<String> {
 }
 
 /// All pairs of different protocols.
-fn ways() -> impl Iterator<Item = (Dialect, To)> {
+fn conversions() -> impl Iterator<Item = (Dialect, To)> {
     let dialects = pairs().filter(|(from, to)| from != to);
     let dialects = dialects.map(|(from, to)| (from, To::Dialect(to)));
     dialects.chain(Dialect::ALL.map(|from| (from, To::Converse)))
@@ -268,9 +268,9 @@ fn is_sendable(to: To, wish: &str) -> bool {
 #[test]
 fn each_member_is_carried_or_listed() {
     let mut all = Vec::new();
-    for (from, to) in ways() {
+    for (from, to) in conversions() {
         for wish in MEMBERS.keys().filter(|wish| is_sendable(to, wish)) {
-            all.extend(wrongs(from, to, &[wish]));
+            all.extend(conversion_errors(from, to, &[wish]));
         }
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
@@ -318,9 +318,9 @@ proptest! {
 
     #[test]
     fn members_together_are_carried_or_listed(wishes in any_wishes()) {
-        for (from, to) in ways() {
+        for (from, to) in conversions() {
             let sendable = wishes.iter().copied().filter(|wish| is_sendable(to, wish));
-            let wrongs = wrongs(from, to, &sendable.collect::<Vec<_>>());
+            let wrongs = conversion_errors(from, to, &sendable.collect::<Vec<_>>());
             prop_assert!(wrongs.is_empty(), "{}", wrongs.join("\n"));
         }
     }

@@ -8,7 +8,7 @@ use protocol::native::{AnswerSummary, Identity, Rewriter, UnusableAnswer, rewrit
 use protocol::{ByteQueue, Dialect, Failure, Translator, Usage};
 
 use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
-use crate::grammar::{self, Call, End, Heard};
+use crate::grammar::{self, Call, ClientAnswer, End};
 
 /// What a client received of a stream that arrived in pieces of these sizes, repeatedly.
 #[derive(Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub(super) fn fold(events: &[Event]) -> Response {
 
 /// The content of an answer that every dialect can express.
 #[derive(Debug)]
-pub(super) struct Gist {
+pub(super) struct CommonContent {
     /// Includes refusals, because some dialects send them as text.
     text: String,
     thoughts: String,
@@ -69,7 +69,7 @@ pub(super) struct Gist {
     usage: Option<(u64, u64)>,
 }
 
-impl PartialEq for Gist {
+impl PartialEq for CommonContent {
     fn eq(&self, other: &Self) -> bool {
         // Dialects express a refusal with text in different ways, or not at all.
         let ends = [self.end, other.end];
@@ -79,7 +79,7 @@ impl PartialEq for Gist {
     }
 }
 
-pub(super) fn gist(heard: &Heard) -> Gist {
+pub(super) fn common_content(heard: &ClientAnswer) -> CommonContent {
     let End::Finished(reason) = &heard.end else {
         panic!("{heard:?} has not ended");
     };
@@ -101,7 +101,7 @@ pub(super) fn gist(heard: &Heard) -> Gist {
     });
     // Our own text, for an upstream that sends none.
     let refusal = heard.refusal.strip_suffix(REFUSED);
-    Gist {
+    CommonContent {
         text: format!("{}{}", heard.text, refusal.unwrap_or(&heard.refusal)),
         thoughts: heard.thoughts.clone(),
         calls: calls.collect(),
@@ -111,11 +111,11 @@ pub(super) fn gist(heard: &Heard) -> Gist {
 }
 
 /// The content of these events as an upstream of this dialect sends them.
-pub(super) fn said(from: Dialect, events: &[Event]) -> Gist {
+pub(super) fn said(from: Dialect, events: &[Event]) -> CommonContent {
     let response = fold(events);
     let calls = |folded: &Folded| matches!(folded.block, Block::ToolCall { .. });
     let is_called = response.blocks.iter().any(calls);
-    let mut gist = Gist {
+    let mut gist = CommonContent {
         text: String::new(),
         thoughts: String::new(),
         calls: Vec::new(),
@@ -254,9 +254,9 @@ proptest! {
         let relayed = relay(from, to, &stream, &[]);
         prop_assert_eq!(&relayed.result, &Ok(()));
         prop_assert!(!relayed.text.contains("theirs") && !relayed.text.contains("up-2026"));
-        let heard = grammar::hear(to, &relayed.text);
+        let heard = grammar::read_stream(to, &relayed.text);
         prop_assert!(heard.is_ok(), "{from} to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
-        prop_assert_eq!(gist(&heard.unwrap()), said(from, &events), "{} to {}", from, to);
+        prop_assert_eq!(common_content(&heard.unwrap()), said(from, &events), "{} to {}", from, to);
         prop_assert!(relayed.summary.ended && relayed.summary.usage.is_some());
         prop_assert_eq!(relay(from, to, &stream, &sizes), relayed);
     }
@@ -265,7 +265,7 @@ proptest! {
     #[test]
     fn a_whole_answer_is_the_fold_of_its_stream((from, to, events) in any_case()) {
         let streamed = relay(from, to, &upstream_stream(from, &events), &[]);
-        let streamed = grammar::hear(to, &streamed.text).unwrap();
+        let streamed = grammar::read_stream(to, &streamed.text).unwrap();
         let body = upstream_answer(from, &fold(&events));
         let answer = convert_answer(from, to, &body, &echo(to, "ours", MODEL)).unwrap();
         let bytes = answer.pieces.into_bytes();
@@ -290,9 +290,9 @@ proptest! {
         prop_assert_eq!(&relayed.result, &Ok(()));
         prop_assert!(relayed.summary.ended && relayed.summary.usage.is_some());
         prop_assert_eq!(relayed.summary.usage, streamed.summary.usage);
-        let heard = grammar::hear(to, &relayed.text);
+        let heard = grammar::read_stream(to, &relayed.text);
         prop_assert!(heard.is_ok(), "{from} to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
-        let streamed = grammar::hear(to, &streamed.text).unwrap();
+        let streamed = grammar::read_stream(to, &streamed.text).unwrap();
         prop_assert_eq!(heard.unwrap(), streamed, "{} to {}", from, to);
         let cut = relay(from, to, &body[..body.len() - 1], &sizes);
         prop_assert!(cut.result.is_err());
@@ -318,7 +318,7 @@ proptest! {
             let expected = relay(dialect, to, stream.as_bytes(), &[]);
             prop_assert_eq!(converted.text, expected.text);
             let streamed = relay(dialect, dialect, stream.as_bytes(), &[]);
-            bodies.push((list.into_bytes(), grammar::hear(dialect, &streamed.text).unwrap()));
+            bodies.push((list.into_bytes(), grammar::read_stream(dialect, &streamed.text).unwrap()));
         }
         for (body, expected) in bodies {
             let mut translator = unread(dialect);
@@ -335,7 +335,7 @@ proptest! {
             // Item ids are the upstream's, as in any native stream.
             let theirs = echo(dialect, "theirs", "up-2026").id;
             prop_assert!(!text.contains(&*theirs) && !text.contains("up-2026"));
-            let heard = grammar::hear(dialect, &text);
+            let heard = grammar::read_stream(dialect, &text);
             prop_assert!(heard.is_ok(), "{dialect}: {}\n{text}", heard.unwrap_err());
             prop_assert_eq!(heard.unwrap(), expected, "{}", dialect);
             let mut cut = unread(dialect);
@@ -354,7 +354,7 @@ proptest! {
         let stream = upstream_stream(from, &events);
         let cut = stream.len() * share / 1000;
         let relayed = relay(from, to, &stream[..cut], &[]);
-        let heard = grammar::hear(to, &relayed.text);
+        let heard = grammar::read_stream(to, &relayed.text);
         prop_assert!(heard.is_ok(), "{from} to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
         let heard = heard.unwrap();
         match &relayed.result {
@@ -362,7 +362,7 @@ proptest! {
             // A clean close after content is an end there (`docs/api/generate-content.md`).
             Ok(()) if from == Dialect::Generate => {}
             // Only the last line end was cut off, or bytes after the end.
-            Ok(()) => prop_assert_eq!(gist(&heard), said(from, &events)),
+            Ok(()) => prop_assert_eq!(common_content(&heard), said(from, &events)),
         }
         prop_assert_eq!(relayed.result.is_ok(), relayed.summary.ended);
         let whole = said(from, &events);
@@ -387,7 +387,7 @@ proptest! {
         let end = (at + length).min(stream.len());
         stream.splice(at..end, garbage);
         let relayed = relay(from, to, &stream, &[]);
-        let heard = grammar::hear(to, &relayed.text);
+        let heard = grammar::read_stream(to, &relayed.text);
         prop_assert!(heard.is_ok(), "{from} to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
         let failed = matches!(heard.unwrap().end, End::Failed(_));
         prop_assert_eq!(failed, relayed.result.is_err());
@@ -405,7 +405,7 @@ fn reference_streams_have_the_same_content_in_every_dialect() {
         let stream = std::fs::read(path).unwrap();
         let relayed = relay(from, to, &stream, &[]);
         assert_eq!(relayed.result, Ok(()), "{from} to {to}");
-        let heard = grammar::hear(to, &relayed.text).unwrap();
+        let heard = grammar::read_stream(to, &relayed.text).unwrap();
         assert_eq!(heard.text, "Hi");
         assert_eq!(
             heard.thoughts,
@@ -433,7 +433,7 @@ fn a_stream_can_be_failed_from_outside_at_any_point() {
             assert_eq!(transcoder.push(piece, &mut out), Ok(()));
             transcoder.fail(&Failure::insufficient_quota(), "req_1", &mut out);
             let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
-            let heard = grammar::hear(to, &text).unwrap();
+            let heard = grammar::read_stream(to, &text).unwrap();
             assert_eq!(heard.end, End::Failed("insufficient_quota".to_owned()));
         }
     }

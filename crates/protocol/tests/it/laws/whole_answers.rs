@@ -59,7 +59,7 @@ proptest! {
     #[test]
     fn any_member_may_be_of_any_type((dialect, answer) in any::answer(), seed: u64) {
         let mut answer = answer;
-        any::spoil(&mut answer, seed);
+        any::corrupt(&mut answer, seed);
         let body = answer.to_string();
         if let Ok((stream, _)) = stream_of(dialect, &body) {
             prop_assert!(answer_of(dialect, &body).is_ok(), "{}", stream);

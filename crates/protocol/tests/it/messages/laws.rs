@@ -15,7 +15,7 @@ use super::answers::{echo, fold, write_stream};
 use super::grammar;
 use super::requests::read_request;
 
-use crate::cases::at_nowhere;
+use crate::cases::without_paths;
 
 fn any_text() -> impl Strategy<Value = String> {
     "[a-zA-Z .,\"\\\\\n\u{2028}é界😀]{1,20}"
@@ -136,7 +136,7 @@ fn is_grammatical(events: &[Event], whole: bool) -> bool {
 }
 
 /// Streams of plausible and of strange events.
-fn any_soup() -> impl Strategy<Value = String> {
+fn any_event_stream() -> impl Strategy<Value = String> {
     let block = prop::sample::select(vec![
         r#"{"type":"text","text":""}"#,
         r#"{"type":"text","text":"x"}"#,
@@ -208,7 +208,7 @@ fn any_part() -> impl Strategy<Value = Part> {
             .prop_map(|(id, parts, is_error)| Part::ToolResult(ToolResult {
                 call_id: format!("c.{id}"),
                 name: None,
-                parts: at_nowhere(parts),
+                parts: without_paths(parts),
                 is_error,
             })),
         1 => Just(Part::Foreign),
@@ -354,7 +354,7 @@ proptest! {
     }
 
     #[test]
-    fn events_keep_their_grammar_whatever_the_upstream_sends(stream in any_soup()) {
+    fn events_keep_their_grammar_whatever_the_upstream_sends(stream in any_event_stream()) {
         let (events, whole) = read_stream(&stream, &[]);
         prop_assert!(is_grammatical(&events, whole), "{events:?}");
         if whole {

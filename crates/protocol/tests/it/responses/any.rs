@@ -11,7 +11,7 @@ use protocol::canon::{
 use protocol::{Dialect, Usage};
 use serde_json::value::RawValue;
 
-use crate::cases::at_nowhere;
+use crate::cases::without_paths;
 
 pub(super) const MODEL: &str = "maker/m";
 
@@ -178,7 +178,7 @@ fn any_exchange() -> impl Strategy<Value = Vec<Turn>> {
             results.push(Part::ToolResult(ToolResult {
                 call_id: id.clone(),
                 name: Some(name.clone()),
-                parts: at_nowhere(output),
+                parts: without_paths(output),
                 is_error: false,
             }));
             parts.push(Part::ToolCall(ToolCall {

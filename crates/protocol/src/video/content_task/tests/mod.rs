@@ -9,7 +9,8 @@ use bytes::Bytes;
 use super::*;
 use crate::profile::{Allowed, Base, Profile};
 use crate::video::{
-    Accepted, Addressee, Cause, Creation, Deletion, Draft, Hosted, Polled, Protocol, Source, Task,
+    Accepted, Cause, Creation, CreationTarget, Deletion, Draft, Hosted, Polled, Protocol, Source,
+    Task,
 };
 
 const TEXT: &str = r#"{"type":"text","text":"a cat"}"#;
@@ -50,7 +51,7 @@ fn refusal(base: Base, body: &Bytes) -> Option<(String, String)> {
 /// The request for an upstream.
 fn written(request: &Request, draft: Option<&str>) -> String {
     let model = "up-1";
-    let pieces = request.write(&Addressee { model, draft }).unwrap();
+    let pieces = request.write(&CreationTarget { model, draft }).unwrap();
     String::from_utf8(pieces.concat()).unwrap()
 }
 

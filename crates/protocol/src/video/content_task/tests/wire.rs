@@ -293,7 +293,7 @@ fn the_platform_waits_an_hour_longer_than_the_upstream() {
 #[test]
 fn queued_tasks_are_cancelled_and_ended_tasks_are_removed() {
     for (status, deletion) in [
-        ("queued", Deletion::CallOff),
+        ("queued", Deletion::Cancel),
         ("running", Deletion::Running),
         ("cancelled", Deletion::Cancelled),
         ("succeeded", Deletion::Remove),

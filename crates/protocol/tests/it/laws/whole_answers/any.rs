@@ -19,17 +19,17 @@ pub(super) fn answer() -> impl Strategy<Value = (Dialect, Value)> {
 }
 
 /// Puts a value of another type at a place that the seed decides.
-pub(super) fn spoil(value: &mut Value, seed: u64) {
+pub(super) fn corrupt(value: &mut Value, seed: u64) {
     let pick = |count: usize| usize::try_from(seed % 97).unwrap() % count.max(1);
     match value {
         Value::Object(members) if !members.is_empty() && !seed.is_multiple_of(5) => {
             let at = pick(members.len());
             let inside = members.values_mut().nth(at).unwrap();
-            spoil(inside, seed / 5);
+            corrupt(inside, seed / 5);
         }
         Value::Array(items) if !items.is_empty() && !seed.is_multiple_of(5) => {
             let at = pick(items.len());
-            spoil(&mut items[at], seed / 5);
+            corrupt(&mut items[at], seed / 5);
         }
         _ => {
             let others = [

@@ -73,7 +73,7 @@ impl TranscriptMeter {
 
     pub(super) fn reading(&self) -> Reading {
         Reading {
-            heard_seconds: self.bytes.div_ceil(self.encoding.bytes_per_second),
+            transcribed_seconds: self.bytes.div_ceil(self.encoding.bytes_per_second),
             ..Reading::default()
         }
     }

@@ -6,13 +6,13 @@ use crate::byte_queue::ByteQueue;
 use crate::json::write_string;
 
 /// An object being built.
-pub(super) struct Rebuilt<'b> {
+pub(super) struct RebuiltObject<'b> {
     body: &'b Bytes,
     out: ByteQueue,
     any: bool,
 }
 
-impl<'b> Rebuilt<'b> {
+impl<'b> RebuiltObject<'b> {
     pub(super) fn new(body: &'b Bytes) -> Self {
         let mut out = ByteQueue::new();
         out.copy(b"{");

@@ -9,7 +9,12 @@ use protocol::multipart::{Form, Part};
 use protocol::voice::{self, AudioEncoding};
 use serde_json::{Map, Value, json};
 
-const FAMILIES: [Family; 4] = [Family::Gpt, Family::VideoA, Family::Content, Family::Plain];
+const FAMILIES: [Family; 4] = [
+    Family::Gpt,
+    Family::VideoA,
+    Family::Content,
+    Family::Unknown,
+];
 const OPTIONS: &str = "sequential_image_generation_options";
 
 /// An edit, before it is written as JSON or as a form.
@@ -24,7 +29,7 @@ struct Edit {
 
 /// Which of its notations a form uses for values that JSON writes in only one way.
 #[derive(Debug, Clone, Copy)]
-struct Manner {
+struct Notation {
     limit: usize,
     boolean: usize,
     number: usize,
@@ -72,10 +77,10 @@ fn any_edit() -> impl Strategy<Value = Edit> {
     )
 }
 
-fn any_manner() -> impl Strategy<Value = Manner> {
+fn any_notation() -> impl Strategy<Value = Notation> {
     let source = select(vec!["image", "image[]", "image[0]", "images", "images[]"]);
     (0..3_usize, 0..3_usize, 0..3_usize, source).prop_map(|(limit, boolean, number, source)| {
-        Manner {
+        Notation {
             limit,
             boolean,
             number,
@@ -109,7 +114,7 @@ impl Edit {
         serde_json::to_vec(&members).unwrap().into()
     }
 
-    fn form(&self, manner: Manner) -> Form {
+    fn form(&self, notation: Notation) -> Form {
         let field = |name: &str, value: String| Part::field(name, value);
         let mut parts = vec![
             field("model", "maker/m".to_owned()),
@@ -124,15 +129,15 @@ impl Edit {
                 format!(" {value} "),
                 format!("0{value}"),
             ];
-            parts.push(field(name, value[manner.number].clone()));
+            parts.push(field(name, value[notation.number].clone()));
         }
         for (name, value) in &self.booleans {
-            let value = [["false", "true"], ["False", "True"], ["0", "1"]][manner.boolean]
+            let value = [["false", "true"], ["False", "True"], ["0", "1"]][notation.boolean]
                 [usize::from(*value)];
             parts.push(field(name, value.to_owned()));
         }
         if let Some(limit) = self.limit {
-            let (name, value) = match manner.limit {
+            let (name, value) = match notation.limit {
                 0 => (OPTIONS.to_owned(), format!("{{\"max_images\":{limit}}}")),
                 1 => (format!("{OPTIONS}[max_images]"), limit.to_string()),
                 _ => (format!("{OPTIONS}.max_images"), limit.to_string()),
@@ -141,7 +146,7 @@ impl Edit {
         }
         parts.extend((0..self.sources).map(|_| Part {
             file_name: Some("a.png".to_owned()),
-            ..Part::field(manner.source, &b"\x89PNG"[..])
+            ..Part::field(notation.source, &b"\x89PNG"[..])
         }));
         Form { parts }
     }
@@ -161,9 +166,9 @@ fn sent(request: &Request, family: Family) -> (Value, Vec<String>) {
 
 proptest! {
     #[test]
-    fn an_edit_is_held_for_alike_as_json_and_as_a_form(edit in any_edit(), manner in any_manner()) {
+    fn an_edit_is_held_for_alike_as_json_and_as_a_form(edit in any_edit(), notation in any_notation()) {
         let json = images::read_json(Operation::Edit, &edit.json());
-        let form = images::read_form(edit.form(manner));
+        let form = images::read_form(edit.form(notation));
         match (json, form) {
             (Ok(json), Ok(form)) => {
                 prop_assert_eq!(&json.options, &form.options);
@@ -210,7 +215,7 @@ proptest! {
             prop_assert_eq!(read.is_err(), is_double);
             if let Ok(transcript) = read {
                 let seconds = (BYTES as u64).div_ceil(listened.bytes_per_second());
-                prop_assert_eq!(transcript.seconds_told, seconds);
+                prop_assert_eq!(transcript.seconds_if_unreported, seconds);
                 // The hold assumes that the file may be compressed.
                 prop_assert_eq!(transcript.seconds_max, (BYTES as u64).div_ceil(750));
             }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::tool::{self, Tool, ToolCalls};
-use crate::usage::{Inclusive, Usage, count};
+use crate::usage::{InclusiveCounts, Usage, count};
 
 /// The names of the counts in a dialect.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct CountNames {
 pub(crate) fn read_usage(usage: Raw<'_>, names: &CountNames) -> Option<Usage> {
     let mut prompt = None;
     let [mut tool_use, mut cached, mut visible, mut thoughts] = [Some(0); 4];
-    let mut report = Inclusive::default();
+    let mut report = InclusiveCounts::default();
     Cursor::new(usage.text())
         .object(|cursor, name| {
             let name = &*name.decode_lossy();

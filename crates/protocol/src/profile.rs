@@ -164,7 +164,7 @@ impl std::fmt::Display for Allowed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputLimit {
-    /// The newer name, which reasoning models require.
+    /// The newer name, which reasoning models of `OpenAI` require.
     #[default]
     MaxCompletionTokens,
     /// The older name, which every other server accepts.

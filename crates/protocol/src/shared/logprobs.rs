@@ -29,7 +29,7 @@ fn likelihood(
             ("token", _) => {
                 token = typed::string(cursor, name)?
                     .unwrap_or_default()
-                    .into_owned()
+                    .into_owned();
             }
             ("logprob", _) => logprob = typed::number(cursor, name)?,
             ("bytes", _) if !typed::null(cursor)? => bytes = Some(read_bytes(cursor)?),

@@ -45,7 +45,7 @@ fn candidates(cursor: &mut Cursor<'_>) -> Result<Vec<Likelihood>, Misread> {
                 "token" => {
                     token = typed::string(cursor, name)?
                         .unwrap_or_default()
-                        .into_owned()
+                        .into_owned();
                 }
                 "logProbability" => logprob = typed::number(cursor, name)?,
                 _ => drop(cursor.value()?),

@@ -212,7 +212,7 @@ impl Reader {
                     "mode" => {
                         mode = typed::string(cursor, NAME)?
                             .unwrap_or_default()
-                            .into_owned()
+                            .into_owned();
                     }
                     "tools" => names = typed::strings(cursor, NAME)?,
                     _ => {

@@ -61,7 +61,7 @@ impl ChunkList {
                 (At::String | At::Escape, _) => At::String,
                 (At::Start | At::BeforeFirst | At::BehindComma | At::BehindChunk | At::End, _) => {
                     return Err(UnusableAnswer::malformed(
-                        "the answer is no list of objects",
+                        "the answer is not a list of objects",
                     ));
                 }
             };

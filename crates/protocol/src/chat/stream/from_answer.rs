@@ -19,7 +19,7 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
         each_item(choices, |position, choice| {
             let choice = RawObject::of(choice);
             let choice =
-                choice.ok_or_else(|| UnusableAnswer::malformed("a choice is no object"))?;
+                choice.ok_or_else(|| UnusableAnswer::malformed("a choice is not an object"))?;
             let message = choice.get("message").and_then(RawObject::of);
             let message =
                 message.ok_or_else(|| UnusableAnswer::malformed("a choice has no message"))?;
@@ -120,7 +120,8 @@ fn indexed_calls(message: &RawObject<'_>) -> Result<Option<String>, UnusableAnsw
     array(&mut indexed, |list| {
         result = each_item(calls, |position, call| {
             let call = RawObject::of(call);
-            let call = call.ok_or_else(|| UnusableAnswer::malformed("a tool call is no object"))?;
+            let call =
+                call.ok_or_else(|| UnusableAnswer::malformed("a tool call is not an object"))?;
             list.object(|it| {
                 it.number("index", position);
                 call.write_to(it, &[("index", None)]);

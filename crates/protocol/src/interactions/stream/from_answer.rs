@@ -32,7 +32,7 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
     if let Some(list) = interaction.get("steps") {
         each_item(list, |_, step| {
             let step = RawObject::of(step);
-            let step = step.ok_or_else(|| UnusableAnswer::malformed("a step is no object"))?;
+            let step = step.ok_or_else(|| UnusableAnswer::malformed("a step is not an object"))?;
             steps.step(&step)
         })?;
     }
@@ -93,7 +93,8 @@ impl Steps<'_, '_> {
         let mut is_behind_text = false;
         each_item(content, |_, part| {
             let part = RawObject::of(part);
-            let part = part.ok_or_else(|| UnusableAnswer::malformed("a content is no object"))?;
+            let part =
+                part.ok_or_else(|| UnusableAnswer::malformed("a content is not an object"))?;
             let is_text = part.is("type", "text");
             if is_text && is_behind_text {
                 self.stop()?;

@@ -14,7 +14,8 @@ pub fn read_answer(body: &[u8]) -> Result<Vec<u8>, UnusableAnswer> {
     let mut cursor = Cursor::new(utf8(body)?);
     let answer = Fields::read(&mut cursor)?;
     cursor.end()?;
-    let mut answer = answer.ok_or_else(|| UnusableAnswer::malformed("the answer is no object"))?;
+    let mut answer =
+        answer.ok_or_else(|| UnusableAnswer::malformed("the answer is not an object"))?;
     let content =
         nested(answer.take("output"), "message").and_then(|it| nested(Some(it), "content"));
     let content = content.filter(|it| it.shape() == Shape::Array);
@@ -59,7 +60,7 @@ fn nested<'a>(object: Option<Raw<'a>>, name: &str) -> Option<Raw<'a>> {
 fn write_blocks(it: &mut Array<'_>, content: Raw<'_>) -> Result<(), UnusableAnswer> {
     Cursor::new(content.text()).array(|cursor| {
         let Some(mut block) = Fields::of(cursor.value()?) else {
-            return Err(UnusableAnswer::malformed("a block is no object"));
+            return Err(UnusableAnswer::malformed("a block is not an object"));
         };
         write_block(it, &mut block);
         Ok(())

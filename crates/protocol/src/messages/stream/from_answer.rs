@@ -25,7 +25,8 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
     if let Some(content) = message.get("content") {
         each_item(content, |index, block| {
             let block = RawObject::of(block);
-            let block = block.ok_or_else(|| UnusableAnswer::malformed("a block is no object"))?;
+            let block =
+                block.ok_or_else(|| UnusableAnswer::malformed("a block is not an object"))?;
             write_block(index, &block, events)
         })?;
     }

@@ -114,7 +114,7 @@ impl Reader {
         let fields = Fields::read(&mut cursor)?;
         cursor.end()?;
         let Some(mut fields) = fields else {
-            return Err(UnusableAnswer::malformed("an event is no object"));
+            return Err(UnusableAnswer::malformed("an event is not an object"));
         };
         if let Some(error) = fields.take("error") {
             return Err(failed(error.text().as_bytes(), &self.model));

@@ -148,8 +148,8 @@ impl Stream<'_, '_> {
     }
 
     fn item(&mut self, output_index: usize, item: Raw<'_>) -> Result<(), UnusableAnswer> {
-        let read =
-            RawObject::of(item).ok_or_else(|| UnusableAnswer::malformed("an item is no object"))?;
+        let read = RawObject::of(item)
+            .ok_or_else(|| UnusableAnswer::malformed("an item is not an object"))?;
         let id = read.filled("id", Shape::String);
         let place = Place {
             item_id: id.filter(|id| id.text().len() <= ITEM_ID_BYTES_MAX),
@@ -204,8 +204,8 @@ impl Stream<'_, '_> {
         place: Place<'_>,
         part: Raw<'_>,
     ) -> Result<(), UnusableAnswer> {
-        let read =
-            RawObject::of(part).ok_or_else(|| UnusableAnswer::malformed("a part is no object"))?;
+        let read = RawObject::of(part)
+            .ok_or_else(|| UnusableAnswer::malformed("a part is not an object"))?;
         let written = match read.string("type") {
             Some(kind) if kind.is("output_text") => Some(OUTPUT_TEXT),
             Some(kind) if kind.is("refusal") => Some(REFUSAL),
@@ -245,7 +245,7 @@ impl Stream<'_, '_> {
             .get(written.member)
             .filter(|text| text.shape() == Shape::String);
         let Some(text) = text else {
-            let why = format!("`{}` is no string", written.member);
+            let why = format!("`{}` is not a string", written.member);
             return Err(UnusableAnswer::malformed(why));
         };
         let write_beside = |it: &mut Object<'_>| {

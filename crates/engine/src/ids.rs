@@ -24,7 +24,7 @@ pub fn fresh_at<T: for<'a> From<&'a str>>(prefix: &str, at: UnixMs) -> T {
         .into()
 }
 
-/// Replaces the first 44 bits by the time in milliseconds, which fits until the year 2527.
+/// Replaces the first 44 bits with the time in milliseconds, which fits until the year 2527.
 fn at_time(at: UnixMs, [first, second]: [u64; 2]) -> [u64; 2] {
     let ms = u64::try_from(at.get()).unwrap_or(0);
     [(ms << 20) | (first >> 44), second]

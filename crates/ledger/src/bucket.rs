@@ -89,7 +89,7 @@ impl Bucket {
         self.set_ahead(div_up(kept.max(0), limit), now);
     }
 
-    /// Replaces an estimate by the actual usage.
+    /// Replaces an estimate with the actual usage.
     pub fn correct(&mut self, estimated: u64, actual: u64, limit: u32, now: UnixMs) {
         if actual > estimated {
             self.force(actual - estimated, limit, now);

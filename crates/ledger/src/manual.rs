@@ -191,8 +191,8 @@ mod tests {
             ([10, 5, 5, 0, 0], 10),
             ([10, 5, 7, 0, 0], 8),
             ([10, 5, 20, 0, 0], 0),
-            // Holds that need the credit line leave nothing to take, and credit itself cannot be
-            // taken.
+            // If the holds already reach into the credit line, nothing can be taken. The credit line
+            // itself can never be taken.
             ([10, 0, 12, 20, 0], 0),
             ([10, 0, 0, 20, 0], 10),
             ([0, 5, 0, 20, 3], 0),

@@ -66,8 +66,8 @@ impl Wallet {
         self.spendable().max(0) >= to_i128(amount)
     }
 
-    /// The highest worst case that a new call may have. With more, the wallet could fall further than
-    /// `debt_limit` below its credit line: if every open call cost the most that it may.
+    /// The largest worst-case cost that a new call may add. Beyond it, the wallet could end up more
+    /// than `debt_limit` below its credit line if every open call cost its maximum.
     ///
     /// A call that the wallet's own credits cover adds no debt. It is admitted even if the operator
     /// has lowered the credit line below the debt.

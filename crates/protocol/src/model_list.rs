@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::profile::Kind;
 
-/// The most models that are read, which is more than any vendor lists.
+/// The maximum number of models that are read, which is more than any vendor lists.
 const MODELS_MAX: usize = 5_000;
 /// Longer names are left out: no model id may be longer (`docs/api/models.md`).
 const NAME_BYTES_MAX: usize = 256;

@@ -1,4 +1,4 @@
-//! Tools that an upstream runs itself: which ones a request offers, and how often a call used them.
+//! Tools that an upstream runs itself: which ones a request offers, and how many times a call used them.
 //!
 //! Vendors have many names for the same tool, with dates and versions in them. Prices use the names
 //! defined here. Tools that the client runs (functions, custom tools, its own shell or screen) are
@@ -127,7 +127,7 @@ impl Tools {
         tools
     }
 
-    /// Reads a list of tools that are identified by the names of their members.
+    /// Reads a list of tools in which the name of a member identifies the tool, as in `{"googleSearch": {}}`.
     pub(crate) fn by_name(list: Option<Raw<'_>>) -> Self {
         let mut tools = Self::default();
         each_member(list, |name, value| {
@@ -139,7 +139,7 @@ impl Tools {
     }
 }
 
-/// How often each tool was used.
+/// How many times each tool was used.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct ToolCalls([u32; COUNT]);
 
@@ -187,7 +187,7 @@ impl ToolCalls {
         self.0.iter().all(|count| *count == 0)
     }
 
-    /// The tools that were used, and how often.
+    /// The tools that were used, and how many times.
     pub fn iter(&self) -> impl Iterator<Item = (Tool, u32)> {
         let used = Tool::ALL.into_iter().zip(self.0);
         used.filter(|(_, calls)| *calls > 0)

@@ -7,7 +7,7 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The most letters of one token; longer words are several tokens.
+/// The maximum number of letters per token; longer words are several tokens.
 const ASCII_LETTERS_MAX: usize = 6;
 /// The same outside ASCII, where real tokenizers make shorter tokens.
 const WIDE_LETTERS_MAX: usize = 3;

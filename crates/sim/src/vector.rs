@@ -22,7 +22,7 @@ pub(crate) fn of_text(text: &str, dimensions: usize) -> Vec<f32> {
             add(&mut sum, &[b"letters", letters.as_bytes()], 1.0);
         }
     }
-    // A text without letters gets a direction too.
+    // So that a text without letters or digits is not the zero vector.
     add(&mut sum, &[b"text", text.as_bytes()], 0.1);
     unit(sum)
 }

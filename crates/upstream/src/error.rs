@@ -24,7 +24,7 @@ pub enum ChannelError {
     /// The credential is a key file that cannot be used.
     #[error("the key file {0}")]
     ServiceAccount(&'static str),
-    /// The account has no such setting.
+    /// A setting that the preset requires is missing from the account.
     #[error("account.{0} is required for this preset")]
     NoSetting(String),
     /// The value of a setting cannot be used.

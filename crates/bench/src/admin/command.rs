@@ -16,10 +16,10 @@ use crate::run::{Program, Schema};
 pub(crate) struct Args {
     #[command(flatten)]
     size: Size,
-    /// How often each read is timed.
+    /// How many times each read is timed.
     #[arg(long, default_value_t = 20)]
     times: usize,
-    /// How often calls are measured with and without reads beside them.
+    /// How many times calls are measured, each time first alone and then while the admin API is read.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Length of each measurement of calls.

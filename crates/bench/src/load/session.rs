@@ -17,7 +17,7 @@ use crate::wire::{Head, ReadBuffer};
 
 const ERROR_BYTES_MAX: usize = 300;
 
-/// The number of frames sent that expect an answer, and of answers received.
+/// Counts the frames sent that expect an answer, and the answers received.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) asked: AtomicU64,

@@ -170,7 +170,7 @@ impl Tally {
     }
 }
 
-/// Waits for `least`, and then until `enough` is true, at most for `most`.
+/// Waits at least `least`, then until `enough` returns true or `most` has passed since the start.
 async fn wait(least: Duration, most: Duration, enough: impl Fn() -> bool) {
     let started = Instant::now();
     sleep(least).await;

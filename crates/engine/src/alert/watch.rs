@@ -25,7 +25,7 @@ const LEASE: Duration = Duration::from_secs(30);
 const PAUSE_PER_CHECK: u32 = 5;
 /// The longest pause after a slow check is the lease divided by this, so that the lease lasts until the next check.
 const PAUSES_PER_LEASE: u32 = 4;
-/// The most alerts that begin at one check. The others begin at the next one.
+/// The maximum number of alerts that begin at one check. The others begin at the next one.
 const BEGIN_MAX: usize = 500;
 /// The recent period whose error rate is compared with that of the day before it.
 const LATELY_MS: i64 = 15 * MINUTE_MS;

@@ -19,7 +19,7 @@ pub(crate) struct Estimate {
     pub(crate) context_fill: u64,
     /// The most that the call may use, if that is more than the hold covers.
     pub(crate) worst: Option<WorstCase>,
-    /// The most tokens that the model can use for this call. A report far above it is not believed.
+    /// The maximum number of tokens that the model can use for this call. A report far above it is not believed.
     pub(crate) tokens_possible: u64,
     /// The most output tokens that the call can produce. No hold needs to cover more.
     pub(crate) output_bound: u64,
@@ -171,8 +171,8 @@ impl Estimate {
         }
     }
 
-    /// The most that the call may cost beyond `hold`. Tools count in neither, because nobody knows how often a
-    /// model uses them.
+    /// The most that the call may cost beyond `hold`. Tools count in neither, because nobody knows how many
+    /// times a model uses them.
     fn exposure(&self, price: &PriceCard, hold: Micro) -> Result<Micro, PriceError> {
         let Some(worst) = &self.worst else {
             return Ok(Micro::ZERO);
@@ -220,7 +220,7 @@ impl Estimate {
     }
 }
 
-/// The most tokens that a call may use.
+/// The maximum number of tokens that a call may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorstCase {
     pub(crate) input_tokens: u64,
@@ -257,7 +257,7 @@ fn possible_input(most: u64, profile: &Profile) -> u64 {
     most.max(profile.context_tokens.unwrap_or(0))
 }
 
-/// One call of each tool, because nobody knows how often a model uses them.
+/// One call of each tool, because nobody knows how many times a model uses them.
 fn one_of_each(offered: Tools) -> ToolCalls {
     let mut calls = ToolCalls::default();
     offered.iter().for_each(|tool| calls.add(tool, 1));

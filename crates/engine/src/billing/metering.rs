@@ -91,7 +91,7 @@ pub(crate) struct PictureMetering {
     pub(crate) prompt_tokens: u64,
     /// Tokens of the source pictures.
     pub(crate) source_tokens: u64,
-    /// The most tokens that one picture costs; 0 if pictures are not billed by tokens.
+    /// The maximum number of tokens that one picture costs; 0 if pictures are not billed by tokens.
     pub(crate) image_tokens_max: u64,
     /// The grade that the upstream is asked for.
     pub(crate) asked: PriceGrade,
@@ -132,7 +132,7 @@ impl PictureMetering {
         summary.output_tokens_counted.saturating_add(pictures)
     }
 
-    /// The most tokens of the pictures that the hold covers.
+    /// The maximum number of picture tokens that the hold covers.
     pub(crate) fn tokens_max(&self) -> u64 {
         self.held.saturating_mul(self.image_tokens_max)
     }

@@ -12,7 +12,7 @@ const FACTOR: i64 = 4;
 const COST_FACTOR: i64 = 100;
 /// Holds smaller than this are raised to it for the limits, because a tiny hold says nothing about what is absurd.
 const HOLD_LEAST: Micro = Micro::new(1_000_000);
-/// The most calls of built-in tools that one answer may report.
+/// The maximum number of calls of built-in tools that one answer may report.
 pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 
 /// The most that an answer may report before its report counts as malformed.

@@ -51,7 +51,7 @@ pub(crate) struct Callers {
 /// How much of the node one key takes.
 #[derive(Debug)]
 pub(crate) struct KeyUsage {
-    /// How often this node has changed the key.
+    /// How many times this node has changed the key since this entry was created.
     changes: AtomicU64,
     in_flight: AtomicUsize,
     large_bodies: MemoryBudget,
@@ -60,7 +60,7 @@ pub(crate) struct KeyUsage {
 }
 
 impl KeyUsage {
-    /// How often this node has changed the key.
+    /// How many times this node has changed the key since this entry was created.
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::SeqCst)
     }

@@ -18,8 +18,8 @@ use store::{JournalRow, WalletId};
 
 /// The number of separately locked shards, so that threads rarely wait for each other.
 const SHARDS: usize = 16;
-/// The most series of one model in one shard. The configuration bounds them; if a node reloads many configurations,
-/// calls beyond this number are counted without a channel.
+/// The maximum number of series per model in one shard. The configuration bounds them; if a node reloads many
+/// configurations, calls beyond this number are counted without a channel.
 const SERIES_MAX: usize = 256;
 
 /// How a call ended.

@@ -10,7 +10,7 @@ use crate::call::attempt::Attempt;
 
 /// How long the upstream may take.
 pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
-/// The most characters of an error text that are shown.
+/// The maximum number of characters of an error text that are shown.
 const TEXT_CHARS_MAX: usize = 500;
 
 /// An answer and the time it took.

@@ -67,7 +67,7 @@ impl RouteUsage {
         }
     }
 
-    /// Replaces an estimate by what was used.
+    /// Replaces an estimate with what was used.
     pub(crate) fn correct_tokens(
         &self,
         estimated: u64,

@@ -23,7 +23,7 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::settings::Settings;
 
-/// The most bytes of audio in one answer.
+/// The maximum number of bytes of audio in one answer.
 const AUDIO_BYTES_MAX: usize = 256 << 20;
 
 /// Which names the request uses for its members.

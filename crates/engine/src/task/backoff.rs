@@ -1,4 +1,4 @@
-//! Backoff schedules for polls and callback retries.
+//! Pauses between polls, and the jitter that all retries share.
 
 use std::time::Duration;
 

@@ -19,7 +19,7 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::metrics::telemetry_counts::DropReason;
 
-/// The most calls of one delivery, about half a megabyte.
+/// The maximum number of calls per delivery, about half a megabyte.
 const BATCH_CALLS_MAX: usize = 256;
 /// How long a batch that is not full waits for more calls.
 const GATHER_FOR: Duration = Duration::from_secs(1);

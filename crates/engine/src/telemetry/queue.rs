@@ -14,7 +14,7 @@ use super::trace_context::{SampleRatio, TraceContext, Traceparent};
 use crate::ids;
 use crate::metrics::telemetry_counts::{DropReason, TelemetryCounts};
 
-/// The most calls in the queue, about a kilobyte each. Further ones are dropped and counted.
+/// The maximum number of calls in the queue, about a kilobyte each. Further ones are dropped and counted.
 const QUEUE_CALLS_MAX: usize = 8_192;
 
 /// The telemetry of a node that has a collector.

@@ -6,7 +6,7 @@ use crate::json::write::{Object, object};
 use crate::json::{Cursor, Raw};
 use crate::unusable_answer::UnusableAnswer;
 
-/// The most events per answer. Each event takes memory in addition to the bytes of the answer, and
+/// The maximum number of events per answer. Each event takes memory in addition to the bytes of the answer, and
 /// no ordinary answer has this many parts.
 const EVENTS_MAX: usize = 16_384;
 

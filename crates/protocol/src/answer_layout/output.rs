@@ -20,7 +20,7 @@ pub(crate) enum StreamEnd {
     Reached,
 }
 
-/// The most items that are recorded. A longer stream is not repaired any further.
+/// The maximum number of items that are recorded. A longer stream is not repaired any further.
 pub(crate) const ITEMS_MAX: usize = 1024;
 
 /// What the native path learns about the output while it relays it.

@@ -15,7 +15,7 @@ const MESSAGE_BYTES_MAX: usize = EVENT_BYTES_MAX;
 /// The largest headers of a message.
 const HEADER_BYTES_MAX: usize = 128 << 10;
 
-/// The most headers of a message. Real ones have three or four.
+/// The maximum number of headers per message. Real ones have three or four.
 const HEADERS_MAX: usize = 64;
 
 /// Why bytes are not a valid message.

@@ -84,7 +84,7 @@ fn same_model(members: &Members<'_>, model: &str, edits: &mut Vec<Edit>) -> Resu
     Ok(())
 }
 
-/// Replaces the alias of the smallest image size by its name.
+/// Replaces the alias of the smallest image size with its name.
 fn image_size(config: &Members<'_>, edits: &mut Vec<Edit>) -> Result<(), Failure> {
     let Some(image) = config.object("image_config")? else {
         return Ok(());

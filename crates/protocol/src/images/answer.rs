@@ -16,7 +16,7 @@ use crate::rejection;
 use crate::scrub::Ids;
 
 impl Request {
-    /// Replaces the model in an answer by the public id, and adds members that clients expect but
+    /// Replaces the model in an answer with the public id, and adds members that clients expect but
     /// the upstream left out. `created` is in Unix seconds.
     pub fn rewrite(
         &self,

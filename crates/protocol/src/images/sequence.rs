@@ -4,7 +4,7 @@ use super::fields::Fields;
 use crate::failure::Failure;
 use crate::json::{Integer, Members, Spelling};
 
-/// The most layers of an image, and the most images in a sequence if the request sets no limit.
+/// The maximum number of layers per image, and of images in a sequence if the request sets no limit.
 pub(super) const SEQUENCE_MAX: u64 = 15;
 
 const MODE: &str = "sequential_image_generation";

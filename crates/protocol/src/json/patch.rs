@@ -20,7 +20,7 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// Replaces `span` by `text`.
+    /// Replaces `span` with `text`.
     pub(crate) fn replace(span: Range<usize>, text: impl Into<Cow<'static, [u8]>>) -> Self {
         Self {
             span,

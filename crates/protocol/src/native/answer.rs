@@ -36,8 +36,8 @@ pub struct Answer {
     pub tools: ToolCalls,
     /// The pictures in the answer, if it has any or if the call is for pictures.
     pub pictures: Option<Box<Pictures>>,
-    /// Text in which the upstream identifies itself, and which the client does not see. For the
-    /// operator.
+    /// Text that identifies the upstream. It is withheld from the client and noted in the call's
+    /// record for the operator.
     pub withheld: Option<Box<str>>,
 }
 

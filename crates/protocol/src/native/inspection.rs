@@ -10,7 +10,7 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError, SyntaxErrorKind, Text};
 use crate::rejection;
 use crate::usage::{Usage, count};
 
-/// The most identity members in one event. A text with more of them is not in a format that we
+/// The maximum number of identity members in one event. A text with more of them is not in a format that we
 /// know.
 const SPANS_MAX: usize = 8;
 

@@ -20,7 +20,7 @@ pub(crate) struct CountNames {
     pub(crate) thoughts: &'static str,
     pub(crate) prompt_by_modality: &'static str,
     pub(crate) visible_by_modality: &'static str,
-    /// A list of tools and how often each was used, if the dialect has one.
+    /// A list of tools and how many times each was used, if the dialect has one.
     pub(crate) tool_calls: Option<&'static str>,
     /// The count of one modality.
     pub(crate) tokens: &'static str,

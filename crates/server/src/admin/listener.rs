@@ -34,9 +34,9 @@ const PATIENCE: Patience = Patience {
     head: Duration::from_secs(10),
     answer: Duration::from_secs(20),
 };
-/// The most connections at the same time. A connection whose client is inactive ends within a bounded time: heads and
-/// bodies have deadlines, answers must be read (`patient_socket`), and there are fewer event streams than connections,
-/// each of which ends.
+/// The maximum number of connections at the same time. A connection whose client is inactive ends within a bounded
+/// time: heads and bodies have deadlines, answers must be read (`patient_socket`), and there are fewer event streams
+/// than connections, each of which ends.
 const CONNECTIONS_MAX: usize = 256;
 
 /// The operators' listener, bound and ready to run.

@@ -10,7 +10,7 @@ use ledger::Micro;
 const AMOUNT_DECIMALS: u32 = 12;
 /// 10^6: one micro-credit in units of an [`Amount`].
 const UNITS_PER_MICRO: i128 = 1_000_000;
-/// The most digits of a number, more than any amount or price has.
+/// The maximum number of digits in a number, more than any amount or price has.
 const DIGITS_MAX: usize = 34;
 
 /// A decimal number: `digits` times 10 to the power of `-scale`.

@@ -6,10 +6,10 @@ use store::{BalancePoint, StatementEntry, StatementRange, Store, StoreError, Wal
 use super::calendar::{Month, day_start};
 use super::views::{BalanceView, EntryView, MonthView};
 
-/// The most months of one statement.
+/// The maximum number of months in a statement.
 const MONTHS_MAX: usize = 240;
 
-/// The most days of a history.
+/// The maximum number of days in a history.
 const HISTORY_DAYS: i64 = 366;
 
 /// The heading of the table.

@@ -58,7 +58,7 @@ impl Data<'_> {
 
     pub(super) fn write(&self, kind: EventKind) -> Event {
         let mut json = Vec::new();
-        // Strings, numbers and checked raw values always serialize into memory.
+        // Cannot fail: strings, numbers and checked raw values always serialize, and a `Vec` takes any write.
         let _ = serde_json::to_writer(&mut json, self);
         named(kind, self.name(), &json)
     }

@@ -28,7 +28,7 @@ pub(super) struct History {
     pub(super) turns: Vec<Turn>,
 }
 
-/// One message. The vendor merges neighbouring messages of one role.
+/// One or more consecutive messages of the same role, which the vendor treats as one.
 #[derive(Debug)]
 struct Message {
     /// The index of the first merged message.

@@ -12,7 +12,7 @@ pub(crate) struct Citation {
     pub(crate) title: String,
 }
 
-/// The page that a question asks to cite.
+/// The page that the question asks the model to cite.
 pub(super) fn requested(question: &str) -> Option<Citation> {
     let start = find_ignoring_case(question, ORDER)? + ORDER.len();
     let url = question.get(start..)?.split_whitespace().next()?;

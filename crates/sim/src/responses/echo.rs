@@ -62,7 +62,7 @@ impl Echo {
     }
 }
 
-/// Replaces defaults by the given members.
+/// Replaces defaults with the given members.
 fn laid_over(mut defaults: Value, given: Option<Value>) -> Value {
     if let (Value::Object(defaults), Some(Value::Object(given))) = (&mut defaults, given) {
         defaults.extend(given.into_iter().filter(|(_, value)| !value.is_null()));

@@ -46,7 +46,7 @@ pub struct TokenQuery {
     pub limit: u32,
 }
 
-/// The most tokens of one page.
+/// The maximum number of tokens per page.
 pub const TOKENS_MAX: u32 = 1_000;
 
 impl TokenQuery {

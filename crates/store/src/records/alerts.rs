@@ -132,7 +132,7 @@ pub struct LastAttempt {
     pub problem: Option<String>,
 }
 
-/// The most rules.
+/// The maximum number of rules.
 pub const ALERT_RULES_MAX: usize = 100;
 
 /// Deliveries of one rule at the same time, so that a webhook that does not answer leaves room for the others.
@@ -224,7 +224,7 @@ pub struct AlertQuery {
     pub limit: u32,
 }
 
-/// The most alerts of one page.
+/// The maximum number of alerts per page.
 pub const ALERTS_MAX: u32 = 1_000;
 
 impl AlertQuery {

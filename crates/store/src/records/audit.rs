@@ -125,7 +125,7 @@ pub struct AuditQuery {
     pub limit: u32,
 }
 
-/// The most rows of one page.
+/// The maximum number of rows per page.
 pub const AUDIT_ROWS_MAX: u32 = 1_000;
 
 impl AuditQuery {

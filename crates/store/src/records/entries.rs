@@ -177,7 +177,7 @@ pub struct EntryQuery {
     pub limit: u32,
 }
 
-/// The most entries of one page.
+/// The maximum number of entries per page.
 pub const ENTRIES_MAX: u32 = 4_096;
 
 /// A version of a model's price card.

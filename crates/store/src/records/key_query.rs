@@ -12,7 +12,7 @@ pub struct KeyQuery {
     pub tag: Option<String>,
     /// The last key of the previous page.
     pub after: Option<KeyId>,
-    /// The most keys to return; `None` is all of them.
+    /// The maximum number of keys to return; `None` is all of them.
     pub count_max: Option<u32>,
 }
 

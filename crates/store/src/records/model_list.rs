@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The most patterns of a list.
+/// The maximum number of patterns per list.
 const PATTERNS_MAX: usize = 200;
 /// The longest pattern: as long as the longest id of a model.
 const PATTERN_BYTES_MAX: usize = 256;

@@ -7,7 +7,7 @@ use super::balance_point::{BalancePoint, Balances};
 use super::entries::{EntryKind, EntryRow};
 use super::ids::KeyId;
 
-/// The most entries of one page of a statement.
+/// The maximum number of entries per page of a statement.
 pub const STATEMENT_ENTRIES_MAX: u32 = 4_096;
 
 /// An entry with the balance after it.
@@ -85,7 +85,7 @@ pub struct WalletQuery {
     pub month: UnixMs,
 }
 
-/// The most wallets of one page.
+/// The maximum number of wallets per page.
 pub const WALLETS_MAX: u32 = 1_000;
 
 /// A stored balance, and the position of the entries after it.

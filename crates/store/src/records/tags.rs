@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 
-/// The most tags of a key.
+/// The maximum number of tags per key.
 const TAGS_MAX: usize = 20;
 /// The longest tag.
 const TAG_CHARS_MAX: usize = 50;

@@ -45,11 +45,11 @@ pub struct UsageQuery {
     pub endpoint: Option<String>,
     /// The time by which minutes are still kept.
     pub now: UnixMs,
-    /// The most rows of an answer.
+    /// The maximum number of rows per answer.
     pub rows_max: usize,
 }
 
-/// The most rows of any answer. Each has two histograms, so more would take too much memory.
+/// The maximum number of rows in any answer. Each has two histograms, so more would take too much memory.
 const ROWS_MAX: usize = 200_000;
 
 impl UsageQuery {

@@ -19,7 +19,7 @@ pub struct UsageRow {
     pub totals: Totals,
 }
 
-/// The most totals of a report, so that it takes about a second at most.
+/// The maximum number of stored totals that are read for one report, so that it takes about a second at most.
 const TOTALS_MAX: usize = 1_000_000;
 
 /// The result of adding totals to a report.

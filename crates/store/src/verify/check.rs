@@ -12,7 +12,7 @@ use crate::records::columns::EntryColumns;
 use crate::records::cost::CostVersion;
 use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 
-/// The most differences that are reported. The first ones are enough to see that a ledger is ruined.
+/// The maximum number of differences that are reported. The first ones are enough to see that a ledger is ruined.
 const DIFFERENCES_MAX: usize = 10_000;
 
 /// A verification in progress. Wallets, keys and prices are added first, then holds and entries.
@@ -29,16 +29,18 @@ pub(crate) struct Check {
     pub(super) noted: HashMap<WalletId, WalletHead>,
     /// Stored balances that no entry has been compared with yet, by wallet and entry.
     pub(super) points: HashMap<(i64, i64), BalancePoint>,
-    /// Sessions with booked steps: the booked amount in the open hold, and the sum of the entries.
+    /// Sessions with booked steps.
     pub(super) sessions: HashMap<i64, Session>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub(super) wallet: i64,
+    /// The booked amount in the open hold.
     pub(super) stored: i64,
+    /// The sum of the booked entries.
     pub(super) booked: i64,
-    /// The same for the cost of its steps.
+    /// The same two figures for what the steps cost us.
     pub(super) cost_stored: i64,
     pub(super) cost_booked: i64,
 }

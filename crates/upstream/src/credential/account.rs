@@ -46,7 +46,7 @@ pub(crate) fn placeholders(template: &str) -> impl Iterator<Item = &str> {
     parts.filter_map(|part| Some(part.split_once('}')?.0))
 }
 
-/// Replaces `{name}` by the value of the setting, or of the preset's default. `{model}` stays.
+/// Replaces `{name}` with the value of the setting, or of the preset's default. `{model}` stays.
 pub(crate) fn fill(
     template: &str,
     account: &Account,

@@ -64,7 +64,7 @@ impl From<ServiceAccount> for Claim {
     }
 }
 
-/// The endpoint that gives tokens to one account.
+/// The endpoint that issues tokens for one account.
 pub(super) struct TokenEndpoint {
     address: Address,
     connector: Connector,

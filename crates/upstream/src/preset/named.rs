@@ -187,7 +187,7 @@ impl Preset {
         &self.0.credentials
     }
 
-    /// How Messages requests differ from the vendor's own.
+    /// How Messages requests to this cloud differ from those to the API's own vendor; `None` if they do not.
     pub(crate) fn hosted_messages(self) -> Option<&'static HostedMessages> {
         self.0.hosted_messages.as_ref()
     }

@@ -54,8 +54,8 @@ pub fn write_request(
     Ok(out)
 }
 
-/// Splits leading system prompts off the turns, as one text. If there are no other turns they stay
-/// turns, because the input must not be empty.
+/// Joins the leading text-only system turns into one text and returns it with the remaining turns. If
+/// no other turns remain, returns all turns unchanged, because the input must not be empty.
 fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
     let is_plain = |turn: &Turn| {
         let texts = |part: &Part| matches!(part, Part::Text(_));

@@ -8,7 +8,7 @@ use super::usage::Usage;
 use crate::video::google::{clean, delivery, read_error, read_video};
 use crate::video::task::{Accepted, Outcome, ReportedUsage, Task};
 
-/// The most texts that are passed on with a video.
+/// The maximum number of texts that are passed on with a video.
 const TEXTS_MAX: usize = 16;
 
 /// What the upstream reported besides the video.

@@ -9,7 +9,7 @@ use crate::video::task::{Outcome, Polled, Task, percent};
 
 /// The longest operation name that is stored.
 const NAME_BYTES_MAX: usize = 512;
-/// The most reasons that are passed on.
+/// The maximum number of reasons that are passed on.
 const REASONS_MAX: usize = 8;
 /// The members in which upstreams of this family return videos.
 const VIDEO_MEMBERS: [&str; 4] = [

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::error::ApiError;
 
-/// The most rows of a page.
+/// The maximum number of rows per page.
 const LIMIT_MAX: u32 = 500;
 /// The longest cursor. Ours are far shorter.
 const CURSOR_BYTES_MAX: usize = 1024;

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use super::poller;
 
-/// The most listeners at the same time.
+/// The maximum number of listeners at the same time.
 const LISTENERS_MAX: usize = 64;
 /// How long a reconnecting listener waits for the first poll.
 const START_MAX: Duration = Duration::from_secs(2);

@@ -17,11 +17,11 @@ use crate::operations::calls::{Shown, names_of_calls};
 use crate::operations::views::{AlertView, CallView, TaskView, names_of_tasks};
 
 const PAUSE: Duration = Duration::from_secs(1);
-/// The most calls of one poll. If there are more, the newest are sent.
+/// The maximum number of calls per poll. If there are more, the newest are sent.
 pub(crate) const CALLS_MAX: u32 = 200;
-/// The most tasks of one poll.
+/// The maximum number of tasks per poll.
 const TASKS_MAX: u32 = 200;
-/// The most alerts of one poll: open ones, and the newest.
+/// The maximum number of alerts per poll: open ones, and the newest.
 const ALERTS_MAX: u32 = 100;
 /// How many new tasks are read, because they may have begun and ended between two polls.
 const NEW_TASKS_MAX: u32 = 50;

@@ -1,4 +1,4 @@
-//! `/admin/v1/alerts`: what is wrong, and who is told of it.
+//! `/admin/v1/alerts`: alerts, and the rules that send them.
 
 use axum::extract::State;
 use http::StatusCode;

@@ -14,9 +14,9 @@ use crate::admin::api::extract::{Json, Query};
 use crate::admin::api::page::Page;
 use crate::admin::api::state::AdminState;
 
-/// The most results.
+/// The maximum number of results.
 const FOUND_MAX: usize = 20;
-/// The most results of one kind.
+/// The maximum number of results per kind.
 const KIND_MAX: u32 = 6;
 /// The number of characters from which a text is recognised as a task id.
 const TASK_CHARS_MIN: usize = 8;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cli::terminal::{CommandError, Output, Side, Table};
 use crate::import::{Counts, ImportPlan, Leftover, Outcome, Sum, Sums};
 
-/// The most leftovers in a table. JSON has all of them.
+/// The maximum number of leftovers in a table. JSON has all of them.
 const LEFTOVERS_SHOWN: usize = 50;
 
 pub(super) fn show(

@@ -17,7 +17,7 @@ pub(crate) struct Verify {
     /// wallet's chain, and the file is not changed.
     #[arg(long, value_name = "FILE")]
     heads: Option<PathBuf>,
-    /// Replace the heads in an existing file by the current ones if there are no differences.
+    /// Replace the heads in an existing file with the current ones if there are no differences.
     #[arg(long, requires = "heads")]
     update: bool,
 }

@@ -42,8 +42,8 @@ pub(crate) fn read_price(
     }
 }
 
-/// Replaces vendors' names of tools by the metered names. An unknown tool is a problem, because it would never be
-/// charged.
+/// Replaces vendors' tool names with the metered names. Returns a fault for each unknown tool, because it would never
+/// be charged, and for each tool that is priced twice.
 fn name_tools(tools: &mut BTreeMap<String, PriceValue>) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     for (name, value) in std::mem::take(tools) {

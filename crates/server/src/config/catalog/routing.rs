@@ -8,7 +8,7 @@ use protocol::Kind;
 use super::model::Draft;
 use crate::config::document::{At, Log, Section, nearest, value};
 
-/// The most fallback models of one model.
+/// The maximum number of fallback models per model.
 const FALLBACKS_MAX: usize = 4;
 
 /// Reads `order`, `sticky` and `fallbacks`. Fallbacks are checked when all models are known.

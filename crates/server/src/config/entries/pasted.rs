@@ -32,7 +32,7 @@ pub(crate) struct BadCredential {
 }
 
 impl PastedSecrets {
-    /// Replaces each credential that is a text by the name of the file that will contain it. `suffix` makes the names
+    /// Replaces each credential that is a text with the name of the file that will contain it. `suffix` makes the names
     /// unique, so that no file in use is overwritten.
     pub(crate) fn take(entries: &mut Entries, suffix: &str) -> Result<Self, BadCredential> {
         let mut taken = Vec::new();

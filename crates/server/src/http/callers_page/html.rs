@@ -35,7 +35,7 @@ pub(super) fn write(template: &str, files: &str, url: &str, models: Option<&[&Mo
     fill(template, &values)
 }
 
-/// Replaces each `{{name}}` by its value. Placeholders within values are not replaced.
+/// Replaces each `{{name}}` with its value. Placeholders within values are not replaced.
 fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut text = String::with_capacity(template.len() * 2);
     let mut rest = template;

@@ -18,7 +18,7 @@ use super::body_memory::{BodyCharge, MemoryAccount};
 use crate::http::connection::withhold_self_wake;
 use crate::http::limits::BodyLimits;
 
-/// The most bytes that are allocated before data arrives, because a `Content-Length` is only a claim.
+/// The maximum number of bytes that are allocated before data arrives, because a `Content-Length` is only a claim.
 const RESERVE_BYTES_MAX: usize = 1 << 20;
 /// When the buffer is full, it grows by up to this many times its content, if the body claims to be that long.
 const RESERVE_GROWTH: usize = 4;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
-/// The most values of a configuration: aliases of aliases must not fill the memory.
+/// The maximum number of values in a configuration: aliases of aliases must not fill the memory.
 const VALUES_MAX: usize = 1_000_000;
 /// The deepest nesting of lists and tables.
 const DEPTH_MAX: usize = 128;

@@ -9,7 +9,7 @@ use store::{
     WalletId,
 };
 
-/// The most wallets, keys and models that a text may match.
+/// The maximum number of wallets, keys and models that a text may match.
 const MEANINGS_MAX: u32 = 8;
 /// The prefix of every request id.
 const REQUEST_PREFIX: &str = "req_";

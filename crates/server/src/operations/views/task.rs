@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::admin::{Credits, MicroText};
 
-/// The most texts of a snapshot that are searched for results.
+/// The maximum number of texts in a snapshot that are searched for results.
 const TEXTS_MAX: usize = 1_000;
 
 /// A task.

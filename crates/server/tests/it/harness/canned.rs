@@ -13,7 +13,7 @@ use super::wait::within;
 
 /// The model of the stage that this upstream serves.
 pub(crate) const CANNED_MODEL: &str = "maker/canned";
-/// The name that the upstream knows it by.
+/// The upstream's own name for [`CANNED_MODEL`].
 pub(crate) const CANNED_NAME: &str = "hidden-name-1";
 
 /// A running upstream; it ends when dropped.

@@ -176,7 +176,7 @@ async fn a_connection_that_answers_no_ping_is_closed() {
     assert!(kinds.contains(&PING), "{kinds:?}");
 }
 
-/// The threads that serve callers: the name of each, and how often it has gone to sleep.
+/// The threads that serve callers: the name of each, and how many times it has gone to sleep.
 fn sleeps_of_serving_threads(pid: u32) -> Vec<(String, u64)> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let mut found = Vec::new();

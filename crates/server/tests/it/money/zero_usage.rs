@@ -7,11 +7,11 @@ use crate::harness::{CANNED_MODEL, Canned, Key, Plot, Request};
 
 struct Case {
     name: &'static str,
-    /// The answer, with `REPORT` where its usage stands.
+    /// The upstream's answer, with the placeholder `REPORT` in place of its usage.
     upstream: &'static str,
     is_stream: bool,
     zeros: &'static str,
-    /// Channel protocols, where the preset's are not meant.
+    /// Channel protocols, if they differ from the preset's.
     protocols: Option<&'static str>,
     entries: [&'static str; 3],
     request: fn(&Key) -> Request,

@@ -67,7 +67,7 @@ async fn a_task_that_begins_under_the_hand_is_not_called_off() {
     let shown = stage.get(&key, &format!("{PATH}/{id}")).await.ok().json();
     assert_eq!(shown["status"], "queued");
     assert_ne!(stage.frozen(&key).await, 0);
-    // Trouble upstream is told as such, and changes nothing.
+    // An upstream error is reported as such, and the task can still be deleted afterwards.
     let id = create(&stage, &key, &film("[queue]")).await;
     stage
         .sim

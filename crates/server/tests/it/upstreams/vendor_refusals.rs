@@ -25,7 +25,7 @@ async fn two_routes() -> (Stage, Key) {
         .await
 }
 
-/// A route whose upstream does not have the model, whatever its status, is like one that fails.
+/// If an upstream does not have the model, the next route is tried, whatever status the vendor answers with.
 #[tokio::test]
 async fn another_route_answers_when_the_first_does_not_have_the_model() {
     let (stage, key) = two_routes().await;

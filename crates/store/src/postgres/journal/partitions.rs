@@ -80,7 +80,8 @@ async fn make(on: &Client, day: i64) -> Result<(), tokio_postgres::Error> {
         ))
         .await;
     if let Err(error) = made {
-        // The default table keeps the day's rows, for example if it already contains rows of that day.
+        // The day's table could not be attached, for example because the default table already has rows of that day.
+        // The default table then keeps taking the day's rows.
         on.batch_execute("ROLLBACK").await?;
         tracing::warn!(%error, day, "the journal has no table for a day");
     }

@@ -21,7 +21,7 @@ use crate::stats::Counters;
 
 /// Connections for steps that move money.
 pub(crate) const TASK_CONNECTIONS: usize = 2;
-/// The most commands that wait or run.
+/// The maximum number of commands that wait or run.
 const TASK_COMMANDS_MAX: usize = 4_096;
 
 /// Runs commands of tasks.

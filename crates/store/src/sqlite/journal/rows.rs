@@ -11,7 +11,7 @@ use crate::sqlite::writer::insert::{Insert, Values};
 
 /// Rows of calls that ended this close to each other are numbered together.
 const NEAR_MS: u64 = 1_000;
-/// The most rows that are numbered together, so that a number is never far from its row's time.
+/// The maximum number of rows that are numbered together, so that a number is never far from its row's time.
 const RUN_ROWS: usize = 2_048;
 /// The contents of a row, without its number.
 const COLUMNS: &str = "at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream,

@@ -124,9 +124,9 @@ enum Hours {
         /// The series of traffic that match.
         series: HashSet<i64>,
         only_errors: bool,
-        /// The beginnings of hours with a match, the oldest first.
+        /// Start times of the hours that contain a match, the oldest first.
         found: Vec<i64>,
-        /// Hours before this have not been examined yet.
+        /// Hours up to and including this one have not been examined yet.
         looked_from: i64,
     },
 }

@@ -18,7 +18,8 @@ use crate::usage::{
     Slot, Totals, UsageQuery, UsageRow, UsageStep, minutes_kept_since, pending,
 };
 
-/// The most totals of one wallet or key that a report looks up one by one. For more, it reads all totals of the time.
+/// The maximum number of totals per wallet or key that a report looks up one by one. For more, it reads all totals
+/// of the time.
 const LOOKUPS_MAX: usize = 200_000;
 
 const SERIES: &str = "SELECT n FROM usage_series

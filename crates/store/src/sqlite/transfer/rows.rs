@@ -113,7 +113,7 @@ fn insert_states(on: &Connection, table: &Table, rows: &[Row]) -> rusqlite::Resu
     Ok(())
 }
 
-/// Replaces names by their numbers. Numbers of rows are unique here, which nodes of a cluster do not guarantee.
+/// Replaces names with their numbers. Numbers of rows are unique here, which nodes of a cluster do not guarantee.
 fn number_calls(on: &Connection, table: &Table, rows: &mut [Row]) -> rusqlite::Result<()> {
     let mut names = Names::new(on);
     for row in rows {

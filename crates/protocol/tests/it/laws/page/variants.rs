@@ -42,8 +42,8 @@ pub(super) fn with_required(body: &Value, nodes: &[&Node]) -> Option<Value> {
     Some(other)
 }
 
-/// The body with signatures in the form in which the gateway sends those of this upstream's dialect
-/// to clients.
+/// The body with every signature wrapped as the gateway wraps signatures of the dialect `upstream`
+/// for clients of another dialect.
 pub(super) fn with_ours(body: &Value, upstream: Dialect) -> Value {
     let mut other = body.clone();
     wrap_signatures(&mut other, upstream);

@@ -1,20 +1,17 @@
 //! A gateway with an admin token on a filled store.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Stdio;
 
 use tokio::process::Command;
 
 use crate::fill::Place;
 use crate::load::Measured;
 use crate::process::{ServerProcess, output_of};
-use crate::run::{CREDENTIAL, config, free_addresses, log_end, ready};
+use crate::run::{CONFIG, config, free_addresses, serve};
 
-const CONFIG: &str = "tollgate.toml";
-const LOG: &str = "gateway.log";
 /// The admin token.
 pub(crate) const TOKEN: &str = "bench-admin-token-0123456789";
 const TOKEN_VARIABLE: &str = "TOLLGATE_BENCH_ADMIN_TOKEN";
@@ -40,27 +37,11 @@ impl FilledGateway {
         let text = config((listen, admin), upstream, &store, "before-answer");
         let token = format!("[admin]\ntoken = {{ env = \"{TOKEN_VARIABLE}\" }}\n");
         let text = text.replacen("[admin]\n", &token, 1) + "[journal]\nretention_days = 0\n";
-        let file = folder.join(CONFIG);
-        fs::write(&file, text)?;
-        let log = File::create(folder.join(LOG))?;
-        let child = Command::new(binary)
-            .args(["serve", "--config"])
-            .arg(&file)
-            .env(CREDENTIAL, "bench")
-            .env(TOKEN_VARIABLE, TOKEN)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()?;
-        let process = ServerProcess::running(child, listen)?;
-        if ready(admin).await {
-            return Ok(Self { process, admin });
-        }
-        Err(io::Error::other(format!(
-            "the gateway did not become ready; its log ends:\n{}",
-            log_end(&folder.join(LOG))
-        )))
+        fs::write(folder.join(CONFIG), text)?;
+        let mut command = Command::new(binary);
+        command.env(TOKEN_VARIABLE, TOKEN);
+        let process = serve(command, folder, (listen, admin)).await?;
+        Ok(Self { process, admin })
     }
 
     /// Measures plain calls with the keys of a file.

@@ -10,12 +10,16 @@ use store::{
     NewKey, NewTask, NewWallet, PriceVersion, Store, TaskEnd, TaskId, TaskStanding, WalletRow,
 };
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::calls::now;
 use super::command::Size;
 
 /// How many changes are sent to the writer at the same time.
 const TOGETHER: usize = 256;
+/// How many times a busy ledger is asked again for one call, and the pause before each time.
+const BUSY_RETRIES: usize = 1_000;
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 const CARD: &str = r#"{"input":"1.25","output":"10"}"#;
 const LIMIT: u32 = 1_000_000;
 
@@ -129,7 +133,14 @@ async fn price(store: &Store) -> io::Result<PriceVersion> {
     version.map_err(io::Error::other)
 }
 
+/// Admits a call. A large store is filled faster than its ledger can write at times, so a busy ledger is asked again.
 async fn admitted(store: &Store, key: &KeyRow) -> Result<store::Admitted, AdmitError> {
+    for _ in 0..BUSY_RETRIES {
+        match store.admit(admission(key)).await {
+            Err(AdmitError::Busy) => sleep(BUSY_PAUSE).await,
+            decided => return decided,
+        }
+    }
     store.admit(admission(key)).await
 }
 

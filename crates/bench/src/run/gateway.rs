@@ -27,10 +27,10 @@ const READY_POLL: Duration = Duration::from_millis(5);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 const LOG_BYTES_SHOWN: usize = 2000;
 
-const CONFIG: &str = "tollgate.toml";
+pub(crate) const CONFIG: &str = "tollgate.toml";
 const DATABASE: &str = "tollgate.db";
 const LOG: &str = "gateway.log";
-pub(crate) const CREDENTIAL: &str = "TOLLGATE_BENCH_CREDENTIAL";
+const CREDENTIAL: &str = "TOLLGATE_BENCH_CREDENTIAL";
 
 /// What all gateways of a run share.
 pub(super) struct GatewayFactory {
@@ -159,31 +159,12 @@ impl GatewayFactory {
             }
         }
         let (listen, admin) = self.write_config(folder, target)?;
-        let log = File::create(folder.join(LOG))?;
         let mut command = Command::new(&self.binary);
-        command
-            .arg("serve")
-            .arg("--config")
-            .arg(folder.join(CONFIG))
-            .env(CREDENTIAL, "bench");
         set_workers(&mut command, self.workers);
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()?;
-        let process = ServerProcess::running(child, listen)?;
-        if ready(admin).await {
-            return Ok(Gateway {
-                process,
-                folder: folder.to_owned(),
-            });
-        }
-        Err(io::Error::other(format!(
-            "the gateway did not become ready; its log ends:\n{}",
-            log_end(&folder.join(LOG))
-        )))
+        Ok(Gateway {
+            process: serve(command, folder, (listen, admin)).await?,
+            folder: folder.to_owned(),
+        })
     }
 
     /// Writes a configuration with free ports and returns them as (public, admin).
@@ -261,8 +242,34 @@ pub(crate) fn config(
     text
 }
 
+/// Starts `tollgate serve` with the configuration in a folder, and waits until it is ready.
+pub(crate) async fn serve(
+    mut command: Command,
+    folder: &Path,
+    (listen, admin): (SocketAddr, SocketAddr),
+) -> io::Result<ServerProcess> {
+    let log = File::create(folder.join(LOG))?;
+    let child = command
+        .args(["serve", "--config"])
+        .arg(folder.join(CONFIG))
+        .env(CREDENTIAL, "bench")
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .kill_on_drop(true)
+        .spawn()?;
+    let process = ServerProcess::running(child, listen)?;
+    if ready(admin).await {
+        return Ok(process);
+    }
+    Err(io::Error::other(format!(
+        "the gateway did not become ready; its log ends:\n{}",
+        log_end(&folder.join(LOG))
+    )))
+}
+
 /// Polls `/readyz` until the gateway is ready.
-pub(crate) async fn ready(admin: SocketAddr) -> bool {
+async fn ready(admin: SocketAddr) -> bool {
     let started = Instant::now();
     while started.elapsed() < READY_TIMEOUT {
         if matches!(timeout(PROBE_TIMEOUT, probe(admin)).await, Ok(Ok(true))) {
@@ -282,7 +289,7 @@ async fn probe(admin: SocketAddr) -> io::Result<bool> {
     Ok(status == *b"HTTP/1.1 200")
 }
 
-pub(crate) fn log_end(log: &Path) -> String {
+fn log_end(log: &Path) -> String {
     let log = fs::read(log).unwrap_or_default();
     let start = log.len().saturating_sub(LOG_BYTES_SHOWN);
     String::from_utf8_lossy(&log[start..]).into_owned()

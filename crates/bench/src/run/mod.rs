@@ -19,5 +19,5 @@ mod target;
 pub(crate) use args::Args;
 pub(crate) use binary::Program;
 pub(crate) use command::run;
-pub(crate) use gateway::{CREDENTIAL, config, free_addresses, log_end, ready};
+pub(crate) use gateway::{CONFIG, config, free_addresses, serve};
 pub(crate) use postgres::Schema;

@@ -10,7 +10,7 @@ use super::ids::{Digest, TokenId};
 /// A new token.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// For people; the audit shows it.
+    /// A name for people, shown in the audit.
     pub name: String,
     pub role: Role,
     pub digest: Digest,
@@ -37,7 +37,7 @@ pub struct TokenRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenCursor(pub i64);
 
-/// Which tokens to read, oldest first.
+/// A query for tokens, oldest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenQuery {
     /// Tokens after this position: the next page.
@@ -58,7 +58,7 @@ impl TokenQuery {
     }
 }
 
-/// A code that signs somebody in, once.
+/// A new one-time sign-in code.
 #[derive(Debug, Clone)]
 pub struct NewSignInCode {
     pub digest: Digest,
@@ -67,7 +67,7 @@ pub struct NewSignInCode {
     pub lifetime: Duration,
 }
 
-/// A new session of a browser.
+/// A new browser session.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     pub digest: Digest,
@@ -85,14 +85,14 @@ pub enum OpenedBy {
         name: String,
         role: Role,
     },
-    /// A sign-in code, which is used up.
+    /// A sign-in code, which opening the session uses up.
     Code(Digest),
 }
 
-/// A session that has not ended. If it was opened with a token of the store, that token is not revoked.
+/// A session that has not expired. If it was opened with a stored token, that token is not revoked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
-    /// The token with which it was opened. `None` if it was opened with a code.
+    /// The token that opened the session. `None` if a sign-in code opened it.
     pub token: Option<Digest>,
     /// The id of the actor in the audit.
     pub actor: String,
@@ -101,10 +101,10 @@ pub struct SessionRow {
     pub expires_at: UnixMs,
 }
 
-/// The actor of sessions that were opened by a sign-in code.
+/// The actor id of sessions that were opened with a sign-in code.
 pub(crate) const LINK: &str = "link";
 
-/// The end of something that begins now and lasts for `lifetime`.
+/// The time `lifetime` after `now`.
 pub(crate) fn end_of(now: UnixMs, lifetime: Duration) -> UnixMs {
     now.plus_ms(i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX))
 }

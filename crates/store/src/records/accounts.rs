@@ -1,4 +1,4 @@
-//! Wallets and keys, for administration.
+//! Wallets and keys as operators create, change and list them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct NewWallet {
     pub balance: Micro,
     /// Initial gift credits, booked as a gift.
     pub gift: Micro,
-    /// How far the credit line goes.
+    /// The size of the credit line.
     pub credit_limit: Micro,
 }
 
@@ -35,7 +35,7 @@ pub struct WalletRow {
 /// Wallets that owe more than their credit line.
 #[derive(Debug, Clone, Default)]
 pub struct WalletsBeyondCredit {
-    /// The wallets with the largest debt, in that order.
+    /// The wallets with the largest debt, largest first.
     pub deepest: Vec<WalletRow>,
     /// The number of all such wallets.
     pub total: u64,
@@ -57,11 +57,11 @@ pub struct NewKey {
     /// The first characters of the secret, so that people can tell keys apart.
     pub shown_prefix: String,
     pub limits: KeyLimits,
-    /// Words by which people find keys.
+    /// Words by which people find the key.
     pub tags: Vec<String>,
 }
 
-/// What a key may spend, how fast, and on which models. `None` is unlimited.
+/// Limits on the spending, rates and models of a key. `None` is unlimited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyLimits {
     pub limit: Option<Micro>,
@@ -73,7 +73,7 @@ pub struct KeyLimits {
     pub expires_at: Option<UnixMs>,
 }
 
-/// What a key may spend in each period of a calendar.
+/// The amount that a key may spend in each calendar period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyWindow {
     pub amount: Micro,
@@ -101,7 +101,7 @@ pub struct KeyRotation {
     pub digest: Digest,
     /// The first characters of the new secret.
     pub shown_prefix: String,
-    /// Until when the previous secret works too. `None` ends it at once.
+    /// When the previous secret stops working. `None` ends it at once.
     pub old_secret_until: Option<UnixMs>,
 }
 
@@ -119,15 +119,15 @@ pub struct KeyRow {
     pub calendar: Option<Calendar>,
     pub models: Option<ModelList>,
     pub tags: Vec<String>,
-    /// When its last call was admitted.
+    /// When the key's last call was admitted.
     pub last_used_at: Option<UnixMs>,
-    /// Until when the secret before the last rotation works.
+    /// When the secret from before the last rotation stops working.
     pub old_secret_until: Option<UnixMs>,
     pub created_at: UnixMs,
 }
 
 impl KeyRow {
-    /// Updates the row to `now`: a period that is over has ended, even if no call has come since.
+    /// Brings the row up to `now`: starts a new period if the last one is over, even if no call was made since.
     #[must_use]
     pub(crate) fn at(mut self, now: UnixMs) -> Self {
         if let Some(calendar) = &self.calendar
@@ -161,11 +161,11 @@ pub struct KeyHead {
     pub key: KeyId,
     pub wallet: WalletId,
     pub enabled: bool,
-    /// For the secret before a rotation, the end of its validity, if that is earlier.
+    /// When the key expires. For a secret from before a rotation, the end of its validity if that is earlier.
     pub expires_at: Option<UnixMs>,
-    /// Requests per minute, for limits that do not involve the ledger.
+    /// Requests per minute, for limits that the ledger does not enforce.
     pub rpm_limit: Option<u32>,
-    /// The models that the key may call. `None` is all of them, and costs a call nothing.
+    /// The models that the key may call. `None` allows all of them.
     pub models: Option<Arc<ModelList>>,
 }
 
@@ -176,7 +176,7 @@ impl KeyHead {
     }
 }
 
-/// The earlier of two times that may not exist.
+/// The earlier of two optional times. `None` is later than every time.
 pub(crate) fn earlier(one: Option<UnixMs>, other: Option<UnixMs>) -> Option<UnixMs> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),

@@ -1,4 +1,4 @@
-//! Alerts, the rules that say which webhooks are told, and deliveries.
+//! Alerts, the rules that send them to webhooks, and their deliveries.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ pub enum AlertKind {
     LowBalance,
     /// A key has used 80 % or all of a limit.
     KeyLimit,
-    /// A channel has failed repeatedly and is not used.
+    /// A channel has failed repeatedly and is avoided.
     ChannelDown,
     /// More calls fail than usual.
     ErrorRate,
@@ -76,7 +76,7 @@ pub(crate) fn kinds_text(kinds: &[AlertKind]) -> String {
     words.join(",")
 }
 
-/// Kinds that were stored. A word of a later version is left out.
+/// Parses stored kinds. Skips kinds that only a later version knows.
 pub(crate) fn stored_kinds(text: &str) -> Vec<AlertKind> {
     text.split(',')
         .filter_map(|word| word.parse().ok())
@@ -106,11 +106,12 @@ pub struct NewRule {
     pub shown_url: String,
     /// Only alerts about this wallet and its keys.
     pub wallet: Option<WalletId>,
-    /// The balance below which the rule wants an alert. A wallet's own amount overrides that of a rule for all wallets.
+    /// The balance below which the rule raises an alert. A wallet's own amount overrides that of a rule for all
+    /// wallets.
     pub below: Option<Micro>,
 }
 
-/// A rule.
+/// A stored rule.
 #[derive(Debug, Clone)]
 pub struct RuleRow {
     pub id: RuleId,
@@ -120,33 +121,33 @@ pub struct RuleRow {
     pub wallet_name: Option<String>,
     pub below: Option<Micro>,
     pub created_at: UnixMs,
-    /// The latest attempt to deliver something.
+    /// The latest attempt to deliver an alert of this rule.
     pub last_attempt: Option<LastAttempt>,
 }
 
-/// How the latest attempt of a rule ended.
+/// The outcome of a rule's latest delivery attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastAttempt {
     pub at: UnixMs,
-    /// Why it failed. `None` if it was delivered.
+    /// Why the attempt failed. `None` if it succeeded.
     pub problem: Option<String>,
 }
 
 /// The maximum number of rules.
 pub const ALERT_RULES_MAX: usize = 100;
 
-/// Deliveries of one rule at the same time, so that a webhook that does not answer leaves room for the others.
+/// The maximum number of concurrent deliveries per rule, so that an unresponsive webhook leaves room for the others.
 pub(crate) const CLAIMS_PER_RULE: u32 = 4;
 
-/// Deliveries of all rules at the same time.
+/// The maximum number of concurrent deliveries of all rules together.
 pub const ALERT_DELIVERIES_MAX: usize = ALERT_RULES_MAX * CLAIMS_PER_RULE as usize;
 
-/// An alert that begins.
+/// A new alert.
 #[derive(Debug, Clone)]
 pub struct NewAlert {
     pub id: AlertId,
     pub kind: AlertKind,
-    /// Identifies what is wrong. It stays the same while the alert lasts, and no two open alerts have the same
+    /// Identifies the problem. It stays the same while the alert is open, and no two open alerts have the same
     /// condition.
     pub condition: String,
     /// The wallet, key or channel that the alert is about.
@@ -155,11 +156,11 @@ pub struct NewAlert {
     pub wallet: Option<WalletId>,
     /// A sentence for people.
     pub message: String,
-    /// The rules whose webhooks are told.
+    /// The rules whose webhooks are notified.
     pub rules: Vec<RuleId>,
 }
 
-/// An alert.
+/// A stored alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertRow {
     pub cursor: AlertCursor,
@@ -181,12 +182,12 @@ pub struct AlertCursor(pub i64);
 /// The state of all deliveries of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// No rule matches.
+    /// No rule matches the alert.
     None,
     /// A delivery is still pending.
     Pending,
     Delivered,
-    /// A delivery was given up.
+    /// At least one delivery was given up.
     Failed,
 }
 
@@ -201,7 +202,7 @@ impl DeliveryState {
         }
     }
 
-    /// Computes the state from the numbers of deliveries that wait, that were given up, and of all.
+    /// Computes the state from the counts of pending, given-up and all deliveries.
     pub(crate) fn of(waiting: i64, given_up: i64, all: i64) -> Self {
         match (waiting, given_up, all) {
             (_, _, 0) => Self::None,
@@ -212,7 +213,7 @@ impl DeliveryState {
     }
 }
 
-/// Which alerts to read, newest first. All conditions that are given must hold.
+/// A query for alerts, newest first. An alert must meet every condition that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AlertQuery {
     pub only_open: bool,
@@ -236,7 +237,7 @@ impl AlertQuery {
     }
 }
 
-/// A signal: something that a node reports about itself or its channels.
+/// A problem that a node reports about itself or its channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertSignal {
     pub condition: String,
@@ -245,7 +246,7 @@ pub struct AlertSignal {
     pub message: String,
 }
 
-/// The event of an alert that a delivery reports.
+/// The event that a delivery reports: the begin or the end of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlertEvent {
     Begin,
@@ -261,9 +262,9 @@ impl AlertEvent {
         }
     }
 
-    /// From the word that was stored.
+    /// Parses the stored word.
     pub(crate) fn stored(word: &str) -> Self {
-        // The table has a check on it.
+        // The table has a CHECK constraint that allows no other word.
         match word {
             "end" => Self::End,
             _ => Self::Begin,
@@ -281,7 +282,7 @@ pub struct DeliveryRow {
     pub alert: AlertRow,
 }
 
-/// A claim on a delivery. The attempt is its fencing number.
+/// A claim on a delivery. The attempt number is its fencing number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryClaim {
     pub number: i64,
@@ -289,7 +290,7 @@ pub struct DeliveryClaim {
     pub attempt: i64,
 }
 
-/// How an attempt ended.
+/// The outcome of a delivery attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryOutcome {
     Delivered,
@@ -303,7 +304,7 @@ pub enum DeliveryOutcome {
     },
 }
 
-/// The end of an attempt.
+/// Reports the outcome of a claimed delivery attempt to the store.
 #[derive(Debug, Clone)]
 pub struct DeliveryNote {
     pub claim: DeliveryClaim,
@@ -311,7 +312,7 @@ pub struct DeliveryNote {
     pub now: UnixMs,
 }
 
-/// The columns of a delivery after an attempt: the pause before the next one, the outcome, and the problem.
+/// The columns of a delivery after an attempt: the pause before the next attempt, the outcome, and the problem.
 pub(crate) type Noted<'a> = (Option<Duration>, Option<&'static str>, Option<&'a str>);
 
 impl DeliveryOutcome {
@@ -332,7 +333,7 @@ pub struct LowWallet {
     pub name: String,
     /// Paid and gift credits, less the used credit line. Holds of open calls are not subtracted.
     pub balance: Micro,
-    /// The wallet's own amount.
+    /// The amount that the wallet itself sets.
     pub below: Option<Micro>,
 }
 

@@ -1,23 +1,23 @@
-//! The audit: who changed what, and with which role.
+//! The audit log: who changed what, and with which role.
 
 use std::fmt;
 use std::str::FromStr;
 
 use ledger::UnixMs;
 
-/// The longest name of an actor.
+/// The maximum length of an actor's name.
 const NAME_CHARS_MAX: usize = 200;
 
-/// What an admin token may do. Each role includes those before it.
+/// The permissions of an admin token. Each role includes those of the roles before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Reads everything but secrets.
+    /// May read everything except secrets.
     Viewer,
-    /// Tops up wallets too.
+    /// May also top up wallets.
     Support,
-    /// Changes wallets and keys too.
+    /// May also change wallets and keys.
     Operator,
-    /// Changes tokens and the configuration too.
+    /// May also change tokens and the configuration.
     Owner,
 }
 
@@ -62,7 +62,7 @@ pub struct Actor {
     /// A token's id, `config` for the configured token, `cli` for the command line, or `link` for a session
     /// that was opened by a sign-in link.
     pub id: String,
-    /// The name for people: of the token, or of the user of the operating system.
+    /// A name for people: that of the token or of the operating system's user.
     pub name: String,
     pub role: Role,
     /// The request that asked for the change. The command line has none.
@@ -70,7 +70,8 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// The command line, run by this user of the operating system. Anybody who can run it can read the database.
+    /// The command line, run by this operating system user. It is an owner, because anybody who can run it can also
+    /// read the database.
     pub fn cli(user: &str) -> Self {
         let name: String = user
             .chars()
@@ -106,18 +107,18 @@ pub struct AuditRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AuditCursor(pub i64);
 
-/// Which rows of the audit to read, newest first. All conditions that are given must hold.
+/// A query for audit rows, newest first. A row must meet every condition that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditQuery {
     /// The id or the name of the actor.
     pub actor: Option<String>,
     pub action: Option<String>,
     pub target: Option<String>,
-    /// Changes made at or after this.
+    /// Changes made at or after this time.
     pub from: Option<UnixMs>,
-    /// Changes made before this.
+    /// Changes made before this time.
     pub to: Option<UnixMs>,
-    /// A part of any text of the row, regardless of case.
+    /// A substring of any text in the row, regardless of case.
     pub text: Option<String>,
     /// Rows older than this position: the next page.
     pub before: Option<AuditCursor>,

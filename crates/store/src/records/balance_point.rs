@@ -2,7 +2,7 @@
 
 use ledger::{DAY_MS, Delta, Micro, UnixMs, Wallet};
 
-/// A wallet gets a balance point after every this many entries, and after the last entry of each day.
+/// A balance point is stored after every 1,024th entry of a wallet, and after the last entry of each day.
 pub(crate) const POINT_STEP: i64 = 1_024;
 
 /// The amounts of a wallet that its entries add up to.
@@ -17,7 +17,7 @@ pub struct Balances {
 }
 
 impl Balances {
-    /// The amounts of a wallet now.
+    /// The current amounts of a wallet.
     pub fn of(wallet: &Wallet) -> Self {
         Self {
             balance: wallet.balance,
@@ -58,11 +58,11 @@ impl Balances {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BalancePoint {
     pub seq: i64,
-    /// The latest time of the entries so far. It never goes back, even if the times of entries do, so ranges of
-    /// time are ranges of entries.
+    /// The latest time of the entries so far. It never decreases, even if entries' own times do, so every time range is
+    /// a range of entries.
     pub posted_at: UnixMs,
     pub balances: Balances,
-    /// The charges of all entries so far.
+    /// The sum of the charges of all entries so far.
     pub charged: Micro,
 }
 
@@ -79,7 +79,7 @@ impl BalancePoint {
     }
 }
 
-/// Whether the point after entry `seq` at `posted_at` is stored when the next entry is posted at `next`.
+/// Whether to store the point after entry `seq` at `posted_at`, now that the next entry is posted at `next`.
 pub(crate) fn keeps_point(seq: i64, posted_at: UnixMs, next: UnixMs) -> bool {
     seq > 0 && (seq % POINT_STEP == 0 || day_of(next) > day_of(posted_at))
 }

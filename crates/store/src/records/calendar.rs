@@ -1,7 +1,7 @@
 //! The periods of spending limits: days, weeks and months in a time zone.
 //!
-//! The time zones are part of the program, so that all nodes agree on the end of a period, whatever time zone data
-//! their systems have.
+//! The time zone data is compiled in, so that all nodes agree on the end of a period regardless of their systems' time
+//! zone data.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ pub enum PeriodLength {
     Month,
 }
 
-/// Divides time into periods of a time zone.
+/// Divides time into days, weeks or months of a time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
     per: PeriodLength,
@@ -40,14 +40,14 @@ pub struct UnknownZone(String);
 pub struct UnknownPeriodLength(String);
 
 impl Calendar {
-    /// The periods of the time zone with this IANA name.
+    /// A calendar for the time zone with this IANA name.
     pub fn new(per: PeriodLength, zone: &str) -> Result<Self, UnknownZone> {
         let found = ZONES.get(zone);
         let zone = found.map_err(|_| UnknownZone(zone.chars().take(64).collect()))?;
         Ok(Self { per, zone })
     }
 
-    /// The calendar in the columns of a key. A time zone that this program does not know counts as UTC.
+    /// The calendar from the columns of a key. A time zone that this program does not know counts as UTC.
     pub(crate) fn stored(per: &str, zone: &str) -> Self {
         let per = per.parse().unwrap_or(PeriodLength::Day);
         Self::new(per, zone).unwrap_or_else(|error| {
@@ -70,7 +70,7 @@ impl Calendar {
 
     /// The end of the period that contains `now`: the first moment of the next one.
     pub fn period_end(&self, now: UnixMs) -> UnixMs {
-        // Beyond the calendar there are no more periods.
+        // The calendar has no later dates, so the period does not end.
         self.next_begin(now).unwrap_or(UnixMs::new(i64::MAX))
     }
 
@@ -114,8 +114,8 @@ impl PeriodLength {
         first.checked_add(length).ok()
     }
 
-    /// No period is longer than this. Clocks that were set back, or an island that changed sides of the date
-    /// line, lengthen a day by no more than a day.
+    /// An upper bound on the length of a period. A clock that is set back, or an island that moves across the date
+    /// line, adds at most a day.
     const fn longest_ms(self) -> i64 {
         match self {
             Self::Day => 2 * DAY_MS,
@@ -184,7 +184,7 @@ mod tests {
                 "2026-11-17T18:30:00Z",
                 "2026-11-18T18:30:00Z",
             ),
-            // A day of 23 hours and one of 25.
+            // One day has 23 hours, another has 25.
             (
                 PeriodLength::Day,
                 "Europe/Berlin",
@@ -281,8 +281,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every moment up to the end has the same end, the end itself has a later one, and no period is longer
-        /// than the longest.
+        /// Every moment of a period has the same end, the end belongs to the next period, and no period exceeds the
+        /// upper bound.
         #[test]
         fn periods_follow_each_other_without_a_gap(
             now in 1_400_000_000_000_i64..2_200_000_000_000,

@@ -25,15 +25,14 @@ pub struct Extend {
     pub now: UnixMs,
 }
 
-/// A step of a session: books what was used, and extends the hold. Amounts and meter are counted from the
-/// beginning of the session.
+/// A step of a session: books the usage and extends the hold. Amounts and meter are totals since the session began.
 #[derive(Debug, Clone)]
 pub struct SessionStep {
     pub hold: HoldId,
     pub step: Step,
     pub meter: MeterText,
     pub price_version: PriceVersion,
-    /// What it cost us so far. `None` if the route has no cost card.
+    /// The upstream cost so far. `None` if the route has no cost card.
     pub cost: Option<Box<Cost>>,
     pub now: UnixMs,
 }
@@ -47,12 +46,12 @@ pub struct Close {
     pub if_lost: IfLost,
 }
 
-/// What happens to a settlement whose hold was lost with a failed commit.
+/// How to treat a settlement whose hold was lost with a failed commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfLost {
-    /// The call was answered nevertheless: the charge is booked by an entry of its own.
+    /// The call was answered anyway, so the charge is booked as an entry of its own.
     Charge,
-    /// The caller is told that the call failed: if the hold is lost, so is the charge.
+    /// The caller is told that the call failed, so the charge is dropped.
     Drop,
 }
 
@@ -69,8 +68,8 @@ impl Close {
 /// How a hold ends (W8).
 #[derive(Debug, Clone)]
 pub enum End {
-    /// Usage is known or counted. A charge for reported usage is booked regardless of the hold. For a session, it
-    /// covers the whole session, and the charges of its steps are subtracted.
+    /// The usage was reported or counted. A charge for reported usage is booked in full, even above the hold. For a
+    /// session, it covers the whole session, and the charges of its steps are subtracted.
     Settled {
         charge: Micro,
         meter: MeterText,
@@ -78,7 +77,7 @@ pub enum End {
         basis: Basis,
         /// The actual tokens, to correct the key's token rate. `None` keeps the reserved tokens.
         tokens: Option<u64>,
-        /// What it cost us. `None` if the route has no cost card. Boxed, so that calls without it stay small.
+        /// The upstream cost. `None` if the route has no cost card. Boxed, so that calls without it stay small.
         cost: Option<Box<Cost>>,
     },
     /// Nothing was delivered.
@@ -87,13 +86,13 @@ pub enum End {
     Abandoned,
 }
 
-/// The origin of the meter of a settlement.
+/// Who measured the usage of a settlement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// The upstream reported it: the charge is the price of the meter.
     Reported,
-    /// We counted it: the charge is the price of the meter, limited by the store to the hold and what was
-    /// booked before (B2).
+    /// We counted it: the charge is the price of the meter, and the store limits it to the hold plus earlier bookings
+    /// (B2).
     Counted,
 }
 

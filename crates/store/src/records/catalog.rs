@@ -8,7 +8,7 @@ pub struct CatalogDocument {
     /// Versions are numbered from 1 without gaps. The highest one is in force.
     pub version: i64,
     pub document: Box<str>,
-    /// The name of its author.
+    /// The name of the operator who stored it.
     pub made_by: Box<str>,
     pub made_at: UnixMs,
 }
@@ -18,7 +18,7 @@ pub struct CatalogDocument {
 pub struct AuditAction {
     /// The name of the action, such as `config.replace`.
     pub action: &'static str,
-    /// The id of the object of the action.
+    /// The id of the changed object.
     pub target: String,
     pub before: Option<String>,
     pub after: Option<String>,

@@ -1,4 +1,4 @@
-//! An entry column by column, as it is written, read back and hashed.
+//! The columns of an entry, as they are written, read back and hashed.
 
 use ledger::{Delta, Micro};
 
@@ -23,7 +23,7 @@ pub(crate) struct EntryColumns<'a> {
     pub(crate) price_version: Option<i64>,
     pub(crate) basis: Option<&'a str>,
     pub(crate) note: Option<&'a str>,
-    /// Only manual entries have the last three.
+    /// Only manual entries have this and the next two columns.
     pub(crate) reference: Option<&'a str>,
     pub(crate) refund_of: Option<i64>,
     pub(crate) actor: Option<&'a str>,
@@ -32,7 +32,7 @@ pub(crate) struct EntryColumns<'a> {
 }
 
 impl EntryColumns<'_> {
-    /// Sets the cost of the entry. `booked` is the cost that earlier entries of the same hold have.
+    /// Sets the cost of the entry. `booked` is the cost that earlier entries of the same hold already have.
     pub(crate) fn set_cost(&mut self, cost: Option<&Cost>, booked: Micro) {
         if let Some(cost) = cost {
             self.cost = Some(cost.beyond(booked).get());

@@ -1,13 +1,13 @@
-//! The condition in which a database was found.
+//! Whether a database is empty, outdated or ready for use.
 
-/// The condition in which a database was found.
+/// The state of a database when it is inspected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreCondition {
     /// Our program has not used the database yet.
     Absent,
     /// The database has the schema of an earlier version.
     Older { found: i32, known: i32 },
-    /// The database can be used as it is.
+    /// The database is ready for use.
     Current {
         /// The version of the schema.
         version: i32,

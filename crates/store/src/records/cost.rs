@@ -11,16 +11,16 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The part of this cost that earlier entries of the same hold do not have.
+    /// The part of this cost that earlier entries of the same hold have not booked.
     pub(crate) fn beyond(&self, booked: Micro) -> Micro {
         let rest = self.amount.checked_sub(booked);
         rest.unwrap_or(Micro::ZERO).max(Micro::ZERO)
     }
 }
 
-/// A version of a route's cost card, kept forever. It also says which channel served an entry.
+/// A version of a route's cost card, kept forever. It also identifies the channel that served an entry.
 ///
-/// It contains the digest of the card, so that an entry's hash covers what its cost was computed with.
+/// It contains the digest of the card, so that an entry's hash covers the card that its cost was computed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostVersion {
     number: CostNumber,
@@ -32,7 +32,7 @@ impl CostVersion {
     /// The version that is stored under `number`.
     pub(crate) fn new(number: i64, model: &str, channel: &str, card: &str) -> Self {
         let mut digest = Sha256::new();
-        // The lengths separate the texts.
+        // The lengths keep different pairs of texts from having the same bytes.
         for text in [model, channel] {
             digest.update((text.len() as u64).to_be_bytes());
             digest.update(text);

@@ -1,4 +1,4 @@
-//! The ledger's entries, as read for reports, for repricing and to explain a call.
+//! The ledger's entries, as they are read for reports, for repricing and to explain a call.
 
 use std::fmt;
 use std::str::FromStr;
@@ -48,8 +48,8 @@ pub struct CallRow {
 }
 
 impl CallRow {
-    /// The charge of this entry if all of its usage costs `price`: earlier bookings are subtracted, and when the hold
-    /// ends, usage that we counted ourselves is limited to the hold.
+    /// The charge of this entry if all of its usage costs `price`, less earlier bookings. In the entry that ends the
+    /// hold, usage that we counted ourselves is limited to the hold.
     pub fn charge(&self, kind: EntryKind, price: Micro) -> Micro {
         let (price, booked) = (price.get(), self.booked.get());
         let counted = self
@@ -71,7 +71,7 @@ pub struct SettledUsage {
     pub meter: MeterText,
     pub price_version: PriceNumber,
     pub basis: Basis,
-    /// What it cost us. `None` if that is unknown.
+    /// The upstream cost. `None` if it is unknown.
     pub cost: Option<EntryCost>,
 }
 
@@ -161,15 +161,15 @@ impl FromStr for EntryKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryCursor(pub(crate) i64);
 
-/// Which entries to read. All conditions that are given must hold.
+/// A query for entries. An entry must meet every condition that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EntryQuery {
     pub wallet: Option<WalletId>,
     /// The entry that ended this hold.
     pub closes: Option<HoldId>,
-    /// Entries posted at or after this.
+    /// Entries posted at or after this time.
     pub since: Option<UnixMs>,
-    /// Entries posted before this.
+    /// Entries posted before this time.
     pub until: Option<UnixMs>,
     /// Entries after this position: the next page.
     pub after: Option<EntryCursor>,

@@ -127,7 +127,7 @@ text_id! {
 }
 
 /// The id of a request. It is a short text that is copied and not shared, because the row of each call takes it to
-/// other threads. A longer text is not one of our ids, and is cut.
+/// other threads. A longer text is not one of our ids, and is truncated.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestId(ArrayString<REQUEST_ID_BYTES>);
 
@@ -169,7 +169,7 @@ impl fmt::Debug for RequestId {
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of a secret as the caller sends it.
+    /// The digest of a secret as a caller sends it.
     pub fn of(secret: &[u8]) -> Self {
         Self(Sha256::digest(secret).into())
     }
@@ -215,7 +215,7 @@ impl Epoch {
 pub struct HoldId(i64);
 
 impl HoldId {
-    /// Bits of the counter: about a million million holds per start.
+    /// The number of bits of the counter, enough for about 10^12 holds per start.
     const COUNTER_BITS: u32 = 40;
 
     pub(crate) fn new(id: i64) -> Self {
@@ -242,7 +242,7 @@ impl HoldId {
         usize::try_from(self.0).unwrap_or(0) % Self::LANES_MAX
     }
 
-    /// How many writers of one process can open holds at the same time.
+    /// The maximum number of writers of one process that open holds at the same time.
     pub(crate) const LANES_MAX: usize = 16;
 
     /// The number that is stored.
@@ -250,7 +250,7 @@ impl HoldId {
         self.0
     }
 
-    /// The start that opened the hold.
+    /// The epoch that opened the hold.
     pub fn epoch(self) -> Epoch {
         Epoch(self.0 >> Self::COUNTER_BITS)
     }
@@ -281,7 +281,7 @@ impl PriceVersion {
     /// The version that is stored under `number`.
     pub(crate) fn new(number: i64, model: &str, card: &str) -> Self {
         let mut digest = Sha256::new();
-        // The length separates the two texts.
+        // The length keeps different pairs of texts from having the same bytes.
         digest.update((model.len() as u64).to_be_bytes());
         digest.update(model);
         digest.update(card);

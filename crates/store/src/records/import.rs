@@ -1,4 +1,5 @@
-//! Accounts of another gateway. Their ids are derived from their names there, so that a repeated import finds them.
+//! Accounts to import from another gateway. Their ids are derived from their names there, so that a repeated import
+//! finds them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +8,7 @@ use ledger::{Micro, UnixMs, WalletStatus};
 use super::accounts::NewKey;
 use super::ids::{Digest, KeyId, WalletId};
 
-/// Wallets and keys to create, all of them or none. A key may belong to a wallet of the same batch.
+/// Wallets and keys to create together in one transaction. A key may belong to a wallet of the same batch.
 #[derive(Debug, Clone, Default)]
 pub struct ImportBatch {
     pub wallets: Vec<ImportedWallet>,
@@ -36,7 +37,7 @@ pub struct ImportedKey {
     pub id: KeyId,
     pub new: NewKey,
     pub is_enabled: bool,
-    /// The digest of a second text that is accepted as its secret, and until when.
+    /// The digest of a second secret that is accepted too, and when it stops working.
     pub second_secret: Option<(Digest, UnixMs)>,
 }
 
@@ -50,7 +51,7 @@ pub struct ImportQuery {
     pub digests: Vec<Digest>,
 }
 
-/// What the store contains of a batch.
+/// The parts of a batch that the store already contains.
 #[derive(Debug, Clone, Default)]
 pub struct ImportKnown {
     /// The wallets that exist, each with the balance that an import has booked. `None` if there is no such entry.
@@ -63,7 +64,7 @@ pub struct ImportKnown {
 }
 
 impl ImportBatch {
-    /// Some wallet of the batch.
+    /// A wallet that the batch creates or adds a key to.
     pub(crate) fn first_wallet(&self) -> Option<WalletId> {
         let created = self.wallets.first().map(|wallet| wallet.id);
         created.or_else(|| self.keys.first().map(|key| key.new.wallet))

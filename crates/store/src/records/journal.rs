@@ -1,7 +1,7 @@
 //! The journal: one row per call, for people.
 //!
-//! It does not decide on money, and never delays a call: a full queue drops rows and counts them. A crash loses
-//! the last fraction of a second. An outage of the database loses nothing, because rows wait in the queue.
+//! No decision about money depends on it, and it never delays a call: a full queue drops rows and counts them. A crash
+//! loses the last fraction of a second. An outage of the database loses nothing as long as the queue has room.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use ledger::{HOUR_MS, Micro, UnixMs};
 use super::ids::{HoldId, KeyId, RequestId, WalletId};
 use super::meter::MeterText;
 
-/// One call. Fields that are not known have defaults.
+/// The row of one call. Unknown fields have their defaults.
 ///
-/// A row is created on one thread and freed on another. Values that all rows repeat are shared.
+/// A row is created on one thread and freed on another. Values that many rows repeat are shared.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JournalRow {
     /// When the call ended.
@@ -59,7 +59,7 @@ impl JournalRow {
     }
 }
 
-/// The most that is stored of one body.
+/// The maximum size of a stored body.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// The prefix of a body that is stored.
@@ -71,7 +71,8 @@ pub(crate) fn cut(body: &str) -> &str {
     body.get(..end).unwrap_or(body)
 }
 
-/// The number of a row is a time, shifted left by this many bits. It is never earlier than the time of its call.
+/// The number of a row contains a time, shifted left by this many bits. It is never earlier than the time of the row's
+/// call.
 pub(crate) const TIME_SHIFT: u32 = 20;
 /// If the clock is set back by more than this, a search by time may miss rows.
 pub(crate) const SET_BACK_MS_MAX: i64 = HOUR_MS;
@@ -86,12 +87,12 @@ pub(crate) fn number_of(at: UnixMs) -> i64 {
     at.get().max(0).saturating_mul(1 << TIME_SHIFT)
 }
 
-/// How long the stages of a call took, in microseconds since its arrival.
+/// When the stages of a call were reached, in microseconds since its arrival.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timings {
     /// When the call was admitted.
     pub admitted_us: Option<u64>,
-    /// How much of that it waited for the ledger's decision.
+    /// The part of that time that the call waited for the ledger's decision.
     pub queued_us: Option<u64>,
     /// When the head of the upstream's answer arrived.
     pub upstream_us: Option<u64>,
@@ -111,12 +112,12 @@ impl JournalCursor {
         self.0
     }
 
-    /// A position from a number that was given out before.
+    /// A position from a number that `get` returned.
     pub fn new(place: i64) -> Self {
         Self(place)
     }
 
-    /// The position just before this time.
+    /// The position that lies `by` before this one in time.
     #[must_use]
     pub fn earlier(self, by: Duration) -> Self {
         let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX >> TIME_SHIFT);
@@ -131,13 +132,13 @@ pub struct JournalEntry {
     pub row: JournalRow,
 }
 
-/// Which rows to show. All conditions that are given must hold.
+/// A query for journal rows. A row must meet every condition that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JournalQuery {
     pub wallet: Option<WalletId>,
     pub key: Option<KeyId>,
     pub model: Option<String>,
-    /// The channel that answered, or that failed the call.
+    /// The channel that answered or, for a failed call, the last one that was tried.
     pub channel: Option<String>,
     pub endpoint: Option<String>,
     pub status: Option<StatusRange>,
@@ -146,9 +147,9 @@ pub struct JournalQuery {
     pub request_id: Option<String>,
     /// The beginning of the request id.
     pub request_prefix: Option<String>,
-    /// Rows of calls that ended at or after this.
+    /// Rows of calls that ended at or after this time.
     pub since: Option<UnixMs>,
-    /// Rows of calls that ended before this.
+    /// Rows of calls that ended before this time.
     pub until: Option<UnixMs>,
     /// Rows older than this position: the next page.
     pub before: Option<JournalCursor>,
@@ -156,7 +157,7 @@ pub struct JournalQuery {
     pub after: Option<JournalCursor>,
     /// 0 means the default of 100. At most 1,000.
     pub limit: u32,
-    /// Bodies are not read, because lists do not show them.
+    /// Leaves out bodies, which lists do not show.
     pub without_bodies: bool,
 }
 
@@ -164,15 +165,15 @@ pub struct JournalQuery {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JournalPage {
     pub entries: Vec<JournalEntry>,
-    /// The position where the search continues. `None` at the end of the journal. If the search took too long, the page
-    /// may have fewer rows than requested, or none.
+    /// The position where the search continues. `None` at the end of the journal. A search that takes too long returns
+    /// fewer rows than requested, or none.
     pub next: Option<JournalCursor>,
 }
 
 impl JournalQuery {
-    /// The numbers of rows that may match, from the first up to the second.
+    /// The range of row numbers that may match. The end is exclusive.
     pub(crate) fn numbers(&self) -> (i64, i64) {
-        // The number of a row is never earlier than its time. It may be later if the clock was set back.
+        // The time in a row's number is never before the time of its call. It is later if the clock was set back.
         let since = self.since.map_or(0, number_of);
         let after = self.after.map_or(0, |place| place.0.saturating_add(1));
         let until = self
@@ -197,7 +198,7 @@ impl JournalQuery {
         is_narrowed && !is_of_account
     }
 
-    /// How many rows at most.
+    /// The maximum number of rows to return.
     pub(crate) fn rows_max(&self) -> u32 {
         const DEFAULT: u32 = 100;
         const MOST: u32 = 1_000;

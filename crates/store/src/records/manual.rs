@@ -4,7 +4,7 @@ use ledger::{ManualKind, Micro, WalletStatus};
 
 use super::accounts::WalletRow;
 
-/// Credits that a person moves (`docs/decisions/035`).
+/// A manual movement of credits (`docs/decisions/035`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEntry {
     pub kind: ManualKind,
@@ -19,10 +19,10 @@ pub struct NewEntry {
     pub note: String,
 }
 
-/// A manual entry that was booked now or before.
+/// A manual entry that was booked now, or earlier under the same reference.
 #[derive(Debug, Clone)]
 pub struct BookedEntry {
-    /// The wallet now.
+    /// The current state of the wallet.
     pub wallet: WalletRow,
     /// The number of the entry.
     pub seq: i64,

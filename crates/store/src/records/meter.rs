@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrayvec::{ArrayString, ArrayVec};
 use ledger::Meter;
 
-/// How many bytes of a text are stored inline. Most calls have few quantities.
+/// The maximum size of a text that is stored inline. Most meters have few quantities and fit.
 const SHORT_BYTES: usize = 52;
 
 /// A meter in JSON. The code that measures the usage writes it once, and ledger and journal store it unchanged.
 #[derive(Debug, Clone)]
 pub struct MeterText {
     text: Text,
-    /// Known only for a meter that was measured here, not for one that was read back.
+    /// Known only for a meter that was measured in this process, not for one that was read back.
     tokens: TokenCounts,
 }
 
@@ -78,12 +78,12 @@ impl MeterText {
         self.as_str() == "{}"
     }
 
-    /// The tokens of a meter that was measured here.
+    /// The tokens of a meter that was measured in this process; zero for others.
     pub(crate) fn tokens(&self) -> TokenCounts {
         self.tokens
     }
 
-    /// The meter in the JSON text. Stored texts may come from other versions.
+    /// Parses the JSON. That may fail, because stored texts may come from other versions.
     pub fn read(&self) -> serde_json::Result<Meter> {
         serde_json::from_str(self.as_str())
     }

@@ -4,14 +4,14 @@ use std::fmt;
 
 /// The maximum number of patterns per list.
 const PATTERNS_MAX: usize = 200;
-/// The longest pattern: as long as the longest id of a model.
+/// The maximum length of a pattern, which is that of a model's id.
 const PATTERN_BYTES_MAX: usize = 256;
 
-/// Models by id, and whole makers by `maker/*`.
+/// Patterns of allowed models: an id, or `maker/*` for all models of a maker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelList(Box<[Box<str>]>);
 
-/// Why a list of models is refused.
+/// Errors of an invalid list of models.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelListError {
     #[error(
@@ -23,7 +23,7 @@ pub enum ModelListError {
 }
 
 impl ModelList {
-    /// Reads the patterns of a list. An empty list allows every model, which is `None`.
+    /// Parses the patterns of a list. An empty list allows every model and becomes `None`.
     pub fn new<T: AsRef<str>>(
         patterns: impl IntoIterator<Item = T>,
     ) -> Result<Option<Self>, ModelListError> {
@@ -43,7 +43,7 @@ impl ModelList {
         Ok((!list.is_empty()).then(|| Self(list.into())))
     }
 
-    /// The list in the column of a key: a line for each pattern.
+    /// Parses the stored form: one pattern per line.
     pub(crate) fn stored(text: &str) -> Self {
         Self(text.lines().map(Into::into).collect())
     }
@@ -71,7 +71,7 @@ impl fmt::Display for ModelList {
     }
 }
 
-/// An id of at least two parts, or a maker and a star.
+/// Whether the text is an id of at least two parts, or a maker followed by `/*`.
 fn is_pattern(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@+~/".contains(c);
     let id = text.strip_suffix("/*").map_or_else(

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 /// After this time, a page with rows is returned even if it is not full.
 const PAGE_TIME: Duration = Duration::from_millis(50);
-/// A page without rows is returned only after this time: clients would request the next one at once, which costs more
-/// than to continue the search.
+/// A page without rows is returned only after this time. Clients would request the next page at once, which costs more
+/// than continuing the search.
 const EMPTY_PAGE_TIME: Duration = Duration::from_secs(1);
 
 /// The timer of one page.
@@ -18,7 +18,7 @@ impl PageTime {
         Self(Instant::now())
     }
 
-    /// Whether a page with `rows` rows is returned now.
+    /// Whether a page with `rows` rows should be returned now.
     pub(crate) fn is_over(self, rows: usize) -> bool {
         is_over(self.0.elapsed(), rows)
     }

@@ -1,10 +1,10 @@
-//! The holds of earlier starts that a start has closed.
+//! Counts the holds of earlier starts that this start has closed.
 
 use ledger::Micro;
 
 use super::ids::Epoch;
 
-/// The holds of earlier starts that a start has closed.
+/// Counts the holds of earlier starts that this start has closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovery {
     /// The epoch of this start.

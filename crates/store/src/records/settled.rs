@@ -1,4 +1,4 @@
-//! Counts what was settled for each model, when entries are committed.
+//! Sums up settled calls, charges and tokens for each model, when their entries are committed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::ids::PriceVersion;
 use super::meter::TokenCounts;
 use crate::cache::IdMap;
 
-/// What this process has settled and committed for one model.
+/// The sums for one model that this process has settled and committed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settled {
     pub model: Arc<str>,
@@ -35,7 +35,7 @@ pub(crate) struct EntryCharge {
 pub(crate) struct SettledSums(Mutex<IdMap<i64, Settled>>);
 
 impl SettledSums {
-    /// Sets the model of a price version. Its calls are counted under that name.
+    /// Sets the model of a price version, under which its calls are counted.
     pub(crate) fn name(&self, version: PriceVersion, model: &str) {
         let mut sums = self.0.lock();
         let sum = sums.entry(version.get()).or_default();

@@ -54,15 +54,15 @@ pub struct KeyTotal {
     pub charged: Micro,
 }
 
-/// A wallet, and the cost of its calls.
+/// A wallet and its recent spending.
 #[derive(Debug, Clone)]
 pub struct WalletSpending {
     pub row: WalletRow,
     /// Its position in the list of wallets.
     pub cursor: WalletCursor,
-    /// The cost since [`WalletQuery::day`].
+    /// The sum of its charges since [`WalletQuery::day`].
     pub spent_today: Micro,
-    /// The cost since [`WalletQuery::month`].
+    /// The sum of its charges since [`WalletQuery::month`].
     pub spent_this_month: Micro,
 }
 
@@ -70,25 +70,25 @@ pub struct WalletSpending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WalletCursor(pub i64);
 
-/// Which wallets to list. The newest come first.
+/// A query for wallets, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WalletQuery {
-    /// A part of the name regardless of case, the beginning of the id, or nothing.
+    /// A part of the name regardless of case, or the beginning of the id.
     pub text: Option<String>,
     /// Wallets after this position: the next page.
     pub after: Option<WalletCursor>,
     /// 0 means the maximum of 1,000.
     pub limit: u32,
-    /// The beginning of the day (UTC).
+    /// The beginning of the current day (UTC).
     pub day: UnixMs,
-    /// The beginning of the month (UTC).
+    /// The beginning of the current month (UTC).
     pub month: UnixMs,
 }
 
 /// The maximum number of wallets per page.
 pub const WALLETS_MAX: u32 = 1_000;
 
-/// A stored balance, and the position of the entries after it.
+/// A stored balance, and a row number below those of all later entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Anchor {
     pub(crate) point: BalancePoint,
@@ -96,7 +96,7 @@ pub(crate) struct Anchor {
     pub(crate) after_n: i64,
 }
 
-/// The bound of a search for the last stored balance before it.
+/// The bound in a search for the latest stored balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnchorBound {
     /// The balance after this entry or an earlier one.
@@ -112,6 +112,6 @@ pub(crate) struct EntrySpan {
     pub(crate) wallet: i64,
     pub(crate) after: i64,
     pub(crate) until: i64,
-    /// All of them have a larger row number.
+    /// All these entries have a larger row number.
     pub(crate) after_n: i64,
 }

@@ -4,10 +4,10 @@ use crate::error::StoreError;
 
 /// The maximum number of tags per key.
 const TAGS_MAX: usize = 20;
-/// The longest tag.
+/// The maximum length of a tag.
 const TAG_CHARS_MAX: usize = 50;
 
-/// Checks tags, and drops repeated ones.
+/// Checks tags, and removes duplicates.
 pub(crate) fn checked_tags(tags: Vec<String>) -> Result<Vec<String>, StoreError> {
     let mut checked: Vec<String> = Vec::with_capacity(tags.len().min(TAGS_MAX));
     for tag in tags {
@@ -30,8 +30,8 @@ pub(crate) fn checked_tags(tags: Vec<String>) -> Result<Vec<String>, StoreError>
     Ok(checked)
 }
 
-/// The column of a key: a line for each tag, with a line break on both sides of each, so that a search finds
-/// whole tags only. `None` if there are no tags.
+/// The stored form: one tag per line, with a line break before the first and after the last, so that a search for a
+/// line matches whole tags only. `None` if there are no tags.
 pub(crate) fn tags_column(tags: &[String]) -> Option<String> {
     (!tags.is_empty()).then(|| format!("\n{}\n", tags.join("\n")))
 }

@@ -1,8 +1,8 @@
 //! Tasks: asynchronous work that outlives the call that created it, and its callbacks.
 //!
-//! The row of a task is written with its hold before the upstream is called. Its end is one transaction of settlement,
-//! snapshot and callback (T1, T4). A worker claims a task with a fencing number, and each of its writes names that
-//! number (T7). Future times are given as delays, because with several nodes only the database's clock counts.
+//! The row of a task is written with its hold before the upstream is called. Settlement, final snapshot and callback
+//! are written in one transaction (T1, T4). A worker claims a task with a fencing number, and each of its writes names
+//! that number (T7). Future times are given as delays, because with several nodes only the database's clock counts.
 
 use std::time::Duration;
 
@@ -16,24 +16,24 @@ use super::task_id::TaskId;
 #[derive(Debug, Clone)]
 pub struct NewTask {
     pub id: TaskId,
-    /// Its hold belongs to the task, not to this process.
+    /// The hold belongs to the task, not to this process.
     pub admit: Admit,
-    /// The protocol of its creation, by its configured name.
+    /// The configured name of the protocol by which the task was created.
     pub protocol: Box<str>,
     /// The public model.
     pub model: Box<str>,
-    /// The price of its hold and settlement.
+    /// The price version of its hold and settlement.
     pub price_version: PriceVersion,
     /// The usage that the hold covers.
     pub bound: Box<Meter>,
-    /// Data of the protocol for later steps.
+    /// Data that the protocol needs in later steps.
     pub memo: Option<Box<str>>,
     pub callback_url: Option<Box<str>>,
     /// The state that lookups show at first.
     pub standing: TaskStanding,
     /// How long the creation may take. After that, it is unknown whether the upstream has the task.
     pub lease: Duration,
-    /// The task ends after this time, whatever the upstream says.
+    /// After this time the task ends, even if the upstream still works on it.
     pub lifetime: Duration,
 }
 
@@ -76,15 +76,15 @@ pub struct TaskAccepted {
     pub now: UnixMs,
 }
 
-/// Extends the claim of a worker that needs longer, and stores what it has learned so far.
+/// Extends the claim of a worker that needs more time, and stores its results so far.
 #[derive(Debug, Clone)]
 pub struct TaskKept {
     pub claim: Claim,
-    /// How long the claim lasts from now on.
+    /// How long the claim lasts, counted from now.
     pub lease: Duration,
     /// The upstream of the task. `None` keeps the stored value.
     pub upstream: Option<TaskUpstream>,
-    /// The delivery of the upstream, encoded by the engine. `None` keeps the stored value.
+    /// The result that the upstream delivered, encoded by the engine. `None` keeps the stored value.
     pub delivery: Option<Box<str>>,
     pub now: UnixMs,
 }
@@ -138,11 +138,11 @@ pub struct TaskRow {
     pub memo: Option<Box<str>>,
     /// The upstream of the task. `None` if its creator never stored it.
     pub upstream: Option<TaskUpstream>,
-    /// The delivery of the upstream, while its media are copied.
+    /// The result that the upstream delivered, kept while its media are copied.
     pub delivery: Option<Box<str>>,
     /// The number of polls so far.
     pub polls: u32,
-    /// How many polls in a row the upstream has answered that it has no such task, and since when.
+    /// The number of consecutive polls to which the upstream answered that it has no such task, and since when.
     pub missing: u32,
     pub missing_since: Option<UnixMs>,
     pub created_at: UnixMs,
@@ -157,7 +157,8 @@ pub struct TaskUpstream {
     /// Its channel, which never changes (T8).
     pub channel: Box<str>,
     pub model: Box<str>,
-    /// The upstream's id of the task, which no caller sees. Empty if the upstream answered with the result.
+    /// The upstream's id of the task, which no caller sees. Empty if the upstream answered the creation with the
+    /// result.
     pub id: Box<str>,
 }
 
@@ -193,7 +194,7 @@ pub struct CallbackNote {
     pub now: UnixMs,
 }
 
-/// What happens with a callback after an attempt.
+/// The state of a callback after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallbackOutcome {
     Delivered,

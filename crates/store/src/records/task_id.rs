@@ -15,11 +15,11 @@ pub struct TaskId([u8; 16]);
 #[error("a task id is a UUID")]
 pub struct TaskIdError;
 
-/// Where the groups of the text form end.
+/// The bytes that have a hyphen before them in the text form.
 const HYPHENS: [usize; 4] = [4, 6, 8, 10];
 
 impl TaskId {
-    /// A fresh id. Ids of later milliseconds sort after it.
+    /// A fresh id. It sorts before the ids of later milliseconds.
     pub fn random(now: UnixMs) -> Self {
         let mut bytes: [u8; 16] = rand::rng().random();
         let time = u64::try_from(now.get()).unwrap_or(0).to_be_bytes();
@@ -31,7 +31,7 @@ impl TaskId {
         Self(bytes)
     }
 
-    /// Reads the text form, in lower case only, so that each task has one spelling.
+    /// Parses the text form, in lower case only, so that each task has one spelling.
     pub fn parse(text: &str) -> Result<Self, TaskIdError> {
         let mut bytes = [0; 16];
         let mut rest = text.bytes();

@@ -5,12 +5,12 @@ use ledger::{Micro, UnixMs};
 use super::ids::{KeyId, WalletId};
 use super::task_id::TaskId;
 
-/// Which tasks to list, the latest first. Conditions that are absent or empty match everything.
+/// A query for tasks, newest first. Conditions that are absent or empty match everything.
 #[derive(Debug, Clone, Default)]
 pub struct TaskQuery {
     pub wallet: Option<WalletId>,
     pub protocol: Option<Box<str>>,
-    /// States in the words of the protocol. A task matches if it has any of them.
+    /// States as the protocol names them. A task matches if it has any of them.
     pub statuses: Vec<String>,
     pub model: Option<Box<str>>,
     pub ids: Vec<TaskId>,
@@ -22,11 +22,11 @@ pub struct TaskQuery {
     pub before: Option<TaskId>,
     /// Only tasks that have not ended.
     pub only_open: bool,
-    /// Also tasks that their owners have hidden.
+    /// Includes tasks that their owners have hidden.
     pub with_hidden: bool,
     pub limit: u32,
     pub offset: u32,
-    /// The total number is not computed, which is much cheaper.
+    /// Skips computing the total, which is expensive.
     pub uncounted: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct TaskQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPage {
     pub tasks: Vec<TaskListed>,
-    /// The number of all tasks that match. 0 if it was not asked for.
+    /// The number of all tasks that match. 0 if the query is `uncounted`.
     pub total: u64,
 }
 

@@ -8,7 +8,7 @@ use super::entries::EntryKind;
 use super::ids::KeyId;
 use super::statement::{KeyTotal, KindTotal, StatementTotals};
 
-/// The key by which entries are added up.
+/// The group to which an entry is added.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TotalKey {
     pub(crate) kind: EntryKind,
@@ -48,7 +48,7 @@ impl StatementTotals {
                 calls: 0,
                 charged: Micro::ZERO,
             });
-            // The steps of a session belong to one call, which its last entry counts.
+            // Only the last entry of a session counts as a call, not its steps.
             if kind != EntryKind::Part {
                 of_key.calls = of_key.calls.saturating_add(count(sum.entries));
             }

@@ -1,4 +1,4 @@
-//! The database that a store uses.
+//! Dispatches the operations of a store to its database, SQLite or PostgreSQL.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::records::recovery::Recovery;
 use crate::settings::{Location, Settings};
 use crate::sqlite::Sqlite;
 
-/// One of the databases. Both support the same operations.
+/// The database of a store. Both kinds support the same operations.
 #[derive(Debug, Clone)]
 pub(crate) enum Backend {
     Sqlite(Arc<Sqlite>),
     Postgres(Arc<Postgres>),
 }
 
-/// Calls an operation of the database, whichever it is.
+/// Calls the same operation on whichever database the store has.
 macro_rules! on {
     ($store:expr, $backend:ident => $verb:expr) => {
         match &$store.backend {
@@ -54,7 +54,7 @@ impl Backend {
         }
     }
 
-    /// Decides a call at once if possible. Otherwise returns it to be queued.
+    /// Decides a call at once if possible. Otherwise returns the request, so that the caller can queue it.
     pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
         match self {
             Self::Sqlite(sqlite) => sqlite.admit_now(admit),
@@ -62,7 +62,7 @@ impl Backend {
         }
     }
 
-    /// Closes a hold, now or soon.
+    /// Closes a hold at once if possible, and otherwise queues the close.
     pub(crate) fn close(&self, closing: Close) {
         match self {
             Self::Sqlite(sqlite) => sqlite.close(closing),

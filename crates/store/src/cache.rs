@@ -1,20 +1,20 @@
-//! A bounded map that drops values that were not used recently, and a fast hash for our own ids.
+//! A bounded map that drops values that were not used recently, and a fast hash function for our own ids.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// A map by ids that we made ourselves (counters and random characters) or by names in the operator's
-/// configuration. Callers cannot choose them to collide, so the hash need not resist that.
+/// A map whose keys are ids that we made ourselves (counters and random characters) or names in the operator's
+/// configuration. Callers cannot choose keys that collide, so the hash function need not resist attacks.
 pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
-/// A set of such ids.
+/// A set of ids, with the same hash function.
 pub(crate) type IdSet<K> = HashSet<K, BuildHasherDefault<IdHasher>>;
 
 #[derive(Debug, Default)]
 pub(crate) struct IdHasher(u64);
 
-/// The golden ratio, whose multiples are spread evenly.
+/// 2^64 divided by the golden ratio. Its multiples are spread evenly.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for IdHasher {
@@ -34,8 +34,8 @@ impl Hasher for IdHasher {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // The low half of the product depends on the low bits of a word, the high half on the high ones.
-        // Consecutive ids may differ in either.
+        // The low half of the product depends only on the low bits of the word, and the high half mostly on the high
+        // bits. Consecutive ids may differ in either, so both halves are combined.
         let mixed = self.0 ^ word;
         let high = (u128::from(mixed) * u128::from(SPREAD)) >> 64;
         self.0 = mixed.wrapping_mul(SPREAD) ^ u64::try_from(high).unwrap_or(0);
@@ -50,8 +50,8 @@ impl Hasher for IdHasher {
     }
 }
 
-/// Keeps two generations. Values that are used move to the young one. When the young generation is full, it
-/// replaces the old one, which is dropped. There is no list to maintain, so a hit costs one lookup.
+/// A map of two generations. Values that are used move to the young one. When that is full, it replaces the old
+/// generation, which is dropped. There is no list to maintain, so a hit costs one lookup.
 #[derive(Debug)]
 pub(crate) struct Generations<K, V> {
     young: IdMap<K, V>,
@@ -120,7 +120,7 @@ mod tests {
             &|n| text(format!("key_{n:0<16}")),
         ];
         for (kind, hash) in kinds.iter().enumerate() {
-            // A hash map takes the bucket from the low bits and the tag from the high ones.
+            // A hash map takes the bucket from the low bits and the tag from the high bits.
             for bits in [0, 57] {
                 let places: HashSet<u64> = (100..228).map(|n| (hash(n) >> bits) & 0x7f).collect();
                 assert!(places.len() > 60, "{kind}: {} of 128", places.len());

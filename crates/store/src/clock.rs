@@ -1,4 +1,4 @@
-//! The wall clock, for operations without a time of their own: administrative changes and retention.
+//! Reads the wall clock, for operations that get no time from their caller: administrative changes and retention.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! The errors of a store, one enum for each occasion.
+//! The errors of a store, one enum for each kind of operation.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub enum OpenError {
     /// Another server holds this database.
     #[error("{path}: another server is running on this database (lock file {lock})", path = path.display(), lock = lock.display())]
     Locked { path: PathBuf, lock: PathBuf },
-    /// Another node of this name is running.
+    /// Another node with this name is running.
     #[error(
         "{place}: another node named {node} is running; give each node a name of its own (server.node), or none"
     )]
@@ -34,7 +34,7 @@ pub enum OpenError {
         found: i32,
         known: i32,
     },
-    /// Nodes of a version that does not chain entries or keep balances are still running.
+    /// Nodes of a version that does not chain entries or store balances are still running.
     #[error(
         "{place}: nodes of an earlier version still run, and their entries would break the wallets' chains and statements; stop all of them before the first node of this version starts"
     )]
@@ -53,19 +53,19 @@ pub enum OpenError {
     /// The server's address or certificates cannot be used.
     #[error("{place}: {reason}")]
     Server { place: String, reason: String },
-    /// A migration failed; the schema is as it was before that migration.
+    /// A migration failed. The schema is as it was before that migration.
     #[error("{place}: migration failed")]
     Migrate {
         place: String,
         source: Box<refinery::Error>,
     },
-    /// The file system refused.
+    /// The file system reported an error.
     #[error("{path}: {source}", path = path.display())]
     Io {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The database refused: its address, credentials or schema are wrong for us.
+    /// The database refused the connection: its address, credentials or schema are wrong.
     #[error("{place}: {source}")]
     Database {
         place: String,
@@ -101,10 +101,10 @@ pub enum StoreError {
     /// The reference belongs to another entry.
     #[error("the reference {reference} belongs to entry {seq}, which differs")]
     ReferenceConflict { reference: String, seq: i64 },
-    /// The wallet, or the refunded top-up, does not have this much.
+    /// The wallet, or the top-up to refund, does not cover the amount.
     #[error("only {most} credits can be taken")]
     NotCovered { most: ledger::Micro },
-    /// An amount is outside the range of amounts.
+    /// An amount is outside the range that can be stored.
     #[error("the amount leaves the range of money")]
     Overflow,
     /// The read was ended because it took too long.
@@ -141,16 +141,16 @@ pub enum AdmitError {
         /// The state of the key's rate limits, for the response headers.
         rates: Rates,
     },
-    /// Too many admissions wait, or this one waited too long.
+    /// Too many admissions are queued, or this one waited too long.
     #[error("the ledger is busy")]
     Busy,
-    /// The ledger cannot admit at present: disk floor, failing disk, closing.
+    /// The ledger cannot admit calls at present: the disk is nearly full or failing, or the store is closing.
     #[error("the ledger is not available")]
     Unavailable,
 }
 
 impl AdmitError {
-    /// The state of the key's rate limits, if the ledger was asked.
+    /// The state of the key's rate limits, if the ledger refused the call.
     pub fn rates(&self) -> Option<Rates> {
         match self {
             Self::Refused { rates, .. } => Some(*rates),
@@ -159,7 +159,7 @@ impl AdmitError {
     }
 }
 
-/// The decision was not committed or synced, so it has no effect.
+/// The error of a decision that was not committed or synced, and so has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the decision did not become durable")]
 pub struct NotDurable;

@@ -14,12 +14,12 @@ use crate::sqlite::Sqlite;
 use crate::store::Store;
 use crate::sync::Mutex;
 
-/// Switches of a store whose commits can be made to fail or to wait.
+/// Controls that make the commits of a store fail or wait.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     /// This many commits fail and write nothing.
     pub vetoes: Arc<AtomicU32>,
-    /// This many commits succeed and are reported as failed.
+    /// This many commits succeed but are reported as failed.
     pub lies: Arc<AtomicU32>,
     /// Commits wait while this is locked.
     pub commits_wait: Arc<Mutex<()>>,

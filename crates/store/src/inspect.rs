@@ -12,7 +12,8 @@ use crate::sqlite::inspect as inspect_file;
 use crate::store::Store;
 
 impl Store {
-    /// Opens the database, compares its schema with the program's and reads a row. Creates and migrates nothing.
+    /// Opens the database, compares its schema with the program's, and reads a row. It neither creates nor migrates
+    /// anything.
     pub async fn inspect(settings: &Settings) -> Result<StoreCondition, OpenError> {
         match &settings.location {
             Location::File(path) => inspect_on_thread(path).await,
@@ -21,7 +22,7 @@ impl Store {
     }
 }
 
-/// Reading a file blocks.
+/// Inspects a file on a thread of its own, because reading it blocks.
 async fn inspect_on_thread(path: &Path) -> Result<StoreCondition, OpenError> {
     let (reply, answer) = oneshot::channel();
     let failed = |source| OpenError::Io {

@@ -1,4 +1,4 @@
-//! Notifies the process of keys that were changed through its own store, so that key caches are updated at once.
+//! Notifies this process when a key is changed through its own store, so that its key caches are updated at once.
 
 use std::fmt;
 use std::sync::OnceLock;

@@ -1,9 +1,9 @@
 //! Durable state: wallets, keys, holds, entries, prices, the journal, and generated media.
 //!
-//! [`Store`] offers business operations, not tables. One writer per process (or per lane, with `PostgreSQL`)
-//! moves commands from a queue into one transaction after another. Only it decides on money: it runs the pure
-//! functions of the `ledger` crate on rows inside its transaction and writes the result. A decision is answered
-//! before its commit, and [`Durable`] tells when it is on the disk.
+//! [`Store`] offers business operations, not tables. One writer per process (or per lane, with `PostgreSQL`) takes
+//! commands from a queue and runs them in one transaction after another. Only the writer decides on money: it runs the
+//! pure functions of the `ledger` crate on rows inside its transaction and writes the result. A decision is answered
+//! before its commit, and [`Durable`] reports when it is on disk.
 //!
 //! This crate must never know HTTP, protocols, prices of models (it stores price cards as text) or upstreams.
 //!

@@ -1,4 +1,4 @@
-//! How to open a store: where the database is, and its limits.
+//! Settings of a store: where the database is, and its limits.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,46 +13,46 @@ use crate::queue::journal_queue::JournalBounds;
 const SEARCH_MAX: Duration = Duration::from_secs(5);
 /// The time limit of a command's searches.
 pub(crate) const COMMAND_SEARCH_MAX: Duration = Duration::from_secs(60);
-/// How many searches may wait for a connection.
+/// The maximum number of searches that wait for a connection.
 pub(crate) const SEARCHES_WAITING_MAX: usize = 256;
 
-/// How long the database may run one of our ledger statements, and how long a transaction may stay idle. A process that
-/// is stopped within a transaction must not keep its locks.
+/// The maximum time that one of our ledger statements may run, and that a transaction may stay idle. A process that is
+/// suspended within a transaction must not keep its locks.
 pub(crate) const STEP_MAX: Duration = Duration::from_secs(5);
-/// How long the outcome of a lost commit usually stays unknown. By then the database has ended the transaction.
+/// How long the outcome of a lost commit usually stays unknown. After this time the database has ended the transaction.
 pub(crate) const LOST_COMMIT_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 3);
 
 /// Settings of a store. Every limit has a default.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Which database, and where.
+    /// The kind and location of the database.
     pub location: Location,
-    /// How far apart batches start under load, and how long a single settlement waits for others.
+    /// How far apart batches start under load, and how long a single settlement waits for others to join its batch.
     pub gather: Duration,
-    /// How long a committed batch may wait for its sync while nobody waits for it.
+    /// The maximum time between the commit of a batch and its sync if no caller waits for the batch.
     pub sync_delay: Duration,
-    /// How many admissions may wait for the writer. Further ones are refused as busy.
+    /// The maximum number of admissions that wait for the writer. Further ones are refused as busy.
     pub queue_max: usize,
     /// How long an admission waits for the writer before it is refused as busy.
     pub queue_wait_max: Duration,
-    /// How long a list, search or report of a server may take. Calls never wait for one.
+    /// The time limit of a list, search or report on a server. Calls never wait for these.
     pub search_max: Duration,
     /// How long the writer, or a command beside a running server, waits for another writer.
     pub lock_wait_max: Duration,
-    /// How many wallet rows, and how many key rows, the writer keeps in memory.
+    /// The maximum number of wallet rows, and of key rows, that the writer caches.
     pub cached_rows_max: usize,
-    /// How far below its credit line open calls may take a wallet, if each costs its maximum.
+    /// How far below its credit line open calls may take a wallet if each of them costs its maximum.
     pub debt_limit: Micro,
     /// The write-ahead log is copied into the database when it exceeds this size.
     pub wal_bytes_max: u64,
-    /// Admission stops below this many free bytes. The journal stops at twice as many.
+    /// Admission stops below this many free bytes, and the journal below twice as many.
     pub disk_floor_bytes: u64,
-    /// How many days a journal row is kept. 0 keeps it forever.
+    /// The number of days that a journal row is kept. 0 keeps it forever.
     pub journal_retention_days: u32,
-    /// How many journal rows may wait to be written. Further ones are dropped and counted. With `PostgreSQL`,
-    /// rows of calls without a hold fill at most a quarter of it.
+    /// The maximum number of journal rows that wait to be written. Further ones are dropped and counted. With
+    /// `PostgreSQL`, rows of calls without a hold may take up at most a quarter of them.
     pub journal_queue_max: usize,
-    /// How many bytes of texts may wait in them. Bodies that do not fit are left out and counted.
+    /// The maximum size of the texts in these rows. Bodies that do not fit are left out and counted.
     pub journal_queue_bytes_max: usize,
 }
 
@@ -93,7 +93,7 @@ impl Settings {
     }
 }
 
-/// Which database, and where.
+/// The kind and location of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// An embedded `SQLite` database. Its companion files (`-wal`, `-shm`, `-lock`, `-turn`, `-calls`) are
@@ -106,20 +106,20 @@ pub enum Location {
 /// A `PostgreSQL` server and how this node uses it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
-    /// `postgres://user@host:port,host:port/database?sslmode=…`. It may contain a password. Of several hosts,
+    /// `postgres://user@host:port,host:port/database?sslmode=…`. It may contain a password. If there are several hosts,
     /// the writable one is used.
     pub url: String,
     /// The password, if the URL contains none.
     pub password: Option<String>,
-    /// Certificates to trust for the server, in addition to the public ones.
+    /// Certificates to trust for the server, in addition to the public authorities.
     pub ca_file: Option<PathBuf>,
-    /// The name of this node. Random if there is none.
+    /// The name of this node. `None` chooses a random name.
     pub node: Option<String>,
-    /// How long a node that does not renew its lease keeps its holds.
+    /// How long a node that no longer renews its lease keeps its holds.
     pub lease: Duration,
-    /// How many batches of different wallets may run at once, 1 to 16.
+    /// The maximum number of batches of different wallets that run at once, 1 to 16.
     pub lanes: usize,
-    /// How long to retry at once to learn the outcome of a commit whose answer was lost.
+    /// How long the writer keeps trying at once to find out the outcome of a commit whose answer was lost.
     pub lost_commit_max: Duration,
 }
 

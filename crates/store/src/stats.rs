@@ -1,4 +1,4 @@
-//! Counters for metrics and alarms, all of them cheap to read and to increment.
+//! Counters for metrics and alerts, all of them cheap to read and to increment.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use crate::queue::journal_queue::Queued;
 use crate::records::settled::SettledSums;
 use crate::sync::AtomicBool;
 
-/// A reading of the counters.
+/// The values of all counters at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Commands that wait for the writer.
@@ -15,29 +15,29 @@ pub struct Stats {
     pub open_holds: u64,
     /// Transactions committed.
     pub batches: u64,
-    /// Commands in them.
+    /// Commands in these transactions.
     pub commands: u64,
     /// Transactions that failed. Their closes were kept and retried.
     pub commits_failed: u64,
-    /// Closes whose hold was already closed, or never durable.
+    /// Closes whose hold was already closed or never became durable.
     pub late_closes: u64,
     /// Closes that wait for a retry after a failure.
     pub retried_closes: u64,
-    /// Closes that the database refuses even alone. This raises an alert.
+    /// Closes that the database refuses even in a transaction of their own. This raises an alert.
     pub stuck_closes: u64,
     /// Open calls whose hold was lost with a failed commit. They are charged when they end.
     pub lost_holds: u64,
-    /// Settlements above their hold.
+    /// Settlements that charged more than their hold.
     pub above_hold: u64,
-    /// Settlements with a non-empty meter, at no charge.
+    /// Settlements with a non-empty meter but no charge.
     pub zero_charges: u64,
-    /// Charges outside of the range of amounts, which cannot be booked. This raises an alert.
+    /// Charges outside the range that can be stored, which cannot be booked. This raises an alert.
     pub unbookable: u64,
     /// Holds closed as abandoned, including those closed at the start.
     pub abandoned: u64,
-    /// How often the row cache was dropped because another process had written.
+    /// The number of times that the row cache was dropped because another process had written.
     pub foreign_writes: u64,
-    /// How often the log was copied into the database.
+    /// The number of times that the log was copied into the database.
     pub checkpoints: u64,
     /// Frames in the log at the last checkpoint.
     pub wal_frames: u64,
@@ -70,7 +70,7 @@ macro_rules! counters {
         }
 
         impl Counters {
-            /// Counts what happened to a journal row.
+            /// Counts a journal row that was dropped or queued without its bodies.
             pub(crate) fn journal_queued(&self, queued: Queued) {
                 match queued {
                     Queued::Whole => {}
@@ -79,7 +79,7 @@ macro_rules! counters {
                 }
             }
 
-            /// All values except the queue lengths, which only the queues know.
+            /// Reads all counters. The queue lengths are left out, because only the queues know them.
             pub(crate) fn read(&self) -> Stats {
                 Stats { $($name: self.$name.get(),)* ..Stats::default() }
             }

@@ -1,5 +1,5 @@
-//! The store: how it is opened, and how its operations reach the writer. Each file in `store/` has the operations of
-//! one subject.
+//! The store: opens a database and passes operations to its writer. Each file in `store/` has the operations of one
+//! subject.
 
 mod access;
 mod accounts;
@@ -30,8 +30,8 @@ use crate::stats::{Counters, Stats};
 /// How long a caller waits for a decision or a lookup.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Durable state. Cheap to clone. When the last clone is dropped, everything queued is written and the database
-/// is closed.
+/// The durable state. It is cheap to clone. When the last clone is dropped, all queued commands are written and the
+/// database is closed.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) backend: Backend,
@@ -56,13 +56,13 @@ impl Store {
         Ok((backend.into(), recovery))
     }
 
-    /// Opens the store for a command, beside a server that may be running: for reads and administrative
-    /// changes, without admission.
+    /// Opens the store for a command, while a server may be running: for reads and administrative changes, without
+    /// admission.
     pub fn attach(settings: &Settings) -> Result<Self, OpenError> {
         Ok(Backend::attach(settings)?.into())
     }
 
-    /// Returns when everything queued so far is durable.
+    /// Returns when everything that was queued before is durable.
     pub async fn flush(&self) -> Result<(), StoreError> {
         on!(self, backend => backend.flush().await)
     }
@@ -73,7 +73,7 @@ impl Store {
         on!(self, backend => backend.healthy())
     }
 
-    /// A reading of the counters.
+    /// The current values of the counters.
     pub fn stats(&self) -> Stats {
         on!(self, backend => backend.stats())
     }
@@ -108,7 +108,7 @@ impl Store {
     }
 }
 
-/// The result of a lookup, or an error if the store does not answer in time.
+/// Awaits a lookup, and fails if it takes too long.
 pub(crate) async fn found_in_time<T>(
     look: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {

@@ -1,4 +1,4 @@
-//! A thread that runs something periodically, until it is dropped.
+//! A thread that runs a function periodically until its handle is dropped.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -1,4 +1,4 @@
-//! Changes of tokens, sign-in codes and sessions: their checks, and their audit rows.
+//! Checks changes of tokens, sign-in codes and sessions, and composes their audit rows.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ pub(crate) fn checked_code(new: &NewSignInCode) -> Result<(), StoreError> {
     checked_name("sign-in code", &new.name)
 }
 
-/// There is no token of this id.
+/// The error for an unknown token id.
 pub(crate) fn no_token(id: TokenId) -> StoreError {
     StoreError::NotFound {
         what: "token",

@@ -1,4 +1,4 @@
-//! Changes of alert rules: their checks, and their audit rows.
+//! Checks changes of alert rules, and composes their audit rows.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::records::alerts::{ALERT_RULES_MAX, NewRule, RuleRow, kinds_text};
 use crate::records::ids::{RuleId, WalletId};
 
-/// Checks a new rule. `others` is the number of rules that exist.
+/// Checks a new rule. `others` is the number of existing rules.
 pub(crate) fn checked_rule(new: &NewRule, others: usize) -> Result<(), StoreError> {
     let refused = |why: &str| Err(StoreError::Invalid(why.to_owned()));
     if others >= ALERT_RULES_MAX {
@@ -25,7 +25,7 @@ pub(crate) fn checked_rule(new: &NewRule, others: usize) -> Result<(), StoreErro
     Ok(())
 }
 
-/// There is no rule of this id.
+/// The error for an unknown rule id.
 pub(crate) fn no_rule(id: RuleId) -> StoreError {
     StoreError::NotFound {
         what: "rule",
@@ -33,7 +33,7 @@ pub(crate) fn no_rule(id: RuleId) -> StoreError {
     }
 }
 
-/// There is no wallet for the rule.
+/// The error for a rule whose wallet does not exist.
 pub(crate) fn no_wallet_of_rule(id: WalletId) -> StoreError {
     StoreError::NotFound {
         what: "wallet",

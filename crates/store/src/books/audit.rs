@@ -1,4 +1,4 @@
-//! Writes the audit rows of changes to wallets and keys: small JSON, without secrets and digests.
+//! Composes the audit rows of changes to wallets and keys: small JSON documents without secrets or digests.
 
 use ledger::{ManualKind, Micro, UnixMs, Wallet};
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use crate::queue::command::{KeyEdit, WalletChange};
 use crate::records::accounts::{KeyRow, WalletRow};
 use crate::records::catalog::AuditAction;
 
-/// A row of the audit, before it has a time and an actor.
+/// An audit row that does not yet have a time and an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Audited {
     pub(crate) action: &'static str,
@@ -28,7 +28,7 @@ impl From<AuditAction> for Audited {
 }
 
 impl Audited {
-    /// The row of something new.
+    /// The audit row of a new object.
     pub(crate) fn created(action: &'static str, target: String, after: &Value) -> Self {
         Self {
             action,
@@ -38,7 +38,7 @@ impl Audited {
         }
     }
 
-    /// The row of a change. Members that are the same before and after are left out.
+    /// The audit row of a change. Members that are the same before and after are left out.
     pub(crate) fn changed(
         action: &'static str,
         target: String,
@@ -59,7 +59,7 @@ impl Audited {
         Self::created("wallet.create", row.id.to_string(), &after)
     }
 
-    /// The row of a change of a wallet. The kind of the change determines the name of the action.
+    /// The audit row of a wallet change. What changed determines the name of the action.
     pub(crate) fn wallet_changed(
         before: &WalletRow,
         after: &WalletRow,
@@ -125,7 +125,7 @@ fn differences(before: Value, after: Value) -> (Value, Value) {
     (Value::Object(before), Value::Object(after))
 }
 
-/// The settings of a wallet and its name. If no amount for alerts is set, it is left out.
+/// The settings of a wallet and its name. The amount for alerts is left out if it is not set.
 fn named_members(row: &WalletRow) -> Value {
     let mut members = wallet_members(&row.wallet);
     members["name"] = json!(row.name);

@@ -1,4 +1,4 @@
-//! Calls: admission, extension and close.
+//! Decides the admission, extension and close of calls on rows in memory.
 
 use ledger::{AdmitTime, Delta, Key, Micro, Rates, Refusal, Reservation, UnixMs};
 
@@ -18,14 +18,14 @@ const LOST_HOLD: &str = "the hold was lost with a failed commit";
 pub(crate) enum Closed {
     /// The close is booked.
     Booked,
-    /// The hold was closed before, or was never durable.
+    /// The hold was already closed, or never became durable.
     Late,
-    /// The stored amounts do not contain the hold. Nothing has changed.
+    /// The rows of the hold are missing, or do not agree with it. Nothing was changed.
     Unbookable(Box<Close>),
 }
 
 impl Books {
-    /// Decides a call. A refusal changes nothing.
+    /// Decides on a call. A refusal changes nothing.
     pub(crate) fn admit(&mut self, admit: Admit) -> Result<(HoldId, Rates), AdmitError> {
         // Keys are never deleted and never move to another wallet, so this key has never existed.
         let unknown = AdmitError::Refused {
@@ -70,14 +70,14 @@ impl Books {
         Ok((id, rates))
     }
 
-    /// Reopens a hold that was lost with a failed batch, so that its close finds it. There is no check: the
-    /// call was admitted and answered. Returns whether it was possible.
+    /// Reopens a hold that was lost with a failed batch, so that its close finds it. Nothing is checked, because the
+    /// call was admitted and answered. Returns whether the hold could be reopened.
     pub(crate) fn reopen(&mut self, id: HoldId, hold: &OpenHold, now: UnixMs) -> bool {
         let now = self.rate_clock.at(now);
         let Some(mut rows) = self.rows_of(hold.key) else {
             return false;
         };
-        // The lost hold includes the amounts that its steps had booked, because their entries are lost too.
+        // The reopened hold includes the amounts that its steps had booked, because their entries are lost too.
         let ask = Reservation {
             hold: hold.reach(),
             ..hold.held
@@ -98,8 +98,8 @@ impl Books {
         true
     }
 
-    /// Grows a stored hold back to the size that its call was told before the batch with the growth failed, so
-    /// that a counted charge can be as large as the caller agreed to. There is no check.
+    /// Grows a stored hold back to the size that its call was granted in a batch that failed, so that a counted charge
+    /// can reach that size. Nothing is checked.
     pub(crate) fn regrow(&mut self, id: HoldId, reach: Micro) {
         let Some(hold) = self.holds.get(&id) else {
             return;
@@ -147,7 +147,8 @@ impl Books {
         Some(Ok(()))
     }
 
-    /// Takes a step of a session and returns how far its hold reaches. `None` if there is no such hold.
+    /// Books a step of a session. Returns how far its hold reaches, counted from the beginning of the session, or
+    /// `None` if there is no such hold.
     pub(crate) fn step(&mut self, stepping: Box<SessionStep>) -> Option<Result<Micro, AdmitError>> {
         let id = stepping.hold;
         let hold = self.holds.get(&id)?;
@@ -222,7 +223,7 @@ impl Books {
         }
     }
 
-    /// Ends a hold. The first close is booked, any other changes nothing (W8).
+    /// Ends a hold. The first close is booked; any later one changes nothing (W8).
     pub(crate) fn close(&mut self, closing: Close) -> Closed {
         let Some(hold) = self.holds.get(&closing.hold) else {
             return Closed::Late;
@@ -276,7 +277,7 @@ impl Books {
     }
 }
 
-/// Nothing has changed, so these are also the rates before the call.
+/// The error of a refused call. A refusal changes nothing, so these are also the rates before the call.
 fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     AdmitError::Refused {
         refusal,
@@ -284,7 +285,7 @@ fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     }
 }
 
-/// The effect of a close on the amounts.
+/// The effect of a close on wallet and key.
 struct Booking {
     kind: EntryKind,
     charge: Micro,
@@ -309,7 +310,7 @@ fn book(
             tokens,
             ..
         } => {
-            // The caller may not know whether the hold has grown. Its size is certain only here.
+            // Only the store knows for certain whether the hold has grown, so it applies the limit.
             let charge = match basis {
                 Basis::Reported => *charge,
                 Basis::Counted => {
@@ -317,7 +318,7 @@ fn book(
                     (*charge).min(all.unwrap_or(Micro::MAX))
                 }
             };
-            // The steps of a session have already charged a part of the usage, never more than all of it.
+            // The steps of a session have already charged a part of this, and never more than all of it.
             let charge = if before == Micro::ZERO {
                 charge
             } else {
@@ -334,8 +335,8 @@ fn book(
                     });
                 }
                 Err(error) => {
-                    // A charge outside of the range of amounts cannot be booked, and must not keep the hold open. The
-                    // entry contains the amount that was requested.
+                    // A charge outside the range that can be stored cannot be booked, but must not keep the hold open.
+                    // The note of the entry contains the requested charge.
                     tracing::error!(%error, charge = charge.get(), "a settlement could not be booked");
                     (
                         EntryKind::Abandoned,

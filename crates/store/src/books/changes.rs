@@ -1,4 +1,4 @@
-//! Administrative changes of keys: their checks and their effect on the rows.
+//! Checks administrative changes of keys, and applies them to the rows.
 
 use ledger::{Key, Micro, UnixMs, Window};
 
@@ -8,10 +8,10 @@ use crate::records::accounts::{KeyChange, KeyLimits, KeyRow, KeyWindow, NewKey};
 use crate::records::ids::KeyId;
 use crate::records::tags::checked_tags;
 
-/// The longest name of a wallet or key, and the longest reference or note of an entry.
+/// The maximum length of the name of a wallet or key, and of the reference or note of an entry.
 pub(super) const TEXT_CHARS_MAX: usize = 200;
 
-/// The row of a new key, checked.
+/// Checks a new key and composes its row.
 pub(crate) fn new_key(
     id: KeyId,
     new: NewKey,
@@ -67,7 +67,7 @@ pub(crate) enum Edited {
     Same(KeyRow),
 }
 
-/// Computes the row of a key after a change of its settings. `now` is the key as the ledger knows it.
+/// Computes the row of a key after a change of its settings. `now` is the current state of the key in the ledger.
 pub(crate) fn edited(before: &KeyRow, now: Key, edit: KeyEdit) -> Result<Edited, StoreError> {
     let current = KeyRow {
         key: now,
@@ -113,7 +113,7 @@ fn change_limits(row: &mut KeyRow, change: KeyChange) -> Result<(), StoreError> 
 }
 
 /// Sets or removes the window of a key. If only the amount changes, it applies to the current period. Otherwise a new
-/// period begins with the next decision, and earlier charges do not count in it.
+/// period begins with the next decision, and earlier charges do not count towards it.
 fn set_window(row: &mut KeyRow, window: Option<KeyWindow>) {
     let Some(KeyWindow { amount, calendar }) = window else {
         (row.key.window, row.calendar) = (None, None);

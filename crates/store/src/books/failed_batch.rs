@@ -1,4 +1,4 @@
-//! What remains to be done after a batch has failed.
+//! Rolls back a failed batch, and collects its closes and holds, which must be booked again.
 
 use ledger::Micro;
 
@@ -12,17 +12,17 @@ use crate::records::ids::HoldId;
 
 #[derive(Debug, Default)]
 pub(crate) struct FailedBatch {
-    /// Closes to book again, in their order.
+    /// Closes to book again, in their original order.
     pub(crate) closings: Vec<Close>,
     /// Holds that were never stored. Their calls continue, and may be answered and charged.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// How far stored holds reached whose extension was not stored. Their calls know of the extension.
+    /// The reach of stored holds whose extension was lost. Their calls know of the extension.
     pub(crate) reached: IdMap<HoldId, Micro>,
 }
 
 impl Books {
-    /// Rolls back everything since the last commit: what `pending_write` could not write, and what was decided
-    /// after it. All rows are forgotten.
+    /// Rolls back all decisions since the last commit: those that `pending_write` could not write, and those made after
+    /// it. Drops all rows.
     pub(crate) fn roll_back(&mut self, pending_write: &mut PendingWrite) -> FailedBatch {
         let mut lost = IdMap::default();
         lost.extend(
@@ -36,7 +36,7 @@ impl Books {
             let hold = self.holds.get(id)?;
             Some((*id, hold.clone()))
         }));
-        // A hold may have changed after it was copied.
+        // A hold may have changed after it was copied to `pending_write`.
         for (id, hold) in &mut lost {
             if let Some(latest) = self.holds.get(id) {
                 hold.clone_from(latest);
@@ -56,7 +56,7 @@ impl Books {
         let mut closings = Vec::new();
         let changes = &mut pending_write.changes;
         for posting in changes.postings.drain(..).chain(pending.postings) {
-            // The next step of a session, or its close, makes up for a lost step.
+            // A lost step needs no repetition: the next step of the session, or its close, includes it.
             let Source::Close {
                 mut closing, hold, ..
             } = posting.source
@@ -65,7 +65,7 @@ impl Books {
             };
             if !hold.row.is_stored() || lost.contains_key(&closing.hold) {
                 lost.insert(closing.hold, hold);
-                // The caller is told that the call failed, so the hold, if it exists after all, is released.
+                // The caller is told that the call failed. If the hold exists after all, it is released.
                 if closing.if_lost == IfLost::Drop {
                     closing.end = End::Released;
                 }

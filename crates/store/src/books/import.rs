@@ -1,4 +1,4 @@
-//! Decides on imported accounts: their checks, and their first entries.
+//! Checks imported accounts, and decides on their first entries.
 
 use ledger::{Delta, ManualKind, Micro, UnixMs, Wallet, WalletStatus};
 
@@ -13,13 +13,13 @@ use crate::records::import::{ImportedKey, ImportedWallet};
 use crate::records::manual::NewEntry;
 
 impl ImportedWallet {
-    /// The wallet with its first entries. The balance is an adjustment, because it was not paid here.
+    /// Checks the wallet and computes its first entries. The balance is an adjustment, because it was not paid here.
     pub(crate) fn opening(&self) -> Result<Opening, StoreError> {
         checked_wallet_name(&self.name)?;
         let mut wallet = Wallet::default();
         let mut entries = Vec::new();
         if self.balance != Micro::ZERO {
-            // Debt is taken from a credit line of the same size. The final credit line is set below.
+            // Debt is taken from a temporary credit line of the same size. The final credit line is set below.
             if self.balance.is_negative() {
                 let debt = self.balance.get().checked_neg().map(Micro::new);
                 let debt = debt.ok_or(StoreError::Overflow)?;
@@ -70,7 +70,7 @@ impl ImportedWallet {
 }
 
 impl ImportedKey {
-    /// The row of the key, checked.
+    /// Checks the key and composes its row.
     pub(crate) fn row(&self, wallet_name: String, now: UnixMs) -> Result<KeyRow, StoreError> {
         let mut row = new_key(self.id, self.new.clone(), wallet_name, now)?;
         row.key.enabled = self.is_enabled;

@@ -1,4 +1,4 @@
-//! Decides on manual entries: references that were used before, and refunds of top-ups.
+//! Decides on manual entries. Handles repeated references and refunds of top-ups.
 
 use ledger::{ManualError, ManualKind, Micro, Wallet};
 
@@ -10,12 +10,12 @@ use crate::error::StoreError;
 use crate::records::entries::EntryKind;
 use crate::records::manual::NewEntry;
 
-/// What the store finds about a new manual entry, inside the transaction that books it.
+/// The stored entries that a new manual entry depends on, read inside the transaction that books it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ManualFacts {
     /// The entry with the same reference.
     pub(crate) same_reference: Option<FoundEntry>,
-    /// The entry that is to be refunded.
+    /// The entry to refund.
     pub(crate) refunded: Option<FoundEntry>,
     /// The sum of earlier refunds of that entry: zero or negative.
     pub(crate) refunds: i64,
@@ -34,14 +34,14 @@ pub(crate) struct FoundEntry {
 /// The decision on a manual entry.
 #[derive(Debug)]
 pub(crate) enum ManualDecision {
-    /// The entry is to be posted.
+    /// The entry must be posted.
     Post(ManualEntry),
     /// An equal entry was posted before, with this number.
     Exists(i64),
 }
 
 impl NewEntry {
-    /// Decides on this entry. If it is to be posted, changes the wallet.
+    /// Decides on this entry. Changes the wallet if the entry must be posted.
     pub(crate) fn decide(
         &self,
         wallet: &mut Wallet,
@@ -88,7 +88,7 @@ impl NewEntry {
         }))
     }
 
-    /// Checks everything that needs no lookup.
+    /// Checks everything that does not depend on stored rows.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let is_printable = |text: &str| {
             text.chars().count() <= TEXT_CHARS_MAX && !text.chars().any(char::is_control)
@@ -135,7 +135,7 @@ impl From<ManualError> for StoreError {
     }
 }
 
-/// Manual entries that were decided in this batch and are not in the table yet.
+/// Lookups of manual entries that were decided in this batch and are not in the table yet.
 impl Books {
     /// The pending entry of a wallet with this reference.
     pub(crate) fn pending_reference(&self, wallet: i64, reference: &str) -> Option<FoundEntry> {

@@ -1,4 +1,4 @@
-//! Manual entries before they have a number.
+//! A manual entry that does not have a number yet.
 
 use ledger::{Delta, Micro, UnixMs};
 
@@ -25,7 +25,7 @@ impl ManualEntry {
         }
     }
 
-    /// The posting for a wallet, by its row number, in the name of `actor`.
+    /// The posting for the wallet with this row number, made by `actor`.
     pub(super) fn posting(self, wallet: i64, at: UnixMs, actor: &str) -> Posting {
         let origin = Origin {
             actor: Some(actor.into()),

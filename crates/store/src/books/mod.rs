@@ -1,8 +1,8 @@
-//! Decisions on money, the same for every database: rows in memory, the commands that change them, and the
-//! changes that must be written.
+//! Decisions on money, shared by all databases: rows in memory, the commands that change them, and the changes to
+//! write.
 //!
-//! A store loads the rows of a batch, runs its commands here, and writes the pending changes. This module knows
-//! no database and no clock.
+//! A store loads the rows of a batch, runs its commands here, and writes the pending changes. This module uses neither
+//! a database nor a clock.
 
 mod access;
 mod alerts;

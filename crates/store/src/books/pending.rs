@@ -1,6 +1,6 @@
-//! The changes that a batch has decided and not yet written.
+//! Collects the changes that a batch has decided but not yet written.
 //!
-//! Decisions change rows in memory. Each changed row is written once, at the end of the batch, however many
+//! Decisions change rows in memory. Each changed row is written once, at the end of the batch, regardless of how many
 //! commands changed it.
 
 use ledger::{Delta, Micro, UnixMs};
@@ -21,19 +21,19 @@ use crate::stats::Counters;
 pub(crate) struct Pending {
     pub(crate) wallets: Vec<i64>,
     pub(crate) keys: Vec<KeyId>,
-    /// Holds opened in this batch. Those that were closed in it too get no row.
+    /// Holds opened in this batch. Those that were also closed in it get no row.
     pub(crate) opened: Vec<HoldId>,
     /// Holds of earlier batches that changed.
     pub(crate) changed: Vec<HoldId>,
     /// Holds of earlier batches that were closed.
     pub(crate) closed: Vec<HoldId>,
     pub(crate) postings: Vec<Posting>,
-    /// Balances to be stored, with the number of their wallet.
+    /// Balances to store, each with the number of its wallet.
     pub(crate) points: Vec<(i64, BalancePoint)>,
-    /// Whether some of the postings are manual.
+    /// Whether any of the postings is manual.
     pub(crate) has_manual: bool,
-    /// Holds that are opened or closed together with the row of a task. If the batch fails, the caller repeats
-    /// the whole step or nothing.
+    /// Holds that are opened or closed together with the row of a task. If the batch fails, they are not booked again,
+    /// because the caller repeats the whole step.
     pub(crate) inseparable: Vec<HoldId>,
     /// Whether an administrative change has already written to the database.
     pub(crate) wrote: bool,
@@ -44,8 +44,8 @@ impl Pending {
         self.wallets.is_empty() && self.keys.is_empty() && self.postings.is_empty() && !self.wrote
     }
 
-    /// Adds these changes to the counters. Called after the commit, because changes that are rolled back must
-    /// not count.
+    /// Adds these changes to the counters. Called after the commit, because changes that are rolled back must not be
+    /// counted.
     pub(crate) fn count(&self, counters: &Counters) {
         if self.postings.is_empty() {
             return;
@@ -88,7 +88,7 @@ impl Pending {
 }
 
 impl BookWallet {
-    /// Marks the row, whose number is `n`, to be written with the batch.
+    /// Marks the row with the number `n` as changed, so that it is written with the batch.
     pub(crate) fn touch(&mut self, n: i64, pending: &mut Pending) {
         if !self.dirty {
             self.dirty = true;
@@ -96,7 +96,7 @@ impl BookWallet {
         }
     }
 
-    /// Gives an entry its number and its place in the wallet's chain, and adds it to the batch.
+    /// Assigns an entry its number and its place in the wallet's chain, and adds it to the batch.
     pub(crate) fn post(&mut self, mut posting: Posting, pending: &mut Pending) {
         let at = posting.at();
         if keeps_point(self.entries, self.posted_at, at) {
@@ -179,7 +179,7 @@ pub(crate) struct SteppedHold {
 }
 
 impl Posting {
-    /// The hold whose row this entry deletes. A hold that was opened in the same batch has none.
+    /// The hold whose row this entry deletes. `None` if the hold was opened in the same batch and so has no row.
     pub(crate) fn removes(&self) -> Option<HoldId> {
         match &self.source {
             Source::Close { closing, hold, .. } if hold.row.is_stored() => Some(closing.hold),
@@ -196,7 +196,7 @@ impl Posting {
         }
     }
 
-    /// The key that the entry names.
+    /// The key of the entry, if it has one.
     pub(super) fn key(&self) -> Option<KeyId> {
         match &self.source {
             Source::Close { hold, .. } => Some(hold.key),
@@ -217,7 +217,7 @@ impl Posting {
         }
     }
 
-    /// The cost of the call or session at its upstream, if it is known.
+    /// The upstream cost of the call or session, if it is known.
     fn cost(&self) -> Option<&Cost> {
         match &self.source {
             Source::Part { stepping, .. } => stepping.cost.as_deref(),
@@ -229,7 +229,7 @@ impl Posting {
         }
     }
 
-    /// What the entry adds to the sums of its price version. `None` for an entry without prices.
+    /// The amounts that the entry adds to the sums of its price version. `None` for an entry without prices.
     fn charged(&self) -> Option<EntryCharge> {
         Some(EntryCharge {
             price_version: self.price_version()?.get(),
@@ -250,7 +250,7 @@ impl Posting {
         }
     }
 
-    /// The entry as it is stored, column by column.
+    /// The columns of the entry as they are stored.
     pub(crate) fn columns(&self) -> EntryColumns<'_> {
         let mut columns = EntryColumns {
             wallet: self.wallet,

@@ -1,5 +1,4 @@
-//! The decisions of a batch, moved out of the books to be written, so that the books are free for the next
-//! batch.
+//! The decisions of a batch, moved out of the books to be written, so that the next batch can use the books meanwhile.
 
 use ledger::{Key, UnixMs};
 
@@ -8,16 +7,17 @@ use super::rows::{BookWallet, HoldRow, OpenHold};
 use super::state::Books;
 use crate::records::ids::HoldId;
 
-/// Above this number, open holds are not kept in memory, and are read from the table when they are closed.
+/// If there are more open holds than this, they are not kept in memory. They are read from the table when they are
+/// closed.
 const CACHED_HOLDS_MAX: usize = 65_536;
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingWrite {
-    /// The new contents of changed wallets, with their row numbers.
+    /// The new values of changed wallets, with their row numbers.
     pub(crate) wallets: Vec<(i64, BookWallet)>,
-    /// The new contents of changed keys, with their row numbers and the time of the last admission.
+    /// The new values of changed keys, with their row numbers and the time of the last admission.
     pub(crate) keys: Vec<(i64, Key, Option<UnixMs>)>,
-    /// New holds, with the number of their key.
+    /// New holds, with the row number of their key.
     pub(crate) opened: Vec<(HoldId, Option<i64>, OpenHold)>,
     pub(crate) changed: Vec<(HoldId, OpenHold)>,
     pub(crate) changes: Pending,
@@ -40,8 +40,8 @@ impl PendingWrite {
 }
 
 impl Books {
-    /// Moves the pending changes to `pending_write`. From now on every row counts as written. If the write
-    /// fails, all rows must be [forgotten](Self::forget).
+    /// Moves the pending changes to `pending_write`. From now on every row in memory counts as written. If the write
+    /// fails, the caller must [forget](Self::forget) all rows.
     pub(crate) fn take_pending(&mut self, pending_write: &mut PendingWrite) {
         for n in &self.pending.wallets {
             if let Some(row) = self.wallets.get_mut(*n) {

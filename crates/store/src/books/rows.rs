@@ -1,4 +1,4 @@
-//! Rows of the ledger in memory.
+//! The ledger's rows in memory: wallets, keys and open holds.
 
 use ledger::{Key, Micro, Period, Reservation, UnixMs, Wallet};
 
@@ -6,40 +6,40 @@ use crate::chain::Head;
 use crate::records::calendar::Calendar;
 use crate::records::ids::{KeyId, RequestId, WalletId};
 
-/// A wallet.
+/// A wallet's row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BookWallet {
     pub(crate) wallet: Wallet,
     /// The number of its last entry.
     pub(crate) entries: i64,
-    /// The latest time of its entries.
+    /// The latest time of any of its entries.
     pub(crate) posted_at: UnixMs,
-    /// The charges of all its entries.
+    /// The sum of the charges of all its entries.
     pub(crate) charged: Micro,
     /// The hash of its last entry.
     pub(crate) head: Head,
     pub(crate) holds_opened: i64,
-    /// Changed in the current batch.
+    /// Whether the row was changed in the current batch.
     pub(crate) dirty: bool,
 }
 
-/// A key.
+/// A key's row.
 #[derive(Debug)]
 pub(crate) struct BookKey {
     pub(crate) n: i64,
-    /// The wallet, by number and by id.
+    /// The wallet's row number and id.
     pub(crate) wallet: i64,
     pub(crate) wallet_id: WalletId,
     pub(crate) key: Key,
     /// The periods of the key's window.
     pub(crate) calendar: Option<Calendar>,
     pub(crate) last_used_at: Option<UnixMs>,
-    /// Changed in the current batch.
+    /// Whether the row was changed in the current batch.
     pub(crate) dirty: bool,
 }
 
 impl BookKey {
-    /// Begins the next period of the key's window, if the current one is over at `now`. This need not be written,
+    /// Begins the next period of the key's window if the current period is over at `now`. This need not be written,
     /// because every later reader of the row computes the same period.
     pub(crate) fn begin_period(&mut self, now: UnixMs, entries: i64) {
         let Some(window) = self.key.window else {
@@ -65,7 +65,7 @@ pub(crate) struct OpenHold {
     pub(crate) held: Reservation,
     /// The sum that the steps of a session have charged so far.
     pub(crate) booked: Micro,
-    /// The cost of these steps, as far as it is known.
+    /// The upstream cost of these steps, as far as it is known.
     pub(crate) cost_booked: Micro,
     pub(crate) request_id: RequestId,
     pub(crate) opened_at: UnixMs,

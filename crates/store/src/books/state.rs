@@ -11,15 +11,15 @@ use crate::error::StoreError;
 use crate::records::ids::{Epoch, HoldId, KeyId};
 use crate::stats::Counters;
 
-/// Rows in memory. The caller loads the rows that a command names before it runs the command. A row that is
-/// missing here does not exist.
+/// The rows in memory. Before a command runs, the caller loads the rows that it names. A row that is missing here then
+/// does not exist.
 #[derive(Debug)]
 pub(crate) struct Books {
     pub(crate) wallets: Generations<i64, BookWallet>,
     pub(crate) keys: Generations<KeyId, BookKey>,
     pub(crate) holds: IdMap<HoldId, OpenHold>,
     pub(crate) pending: Pending,
-    /// The last hold that was opened.
+    /// The id of the hold that was opened last.
     pub(crate) last_hold: HoldId,
     /// The difference between two consecutive hold ids.
     pub(crate) hold_step: i64,
@@ -34,13 +34,13 @@ pub(crate) struct Books {
 /// Limits of the books.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Limits {
-    /// How many wallet rows, and how many key rows, are kept in memory.
+    /// The maximum number of wallet rows, and of key rows, to cache.
     pub(crate) cached_rows_max: usize,
     /// How far below its credit line open calls may take a wallet.
     pub(crate) debt_limit: Micro,
 }
 
-/// Empty books, as a placeholder for books that are shared.
+/// Empty books, used as a placeholder while the real ones are shared.
 impl Default for Books {
     fn default() -> Self {
         Self::new(Epoch::new(0), Limits::default(), Arc::default())
@@ -63,14 +63,14 @@ impl Books {
         }
     }
 
-    /// Drops every row, because somebody else may have changed them.
+    /// Drops every row, because another process may have changed them.
     pub(crate) fn forget(&mut self) {
         self.wallets.clear();
         self.keys.clear();
         self.holds.clear();
     }
 
-    /// Counts the pending changes, which are now committed.
+    /// Adds the pending changes to the counters after their commit.
     pub(crate) fn count_committed(&self) {
         self.pending.count(&self.counters);
     }

@@ -1,4 +1,4 @@
-//! Administrative changes of wallets: their checks, their effect on the rows, and their entries.
+//! Checks administrative changes of wallets, and decides on their effect on the rows and their entries.
 
 use ledger::{Delta, Micro, UnixMs, Wallet};
 
@@ -15,7 +15,7 @@ use crate::records::entries::EntryKind;
 use crate::records::ids::WalletId;
 use crate::records::manual::WalletSettings;
 
-/// A new wallet, checked, with its first entries.
+/// A new wallet that was checked, with its first entries.
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) wallet: Wallet,
@@ -49,7 +49,7 @@ impl Opening {
     }
 }
 
-/// A change of a wallet that is decided but not made.
+/// A change of a wallet that is decided but not yet applied.
 #[derive(Debug)]
 pub(crate) struct PreparedChange {
     /// The wallet after the change.
@@ -61,12 +61,12 @@ pub(crate) struct PreparedChange {
 #[derive(Debug)]
 pub(crate) enum WalletDecision {
     Change(PreparedChange),
-    /// An equal entry exists, with this number.
+    /// The same entry was booked before, with this number.
     Exists(i64),
 }
 
 impl WalletChange {
-    /// Checks everything that needs no lookup.
+    /// Checks everything that does not depend on stored rows.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         match self {
             Self::Manual(new) => new.check(),
@@ -77,7 +77,7 @@ impl WalletChange {
         }
     }
 
-    /// Decides on a change, without making it.
+    /// Decides on a change without applying it.
     pub(crate) fn prepare(
         &self,
         mut wallet: Wallet,
@@ -141,8 +141,8 @@ impl Books {
         self.wallets.insert(n, row);
     }
 
-    /// Makes a change that was prepared on the current state of the wallet with the number `n`. Returns the number of
-    /// its last entry. `None` if there is no such wallet.
+    /// Applies a change that was prepared on the current state of the wallet with the row number `n`. Returns the
+    /// number of its last entry, or `None` if there is no such wallet.
     pub(crate) fn make_change(
         &mut self,
         n: i64,

@@ -1,4 +1,4 @@
-//! The heads of all wallets, computed from their entries.
+//! Computes the chain heads of all wallets from their entries.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use crate::records::columns::EntryColumns;
 use crate::records::cost::CostVersion;
 use crate::records::ids::{KeyId, PriceVersion, WalletId};
 
-/// Chains that are being computed. Wallets, keys, price and cost versions are added first, then the entries, in the
-/// order of their numbers within each wallet.
+/// Chains in the course of computation. Wallets, keys, price and cost versions are added first, then the entries,
+/// ordered by their numbers within each wallet.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     heads: HashMap<i64, Head>,
@@ -57,7 +57,7 @@ impl Chains {
         self.heads.get(&wallet).copied()
     }
 
-    /// All heads, by the numbers of their wallets.
+    /// All heads, with the row numbers of their wallets.
     pub(crate) fn into_heads(self) -> impl Iterator<Item = (i64, Head)> {
         self.heads.into_iter()
     }

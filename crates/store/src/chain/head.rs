@@ -1,4 +1,4 @@
-//! A head, and the encoding of entries for it.
+//! Computes the head of a chain, and encodes entries for hashing.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,10 @@ use sha2::{Digest as _, Sha256};
 use crate::records::columns::EntryColumns;
 use crate::records::ids::{KeyId, WalletId};
 
-/// The prefixes of hashes: they say whether a wallet or an entry is hashed, and in which version of the
-/// encoding.
+/// The prefixes of hashed bytes. They state whether a wallet or an entry is hashed, and the version of the encoding.
 const WALLET: &[u8] = b"tollgate ledger wallet 1";
 const ENTRY: &[u8] = b"tollgate ledger entry 1";
-/// Entries with a reference, a top-up that they refund, or an actor.
+/// The prefix for entries with a reference, a refunded top-up, or an actor.
 const MANUAL_ENTRY: &[u8] = b"tollgate ledger entry 2";
 /// The mark before the cost in the encoding of an entry.
 const COST: &str = "cost";
@@ -21,23 +20,23 @@ const COST: &str = "cost";
 /// Large enough for an entry of usual size, so that the hasher is called once.
 const BUFFER_BYTES: usize = 512;
 
-/// Values that an entry refers to by row number. The hash covers the values, because row numbers mean nothing outside
-/// of the database.
+/// The values behind an entry's references by row number. The hash covers these values, because row numbers mean
+/// nothing outside the database.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Named<'a> {
     pub(crate) key: Option<KeyId>,
-    /// The digest of its price version.
+    /// The digest of the entry's price version.
     pub(crate) card: Option<&'a [u8; 32]>,
-    /// The digest of its cost version.
+    /// The digest of the entry's cost version.
     pub(crate) cost_card: Option<&'a [u8; 32]>,
 }
 
-/// The hash of a wallet's last entry, and so of all its entries.
+/// The hash of a wallet's last entry. It covers all earlier entries too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Head([u8; 32]);
 
 impl Head {
-    /// The head of a wallet without entries. It contains the wallet's id, so that no chain fits another wallet.
+    /// The head of a wallet without entries. It covers the wallet's id, so that no chain fits another wallet.
     pub(crate) fn of_wallet(wallet: WalletId) -> Self {
         let mut encoder = Encoder::new(WALLET);
         encoder.name(WalletId::PREFIX, wallet.chars());
@@ -47,14 +46,14 @@ impl Head {
     /// The head after one more entry.
     pub(crate) fn after(&self, entry: &EntryColumns<'_>, named: Named<'_>) -> Self {
         let EntryColumns {
-            // The first head of the chain contains the wallet's id.
+            // The chain's first head covers the wallet's id.
             wallet: _,
             seq,
             kind,
             at,
             closes,
             part_of,
-            // `named` has its id.
+            // `named` contains the id of the key.
             key: _,
             held,
             booked,
@@ -106,7 +105,7 @@ impl Head {
             encoder.option(*refund_of, Encoder::integer);
             encoder.option(*actor, Encoder::text);
         }
-        // Entries without a cost are encoded as before costs existed, so that their hashes stay the same.
+        // Entries without a cost are encoded as they were before costs existed, so that their hashes stay the same.
         if cost.is_some() || cost_version.is_some() {
             encoder.text(COST);
             encoder.option(*cost, Encoder::integer);
@@ -116,7 +115,7 @@ impl Head {
         encoder.finish()
     }
 
-    /// A head from its stored bytes. `None` if they are not a head.
+    /// Reads a head from its stored bytes. `None` if they are not a head.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
@@ -167,7 +166,7 @@ impl FromStr for Head {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WalletHead {
     pub wallet: WalletId,
-    /// How many entries the wallet had.
+    /// The number of entries that the wallet had.
     pub entries: i64,
     pub head: Head,
 }
@@ -176,7 +175,7 @@ pub struct WalletHead {
 /// preceded by their length, and optional values by a mark.
 struct Encoder {
     hasher: Sha256,
-    /// Bytes that the hasher has not been given yet. On the stack, so that nothing allocates.
+    /// Bytes that were not passed to the hasher yet. They are on the stack to avoid an allocation.
     buffer: ArrayVec<u8, BUFFER_BYTES>,
 }
 
@@ -280,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Stored heads never change: another encoding needs another version and a migration.
+    /// Stored heads never change, so a new encoding needs a new version and a migration.
     #[test]
     fn the_encoding_does_not_change() {
         let first = Head::of_wallet(wallet("wal_0123456789abcdef"));
@@ -402,7 +401,7 @@ mod tests {
     }
 
     proptest! {
-        /// The boundary between two texts is part of the hash, whatever their sizes.
+        /// The boundary between two texts is part of the hash, regardless of their sizes.
         #[test]
         fn a_text_cannot_reach_into_the_next(text in ".{1,700}", cut in any::<prop::sample::Index>()) {
             let cuts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();

@@ -1,4 +1,4 @@
-//! The commands of the ledger writer.
+//! The commands that the ledger writer runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::records::task::{
 };
 use crate::records::task_id::TaskId;
 
-/// Answered when the writer has decided. The receiver then waits for the disk.
+/// The channel on which the writer sends its decision. The receiver then waits until the decision is durable.
 pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
 
 /// A command for the writer, which runs commands in the order of their arrival.
@@ -35,7 +35,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
 pub(crate) enum Command {
     Admit(Admit, oneshot::Sender<Result<Granted, AdmitError>>),
     Extend(Extend, oneshot::Sender<Result<Durable, AdmitError>>),
-    /// Answers with how far the hold reaches, counted from the beginning of the session.
+    /// The answer is how far the hold reaches, counted from the beginning of the session.
     Step(Box<SessionStep>, oneshot::Sender<Result<Micro, AdmitError>>),
     Close(Close),
     /// Stops counting the hold against its key's concurrency.
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Flush(oneshot::Sender<Durable>),
 }
 
-/// A change of a task or callback. The answer `false` means that the claim is no longer held and nothing was
+/// A change of a task or callback. The answer `false` means that the caller no longer holds the claim and nothing was
 /// written.
 #[derive(Debug)]
 pub(crate) enum TaskCommand {
@@ -70,10 +70,10 @@ pub(crate) enum TaskCommand {
     NoteCallback(CallbackNote, Reply<bool>),
 }
 
-/// A step of alerts and their deliveries.
+/// A change of alerts or their deliveries.
 #[derive(Debug)]
 pub(crate) enum AlertCommand {
-    /// Asks whether this node is to check for alerts, for this duration.
+    /// Asks whether this node should check for alerts during this time.
     Watch(Duration, Reply<bool>),
     /// Replaces the signals of this node.
     Signal {
@@ -89,7 +89,7 @@ pub(crate) enum AlertCommand {
     Forget(EndedWork, Reply<u64>),
 }
 
-/// How many due tasks, callbacks or deliveries to claim, and for how long.
+/// The maximum number of due tasks, callbacks or deliveries to claim, and the duration of the claims.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DueWork {
     pub(crate) count_max: u32,
@@ -97,7 +97,7 @@ pub(crate) struct DueWork {
     pub(crate) now: UnixMs,
 }
 
-/// One task of a wallet to claim, and for how long.
+/// One task of a wallet to claim, and the duration of the claim.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneTask {
     pub(crate) wallet: WalletId,
@@ -106,7 +106,7 @@ pub(crate) struct OneTask {
     pub(crate) now: UnixMs,
 }
 
-/// Which ended tasks or alerts to delete, by their age, and how many at once.
+/// The age from which ended tasks or alerts are deleted, and how many at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndedWork {
     pub(crate) age: std::time::Duration,
@@ -114,8 +114,8 @@ pub(crate) struct EndedWork {
     pub(crate) now: UnixMs,
 }
 
-/// An administrative change, written in one transaction with its audit row; or a price version, which the server stores
-/// by itself without one.
+/// An administrative change, written in one transaction with its audit row. Price versions are also stored this way,
+/// but have no audit row, because the server stores them itself.
 #[derive(Debug)]
 pub(crate) enum Change {
     CreateWallet {
@@ -173,8 +173,8 @@ pub(crate) enum Change {
         actor: Box<Actor>,
         reply: Reply<()>,
     },
-    /// Stores a catalog as the one after `expected`. Answers with its version, or `None` if `expected` is not the
-    /// latest version.
+    /// Stores a catalog as the successor of version `expected`. The answer is its version, or `None` if `expected` is
+    /// not the latest version.
     Catalog {
         catalog: Box<NewCatalog>,
         now: UnixMs,
@@ -237,7 +237,7 @@ pub(crate) enum AccessChange {
 #[derive(Debug)]
 pub(crate) enum AccessChanged {
     Token(TokenRow),
-    /// `None` if the code of the session is unknown, used or expired.
+    /// `None` if the sign-in code is unknown, used or expired.
     Session(Option<SessionRow>),
     Done,
 }
@@ -266,9 +266,9 @@ pub(crate) enum KeyEdit {
     Rotate(KeyRotation),
 }
 
-/// An admitted call. The owner of this value must send a [`Close`], even if the decision turns out to be lost. Closing
-/// a hold that does not exist is harmless, and a lost hold may exist nevertheless, because a commit can succeed
-/// although its answer is lost.
+/// An admitted call. The owner of this value must send a [`Close`], even if the decision is reported as lost. Closing a
+/// hold that does not exist is harmless, and a lost hold may exist after all, because a commit can succeed although its
+/// answer is lost.
 #[derive(Debug)]
 #[must_use = "an admitted call keeps credits frozen until its hold is closed"]
 pub struct Admitted {
@@ -279,8 +279,8 @@ pub struct Admitted {
     pub durable: Durable,
 }
 
-/// An admission on its way back to the caller. A caller that is gone cannot close the hold, so a grant that
-/// nobody accepted closes it when dropped.
+/// An admission on its way back to the caller. A caller that is gone cannot close the hold, so a grant that is dropped
+/// without being accepted closes it.
 #[derive(Debug)]
 pub(crate) struct Granted {
     admitted: Option<Admitted>,
@@ -319,7 +319,7 @@ impl Drop for Granted {
 impl Command {
     /// Refuses the command without running it.
     pub(crate) fn refuse(self, why: AdmitError) {
-        // A receiver that is gone needs no answer.
+        // A receiver that is gone does not need an answer.
         match self {
             Self::Admit(_, reply) => drop(reply.send(Err(why))),
             Self::Extend(_, reply) => drop(reply.send(Err(why))),

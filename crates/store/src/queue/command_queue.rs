@@ -1,10 +1,10 @@
 //! The queue of commands for the ledger writer.
 //!
-//! Commands that somebody waits for (an admission, a balance) wake the writer. Settlements do not: they gather
-//! until an admission arrives or the `gather` time is over.
+//! Commands with a waiting caller (an admission, a balance) wake the writer. Settlements do not: they gather until an
+//! admission arrives or the `gather` time is over.
 //!
-//! The number of waiting admissions is bounded, and admissions may be refused here. Closes are never refused:
-//! there is at most one for each admitted call, so the bound on calls in flight bounds them too.
+//! The number of waiting admissions is bounded, so admissions may be refused here. Closes are never refused. There is
+//! at most one per admitted call, so the limit on calls in flight bounds them too.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use super::command::Command;
 use crate::error::{AdmitError, StoreError};
 use crate::sync::{AtomicUsize, Condvar, Instant, Mutex};
 
-/// How many balance lookups, changes and extensions may wait, beyond the limit for admissions.
+/// The maximum number of balance lookups, changes and extensions that wait, beyond the limit for admissions.
 const OTHERS_WAITING_MAX: usize = 16_384;
-/// A closed queue still waits for work that is due within this time.
+/// After it was closed, the queue still waits for work that is due within this time.
 const CLOSING_WAIT_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -47,27 +47,27 @@ impl Notifier {
     }
 }
 
-/// How many commands may wait, and for how long.
+/// Limits on the number of waiting commands and on their time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) gather: Duration,
-    /// How many commands with a waiting caller the queue may contain.
+    /// The maximum number of queued commands with a waiting caller.
     pub(crate) waiting_max: usize,
-    /// How long a call waits for its decision.
+    /// The maximum time that a call waits for its decision.
     pub(crate) call_wait_max: Duration,
-    /// How long an administrative change waits for its decision.
+    /// The maximum time that an administrative change waits for its decision.
     pub(crate) change_wait_max: Duration,
 }
 
 #[derive(Debug)]
 struct State {
     queued: Vec<Queued>,
-    /// How many of the queued commands have a waiting caller.
+    /// The number of queued commands with a waiting caller.
     waiting: usize,
     /// When the queue last became non-empty.
     since: Instant,
     sleep: Sleep,
-    /// Whether somebody waits for the open batch itself.
+    /// Whether a caller waits for the open batch to be written.
     batch_requested: bool,
     closed: bool,
 }
@@ -78,30 +78,30 @@ pub(crate) struct Queued {
     pub(crate) at: Instant,
 }
 
-/// What the writer sleeps for. A push uses it to decide whether to wake the writer.
+/// The event that the writer sleeps for. A push uses it to decide whether to wake the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sleep {
     Awake,
-    /// Any command.
+    /// Sleeps until any command arrives.
     Idle,
-    /// A command that a caller waits for, or the end of the gathering time.
+    /// Sleeps until a command with a waiting caller arrives, or the gathering time is over.
     Gathering,
-    /// The end of a pause, or this many waiting callers.
+    /// Sleeps until the end of a pause, or until this many callers wait.
     Paced {
         enough: usize,
     },
 }
 
-/// When the writer wants to start its next batch.
+/// When the writer should start its next batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchTiming {
-    /// No batch starts before this time: the pause under load or after a failure.
+    /// No batch starts before this time, because of the pause under load or after a failure.
     pub(crate) not_before: Instant,
-    /// A batch starts anyway when this many callers wait.
+    /// A batch starts before `not_before` if this many callers wait.
     pub(crate) enough: usize,
-    /// Until this time, closes need not wake the writer.
+    /// Until this time, a close that arrives in an empty queue does not wake the writer.
     pub(crate) linger_until: Instant,
-    /// When closes are to be retried, even if the queue is empty.
+    /// When closes must be retried, even if the queue is empty.
     pub(crate) due: Option<Instant>,
     /// Whether a batch may begin although the queue is empty, because calls are expected.
     pub(crate) opens_ahead: bool,
@@ -115,12 +115,12 @@ pub(crate) enum Wake {
 }
 
 impl CommandQueue {
-    /// For a writer that is a thread.
+    /// A queue for a writer that is a thread.
     pub(crate) fn new(bounds: Bounds) -> Self {
         Self::with(bounds, Notifier::Thread(Condvar::new()))
     }
 
-    /// For a writer that is a task.
+    /// A queue for a writer that is a task.
     pub(crate) fn for_task(bounds: Bounds) -> Self {
         Self::with(bounds, Notifier::Task(Notify::new()))
     }
@@ -141,7 +141,7 @@ impl CommandQueue {
         }
     }
 
-    /// Adds a command that a caller waits for. Fails if there is no room.
+    /// Adds a command with a waiting caller. Fails if there is no room.
     pub(crate) fn push(&self, command: Command) -> Result<(), PushError> {
         let at = Instant::now();
         let mut state = self.state.lock();
@@ -150,8 +150,7 @@ impl CommandQueue {
         }
         let waiting_max = match &command {
             Command::Admit(..) => self.bounds.waiting_max,
-            // Balances and the commands of admitted calls have room of their own, beyond the limit for
-            // admissions.
+            // Balances and the commands of admitted calls have room of their own beyond the limit for admissions.
             _ => self.bounds.waiting_max.saturating_add(OTHERS_WAITING_MAX),
         };
         if state.waiting >= waiting_max {
@@ -175,7 +174,7 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// Adds a command that nobody waits for and that is never refused.
+    /// Adds a command without a waiting caller. It is never refused.
     pub(crate) fn push_close(&self, command: Command) {
         let at = Instant::now();
         let mut state = self.state.lock();
@@ -214,15 +213,15 @@ impl CommandQueue {
         }
     }
 
-    /// Sleeps in an open batch until a caller waits for a decision or for the batch itself, or until `until`.
+    /// Sleeps in an open batch until a caller waits for a decision or for the batch to be written, or until `until`.
     pub(crate) fn wait_in_batch(&self, until: Instant) {
         let Notifier::Thread(wake) = &self.notifier else {
             unreachable!("a task does not wait in a batch");
         };
         let mut state = self.state.lock();
         while state.waiting == 0 && !state.batch_requested && !state.closed {
-            // A `Close` command does not wake the writer: it is booked with the next command that does, or when the time
-            // is over.
+            // A `Close` command does not wake the writer. It is booked with the next command that does, or when the
+            // time is over.
             state.sleep = Sleep::Gathering;
             if wake.wait_until(&mut state, until).timed_out() {
                 break;
@@ -232,7 +231,7 @@ impl CommandQueue {
         state.batch_requested = false;
     }
 
-    /// Somebody waits for the open batch itself.
+    /// Wakes the writer, because a caller waits for the open batch to be written.
     pub(crate) fn request_batch(&self) {
         let mut state = self.state.lock();
         state.batch_requested = true;
@@ -286,7 +285,7 @@ impl CommandQueue {
         self.length.load(Ordering::Acquire) == 0
     }
 
-    /// Takes all commands in order. `into` is empty, and the queue reuses its allocation.
+    /// Takes all commands in order. `into` must be empty; the queue reuses its allocation.
     pub(crate) fn drain(&self, into: &mut Vec<Queued>) {
         let mut state = self.state.lock();
         std::mem::swap(&mut state.queued, into);
@@ -294,7 +293,7 @@ impl CommandQueue {
         self.count(&state);
     }
 
-    /// Refuses commands that have waited too long. That only happens while the writer is blocked.
+    /// Refuses commands that have waited too long, which happens only while the writer is blocked.
     pub(crate) fn expire(&self) {
         let now = Instant::now();
         let mut state = self.state.lock();
@@ -333,7 +332,7 @@ impl CommandQueue {
         self.notifier.notify();
     }
 
-    /// Closes the queue when its writer is gone, and refuses what is queued.
+    /// Closes the queue after its writer has ended, and refuses all queued commands.
     pub(crate) fn abandon(&self) {
         self.close();
         let mut left = Vec::new();
@@ -351,7 +350,7 @@ impl CommandQueue {
         self.length.load(Ordering::Acquire)
     }
 
-    /// How long the oldest command has been waiting.
+    /// How long the oldest command has waited.
     pub(crate) fn oldest(&self) -> Duration {
         let state = self.state.lock();
         state
@@ -361,7 +360,7 @@ impl CommandQueue {
     }
 }
 
-/// What the writer should do now.
+/// The action that the writer should take now.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
     Wake(Wake),
@@ -382,7 +381,7 @@ impl State {
             let sleep = Sleep::Paced {
                 enough: timing.enough,
             };
-            // Work that is due still waits for the end of the pause.
+            // Work that is due waits for the end of the pause too.
             return Plan::Sleep(sleep, Some(timing.not_before));
         }
         if self.queued.is_empty() {
@@ -398,8 +397,8 @@ impl State {
         Plan::Sleep(Sleep::Gathering, until(Some(gathered)))
     }
 
-    /// The pause after a failure applies while closing too, otherwise the writer would spin. Retries that are due much
-    /// later are not waited for.
+    /// Plans for a closed queue. The pause after a failure applies here too, otherwise the writer would spin. Retries
+    /// that are due much later are not waited for.
     fn plan_end(&self, timing: &BatchTiming, now: Instant) -> Plan {
         let due = if self.queued.is_empty() {
             timing.due

@@ -1,8 +1,8 @@
-//! Waiting until a decision is on the disk.
+//! Lets callers wait until a decision is on disk.
 //!
-//! Callers learn a decision as soon as it is made, before the commit, and the writer commits without a
-//! sync. The sync thread syncs the log and then marks every batch that was committed before the sync
-//! began. So a slow disk delays the confirmation, but never the decision.
+//! Callers get a decision as soon as it is made, before the commit, and the writer commits without a sync. The sync
+//! thread syncs the log and then marks every batch that was committed before the sync began. So a slow disk delays the
+//! confirmation, but never the decision.
 
 use std::fmt;
 use std::ops::Deref;
@@ -22,14 +22,14 @@ const DURABLE: u8 = 1;
 const LOST: u8 = 2;
 const SEALED: u8 = 3;
 
-/// Tells whether a decision survives a power cut: it does once [`wait`](Self::wait) has returned `Ok`.
+/// Reports whether a decision survives a power cut: it does once [`wait`](Self::wait) has returned `Ok`.
 #[derive(Clone)]
 pub struct Durable {
     batch: Arc<Batch>,
 }
 
 impl Durable {
-    /// Returns when the decision is on the disk, or is lost for good.
+    /// Returns when the decision is on disk, or is lost for good.
     pub async fn wait(&self) -> Result<(), NotDurable> {
         loop {
             if let Some(outcome) = self.outcome_or_timeout().await {
@@ -38,19 +38,19 @@ impl Durable {
         }
     }
 
-    /// Whether the decision is on the disk. False if the batch is still pending ten seconds after the first
-    /// caller began to wait for it.
+    /// Whether the decision is on disk. False if the batch is still pending ten seconds after the first caller began to
+    /// wait for it.
     pub async fn is_confirmed(&self) -> bool {
         self.outcome_or_timeout().await == Some(Ok(()))
     }
 
-    /// The outcome of the batch, or `None` if it is still unknown after the time for a confirmation.
+    /// The outcome of the batch, or `None` if it is not known in time.
     async fn outcome_or_timeout(&self) -> Option<Result<(), NotDurable>> {
         let waiters = match self.batch.join_waiters() {
             Ok(waiters) => waiters,
             Err(outcome) => return Some(outcome),
         };
-        // Created before the state is read, so that a change in between is not missed.
+        // Created before the state is read, so that no change in between is missed.
         let notified = waiters.notified();
         // The order matters: a batch is marked before its waiters are notified.
         let has_ended = waiters.has_ended();
@@ -65,13 +65,13 @@ impl Durable {
         self.batch.outcome()
     }
 
-    /// Whether a command that is sent now may still join the same batch, and so be committed or lost
-    /// together with this decision.
+    /// Whether a command that is sent now may still join the same batch, and so be committed or lost together with this
+    /// decision.
     pub fn is_open(&self) -> bool {
         self.batch.state.load(Ordering::Acquire) == UNDECIDED
     }
 
-    /// Whether the decision is on the disk already.
+    /// Whether the decision is already on disk.
     pub fn is_done(&self) -> bool {
         self.batch.state.load(Ordering::Acquire) == DURABLE
     }
@@ -99,7 +99,8 @@ pub(crate) struct Batch {
     number: u64,
     state: AtomicU8,
     waiters: Mutex<Vec<(Arc<Waiters>, EndWait)>>,
-    /// Where the batch waits for the disk. `None` if the database answers a commit when it is durable.
+    /// The queue in which the batch waits for the sync. `None` if a commit is durable as soon as the database answers
+    /// it.
     sync_queue: Option<Arc<SyncQueue>>,
 }
 
@@ -129,22 +130,22 @@ impl Batch {
         }
     }
 
-    /// Takes no more decisions: the batch is being written.
+    /// Accepts no more decisions, because the batch is being written.
     pub(crate) fn seal(&self) {
         self.state.store(SEALED, Ordering::Release);
     }
 
-    /// The commit is on the disk.
+    /// Marks the batch as being on disk.
     pub(crate) fn mark_durable(&self) {
         self.mark(DURABLE);
     }
 
-    /// The commit failed: no decision of the batch has an effect.
+    /// Marks the batch as lost: the commit failed, and no decision of the batch has an effect.
     pub(crate) fn mark_lost(&self) {
         self.mark(LOST);
     }
 
-    /// `None` until it is known.
+    /// The outcome of the batch. `None` until it is known.
     fn outcome(&self) -> Option<Result<(), NotDurable>> {
         match self.state.load(Ordering::Acquire) {
             DURABLE => Some(Ok(())),
@@ -156,7 +157,7 @@ impl Batch {
     /// The waiters of the current runtime, or the outcome if it is already known.
     fn join_waiters(&self) -> Result<Arc<Waiters>, Result<(), NotDurable>> {
         let mut all = self.waiters.lock();
-        // Checked under the lock: a mark that is not visible here will find these waiters.
+        // Checked under the lock: if a mark is not visible yet, the thread that sets it will find these waiters.
         if let Some(outcome) = self.outcome() {
             return Err(outcome);
         }
@@ -177,8 +178,8 @@ impl Batch {
     }
 }
 
-/// Owned by the thread that decides the outcome of a batch. If a panic drops it without an outcome, the
-/// batch is marked as lost, so that nobody waits for it forever.
+/// The handle of the thread that decides the outcome of a batch. If a panic drops it without an outcome, the batch is
+/// marked as lost, so that no caller waits forever.
 pub(crate) struct BatchGuard(Arc<Batch>);
 
 impl Deref for BatchGuard {
@@ -201,18 +202,18 @@ impl Drop for BatchGuard {
 pub(crate) struct SyncQueue {
     state: Mutex<State>,
     wake: Condvar,
-    /// The latest batch that somebody waits for.
+    /// The number of the latest batch that a caller waits for.
     awaited: AtomicU64,
     broken: AtomicBool,
     delay: Duration,
-    /// Wakes the writer.
+    /// Used to wake the writer.
     queue: Arc<CommandQueue>,
 }
 
 struct State {
     committed: Vec<Committed>,
     closed: bool,
-    /// The sync thread has ended.
+    /// Whether the sync thread has ended.
     ended: bool,
     /// When the current sync began, for health checks.
     syncing_since: Option<Instant>,
@@ -262,15 +263,14 @@ impl SyncQueue {
         }
     }
 
-    /// Ends the sync thread when everything committed is synced.
+    /// Ends the sync thread once everything committed is synced.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.wake.notify_one();
     }
 
-    /// Whether a sync has failed. The contents of the disk are then unknown, and another sync could succeed
-    /// although the kernel has already dropped the unwritten pages. So no batch becomes durable until the
-    /// process restarts.
+    /// Whether a sync has failed. The contents of the disk are then unknown, and another sync could succeed although
+    /// the kernel has already dropped the unwritten pages. So no batch becomes durable until the process restarts.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
@@ -283,7 +283,7 @@ impl SyncQueue {
             .map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// Whether somebody waits for this batch, or for a later one.
+    /// Whether a caller waits for this batch or a later one.
     pub(crate) fn is_awaited(&self, batch: &Batch) -> bool {
         self.awaited.load(Ordering::Relaxed) >= batch.number
     }
@@ -294,7 +294,7 @@ impl SyncQueue {
             return;
         }
         if batch.state.load(Ordering::Acquire) == UNDECIDED {
-            // The writer has not written it yet.
+            // The batch is still open, so the writer must write it first.
             self.queue.request_batch();
         }
         // The writer may have pushed the batch by now. Taking the lock ensures that the sync thread is either asleep or
@@ -303,7 +303,7 @@ impl SyncQueue {
         self.wake.notify_one();
     }
 
-    /// Runs the sync thread. `sync` forces the log to the disk.
+    /// Runs the sync thread. `sync` flushes the log to disk.
     pub(crate) fn run(&self, mut sync: impl FnMut() -> std::io::Result<()>) {
         let _guard = SyncThreadGuard(self);
         while let Some(group) = self.next_group() {
@@ -324,7 +324,7 @@ impl SyncQueue {
         }
     }
 
-    /// Waits until there are batches to sync, and one of them is awaited or the delay is over.
+    /// Waits until there are batches to sync and either a caller waits for one of them or the delay is over.
     fn next_group(&self) -> Option<Vec<Committed>> {
         let mut state = self.state.lock();
         state.syncing_since = None;
@@ -347,7 +347,8 @@ impl SyncQueue {
     }
 }
 
-/// When the sync thread ends, even by a panic, no batch becomes durable any more and no caller keeps waiting.
+/// Marks the sync thread as ended when dropped, even by a panic. After that no batch becomes durable and no caller
+/// keeps waiting.
 struct SyncThreadGuard<'a>(&'a SyncQueue);
 
 impl Drop for SyncThreadGuard<'_> {

@@ -1,12 +1,12 @@
-//! Journal rows that wait to be written, limited in number and bytes.
+//! A queue of journal rows to write, limited in number and bytes.
 
 use crate::records::journal::JournalRow;
 
-/// How much may wait, including what is being written.
+/// Limits of the queue, including the rows that are being written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JournalBounds {
     pub(crate) rows_max: usize,
-    /// Bytes of the rows' texts, most of which are bodies.
+    /// The size of the rows' texts, most of which are bodies.
     pub(crate) bytes_max: usize,
 }
 
@@ -14,12 +14,13 @@ pub(crate) struct JournalBounds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Queued {
     Whole,
-    /// The row was queued without its bodies, for lack of room.
+    /// The row was queued without its bodies, because there was no room for them.
     WithoutBodies,
     Dropped,
 }
 
-/// The queue of the journal's writer. Bodies are dropped first: a row without them still records a charge.
+/// The queue of the journal's writer. When it is nearly full, bodies are dropped first: a row without them still
+/// records a charge.
 #[derive(Debug, Default)]
 pub(crate) struct JournalQueue {
     rows: Vec<JournalRow>,
@@ -59,18 +60,18 @@ impl JournalQueue {
         self.writing_bytes = std::mem::take(&mut self.waiting_bytes);
     }
 
-    /// The writer has written and freed the rows that it took.
+    /// Called when the writer has written and freed the rows that it took.
     pub(crate) fn written(&mut self) {
         self.writing_rows = 0;
         self.writing_bytes = 0;
     }
 
-    /// Rows that wait or are being written.
+    /// The number of rows that wait or are being written.
     pub(crate) fn held(&self) -> usize {
         self.rows.len() + self.writing_rows
     }
 
-    /// Rows that wait.
+    /// The number of rows that wait.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -80,7 +81,7 @@ impl JournalQueue {
     }
 }
 
-/// Bytes of the texts that only this row owns.
+/// The size of the texts that only this row owns.
 fn bytes_of(row: &JournalRow) -> usize {
     let texts = [
         &row.dropped_params,

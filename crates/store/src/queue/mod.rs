@@ -1,4 +1,4 @@
-//! How commands and journal rows travel to the threads that write them, and how callers wait until they are durable.
+//! Passes commands and journal rows to the threads that write them, and lets callers wait until they are durable.
 
 pub(crate) mod command;
 pub(crate) mod command_queue;

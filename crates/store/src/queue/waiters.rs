@@ -12,17 +12,17 @@ use crate::sync::{AtomicBool, Handle, RuntimeId, timeout};
 /// How long callers wait for a decision to be confirmed. If the ledger takes longer, it counts as unavailable.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Notified once, when the batch has an outcome or when that takes too long.
+/// Notified once: when the outcome of the batch is known, or when that takes too long.
 ///
-/// A task on the waiters' own runtime notifies them, because waking a task from there costs next to nothing.
-/// From another thread, each waiter would cost a system call. All waiters share one timer.
+/// A task on the waiters' own runtime notifies them, because waking a task from there costs almost nothing. From
+/// another thread, each wake-up would cost a system call. All waiters share one timer.
 pub(super) struct Waiters {
     runtime: RuntimeId,
     notify: Notify,
     ended: AtomicBool,
 }
 
-/// Ends the wait from another thread.
+/// A channel that ends the wait from another thread.
 pub(super) type EndWait = oneshot::Sender<()>;
 
 impl Waiters {
@@ -42,12 +42,12 @@ impl Waiters {
         (waiters, end)
     }
 
-    /// Whether a task of this runtime may still join.
+    /// Whether a task of this runtime may still join these waiters.
     pub(super) fn is_open_to(&self, runtime: &Handle) -> bool {
         self.runtime == runtime.id() && !self.has_ended()
     }
 
-    /// Completes when the wait ends, if it is created before that.
+    /// A future that completes when the wait ends. It must be created before that.
     pub(super) fn notified(&self) -> Notified<'_> {
         self.notify.notified()
     }

@@ -1,8 +1,8 @@
-//! Replacements for the types of `sync` that a schedule checker controls.
+//! Replaces the types of `sync` with types that a schedule checker controls.
 //!
-//! The checker runs all threads of an execution on one system thread, one at a time, and may switch whenever
-//! one of them uses a lock, a condition variable or an atomic. Time is virtual: it advances when a thread
-//! sleeps or waits with a deadline, so that an execution depends only on its seed.
+//! The checker runs all threads of an execution on one system thread, one at a time, and may switch whenever one of
+//! them uses a lock, a condition variable or an atomic. Time is virtual: it advances when a thread sleeps or waits with
+//! a deadline, so that an execution depends only on its seed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -20,27 +20,27 @@ use super::FaultPoint;
 
 thread_local! {
     static NOW_NS: Cell<u64> = const { Cell::new(0) };
-    /// Whether a wait with a deadline may end early or late at random. An exhaustive search has no randomness.
+    /// Whether a wait with a deadline may end early at random. An exhaustive search has no randomness.
     static BY_CHANCE: Cell<bool> = const { Cell::new(false) };
-    /// The fault point at which a thread panics, and at which visit.
+    /// The fault point at which a thread panics, and the number of visits before that.
     static PANICS: RefCell<Option<(FaultPoint, u32)>> = const { RefCell::new(None) };
-    /// How often threads have reached each fault point, over all executions.
+    /// The number of times that threads have reached each fault point, over all executions.
     static VISITS: RefCell<BTreeMap<FaultPoint, u64>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// How often threads have reached each fault point, over all executions so far.
+/// The number of times that threads have reached each fault point, over all executions so far.
 pub(crate) fn visits() -> BTreeMap<FaultPoint, u64> {
     VISITS.with_borrow(Clone::clone)
 }
 
-/// Begins an execution: resets the time and sets the point at which a thread panics.
+/// Begins an execution: resets the time, and sets the fault point at which a thread panics.
 pub(crate) fn begin(by_chance: bool, panics: Option<(FaultPoint, u32)>) {
     NOW_NS.set(1);
     BY_CHANCE.set(by_chance);
     PANICS.set(panics);
 }
 
-/// Panics once, if the execution is set to panic here.
+/// Panics once if the execution was set to panic here.
 pub(crate) fn fault_point(point: FaultPoint) {
     VISITS.with_borrow_mut(|visits| *visits.entry(point).or_default() += 1);
     let strikes = PANICS.with_borrow_mut(|panics| match panics {
@@ -52,7 +52,7 @@ pub(crate) fn fault_point(point: FaultPoint) {
         _ => false,
     });
     if strikes {
-        // Without a message, because the panic is expected.
+        // Skips the panic hook, because the panic is expected.
         std::panic::resume_unwind(Box::new(point));
     }
 }
@@ -84,7 +84,7 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// Used only by code that no execution reaches.
+/// Required by code that no execution reaches.
 impl From<Instant> for tokio::time::Instant {
     fn from(_: Instant) -> Self {
         Self::now()
@@ -185,15 +185,14 @@ impl Condvar {
         true
     }
 
-    /// Waits for a notification only, so that the checker reports a missed one as a deadlock.
+    /// Waits for a notification only, so that the checker reports a missed notification as a deadlock.
     pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         let held = guard.held.take().expect("only a wait takes it out");
         let woken = self.0.wait(held);
         guard.held = Some(woken.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Lets other threads run and returns, either at the deadline or spuriously. A real condition variable may do both
-    /// at any time.
+    /// Lets other threads run, and returns at the deadline or spuriously, as a real condition variable may.
     pub(crate) fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, until: Instant) -> Waited {
         drop(guard.held.take());
         shuttle::thread::yield_now();
@@ -214,7 +213,7 @@ impl fmt::Debug for Condvar {
     }
 }
 
-/// All tasks of an execution run on one runtime.
+/// A stand-in for the runtime's handle. All tasks of an execution run on one runtime.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Handle;
 
@@ -235,7 +234,7 @@ impl Handle {
     }
 }
 
-/// No timeout fires in an execution.
+/// Awaits the future. Timeouts never expire in an execution.
 pub(crate) async fn timeout<T>(
     _: Duration,
     what: impl Future<Output = T>,

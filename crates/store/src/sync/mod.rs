@@ -28,7 +28,7 @@ pub(crate) enum FaultPoint {
     Decided,
     /// The decisions were taken from the shared ledger and are about to be written.
     BatchTaken,
-    /// The decisions are committed, and no caller has been told.
+    /// The decisions are committed, but no caller has been notified.
     Committed,
     /// The log is about to be synced.
     Syncing,

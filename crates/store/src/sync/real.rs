@@ -1,4 +1,4 @@
-//! The real types.
+//! The types that production code uses: those of the standard library, `parking_lot` and `tokio`.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 pub(crate) use std::thread::sleep;
@@ -10,6 +10,6 @@ pub(crate) use tokio::time::timeout;
 
 use super::FaultPoint;
 
-/// Faults occur only in the schedule tests.
+/// Does nothing, because faults occur only in the schedule tests.
 #[inline]
 pub(crate) fn fault_point(_: FaultPoint) {}

@@ -1,4 +1,4 @@
-//! Recomputes every invariant from the given rows (V1 to V10 of `docs/invariants.md`).
+//! Recomputes every invariant from the rows that it is given (V1 to V10 of `docs/invariants.md`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::records::columns::EntryColumns;
 use crate::records::cost::CostVersion;
 use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 
-/// The maximum number of differences that are reported. The first ones are enough to see that a ledger is ruined.
+/// The maximum number of differences to report. These are enough to see that a ledger is corrupt.
 const DIFFERENCES_MAX: usize = 10_000;
 
 /// A verification in progress. Wallets, keys and prices are added first, then holds and entries.
@@ -25,9 +25,9 @@ pub(crate) struct Check {
     prices: HashMap<i64, Option<PriceCard>>,
     costs: HashMap<i64, Option<PriceCard>>,
     pub(super) chains: Chains,
-    /// Heads noted by an earlier verification whose wallets have not been seen yet.
+    /// Heads noted by an earlier verification whose wallets have not been added yet.
     pub(super) noted: HashMap<WalletId, WalletHead>,
-    /// Stored balances that no entry has been compared with yet, by wallet and entry.
+    /// Stored balances that were not compared with the entries yet, by wallet and entry number.
     pub(super) points: HashMap<(i64, i64), BalancePoint>,
     /// Sessions with booked steps.
     pub(super) sessions: HashMap<i64, Session>,
@@ -36,17 +36,18 @@ pub(crate) struct Check {
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub(super) wallet: i64,
-    /// The booked amount in the open hold.
+    /// The booked amount that the open hold's row contains.
     pub(super) stored: i64,
-    /// The sum of the booked entries.
+    /// The sum of the charges of the session's entries.
     pub(super) booked: i64,
-    /// The same two figures for what the steps cost us.
+    /// The upstream cost of the steps: as stored in the open hold, and as the sum of the entries.
     pub(super) cost_stored: i64,
     pub(super) cost_booked: i64,
 }
 
 impl Check {
-    /// `live` are the epochs that may own open holds, `noted` the heads from an earlier verification.
+    /// Starts a verification. `live` are the epochs that may own open holds, `noted` the heads from an earlier
+    /// verification.
     pub(crate) fn new(live: impl IntoIterator<Item = Epoch>, noted: &[WalletHead]) -> Self {
         Self {
             report: VerifyReport::default(),
@@ -89,7 +90,7 @@ impl Check {
             .cost_version(CostVersion::new(number, model, channel, card));
     }
 
-    /// V6, and the sums of V1.
+    /// Adds a hold: checks V6, and adds to the sums of V1.
     pub(crate) fn hold(&mut self, hold: &HoldFound) {
         let (id, wallet) = (HoldId::new(hold.id), hold.wallet);
         let amount = i128::from(hold.amount);
@@ -130,8 +131,8 @@ impl Check {
         }
     }
 
-    /// V2 and V4 entry by entry, V7, V9, V10, and the sums of V5. The entries of a wallet come in the order of their
-    /// posting.
+    /// Adds an entry: checks V2, V4, V7, V9 and V10, and adds to the sums of V5. The entries of a wallet come in the
+    /// order in which they were posted.
     pub(crate) fn entry(&mut self, entry: &EntryColumns<'_>) {
         self.report.entries += 1;
         self.number(entry);
@@ -158,7 +159,7 @@ impl Check {
         }
     }
 
-    /// Checks that an entry or hold of a wallet names a key of that wallet.
+    /// Checks that an entry or hold names a key of its own wallet.
     fn owner(&mut self, wallet: i64, key: i64, rule: Rule, what: impl FnOnce() -> String) {
         let found = match self.keys.get(&key) {
             Some(sums) if sums.stored.wallet == wallet => return,
@@ -168,7 +169,7 @@ impl Check {
         self.differs(wallet, rule, what(), "a key of the wallet", found);
     }
 
-    /// V9: the head that an earlier verification noted after the entry `seq` must be the hash there.
+    /// V9: compares the head that an earlier verification noted after the entry `seq` with the hash of that entry.
     fn noted_at(&mut self, wallet: i64, seq: i64) {
         let noted = self.wallets.get(&wallet).and_then(|sums| sums.noted);
         let Some(noted) = noted.filter(|noted| noted.entries == seq) else {
@@ -180,7 +181,7 @@ impl Check {
         }
     }
 
-    /// V2 for settings: takes the new value from the note of each entry that sets one.
+    /// V2 for settings: reads the new value from the note of each entry that sets one.
     fn settings(&mut self, entry: &EntryColumns<'_>) {
         let Some(sums) = self.wallets.get_mut(&entry.wallet) else {
             return;
@@ -202,7 +203,7 @@ impl Check {
         }
     }
 
-    /// V4 for sessions: each entry of a hold contains the sum that the entries before it have booked.
+    /// V4 for sessions: each entry of a hold contains the sum that the earlier entries have booked.
     fn parts(&mut self, entry: &EntryColumns<'_>) {
         let (before, cost_before) = match (entry.part_of, entry.closes) {
             (Some(hold), _) => {
@@ -334,8 +335,8 @@ impl Check {
         }
         match priced {
             Ok(price) => {
-                // When the hold ends, usage that we counted is limited to the hold; reported usage is not. The bookings
-                // of earlier steps are already paid.
+                // When the hold ends, usage that we counted is limited to the hold, but reported usage is not. The
+                // charges of earlier steps are already paid.
                 let is_capped = entry.kind == "settled" && entry.basis == Some("counted");
                 let cap = entry.held.filter(|_| is_capped);
                 let cap = cap.map(|held| held.saturating_add(entry.booked));
@@ -349,19 +350,19 @@ impl Check {
         }
     }
 
-    /// V4: a hold with more than one close.
+    /// V4: reports a hold with more than one close.
     pub(crate) fn closed_twice(&mut self, hold: i64, wallet: i64, closes: i64) {
         let what = format!("closes of hold {}", HoldId::new(hold));
         self.differs(wallet, Rule::V4Closes, what, "one close", closes);
     }
 
-    /// V4: a hold that is both open and closed.
+    /// V4: reports a hold that is both open and closed.
     pub(crate) fn open_and_closed(&mut self, hold: i64, wallet: i64) {
         let what = format!("closes of hold {}", HoldId::new(hold));
         self.differs(wallet, Rule::V4Closes, what, "open or closed", 1);
     }
 
-    /// V8: a task with something missing.
+    /// V8: reports a task that lacks something.
     pub(crate) fn task_lacks(&mut self, wallet: i64, task: &str, lacks: &str) {
         let what = format!("task {task}");
         self.differs(wallet, Rule::V8Tasks, what, lacks, "none");
@@ -395,8 +396,8 @@ impl Check {
     }
 }
 
-/// Whether a meter contains only units of sessions, because only their holds are booked in parts. Only realtime
-/// sessions use text tokens, and their time counts from the first moment.
+/// Whether a meter contains only units of sessions, the only calls that are booked in parts. Only realtime sessions use
+/// text tokens, and their time counts from the first moment.
 fn is_of_session(meter: &Meter) -> bool {
     let mut rest = Meter {
         realtime_seconds: 0,

@@ -1,4 +1,4 @@
-//! The end of a verification: compares the computed sums and chains with the stored values.
+//! Ends a verification: compares the computed sums and chains with the stored values.
 
 use super::check::Check;
 use super::report::{Difference, Rule, VerifyReport};
@@ -6,10 +6,9 @@ use crate::chain::WalletHead;
 use crate::records::ids::HoldId;
 
 impl Check {
-    /// The differences, after everything was added.
+    /// Returns the report, after all rows were added.
     pub(crate) fn finish(mut self) -> VerifyReport {
-        // Sessions without a close: their holds are open and contain the sums that their steps have
-        // booked.
+        // Sessions that are still open. Their holds contain the sums that their steps have booked.
         for (hold, session) in std::mem::take(&mut self.sessions) {
             if session.stored != session.booked {
                 let what = format!("booked by hold {}", HoldId::new(hold));
@@ -28,7 +27,7 @@ impl Check {
         self.report
     }
 
-    /// V9: compares the chains with the stored heads, and with noted heads that were not seen.
+    /// V9: compares the chains with the stored heads, and reports noted heads whose wallet or entry is gone.
     fn heads(&mut self) {
         let mut heads = Vec::new();
         let mut found = Vec::new();
@@ -143,7 +142,7 @@ impl Check {
         self.statuses();
     }
 
-    /// V1 and V5 of keys.
+    /// V1 and V5 for keys.
     fn key_sums(&self, found: &mut Vec<(i64, Rule, String, i128, i128)>) {
         for sums in self.keys.values() {
             for (rule, what, expected, stored) in [

@@ -1,4 +1,4 @@
-//! Checks for statements: stored balances agree with the entries (V10), and refunds do not exceed their top-up (V2).
+//! Checks that stored balances agree with the entries (V10), and that refunds do not exceed their top-up (V2).
 
 use ledger::{Micro, UnixMs};
 
@@ -13,7 +13,7 @@ impl Check {
         self.points.insert((wallet, point.seq), point);
     }
 
-    /// V10, entry by entry.
+    /// V10 for one entry: compares the balance that was stored before it.
     pub(super) fn balances(&mut self, entry: &EntryColumns<'_>) {
         let Some(sums) = self.wallets.get_mut(&entry.wallet) else {
             return;
@@ -35,7 +35,7 @@ impl Check {
         }
     }
 
-    /// V10: balances without an entry, and the sums of the wallets.
+    /// V10 at the end: reports balances without an entry, and compares the sums of the wallets.
     pub(super) fn points_end(&mut self) {
         let mut rest: Vec<_> = self.points.drain().collect();
         rest.sort_unstable_by_key(|(place, _)| *place);
@@ -61,7 +61,7 @@ impl Check {
         }
     }
 
-    /// V2 for manual entries: their sign, and that no top-up is refunded twice.
+    /// V2 for manual entries: checks their sign, and that refunds do not exceed their top-up.
     pub(super) fn manual(&mut self, entry: &EntryColumns<'_>) {
         let total = entry.delta.total();
         let expected = match entry.kind {

@@ -23,13 +23,13 @@ impl VerifyReport {
     }
 }
 
-/// One rule that is broken for one wallet.
+/// One rule that is violated for one wallet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The wallet's id.
     pub wallet: String,
     pub rule: Rule,
-    /// Which amount, key, hold or entry.
+    /// The amount, key, hold or entry that differs.
     pub what: String,
     pub expected: String,
     pub found: String,
@@ -38,23 +38,23 @@ pub struct Difference {
 /// The checks, as numbered in `docs/invariants.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// The open holds add up to what is frozen.
+    /// The open holds add up to the frozen amounts.
     V1Frozen,
-    /// The entries add up to the columns of the wallet, and the last ones contain its credit limit and status.
+    /// The entries add up to the amounts of the wallet, and the last of them contain its credit limit and status.
     V2Entries,
     /// No wallet has a balance while it uses credit.
     V3Credit,
-    /// Each hold is open or has one close, and the numbers of entries have no gap.
+    /// Each hold is open or has one close, and the entry numbers have no gaps.
     V4Closes,
-    /// The usage of a key is the sum of its entries, and the key belongs to their wallet.
+    /// The usage of a key is the sum of its entries, and the key belongs to the wallet of these entries.
     V5Usage,
     /// Each open hold has a live owner.
     V6Owner,
     /// The stored usage, priced again, gives the stored charge.
     V7Price,
-    /// Each ended task has a closed hold and, if one was asked for, a callback with the same bytes.
+    /// Each ended task has a closed hold and, if it has a callback URL, a callback with the same bytes.
     V8Tasks,
-    /// The entries hash to the wallet's head, and the heads noted before are hashes of the same chain.
+    /// The entries hash to the wallet's head, and earlier noted heads are part of the same chain.
     V9Chain,
     /// The balances that are stored for statements agree with the entries.
     V10Points,

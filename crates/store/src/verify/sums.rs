@@ -1,4 +1,4 @@
-//! The rows that a verification reads, and their sums for each wallet and key.
+//! The rows that a verification reads, and the sums for each wallet and key.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(crate) struct WalletFound {
     pub(crate) wallet: Wallet,
     pub(crate) entries: i64,
     pub(crate) holds_opened: i64,
-    /// The latest time of its entries, and their charges.
+    /// The latest time of any of its entries, and the sum of their charges.
     pub(crate) posted_at: i64,
     pub(crate) charged: i64,
     /// `None` if the stored value is not a head.
@@ -42,7 +42,7 @@ pub(crate) struct HoldFound {
     pub(crate) amount: i64,
     pub(crate) exposure: i64,
     pub(crate) counts: bool,
-    /// Whether it belongs to a task that has not ended, and so not to a node.
+    /// Whether it belongs to an open task, and so not to a node.
     pub(crate) of_task: bool,
     pub(crate) booked: i64,
     pub(crate) cost_booked: i64,
@@ -62,9 +62,9 @@ pub(super) struct WalletSums {
     pub(super) credit_used: i128,
     /// The state of the wallet after the entries so far.
     pub(super) point: BalancePoint,
-    /// The part of each top-up that was not refunded.
+    /// The amount of each top-up that is not refunded yet.
     pub(super) top_ups: HashMap<i64, i64>,
-    /// The values in the last entries that set them.
+    /// The credit limit and status that the last entries set.
     pub(super) credit_limit: Micro,
     pub(super) status: WalletStatus,
     /// The head that an earlier verification noted.
@@ -78,7 +78,7 @@ pub(super) struct KeySums {
     pub(super) frozen: i128,
     pub(super) counting: i64,
     pub(super) usage: i128,
-    /// The charges before the current period of its window.
+    /// The sum of its charges before the current period of its window.
     pub(super) usage_before: i128,
 }
 

@@ -1,6 +1,6 @@
-//! Checks of tasks (V8), in SQL that both databases understand.
+//! Checks of tasks (V8), in SQL that both databases support.
 
-/// Statements that return the wallet and id of tasks, and what is missing.
+/// SQL statements that find tasks which lack something, and the name of the missing part.
 pub(crate) const LACKS: [(&str, &str); 5] = [
     (
         "SELECT wallet, id FROM tasks t WHERE ended_at IS NOT NULL

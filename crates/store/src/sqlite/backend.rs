@@ -1,5 +1,5 @@
-//! Opens a store of files, and starts and stops its threads. `operations.rs` and `statement_reads.rs` implement the
-//! operations of [`Store`](crate::Store).
+//! Opens a store on `SQLite` files, and starts and stops its threads. `operations.rs` and `statement_reads.rs`
+//! implement the operations of [`Store`](crate::Store).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -34,11 +34,11 @@ use crate::ticker::Ticker;
 
 /// If the writer or the disk has not answered for this long, the store is unhealthy.
 pub(super) const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
-/// How often commands that have waited too long are looked for.
+/// The interval at which the queue is searched for commands that have waited too long.
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);
-/// Connections for lookups, which calls wait for.
+/// The number of connections for lookups, which calls wait for.
 const READERS: usize = 2;
-/// Connections for searches, of the ledger and of the journal.
+/// The number of connections for searches, each for the ledger and for the journal.
 const SEARCHERS: usize = 2;
 
 pub(crate) struct Sqlite {
@@ -49,7 +49,7 @@ pub(crate) struct Sqlite {
     pub(super) counters: Arc<Counters>,
     pub(super) threads: Vec<JoinHandle<()>>,
     pub(super) reads: Reads,
-    /// For lists, searches and statements, which must not delay lookups.
+    /// Connections for lists, searches and statements, which must not delay lookups.
     pub(super) searches: Reads,
     pub(super) search_limits: ReadLimits,
     /// Opened when the journal is first searched.
@@ -58,7 +58,8 @@ pub(crate) struct Sqlite {
     pub(super) _expiry: Ticker,
 }
 
-/// The parts that only a server has. The lock is dropped last, because nobody else may open the database before.
+/// The parts that only a server has. The lock is dropped last, so that no other process opens the database before the
+/// rest has ended.
 pub(super) struct Server {
     pub(super) journal: Journal,
     pub(super) _checkpointer: Ticker,
@@ -70,8 +71,8 @@ impl Sqlite {
         Self::open_with(path, settings, Arc::default(), |_| Ok(()))
     }
 
-    /// Opens the store of a server. No batch is written while somebody holds `checkpoint_lock`. `prepare` may change
-    /// the writer's connection at the end.
+    /// Opens the store of a server. No batch is written while `checkpoint_lock` is held. `prepare` may change the
+    /// writer's connection before it is used.
     pub(crate) fn open_with(
         path: &Path,
         settings: &Settings,
@@ -114,8 +115,8 @@ impl Sqlite {
         let opened = for_command(path, settings)?;
         let checkpoint_lock = Arc::new(sync::Mutex::new(0));
         let disk_reserve = Arc::new(DiskReserve::none());
-        // A command makes one change and waits for it, so batches need not wait for more commands. Only its user waits
-        // for its searches.
+        // A command makes one change and waits for it, so its batches need not wait for more commands. Its searches
+        // delay only its own user, so they may take longer.
         let settings = Settings {
             gather: Duration::ZERO,
             search_max: COMMAND_SEARCH_MAX,
@@ -233,7 +234,7 @@ impl Sqlite {
             disk_floor_bytes: settings.disk_floor_bytes,
             progress: LogProgress::default(),
         };
-        // The first check comes before the first admission.
+        // Checks the disk before the first admission.
         checkpointer.check_disk();
         let ticker = Ticker::start("store-keep", checkpointer::TICK, move || {
             checkpointer.tick();
@@ -252,11 +253,11 @@ impl Sqlite {
         let path = journal_path(path);
         let connection = prepared(&path, Schema::Journal, settings.lock_wait_max)?;
         let sql = |error| open_error(&path, error);
-        // The journal has its own thread, which may wait for the disk.
+        // The journal has its own thread, which may wait for a checkpoint.
         connection
             .pragma_update(None, "wal_autocheckpoint", 1_000)
             .map_err(sql)?;
-        // A larger cache, because every batch changes the totals of the current hour, day and month.
+        // The cache is larger, because every batch changes the totals of the current hour, day and month.
         connection
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)
             .map_err(sql)?;
@@ -276,7 +277,7 @@ fn readers(path: &Path, count: usize) -> rusqlite::Result<Vec<Connection>> {
     (0..count).map(|_| reader(path)).collect()
 }
 
-/// Connections for searches. Their cache is larger, because searches read many pages more than once.
+/// Opens connections for searches. Their cache is larger, because searches read many pages more than once.
 pub(super) fn searchers(path: &Path) -> rusqlite::Result<Vec<Connection>> {
     let connections = readers(path, SEARCHERS)?;
     for connection in &connections {

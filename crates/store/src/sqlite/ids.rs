@@ -1,4 +1,4 @@
-//! How ids and heads are stored: wallets, keys and tasks as the texts that callers see, heads as bytes.
+//! Converts ids and heads for storage: wallets, keys and tasks to the texts that callers see, heads to bytes.
 
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};

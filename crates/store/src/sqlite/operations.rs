@@ -54,19 +54,19 @@ impl Sqlite {
         self.queue.push_close(command);
     }
 
-    /// Decides a call at once, or returns it to be queued.
+    /// Decides a call at once, or returns the request so that the caller can queue it.
     pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
         self.shared_ledger.admit(admit)
     }
 
-    /// Closes a hold at once, or as soon as the writer gets to it.
+    /// Closes a hold at once if possible, and otherwise queues the close.
     pub(crate) fn close(&self, closing: Close) {
         if let Err(closing) = self.shared_ledger.close(closing) {
             self.push_close(Command::Close(closing));
         }
     }
 
-    /// Whether an admission may succeed.
+    /// Fails if no call can be admitted at present.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
         let counters = &self.counters;
         if self.server.is_none()
@@ -284,7 +284,7 @@ impl Sqlite {
         self.searches.run(task_looks::channels).await
     }
 
-    /// Reads on the pool, so that the writer wakes up only if there is work.
+    /// Whether tasks are due. It reads on the pool, so that the writer wakes up only if there is work.
     pub(crate) async fn has_due_tasks(&self, now: UnixMs) -> Result<bool, StoreError> {
         self.reads
             .run(move |on| task_looks::has_due(on, "tasks", now))
@@ -297,7 +297,7 @@ impl Sqlite {
             .await
     }
 
-    /// Runs on its own thread and connection, because it reads everything and must not delay
+    /// Verifies the ledger. It runs on its own thread and connection, because it reads everything and must not delay
     /// lookups.
     pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         let connection = reader(&self.path)?;
@@ -315,7 +315,7 @@ impl Sqlite {
         }
     }
 
-    /// Returns when everything queued so far is durable.
+    /// Returns when everything that was queued before is durable.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         let (reply, answer) = oneshot::channel();
         self.queue.push(Command::Flush(reply))?;

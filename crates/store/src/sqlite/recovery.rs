@@ -1,4 +1,4 @@
-//! Recovery at a start: begins an epoch, and closes the holds of earlier epochs.
+//! Recovery at startup: begins an epoch, and closes the holds of earlier epochs.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::{Connection, params};
@@ -9,7 +9,7 @@ use crate::records::ids::{Epoch, HoldId};
 use crate::records::recovery::Recovery;
 use crate::sqlite::writer::ledger::Ledger;
 
-/// Holds closed in one transaction.
+/// The number of holds that are closed in one transaction.
 const CHUNK: i64 = 4_096;
 
 /// Begins a new epoch. Holds opened from now on belong to it.
@@ -20,7 +20,7 @@ pub(super) fn begin_epoch(on: &Connection, now: UnixMs) -> rusqlite::Result<Epoc
         .map(Epoch::new)
 }
 
-/// Closes the holds of earlier epochs as abandoned, because nobody can learn how their calls ended. If the
+/// Closes the holds of earlier epochs as abandoned, because the outcome of their calls cannot be learned. If the
 /// process is killed meanwhile, the next start continues.
 pub(super) fn close_orphans(
     ledger: &mut Ledger<'_>,
@@ -54,7 +54,7 @@ pub(super) fn close_orphans(
                     recovery.abandoned += 1;
                     recovery.held = recovery.held.checked_add(held).unwrap_or(recovery.held);
                 }
-                // The hold stays open, where `verify` finds it. The others are closed nevertheless.
+                // The hold stays open, and `verify` reports it. The other holds are still closed.
                 Closed::Unbookable(_) => {
                     tracing::error!(%hold, "a hold of an earlier start stays open: the stored amounts do not contain it");
                 }

@@ -1,4 +1,4 @@
-//! Reads rows of the ledger.
+//! Converts rows of the ledger's tables to records.
 
 use ledger::{
     Bucket, Delta, Key, Micro, Period, Reservation, UnixMs, Wallet, WalletStatus, Window,
@@ -18,10 +18,10 @@ use crate::records::tags::stored_tags;
 /// Columns of a wallet, for [`wallet_row`].
 pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head, w.exposed, w.posted_at, w.charged, w.alert_below";
 
-/// Columns of a key beside its wallet, for [`key_row`]. A key that was never used has no state.
+/// Columns of a key and its wallet, for [`key_row`]. A key that was never used has no row in `key_states`.
 pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, coalesce(s.usage, 0), coalesce(s.frozen, 0), coalesce(s.open_holds, 0), k.rpm_limit, k.tpm_limit, k.concurrency_limit, coalesce(s.rpm_state, 0), coalesce(s.tpm_state, 0), k.created_at, k.n, k.wallet, k.window_amount, coalesce(s.window_before, 0), coalesce(s.window_ends_at, 0), coalesce(s.window_entries, 0), k.window_per, k.window_zone, s.last_used_at, w.name, k.models, k.tags, k.old_secret_until";
 
-/// The tables of the columns of [`KEY`].
+/// The tables that [`KEY`] refers to.
 pub(super) const FROM_KEYS: &str =
     "FROM keys k JOIN wallets w ON w.n = k.wallet LEFT JOIN key_states s ON s.key = k.n";
 
@@ -156,7 +156,7 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
 /// Columns of an entry, for [`entry_columns`].
 pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, reference, refund_of, actor, cost, cost_version";
 
-/// An entry as it is stored.
+/// Reads the columns of an entry.
 pub(super) fn entry_columns<'a>(row: &'a Row<'_>) -> rusqlite::Result<EntryColumns<'a>> {
     let text = |column| -> rusqlite::Result<Option<&'a str>> {
         Ok(row.get_ref(column)?.as_str_or_null()?)
@@ -191,7 +191,7 @@ pub(super) fn entry_columns<'a>(row: &'a Row<'_>) -> rusqlite::Result<EntryColum
     })
 }
 
-/// A stored balance, whose number is in column `first`.
+/// Reads a stored balance whose columns start at `first`.
 pub(super) fn balance_point(row: &Row<'_>, first: usize) -> rusqlite::Result<BalancePoint> {
     Ok(BalancePoint {
         seq: row.get(first)?,

@@ -22,8 +22,8 @@ pub(super) const ALERT: &str =
 /// The number of columns of [`ALERT`].
 pub(super) const ALERT_COLUMNS: usize = 12;
 
-/// Whether a delivery `d` may be made. The end of an alert waits until its beginning is delivered or given up: a
-/// receiver that hears of the end first would keep the alert open.
+/// The condition for delivering `d`. The end of an alert waits until its beginning is delivered or given up, because a
+/// receiver that gets the end first would keep the alert open.
 pub(super) const BEGINNING_IS_DONE: &str =
     "NOT (d.event = 'end' AND EXISTS (SELECT 1 FROM alert_deliveries b WHERE b.alert = d.alert AND b.rule = d.rule
      AND b.event = 'begin' AND b.next_at IS NOT NULL))";
@@ -67,7 +67,7 @@ pub(crate) fn webhook(on: &Connection, rule: RuleId) -> rusqlite::Result<Option<
 
 /// The alerts that match, newest first.
 pub(crate) fn alerts(on: &Connection, query: &AlertQuery) -> rusqlite::Result<Vec<AlertRow>> {
-    // The condition is a part of the statement, so that the index of open alerts can be used.
+    // The condition is part of the SQL text, so that the index of open alerts can be used.
     let open = if query.only_open {
         "a.ended_at IS NULL"
     } else {
@@ -85,7 +85,7 @@ pub(crate) fn alerts(on: &Connection, query: &AlertQuery) -> rusqlite::Result<Ve
         .collect()
 }
 
-/// An alert, from the columns that start at `first`.
+/// Reads an alert from the columns that start at `first`.
 pub(super) fn alert_row(row: &Row<'_>, first: usize) -> rusqlite::Result<AlertRow> {
     let count = |column: usize| row.get(first + column);
     Ok(AlertRow {
@@ -102,7 +102,7 @@ pub(super) fn alert_row(row: &Row<'_>, first: usize) -> rusqlite::Result<AlertRo
     })
 }
 
-/// The signals of all nodes, each condition once.
+/// The signals of all nodes, one for each condition.
 pub(crate) fn signals(on: &Connection, now: UnixMs) -> rusqlite::Result<Vec<AlertSignal>> {
     let select = "SELECT condition, kind, subject, min(message) FROM alert_signals WHERE until > ?1
                   GROUP BY condition ORDER BY condition";
@@ -118,7 +118,7 @@ pub(crate) fn signals(on: &Connection, now: UnixMs) -> rusqlite::Result<Vec<Aler
         .collect()
 }
 
-/// Whether a delivery is due and may be made.
+/// Whether a delivery is due and may be made now.
 pub(crate) fn has_due_deliveries(on: &Connection, now: UnixMs) -> rusqlite::Result<bool> {
     let select = format!(
         "SELECT EXISTS (SELECT 1 FROM alert_deliveries d WHERE d.next_at <= ?1 AND {BEGINNING_IS_DONE})"
@@ -132,7 +132,7 @@ pub(crate) fn low_wallets(
     below: Option<Micro>,
     page: ScanPage,
 ) -> rusqlite::Result<Vec<LowWallet>> {
-    // Without an amount of a rule, only wallets with an amount of their own can match. An index finds them.
+    // If no rule has an amount, only wallets with their own amount can match. An index finds them.
     let is_low = match below {
         Some(_) => "(total < alert_below OR total < ?1)",
         None => "alert_below IS NOT NULL AND total < alert_below",
@@ -157,7 +157,7 @@ pub(crate) fn low_wallets(
         .collect()
 }
 
-/// Keys that may have used 80 % of a limit. The caller computes the exact share.
+/// Finds keys that may have used 80 % of a limit. The caller computes the exact share.
 pub(crate) fn keys_near_limits(
     on: &Connection,
     page: ScanPage,

@@ -1,4 +1,4 @@
-//! Alerts, rules and deliveries.
+//! Stores and reads alerts, alert rules and deliveries.
 
 pub(super) mod lookups;
 mod transactions;

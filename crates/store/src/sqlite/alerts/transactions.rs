@@ -1,4 +1,4 @@
-//! Beginnings and ends of alerts, signals of this node, and deliveries.
+//! Writes the begin and end of alerts, the signals of this node, and deliveries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::sqlite::writer::ledger::Ledger;
 impl Ledger<'_> {
     pub(crate) fn alert(&mut self, command: AlertCommand, batch: &Arc<Batch>) {
         match command {
-            // This is the only server that uses the file.
+            // No other server uses the file, so this node always checks for alerts.
             AlertCommand::Watch(_, reply) => answer(reply, Ok(true), batch),
             AlertCommand::Signal {
                 signals,
@@ -60,7 +60,7 @@ impl Ledger<'_> {
         now: UnixMs,
     ) -> Result<(), StoreError> {
         let node = self.epoch.get();
-        // Also deletes rows of earlier starts, because this is the only server.
+        // Also deletes the rows of earlier starts, because no other server uses the file.
         let gone = self.connection.execute("DELETE FROM alert_signals", [])?;
         let insert = "INSERT INTO alert_signals (node, condition, kind, subject, message, until)
                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -160,9 +160,9 @@ impl Ledger<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The oldest deliveries that are due, limited for each rule.
+    /// The oldest deliveries that are due, with a limit for each rule.
     fn due_deliveries(&self, due: DueWork) -> Result<Vec<i64>, StoreError> {
-        // A claim ends with its lease, which bounds the number of rows that are counted.
+        // A claim ends with its lease, so only claims of the last lease time are counted.
         let free = "SELECT r.n, ?3 - (SELECT count(*) FROM alert_deliveries c WHERE c.rule = r.n
                     AND c.next_at > ?1 AND c.next_at <= ?2 AND c.claimed_by IS NOT NULL) FROM alert_rules r";
         let until = after(due.now, due.lease);
@@ -179,7 +179,7 @@ impl Ledger<'_> {
         let mut select = self.connection.prepare_cached(&select)?;
         let mut found: Vec<(i64, i64)> = Vec::new();
         for (rule, count_max) in free {
-            // A negative limit would mean no limit.
+            // SQLite treats a negative limit as no limit.
             let values = params![rule, due.now.get(), count_max.max(0)];
             let rows = select.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
             for row in rows {
@@ -207,7 +207,7 @@ impl Ledger<'_> {
         Ok(self.wrote(changed))
     }
 
-    /// Keeps alerts whose end has not been delivered yet.
+    /// Deletes old alerts, except those whose end has not been delivered yet.
     fn forget_alerts(&mut self, old: EndedWork) -> Result<u64, StoreError> {
         let select = "SELECT n FROM alerts a WHERE ended_at <= ?1 AND NOT EXISTS (
                       SELECT 1 FROM alert_deliveries d WHERE d.alert = a.n AND d.next_at IS NOT NULL)

@@ -1,4 +1,4 @@
-//! Connections to the database, and the checks before a file is used.
+//! Opens connections to the database, and checks a file before it is used.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,19 +11,18 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::files::size;
 use crate::error::OpenError;
 
-/// `Toll` in ASCII, in the header of our files.
+/// The application id in the header of our files: `Toll` in ASCII.
 pub(crate) const APPLICATION_ID: i32 = 0x546f_6c6c;
-/// Files up to this size are checked completely at the start. Of larger files, only the small tables of the ledger are
-/// checked, without which no call can be admitted: a start must not become slower with every call ever made. `tollgate
-/// ledger verify` reads the rest.
+/// Files up to this size are checked completely at startup. In larger files, only the ledger's small tables are
+/// checked, without which no call can be admitted, because a start must not become slower with every call ever made.
+/// `tollgate ledger verify` reads the rest.
 const CHECKED_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Small pages: a batch changes a few bytes in about six pages, and the log stores whole pages. In a
-/// measurement, 2,048 bytes instead of 4,096 saved a single call a sixth of its time and cost large batches
-/// nothing.
+/// Pages are small, because a batch changes a few bytes in about six pages and the log stores whole pages. In a
+/// measurement, 2,048 bytes instead of 4,096 saved a single call a sixth of its time and cost large batches nothing.
 pub(crate) const PAGE_BYTES: u32 = 2_048;
-/// How much disk space the log keeps when it restarts. Overwriting allocated space is faster.
+/// The disk space that the log keeps when it restarts. Overwriting allocated space is faster.
 const LOG_KEPT_BYTES: i64 = 64 * 1024 * 1024;
-/// How often a waiting writer polls the lock.
+/// The interval at which a waiting writer polls the lock.
 pub(crate) const LOCK_STEP: Duration = Duration::from_micros(250);
 
 /// Page cache of each kind of connection, in KiB. It is allocated on use.
@@ -31,8 +30,7 @@ pub(crate) const WRITER_CACHE_KIB: i32 = 8_192;
 pub(crate) const READER_CACHE_KIB: i32 = 1_024;
 pub(crate) const SEARCHER_CACHE_KIB: i32 = 8_192;
 
-/// Opens a new or existing file. Refuses a file that is damaged or belongs to another program, and leaves it as
-/// it is.
+/// Opens a new or existing file. Refuses a file that is damaged or belongs to another program, and does not change it.
 pub(crate) fn open_checked(path: &Path) -> Result<Connection, OpenError> {
     let fresh = size(path).is_none_or(|bytes| bytes == 0);
     let connection =
@@ -46,7 +44,8 @@ pub(crate) fn open_checked(path: &Path) -> Result<Connection, OpenError> {
             .map_err(|error| open_error(path, error))?;
         return Ok(connection);
     }
-    // The last connection to close copies the log into the file. A damaged file must not be touched.
+    // SQLite would copy the log into the file when its last connection is closed, but a damaged file must not be
+    // changed.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
         .map_err(|error| open_error(path, error))?;
@@ -104,7 +103,7 @@ fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// A connection that writes: with a write-ahead log that our own threads sync and checkpoint.
+/// Configures a connection that writes. Our own threads sync and checkpoint its write-ahead log.
 pub(crate) fn make_writer(
     connection: &mut Connection,
     lock_wait: Duration,
@@ -120,7 +119,7 @@ pub(crate) fn make_writer(
     Ok(())
 }
 
-/// A connection that only reads.
+/// Opens a connection that only reads.
 pub(crate) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = open(path, OpenFlags::empty())?;
     connection.pragma_update(None, "query_only", true)?;
@@ -129,22 +128,23 @@ pub(crate) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Any connection to a file that has been checked.
+/// Opens a connection to a file that was checked before.
 pub(crate) fn open(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
     // Each connection is used by one thread, so SQLite need not lock it.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags | more)?;
-    // Keeps the plan of a statement. Otherwise SQLite may make a new plan for new bound values.
+    // Keeps the query plan of a statement. Otherwise SQLite may plan it again for new bound values.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
-/// Polls often, because under load the lock is free only for short moments (`batch_policy.rs`).
+/// Makes a connection wait for the lock. It polls often, because under load the lock is free only for short moments
+/// (`batch_policy.rs`).
 pub(crate) fn wait_for_lock(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {
     wait_with(connection, wait, BusyWait::default())
 }
 
-/// Like [`wait_for_lock`], unless `busy_wait` is switched off.
+/// Like [`wait_for_lock`], but does not wait while `busy_wait` is switched off.
 pub(crate) fn wait_with(
     connection: &mut Connection,
     wait: Duration,
@@ -160,7 +160,7 @@ pub(crate) fn wait_with(
     }))
 }
 
-/// Whether a connection waits for the lock at all.
+/// A switch that tells a connection whether to wait for the lock.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BusyWait {
     ended: Arc<AtomicBool>,
@@ -171,7 +171,7 @@ impl BusyWait {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Runs something that must not wait for the lock.
+    /// Runs a function that must not wait for the lock.
     pub(crate) fn without<T>(&self, hurried: impl FnOnce() -> T) -> T {
         self.ended.store(true, Ordering::Relaxed);
         let done = hurried();
@@ -206,7 +206,7 @@ mod tests {
             let path = folder.path().join("store");
             drop(prepared(&path, schema, Duration::ZERO).unwrap());
             let file = std::fs::File::options().write(true).open(&path).unwrap();
-            // The added pages belong to no table and take no space on the disk.
+            // The added pages belong to no table and take no disk space.
             file.set_len(CHECKED_BYTES_MAX + u64::from(PAGE_BYTES))
                 .unwrap();
             prepared(&path, schema, Duration::ZERO).unwrap();

@@ -1,19 +1,19 @@
-//! Classifies the database's errors.
+//! Classifies database errors.
 
 use rusqlite::ErrorCode;
 
 use crate::error::StoreError;
 
-/// The kind of an error decides what to do about a failed transaction.
+/// The kind of an error, which decides how a failed transaction is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     /// Another connection holds the lock.
     Locked,
     /// The disk is full.
     DiskFull,
-    /// The disk, the memory or the file: the same commands may succeed later.
+    /// A problem of the disk, the memory or the file. The same commands may succeed later.
     Environment,
-    /// The commands or the stored rows: the same commands would fail again.
+    /// A problem of the commands or the stored rows. The same commands would fail again.
     Permanent,
 }
 
@@ -21,7 +21,7 @@ const VETO: i32 = rusqlite::ffi::SQLITE_CONSTRAINT_COMMITHOOK;
 
 impl FailureKind {
     pub(crate) fn of(error: &rusqlite::Error) -> Self {
-        // A commit that a test vetoes says nothing about the rows.
+        // Tests veto commits. A veto is not caused by the commands or the rows.
         if error
             .sqlite_error()
             .is_some_and(|error| error.extended_code == VETO)

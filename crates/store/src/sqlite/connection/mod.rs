@@ -1,4 +1,4 @@
-//! Opens the database files: connections, locks, and kinds of errors.
+//! Opens the database files: connections, locks and error kinds.
 
 pub(super) mod connect;
 pub(super) mod errors;

@@ -1,4 +1,4 @@
-//! Opens the database for a server, or for a command beside one.
+//! Opens the database for a server, or for a command while a server may be running.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -22,20 +22,21 @@ use crate::sqlite::writer::ledger::Ledger;
 use crate::sqlite::writer::writer_lock::WriterLock;
 use crate::stats::Counters;
 
-/// How long the writer waits at a time, for the writer lock and for the database's lock. It is short, so that the
-/// writer notices when the store is being closed. The writer retries until its commands have waited too long.
+/// The maximum time of one wait for the writer lock or the database's lock. It is short, so that the writer notices
+/// when the store is being closed. The writer retries until its commands have waited too long.
 const WRITER_WAIT: Duration = Duration::from_millis(100);
 
 /// A database that is ready for its writer.
 pub(crate) struct Opened {
     pub(crate) writer: Connection,
     pub(crate) writer_lock: WriterLock,
-    /// The write-ahead log, to sync it.
+    /// The file of the write-ahead log, for syncing it.
     pub(crate) log: File,
     pub(crate) epoch: Epoch,
 }
 
-/// Opens the database for a server that holds the lock: migrates it, begins a new epoch, and closes earlier ones.
+/// Opens the database for a server that holds the server lock. Migrates it, begins a new epoch, and closes the holds of
+/// earlier ones.
 pub(crate) fn for_server(
     path: &Path,
     settings: &Settings,
@@ -57,7 +58,7 @@ pub(crate) fn for_server(
     let recovery = close_orphans(&mut ledger, epoch, now).map_err(sql)?;
     drop(ledger);
     let log = open_log(path)?;
-    // Recovery must be durable before anyone is admitted on its result.
+    // The recovery must be durable before calls are admitted on its result.
     log.sync_all().map_err(|source| OpenError::Io {
         path: beside(path, "-wal"),
         source,
@@ -72,7 +73,7 @@ pub(crate) fn for_server(
     Ok((opened, recovery))
 }
 
-/// Opens the database for a command. Recovers nothing, and migrates only a database without a server.
+/// Opens the database for a command. It does no recovery, and migrates the database only if no server is running.
 pub(crate) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, OpenError> {
     if !is_current(path, Schema::Ledger)? {
         match ServerLock::try_take(path)? {
@@ -101,7 +102,7 @@ pub(crate) fn prepared(
     lock_wait: Duration,
 ) -> Result<Connection, OpenError> {
     let mut connection = open_checked(path)?;
-    // A newer file is refused before anything in it is changed.
+    // Refuses a newer file before anything in it is changed.
     schema.age(&connection, path)?;
     make_writer(&mut connection, lock_wait).map_err(|error| open_error(path, error))?;
     schema.migrate(&mut connection, path)?;
@@ -112,7 +113,7 @@ pub(crate) fn prepared(
     Ok(connection)
 }
 
-/// The file of the journal. Not `-journal`, which is the name of `SQLite`'s own rollback journal.
+/// The path of the journal's file. It does not end in `-journal`, which is the name of `SQLite`'s own rollback journal.
 pub(crate) fn journal_path(path: &Path) -> PathBuf {
     beside(path, "-calls")
 }
@@ -125,7 +126,7 @@ fn is_current(path: &Path, schema: Schema) -> Result<bool, OpenError> {
     Ok(schema.age(&connection, path)? == SchemaAge::Same)
 }
 
-/// Waits, because a server that is just starting may be migrating.
+/// Waits until the schema is current, because a server that is just starting may still be migrating it.
 fn wait_for_schema(path: &Path, wait: Duration) -> Result<(), OpenError> {
     let begun = std::time::Instant::now();
     while !is_current(path, Schema::Ledger)? {
@@ -147,8 +148,8 @@ fn wait_for_schema(path: &Path, wait: Duration) -> Result<(), OpenError> {
 }
 
 fn open_log(path: &Path) -> Result<File, OpenError> {
-    // SQLite removes the log only with its last connection, and ours is open. So every later batch is written
-    // to this file, even after the log has restarted.
+    // SQLite deletes the log only when its last connection is closed, and ours stays open. So every later batch is
+    // written to this file, even after the log has restarted.
     let log = beside(path, "-wal");
     let file = File::open(&log).map_err(|source| OpenError::Io { path: log, source })?;
     sync_folder(path).map_err(|source| OpenError::Io {
@@ -158,7 +159,7 @@ fn open_log(path: &Path) -> Result<File, OpenError> {
     Ok(file)
 }
 
-/// A connection that waits only briefly for locks, and whose waits the writer lock can switch off.
+/// Prepares a connection that waits only briefly for locks. The writer lock can switch these waits off.
 fn in_turn(mut writer: Connection, path: &Path) -> Result<(Connection, WriterLock), OpenError> {
     let writer_lock = WriterLock::open(path, WRITER_WAIT)?;
     wait_with(&mut writer, WRITER_WAIT, writer_lock.busy_wait.clone())

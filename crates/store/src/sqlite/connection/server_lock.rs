@@ -1,4 +1,4 @@
-//! One server per database: a lock on a file beside it, held for the life of the process.
+//! Ensures that only one server uses a database: a lock on a file beside it, held until the process ends.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use super::files::{beside, folder};
 use crate::error::OpenError;
 
-/// How long a server waits for a command that is creating a new database and holds the lock for a moment.
+/// How long a server waits for a command that briefly holds the lock to create a new database.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const WAIT_STEP: Duration = Duration::from_millis(20);
 
-/// The lock. Released when dropped, or when the process ends.
+/// The server lock. It is released when dropped, or when the process ends.
 #[derive(Debug)]
 pub(crate) struct ServerLock {
     _file: File,
 }
 
 impl ServerLock {
-    /// Waits a moment for the lock.
+    /// Takes the lock, after a short wait if necessary.
     pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
         let begun = Instant::now();
         loop {
@@ -51,8 +51,8 @@ impl ServerLock {
     }
 }
 
-/// Opens a lock file beside a database. Everyone who may use the database may also use the lock file, whoever created
-/// it.
+/// Opens a lock file beside a database. Every user who may use the database may also use the lock file, regardless of
+/// who created it.
 pub(crate) fn open_beside(database: &Path, suffix: &str) -> Result<File, OpenError> {
     let path = beside(database, suffix);
     let opened = fs::create_dir_all(folder(database)).and_then(|()| open_or_make(&path, database));
@@ -67,7 +67,7 @@ fn open_or_make(path: &Path, database: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).append(true).open(path)?;
     if let Ok(like) = fs::metadata(database) {
         file.set_permissions(like.permissions())?;
-        // Only an administrator can change the owner of a file, and only then is it necessary.
+        // Only root can change the owner of a file, and only files created by root need it.
         let _: io::Result<()> = fchown(&file, Some(like.uid()), Some(like.gid()));
     }
     Ok(file)
@@ -92,7 +92,7 @@ mod tests {
         fs::set_permissions(&database, fs::Permissions::from_mode(0o660)).unwrap();
         open_beside(&database, "-turn").unwrap();
         assert_eq!(mode("-turn"), 0o660);
-        // An existing file stays as it is, and need not be writable.
+        // An existing file is not changed, and need not be writable.
         let read_only = fs::Permissions::from_mode(0o444);
         fs::set_permissions(beside(&database, "-turn"), read_only).unwrap();
         open_beside(&database, "-turn").unwrap().try_lock().unwrap();

@@ -1,4 +1,4 @@
-//! The log is checkpointed while batches are written.
+//! Tests checkpoints of the log while batches are written.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ async fn a_log_that_is_folded_in_an_open_batch_is_begun_anew_by_it() {
         rig.release(&call);
     }
     rig.money().await;
-    // Nobody waits for this call, so its batch stays open.
+    // No caller waits for this call, so its batch stays open.
     let call = rig.admit().await.unwrap();
     let long = {
         let mut folds = rig.checkpoint_lock.lock();
@@ -92,7 +92,7 @@ async fn while_the_log_is_folded_calls_are_decided_and_not_promised() {
     open.durable.wait().await.unwrap();
     let folding = rig.checkpoint_lock.lock();
     rig.settle(&open);
-    // Calls for three batches, one after the other, all in the batch that waits.
+    // Enough calls for three batches, one after the other. All of them join the batch that waits.
     let mut calls = Vec::new();
     for _ in 0..3 {
         calls.push(rig.admit().await.unwrap());

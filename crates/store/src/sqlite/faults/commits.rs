@@ -1,4 +1,4 @@
-//! Commits that fail, or seem to fail.
+//! Tests commits that fail, or that are only reported as failed.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -40,7 +40,7 @@ async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {
     rig.assert_clean().await;
 }
 
-/// Settlements that were rolled back are not counted, however often they were decided.
+/// Settlements that were rolled back are not counted, regardless of how often they were decided.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn metrics_count_what_was_committed() {
     let rig = Rig::new().await;
@@ -52,8 +52,8 @@ async fn metrics_count_what_was_committed() {
         call.durable.wait().await.unwrap();
         kept.push(call);
     }
-    // Each of these is decided and rolled back three times before it is written: a settlement above its hold, one that
-    // charges nothing for its usage, an abandoned hold, and a call that is lost with its charge.
+    // Each of these is decided and rolled back three times before it is written: a settlement above its hold, a
+    // settlement that charges nothing for its usage, an abandoned hold, and a call that is lost with its charge.
     rig.vetoes.store(3, Ordering::SeqCst);
     rig.settle_for(&kept[0], 1_500_000);
     let meter = MeterText::from(&Meter {
@@ -168,7 +168,7 @@ async fn while_commits_fail_nobody_is_admitted() {
         let refused = rig.admit().await.unwrap_err();
         assert_eq!(refused, AdmitError::Unavailable);
     }
-    // Calls that were admitted before continue, and are closed when commits succeed again.
+    // Calls that were admitted before the failure continue, and are closed when commits succeed again.
     rig.settle(&open);
     rig.vetoes.store(0, Ordering::SeqCst);
     rig.until("commits succeed again", |_| rig.store.healthy())
@@ -182,7 +182,7 @@ async fn while_commits_fail_nobody_is_admitted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answered_call_is_charged_although_its_hold_was_lost() {
-    // The batch stays open until somebody waits for it.
+    // The batch stays open until a caller waits for it.
     let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
     rig.vetoes.store(2, Ordering::SeqCst);
     // The first call ends in the failing batch, the second after it, and the third was not answered.
@@ -230,7 +230,7 @@ async fn a_close_that_cannot_be_booked_does_not_stop_the_others() {
     rig.settle(&good);
     rig.settle(&poison);
     let later = loop {
-        // The poisoned batch may lose a call, and nobody is admitted until a commit succeeds.
+        // The batch with the failing close may lose a call, and no call is admitted until a commit succeeds.
         match rig.admit().await {
             Ok(later) if later.durable.wait().await.is_ok() => break later,
             Ok(lost) => rig.release(&lost),

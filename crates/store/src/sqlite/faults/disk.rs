@@ -1,4 +1,4 @@
-//! A disk that is nearly full.
+//! Tests a disk that is nearly full.
 
 use ledger::{Micro, Reservation};
 
@@ -39,7 +39,7 @@ async fn below_the_floor_nobody_is_admitted_and_the_admitted_settle() {
         AdmitError::Unavailable
     );
     assert!(!store.healthy());
-    // Everything else continues.
+    // Everything except admission continues.
     store
         .top_up(key.wallet, CREDIT, "", &crate::Actor::cli("test"))
         .await

@@ -1,4 +1,4 @@
-//! Files that are newer, damaged, or belong to another program.
+//! Tests files that are newer, damaged, or belong to another program.
 
 use rusqlite::Connection;
 

@@ -1,5 +1,5 @@
-//! Holds whose extension is lost with a failed commit. Their calls know of the extension, so a counted charge may be as
-//! large as the extended hold.
+//! Tests holds whose extension is lost with a failed commit. Their calls know of the extension, so a counted charge may
+//! be as large as the extended hold.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,13 +18,13 @@ const COUNTED: u32 = 1_900_000;
 
 #[derive(Debug, Clone, Copy)]
 enum Grows {
-    /// The hold of a stream.
+    /// The hold of a stream grows by an extension.
     ByExtension,
-    /// The hold of a session, which books what was used.
+    /// The hold of a session grows by a step, which also books the usage so far.
     ByStep,
 }
 
-/// When the call ends, relative to the failed batch.
+/// When the call ends.
 #[derive(Debug, Clone, Copy)]
 enum Ends {
     InTheFailedBatch,
@@ -102,7 +102,7 @@ impl Rig {
 
 /// The charge of a call whose hold grows in a batch that fails.
 async fn charged(is_stored: bool, grows: Grows, ends: Ends, counted: u32) -> i64 {
-    // A batch is written only when somebody waits for it.
+    // A batch is written only when a caller waits for it.
     let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
     let call = rig.admit().await.unwrap();
     if is_stored {
@@ -139,7 +139,7 @@ async fn a_counted_charge_reaches_as_far_as_the_hold_that_the_call_was_told_of()
     for is_stored in [true, false] {
         for grows in [Grows::ByExtension, Grows::ByStep] {
             for ends in [Ends::InTheFailedBatch, Ends::BehindIt, Ends::InAnother] {
-                // A charge within the hold, and one beyond it.
+                // One charge is within the hold, the other beyond it.
                 for (counted, charge) in [(COUNTED, COUNTED), (REACH + 1, REACH)] {
                     let charged = charged(is_stored, grows, ends, counted).await;
                     let case = (is_stored, grows, ends, counted);

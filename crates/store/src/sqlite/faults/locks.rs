@@ -1,4 +1,4 @@
-//! Another process holds the lock of the database.
+//! Tests a database whose lock is held by another process.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What remains true when the database fails (R8).
+//! Tests the store while its database fails (R8).
 
 mod checkpoints;
 mod commits;

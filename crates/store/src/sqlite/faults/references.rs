@@ -1,4 +1,4 @@
-//! Payments that are repeated after a commit that failed, or seemed to fail.
+//! Tests payments that are repeated after a commit that failed or was reported as failed.
 
 use std::sync::atomic::Ordering;
 
@@ -32,7 +32,7 @@ async fn a_payment_whose_commit_failed_is_booked_by_its_retry() {
     pay(&rig).await.unwrap_err();
     assert_eq!(paid(&rig).await, 0);
     let booked = loop {
-        // Until a commit succeeds, nothing is accepted.
+        // Nothing is accepted until a commit succeeds.
         if let Ok(booked) = pay(&rig).await {
             break booked;
         }
@@ -47,7 +47,7 @@ async fn a_payment_whose_commit_failed_is_booked_by_its_retry() {
 async fn a_payment_that_seemed_to_fail_is_found_by_its_retry() {
     let rig = Rig::new().await;
     rig.lies.store(1, Ordering::SeqCst);
-    // There is one entry, whatever the first request was answered.
+    // There is one entry, regardless of the answer to the first request.
     let first = pay(&rig).await;
     let retried = loop {
         if let Ok(booked) = pay(&rig).await {

@@ -21,9 +21,9 @@ pub(super) const CREDIT: Micro = Micro::new(1_000_000);
 pub(super) struct Rig {
     pub(super) folder: tempfile::TempDir,
     pub(super) store: Store,
-    /// How many commits fail and write nothing.
+    /// The number of commits that fail and write nothing.
     pub(super) vetoes: Arc<AtomicU32>,
-    /// How many commits succeed and are reported as failed.
+    /// The number of commits that succeed but are reported as failed.
     pub(super) lies: Arc<AtomicU32>,
     /// Commits wait while this is locked.
     pub(super) commits_wait: Arc<Mutex<()>>,
@@ -153,7 +153,7 @@ impl Rig {
         assert!(report.is_clean(), "{:#?}", report.differences);
     }
 
-    /// The counters must agree with the ledger.
+    /// Checks that the counters agree with the ledger.
     pub(super) async fn assert_counted(&self) {
         let mut query = EntryQuery::default();
         let (mut calls, mut charge) = (0, 0);

@@ -1,4 +1,4 @@
-//! The states of the writer, and what it holds in each of them (the table in `sqlite/writer/mod.rs`).
+//! Tests the states of the writer and the locks that it holds in each (the table in `sqlite/writer/mod.rs`).
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ const PAGE: &str = include_str!("../writer/mod.rs");
 /// The locks that the writer holds, in the words of the table.
 type Held = [&'static str; 4];
 
-/// The states and their cells.
+/// The states of the table and their cells.
 fn table() -> Vec<(&'static str, Held)> {
     let rows = PAGE.lines().filter_map(|line| line.strip_prefix("//! | "));
     let cells = rows.map(|row| row.trim_end_matches(" |").split(" | ").collect::<Vec<_>>());
@@ -67,7 +67,7 @@ fn walk(table: &mut Vec<(&'static str, Held)>, rig: &Rig, state: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_writer_holds_what_the_table_of_its_states_says() {
     let mut table = table();
-    // A batch stays open until somebody waits for it.
+    // A batch stays open until a caller waits for it.
     let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
     walk(&mut table, &rig, "asleep");
 

@@ -1,5 +1,5 @@
-//! The same faults under load: calls arrive faster than batches are written, and each batch is written while the next
-//! one is decided.
+//! Tests faults under load: calls arrive faster than batches are written, and each batch is written while the next one
+//! is decided.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -15,7 +15,7 @@ use crate::{IfLost, NotDurable, Store};
 const CHARGE: u32 = 10;
 const FUNDS: i64 = 10_000_000;
 
-/// How many calls were confirmed, and how many were lost.
+/// The numbers of calls that were confirmed and that were lost.
 #[derive(Debug, Default, Clone, Copy)]
 struct Ended {
     promised: u32,
@@ -31,8 +31,8 @@ impl Ended {
     }
 }
 
-/// Eight callers, each of which calls again as soon as its hold is durable or lost. Every second call has been closed
-/// by then.
+/// Runs eight callers, each of which calls again as soon as its hold is durable or lost. Every second call has been
+/// closed by then.
 async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
     let caller = || async {
         let mut ended = Ended::default();
@@ -78,7 +78,7 @@ async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
     })
 }
 
-/// Lets eight callers call while `meanwhile` runs.
+/// Runs eight callers while `meanwhile` runs.
 async fn under_load<T>(rig: &Rig, meanwhile: impl Future<Output = T>) -> (Ended, T) {
     let over = AtomicBool::new(false);
     let stop = async {
@@ -132,7 +132,7 @@ async fn who_writes_out_of_turn_costs_calls_and_no_money() {
     };
     let before = created_at().await;
     let (mut ended, mut rounds) = (Ended::default(), 0);
-    // The lock is free only for a moment between two batches, so which process gets it is a matter of chance.
+    // The lock is free only for a moment between two batches, so it is a matter of chance which process gets it.
     while rounds < 200 && (rounds < 3 || rig.store.stats().commits_failed == 0) {
         let mut other = Connection::open(rig.path()).unwrap();
         let look_again = |_| {
@@ -155,8 +155,8 @@ async fn who_writes_out_of_turn_costs_calls_and_no_money() {
     assert_eq!(created_at().await, before + 20 * rounds);
 }
 
-/// Eight callers whose answers do not wait for the disk (`ledger.commit = "behind"`). Each charge is in the
-/// ledger exactly once, however many commits fail.
+/// Eight callers whose answers do not wait for the disk (`ledger.commit = "behind"`). Each charge is in the ledger
+/// exactly once, regardless of how many commits fail.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
     let rig = Rig::new().await;
@@ -192,7 +192,7 @@ async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
             rig.until("the ledger is well again", |_| rig.store.healthy())
                 .await;
         }
-        // A pair of faults may count for two rounds and leave the last one behind, which would then meet the checks.
+        // A pair of faults may end two rounds and leave one fault over, which would then disturb the checks.
         rig.until("all faults are over", |_| {
             rig.vetoes.load(Ordering::SeqCst) == 0 && rig.store.healthy()
         })

@@ -1,5 +1,5 @@
-//! The journal, in a file of its own, so that its writes neither wait for the ledger's lock nor look like
-//! another process to the ledger's writer. `writer` deletes rows that are too old (`prune`), some at a time.
+//! The journal. It has a file of its own, so that its writes do not wait for the ledger's lock, and the ledger's writer
+//! does not mistake them for another process. `writer` deletes old rows in small steps (`prune`).
 
 mod names;
 mod query;

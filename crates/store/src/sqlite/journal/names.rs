@@ -1,4 +1,4 @@
-//! Numbers for rows, and for values that repeat in many rows.
+//! Assigns numbers to rows, and to names that repeat in many rows.
 
 use ledger::{DAY_MS, UnixMs};
 use rusqlite::{Connection, params};
@@ -11,10 +11,10 @@ const CACHED_NAMES_MAX: usize = 16_384;
 
 type Words = std::collections::HashMap<Box<str>, i64>;
 
-/// Values that already have a number.
+/// A cache of the names that already have a number.
 pub(crate) struct Names<'c> {
     connection: &'c Connection,
-    /// The number of the last row, and its day.
+    /// The number of the last row, and the day of that number.
     last: i64,
     day: i64,
     wallets: Generations<WalletId, i64>,
@@ -46,7 +46,8 @@ impl<'c> Names<'c> {
         word.map(|word| self.word(word)).transpose()
     }
 
-    /// The number of the first of `rows` rows; the others follow. On a new day, the names in use are recorded again.
+    /// The first number for `rows` consecutive rows. On a new day, drops the cache, so that names in use are recorded
+    /// again.
     pub(super) fn number(&mut self, at: UnixMs, rows: usize) -> i64 {
         let first = number_of(at).max(self.last.saturating_add(1));
         self.last = first.saturating_add_unsigned(rows.saturating_sub(1) as u64);
@@ -104,13 +105,13 @@ impl<'c> Names<'c> {
         self.key(word, None)
     }
 
-    /// The number of a key's id, with the number of its wallet.
+    /// The number of a key's id. The number of its wallet is stored with it.
     pub(crate) fn key(&mut self, word: &str, wallet: Option<i64>) -> rusqlite::Result<i64> {
         if let Some(n) = self.words.get(word) {
             return Ok(*n);
         }
         let n = self.name(word, wallet)?;
-        // Callers may choose these values, so the table of words is bounded like the others.
+        // Callers may choose these values, so this cache is bounded like the others.
         if self.words.len() >= CACHED_NAMES_MAX {
             self.words.clear();
         }
@@ -128,7 +129,7 @@ impl<'c> Names<'c> {
     }
 }
 
-/// The day of a row, from its number.
+/// The day that is contained in a row's number.
 pub(super) fn day_of(number: i64) -> i64 {
     (number >> TIME_SHIFT) / DAY_MS
 }

@@ -1,4 +1,4 @@
-//! The rows of the journal that meet all conditions.
+//! Selects the rows of the journal that meet all conditions of a query.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::types::Value;
@@ -7,17 +7,17 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 use crate::records::ids::HoldId;
 use crate::records::journal::{JournalCursor, JournalEntry, JournalQuery, JournalRow, Timings};
 
-/// The conditions of a search. Their values are bound, never parts of the SQL text.
+/// The conditions of a search. Their values are bound parameters, never parts of the SQL text.
 pub(super) struct Conditions {
     texts: Vec<&'static str>,
     values: Vec<Value>,
-    /// The number of the wallet, whose rows have an index.
+    /// The number of the wallet. Its rows have an index.
     pub(super) wallet: Option<i64>,
     without_bodies: bool,
 }
 
 impl Conditions {
-    /// Returns `None` if no row can match, because a name was never used.
+    /// Translates a query. Returns `None` if no row can match, because a name was never used.
     pub(super) fn of(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Option<Self>> {
         let mut conditions = Self {
             texts: Vec::new(),
@@ -41,7 +41,7 @@ impl Conditions {
             conditions.add(text, n);
             match text {
                 "c.wallet = ?" => conditions.wallet = Some(n),
-                // The index begins with the wallet, and a key never changes its wallet.
+                // The index begins with the wallet. A key never moves to another wallet, so its wallet can be added.
                 "c.key = ?" if query.wallet.is_none() => {
                     conditions.add("c.wallet = ?", wallet);
                     conditions.wallet = wallet;
@@ -70,7 +70,7 @@ impl Conditions {
         self.values.push(value.into());
     }
 
-    /// The newest rows with these numbers, from the first up to the second.
+    /// The newest matching rows in this range of numbers. The end is exclusive.
     pub(super) fn rows(
         &self,
         on: &Connection,
@@ -85,7 +85,7 @@ impl Conditions {
         )
     }
 
-    /// The newest rows of an hour whose request ids lie between two texts.
+    /// The newest matching rows of an hour whose request ids are in a range.
     pub(super) fn rows_of_requests(
         &self,
         on: &Connection,

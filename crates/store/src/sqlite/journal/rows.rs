@@ -1,4 +1,4 @@
-//! Inserts rows.
+//! Inserts rows into the journal.
 
 use ledger::Micro;
 use rusqlite::Connection;
@@ -9,18 +9,18 @@ use crate::records::journal::{JournalRow, cut};
 use crate::records::meter::MeterText;
 use crate::sqlite::writer::insert::{Insert, Values};
 
-/// Rows of calls that ended this close to each other are numbered together.
+/// Consecutive rows of calls that ended this close to each other are numbered together.
 const NEAR_MS: u64 = 1_000;
 /// The maximum number of rows that are numbered together, so that a number is never far from its row's time.
 const RUN_ROWS: usize = 2_048;
-/// The contents of a row, without its number.
+/// The columns of a row, except its number.
 const COLUMNS: &str = "at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream,
     outcome, meter, charge, admitted_us, upstream_us, first_byte_us, total_us, dropped_params, route_notes,
     request_body, response_body, hold, queued_us, cost";
 const COLUMNS_COUNT: usize = 25;
 
 /// Inserts runs of rows. The first row of a run gets an explicit number, and `SQLite` numbers the others. A statement
-/// with several explicit numbers would keep a copy of every page that it changes, to be able to undo itself.
+/// with several explicit numbers would keep a copy of every page that it changes, so that it could be undone.
 pub(super) struct Inserts<'c> {
     first: Insert<'c>,
     rest: Insert<'c>,
@@ -28,7 +28,7 @@ pub(super) struct Inserts<'c> {
 
 impl<'c> Inserts<'c> {
     pub(super) fn prepare(on: &'c Connection) -> rusqlite::Result<Self> {
-        // A batch is rolled back as a whole, so single statements need not be able to undo themselves.
+        // A batch is rolled back as a whole, so that SQLite need not be able to undo single statements.
         let first = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS}, n)");
         let rest = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS})");
         Ok(Self {
@@ -52,7 +52,7 @@ impl<'c> Inserts<'c> {
         let Some((first, rest)) = run.split_first() else {
             return Ok(());
         };
-        // No row gets a number before its time.
+        // The time in a row's number must not be before the row's own time.
         let newest = rest.iter().fold(first.at, |newest, row| newest.max(row.at));
         let number = names.number(newest, run.len());
         self.first.all(std::slice::from_ref(first), |row, values| {

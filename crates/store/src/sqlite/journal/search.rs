@@ -1,8 +1,8 @@
-//! Searches the journal, newest first, a window of rows at a time.
+//! Searches the journal from the newest row back, one window of rows at a time.
 //!
-//! Only wallets and request ids have an index, because more indexes would make every row more expensive to write. The
-//! roll-ups of traffic tell in which hours a model, a channel, an endpoint or an error occurs, and the search skips the
-//! others.
+//! Only wallets and request ids have an index, because further indexes would make every row more expensive to write.
+//! The roll-ups of traffic show in which hours a model, channel, endpoint or error occurs, and the search skips the
+//! other hours.
 
 use std::collections::HashSet;
 
@@ -17,21 +17,21 @@ use crate::records::journal::{
 use crate::records::page_time::PageTime;
 use crate::usage::{Grain, Totals};
 
-/// Rows that are read between two checks of the time limit.
+/// The number of rows that are read between two checks of the time limit.
 const WINDOW_ROWS: i64 = 4_096;
-/// How far back hours are looked up at once.
+/// The time range whose hours are looked up at once.
 const HOURS_AT_ONCE_MS: i64 = 30 * 24 * HOUR_MS;
-/// Sorts after every request id.
+/// A character that sorts after every character of a request id.
 const LAST_CHAR: char = '\u{10ffff}';
 
-/// All rows that match, up to the limit of the query.
+/// Finds all rows that match, up to the limit of the query.
 pub(crate) fn find(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Vec<JournalEntry>> {
     // One transaction, so that all windows see the same state of the journal.
     let moment = on.unchecked_transaction()?;
     find_within(&moment, query)
 }
 
-/// Like [`find`], within a transaction of the caller.
+/// Like [`find`], within the caller's transaction.
 pub(super) fn find_within(
     on: &Connection,
     query: &JournalQuery,
@@ -39,7 +39,7 @@ pub(super) fn find_within(
     Ok(search(on, query, None)?.entries)
 }
 
-/// A page of rows, found within a short time.
+/// Finds a page of rows within a short time.
 pub(crate) fn page(on: &Connection, query: &JournalQuery) -> rusqlite::Result<JournalPage> {
     let moment = on.unchecked_transaction()?;
     search(&moment, query, Some(PageTime::start()))
@@ -95,7 +95,7 @@ fn search(
     })
 }
 
-/// The first number of a window of rows that ends before a number.
+/// The first number of a window of rows that ends before a given number.
 fn window_start(
     on: &Connection,
     wallet: Option<i64>,
@@ -121,10 +121,10 @@ fn window_start(
 enum Hours {
     Any,
     These {
-        /// The series of traffic that match.
+        /// The traffic series that match.
         series: HashSet<i64>,
         only_errors: bool,
-        /// Start times of the hours that contain a match, the oldest first.
+        /// Start times of the hours that contain a match, oldest first.
         found: Vec<i64>,
         /// Hours up to and including this one have not been examined yet.
         looked_from: i64,
@@ -133,7 +133,7 @@ enum Hours {
 
 impl Hours {
     fn of(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Self> {
-        // Rows that are not counted yet appear in no roll-up.
+        // Rows that are not counted yet are missing from the roll-ups.
         if !query.is_of_traffic() || usage::uncounted(on)?.is_some() {
             return Ok(Self::Any);
         }
@@ -153,7 +153,8 @@ impl Hours {
         })
     }
 
-    /// The newest range of numbers below `before` that may contain a match. It is empty if hours were skipped.
+    /// The newest range of numbers below `before` that may contain a match. An empty range means that hours were
+    /// skipped, and that the caller must call again.
     fn next(
         &mut self,
         on: &Connection,
@@ -170,7 +171,7 @@ impl Hours {
         };
         while let Some(hour) = found.last() {
             let hour = UnixMs::new(*hour);
-            // The number of a row may be later than its time.
+            // The time in a row's number may be later than the row's own time.
             let end = number_of(hour.plus_ms(HOUR_MS + SET_BACK_MS_MAX)).min(before);
             let start = number_of(hour).max(first);
             if start < end {
@@ -226,7 +227,7 @@ impl Requests {
         })
     }
 
-    /// The rows of the newest hour below `before`, and the beginning of that hour.
+    /// The rows of the newest hour before `before`, and the first number of that hour.
     fn window(
         &self,
         on: &Connection,

@@ -1,8 +1,8 @@
-//! The roll-ups of the journal: counted with its rows, read for reports.
+//! Stores the roll-ups of the journal, which are counted with its rows, and reads them for reports.
 //!
-//! A batch adds to the roll-ups of traffic, which have few series. The roll-ups of wallets and keys may have as many
-//! series as the batch has calls, so a batch stores its counts for them in `usage_pending`. Later the counts of many
-//! batches are added to these roll-ups together. Reports read both.
+//! A batch adds directly to the roll-ups of traffic, which have few series. The roll-ups of wallets and keys may have
+//! as many series as the batch has calls, so a batch stores its counts for them in `usage_pending`. Later the counts of
+//! many batches are added to these roll-ups together. Reports read both.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -18,8 +18,8 @@ use crate::usage::{
     Slot, Totals, UsageQuery, UsageRow, UsageStep, minutes_kept_since, pending,
 };
 
-/// The maximum number of totals per wallet or key that a report looks up one by one. For more, it reads all totals
-/// of the time.
+/// The maximum number of totals per wallet or key that a report looks up one by one. Above that, it reads all totals of
+/// the time range.
 const LOOKUPS_MAX: usize = 200_000;
 
 const SERIES: &str = "SELECT n FROM usage_series
@@ -29,21 +29,21 @@ const NEW_SERIES: &str = "INSERT INTO usage_series (wallet, key, model, channel,
 const TOTALS: &str = "SELECT totals FROM usage_totals WHERE grain = ?1 AND at = ?2 AND series = ?3";
 /// How long pending counts wait for those of further batches.
 const PENDING_FOR: Duration = Duration::from_secs(5);
-/// With this many pairs of series and minute, pending counts wait no longer, because a report has to read them all.
+/// With this many pairs of series and minute, pending counts are added at once, because a report has to read them all.
 const PENDING_MAX: usize = 4_096;
-/// The pause after pending counts could not be added.
+/// The pause before a retry, if pending counts could not be added.
 const PENDING_AGAIN: Duration = Duration::from_secs(60);
 
 const PUT: &str = "INSERT INTO usage_totals (grain, at, series, totals) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT DO UPDATE SET totals = excluded.totals";
 
-/// Adds rows to the roll-ups.
+/// Adds journal rows to the roll-ups.
 pub(super) struct UsageWriter<'c> {
     connection: &'c Connection,
     known: KnownSeries,
-    /// What waits in `usage_pending`, as far as this writer knows.
+    /// The pending counts in `usage_pending`, as far as this writer knows.
     pending: IdSet<(SeriesNumbers, UnixMs)>,
-    /// When to add what waits. `None` if nothing does.
+    /// When to add the pending counts. `None` if there are none.
     pending_due: Option<Instant>,
 }
 
@@ -53,17 +53,17 @@ impl<'c> UsageWriter<'c> {
             connection,
             known: KnownSeries::default(),
             pending: IdSet::default(),
-            // A process before this one may have left something.
+            // An earlier process may have left pending counts.
             pending_due: Some(Instant::now()),
         }
     }
 
-    /// When [`Self::add_pending`] is to be called.
+    /// When [`Self::add_pending`] should be called.
     pub(super) fn pending_due(&self) -> Option<Instant> {
         self.pending_due
     }
 
-    /// Forgets all series, because those of a transaction that was rolled back are not in the table.
+    /// Forgets all known series, because those of a rolled-back transaction are not in the table.
     pub(super) fn forget(&mut self) {
         self.known.forget();
     }
@@ -133,7 +133,7 @@ pub(crate) fn add_pending(on: &Connection, now: UnixMs) -> rusqlite::Result<()> 
     transaction.commit()
 }
 
-/// The pending counts.
+/// Reads the pending counts.
 fn read_pending(on: &Connection) -> rusqlite::Result<NumberedCounts> {
     let mut counts = NumberedCounts::default();
     let mut select = on.prepare_cached("SELECT counts FROM usage_pending")?;
@@ -174,14 +174,14 @@ pub(super) fn prune(on: &Connection, now: UnixMs) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The number before which rows are still to be counted. `None` if all are counted.
+/// Rows before this number are not counted yet. `None` if all rows are counted.
 pub(super) fn uncounted(on: &Connection) -> rusqlite::Result<Option<i64>> {
     on.prepare_cached("SELECT before FROM usage_uncounted")?
         .query_row([], |row| row.get(0))
         .optional()
 }
 
-/// Stores which rows are still to be counted.
+/// Stores the number before which rows are not counted yet.
 pub(super) fn set_uncounted(on: &Connection, before: Option<i64>) -> rusqlite::Result<()> {
     match before {
         Some(before) => on.execute("UPDATE usage_uncounted SET before = ?1", [before])?,
@@ -190,16 +190,16 @@ pub(super) fn set_uncounted(on: &Connection, before: Option<i64>) -> rusqlite::R
     Ok(())
 }
 
-/// Since when all grains are complete. `None` if they have always been.
+/// The time since which all grains are complete. `None` if they have always been complete.
 fn long_steps_since(on: &Connection) -> rusqlite::Result<Option<UnixMs>> {
     on.prepare_cached("SELECT since FROM usage_long_steps")?
         .query_row([], |row| row.get(0).map(UnixMs::new))
         .optional()
 }
 
-/// Answers a usage query. `None` if the answer would consist of too many totals.
+/// Answers a usage query. Returns `None` if the answer would consist of too many totals.
 pub(crate) fn usage(on: &Connection, query: UsageQuery) -> rusqlite::Result<Option<Vec<UsageRow>>> {
-    // One transaction, so that all roll-ups are of the same moment.
+    // One transaction, so that all roll-ups are read at the same moment.
     let on = on.unchecked_transaction()?;
     let segments = query.segments(long_steps_since(&on)?);
     let series = series_of_account(&on, &query)?;
@@ -271,7 +271,7 @@ fn series_of_account(
     Ok(Some(found.collect::<rusqlite::Result<_>>()?))
 }
 
-/// The steps and series to look up one by one. `None` if reading all totals of the time is less work.
+/// The steps and series to look up one by one. `None` if it is cheaper to read all totals of the time range.
 fn lookups(
     part: Segment,
     series: Option<&[AccountSeries]>,
@@ -298,8 +298,8 @@ struct ReportReader<'c> {
 }
 
 impl ReportReader<'_> {
-    /// Looks up hours of all dimensions. Most keys have calls on few days, so the totals of days are looked up first,
-    /// and then the hours of those days only.
+    /// Looks up hourly totals. Most keys have calls on few days, so the totals of days are looked up first, and then
+    /// only the hours of those days.
     fn look_up_by_day(
         &mut self,
         hours: &[UnixMs],
@@ -494,7 +494,7 @@ mod tests {
         let before = reports();
         assert_eq!(before.each_ref().map(|rows| requests(rows)), [5, 4, 2]);
 
-        // A killed process leaves its pending counts to the next one, which adds them at once.
+        // A killed process leaves its pending counts to the next process, which adds them at once.
         let mut next = UsageWriter::new(&on);
         assert!(next.pending_due().is_some_and(|due| due <= Instant::now()));
         next.add_pending(NOW);
@@ -506,7 +506,7 @@ mod tests {
         next.add_pending(NOW);
         assert_eq!(reports(), before);
 
-        // Later batches are added to what is there.
+        // Later batches are added to the existing totals.
         next.add(&batches[0], NOW).unwrap();
         assert!(next.pending_due().is_some());
         let [all, ..] = reports();

@@ -1,4 +1,4 @@
-//! The journal's writer: a bounded queue, and a thread that writes it in large batches.
+//! The journal's writer: a bounded queue, and a thread that writes its rows in large batches.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -18,16 +18,16 @@ use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
 use crate::records::journal::{JournalCursor, JournalQuery, JournalRow, number_of};
 use crate::stats::Counters;
 
-/// How long rows are collected into one transaction. Nobody waits for a row.
+/// How long rows are collected for one transaction. No caller waits for a row.
 const GATHER: Duration = Duration::from_millis(100);
-/// This many rows are written at once.
+/// With this many rows, a batch is written at once.
 const BATCH_ROWS: usize = 2_048;
-/// How many old rows are deleted in one transaction, so that new rows need not wait long.
+/// The number of old rows that are deleted in one transaction, so that new rows need not wait long.
 const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
-/// How many rows from before the roll-ups existed are counted in one transaction.
+/// The number of rows counted per transaction, if they are older than the roll-ups.
 const COUNT_ROWS: u32 = 1_000;
-/// The pause between two of these transactions, so that new rows and other work of the disk come first.
+/// The pause between two of these transactions, so that new rows and other disk work come first.
 const COUNT_PAUSE: Duration = Duration::from_millis(50);
 const COUNT_AGAIN: Duration = Duration::from_secs(60);
 
@@ -38,7 +38,7 @@ pub(crate) struct JournalOptions {
     pub(crate) retention_days: u32,
 }
 
-/// The journal. Dropping it writes what is queued and ends the thread.
+/// The journal. Dropping it writes the queued rows and ends the thread.
 #[derive(Debug)]
 pub(crate) struct Journal {
     pending: Arc<PendingRows>,
@@ -97,12 +97,12 @@ impl Journal {
         }
     }
 
-    /// Returns when everything that was appended so far is written.
+    /// Returns when everything that was appended before is written.
     pub(crate) async fn flush(&self) {
         let (reply, written) = oneshot::channel();
         self.pending.state.lock().flushes.push(reply);
         self.pending.wake.notify_one();
-        // A writer that has ended has written what it could.
+        // If the writer has ended, it has written what it could.
         drop(written.await);
     }
 
@@ -122,7 +122,7 @@ impl Drop for Journal {
 }
 
 impl PendingRows {
-    /// Waits for rows, and then a little longer for more. `None` when the journal is closed and empty.
+    /// Waits for rows, and then a little longer for more. Returns `None` when the journal is closed and empty.
     fn next(&self, rows: &mut Vec<JournalRow>, until: Instant) -> Option<Vec<oneshot::Sender<()>>> {
         let mut state = self.state.lock();
         state.queue.written();
@@ -204,14 +204,14 @@ impl<'c> Writer<'c> {
                 Err(error) => {
                     tracing::warn!(%error, rows = count, "journal rows could not be written");
                     self.counters.journal_dropped.add(count);
-                    // The names of a transaction that was rolled back are not in the table.
+                    // Names from a rolled-back transaction are not in the table.
                     self.names.forget();
                     self.usage.forget();
                 }
             }
             rows.clear();
             for flush in flushes {
-                // A receiver that is gone needs no answer.
+                // A receiver that is gone does not need an answer.
                 let _: Result<(), ()> = flush.send(());
             }
         }
@@ -234,7 +234,7 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    /// Counts some rows that an earlier version wrote, the newest first. Returns when to count more.
+    /// Counts some rows that an earlier version wrote, newest first. Returns when to count more.
     fn count_older(&mut self, now: UnixMs) -> Option<Instant> {
         match self.try_count_older(now) {
             Ok(true) => Some(Instant::now() + COUNT_PAUSE),
@@ -268,8 +268,8 @@ impl<'c> Writer<'c> {
         Ok(oldest.is_some())
     }
 
-    /// Deletes some rows that are too old, and returns how many. With the last of them, deletes the names that
-    /// no row uses any more.
+    /// Deletes some rows that are too old, and returns how many. After the last of them, deletes the names that no row
+    /// uses any more.
     fn prune(&mut self, now: UnixMs) -> rusqlite::Result<usize> {
         usage::prune(self.connection, now)?;
         if self.options.retention_days == 0 {
@@ -323,7 +323,8 @@ mod tests {
         let (_folder, connection) = connection();
         let counters = Counters::default();
         let mut writer = Writer::new(&connection, &counters, OPTIONS);
-        // Calls that ended out of order within a second, a pause, a clock that was set back a little, and a burst.
+        // The cases: calls that ended out of order within a second, a pause, a clock that was set back a little, and a
+        // burst.
         let mut times = vec![0, 300, 200, 7_200_000, 7_200_100, 7_100_000];
         times.extend((0..40).map(|n| 7_100_000 + n));
         let row = |ms: &i64| JournalRow {
@@ -374,7 +375,7 @@ mod tests {
             ..JournalRow::default()
         };
         writer.write(&[row("a/old", 40)]).unwrap();
-        // The name is used again on a later day, and is not read from the table in between.
+        // The name is used again on a later day, without being read from the table in between.
         writer
             .write(&[row("a/kept", 40), row("a/kept", 2)])
             .unwrap();

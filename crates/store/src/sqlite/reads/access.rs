@@ -44,7 +44,7 @@ pub(crate) fn token_row(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
     })
 }
 
-/// A session that has not ended, and whose token is not revoked.
+/// Reads a session that has not ended and whose token is not revoked.
 pub(crate) fn session(
     on: &Connection,
     digest: &Digest,

@@ -34,7 +34,7 @@ pub(crate) fn wallets(on: &Connection) -> rusqlite::Result<Vec<WalletRow>> {
     select.query_map([], wallet_row)?.collect()
 }
 
-/// Wallets that owe more than their credit line, the largest debt first, and their total number.
+/// Reads the wallets that owe more than their credit line, the largest debt first, and their total number.
 pub(crate) fn wallets_beyond_credit(
     on: &Connection,
     limit: u32,
@@ -53,7 +53,7 @@ pub(crate) fn wallets_beyond_credit(
     Ok(found)
 }
 
-/// Finds a wallet by id, otherwise by name. No name looks like an id.
+/// Finds a wallet by id, or else by name. Names never look like ids.
 pub(crate) fn find_wallet(
     on: &Connection,
     name_or_id: &str,
@@ -90,8 +90,7 @@ mod tests {
     use crate::sqlite::connection::connect;
     use crate::sqlite::schema::migrations::Schema;
 
-    /// If `SQLite` planned the statement for each value, that would cost thirty times as much as the
-    /// lookup itself.
+    /// Planning the statement for every value would cost thirty times as much as the lookup itself.
     #[test]
     fn a_lookup_is_planned_once() {
         let folder = tempfile::tempdir().unwrap();

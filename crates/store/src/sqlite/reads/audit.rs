@@ -1,4 +1,4 @@
-//! Reads the audit, page by page.
+//! Reads the audit log, page by page.
 
 use ledger::UnixMs;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};
@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::records::audit::{Actor, AuditCursor, AuditQuery, AuditRow, Role};
 
-/// The rows that match, newest first.
+/// Reads the rows that match, newest first.
 pub(crate) fn audit(on: &Connection, query: &AuditQuery) -> rusqlite::Result<Vec<AuditRow>> {
     let mut conditions = vec!["TRUE"];
     let mut values: Vec<Value> = Vec::new();

@@ -21,7 +21,7 @@ pub(crate) fn latest(on: &Connection) -> rusqlite::Result<Option<CatalogDocument
         .optional()
 }
 
-/// The version of the latest catalog.
+/// The version of the latest catalog. 0 if there is none.
 pub(crate) fn version(on: &Connection) -> rusqlite::Result<i64> {
     on.prepare_cached("SELECT coalesce(max(version), 0) FROM catalogs")?
         .query_row([], |row| row.get(0))

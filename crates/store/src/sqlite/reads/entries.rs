@@ -16,7 +16,7 @@ use crate::sqlite::rows::micro;
 /// Columns of an entry `e` of a wallet `w` and a key `k`, for [`entry`].
 pub(super) const ENTRY_ROW: &str = "e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note, coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked, e.reference, e.refund_of, e.actor, e.cost, e.cost_version";
 
-/// The entries that match, in the order of their posting.
+/// Reads the entries that match, in the order in which they were posted.
 pub(crate) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<Vec<EntryRow>> {
     let mut conditions = vec!["TRUE"];
     let mut values: Vec<Value> = Vec::new();
@@ -57,14 +57,14 @@ pub(crate) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<V
     rows.collect()
 }
 
-/// All price cards, oldest first.
+/// Reads all price cards, oldest first.
 pub(crate) fn prices(on: &Connection) -> rusqlite::Result<Vec<PriceRow>> {
     let mut select =
         on.prepare_cached("SELECT id, model, card, created_at FROM price_versions ORDER BY id")?;
     select.query_map([], price_row)?.collect()
 }
 
-/// One price card.
+/// Reads one price card.
 pub(crate) fn price(on: &Connection, version: PriceNumber) -> rusqlite::Result<Option<PriceRow>> {
     let select = "SELECT id, model, card, created_at FROM price_versions WHERE id = ?1";
     let mut select = on.prepare_cached(select)?;
@@ -80,7 +80,7 @@ fn price_row(row: &Row<'_>) -> rusqlite::Result<PriceRow> {
     })
 }
 
-/// All cost cards, oldest first.
+/// Reads all cost cards, oldest first.
 pub(crate) fn costs(on: &Connection) -> rusqlite::Result<Vec<CostRow>> {
     let mut select = on.prepare_cached(
         "SELECT id, model, channel, card, created_at FROM cost_versions ORDER BY id",

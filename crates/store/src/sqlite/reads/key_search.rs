@@ -1,4 +1,4 @@
-//! Searches keys.
+//! Searches for keys.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};

@@ -1,4 +1,4 @@
-//! Names of wallets and keys.
+//! Looks up names of wallets and keys.
 
 use rusqlite::{Connection, params};
 
@@ -29,7 +29,7 @@ pub(crate) fn names(
     Ok(names)
 }
 
-/// Accounts whose names contain a text, or whose ids begin with it.
+/// Finds accounts whose names contain a text, or whose ids begin with it.
 pub(crate) fn find(on: &Connection, text: &str, limit: u32) -> rusqlite::Result<FoundAccounts> {
     let lower = text.to_lowercase();
     let mut wallets = on.prepare_cached(

@@ -1,4 +1,4 @@
-//! Reads outside the writer: a few threads, each with its own connection.
+//! Runs reads on a few threads, each with its own connection.
 //!
 //! Calls wait for lookups, so lookups have connections of their own. A long search does not delay them.
 
@@ -20,20 +20,20 @@ use crate::settings::SEARCHES_WAITING_MAX;
 /// The limits of a pool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadLimits {
-    /// How long a read may take. A longer one is interrupted.
+    /// The time limit of a read. A read that takes longer is interrupted.
     pub(crate) time: Duration,
-    /// How many reads may wait.
+    /// The maximum number of reads that wait.
     pub(crate) waiting: usize,
 }
 
 impl ReadLimits {
-    /// For lookups, which find rows by an index.
+    /// Limits of lookups, which find rows by an index.
     pub(crate) const LOOKUPS: Self = Self {
         time: Duration::from_secs(10),
         waiting: 4_096,
     };
 
-    /// For lists, searches and reports.
+    /// Limits of lists, searches and reports.
     pub(crate) fn searches(time: Duration) -> Self {
         Self {
             time,
@@ -42,7 +42,7 @@ impl ReadLimits {
     }
 }
 
-/// How many steps the database takes between two checks of the time.
+/// The number of steps of the database's virtual machine between two checks of the time.
 const STEPS: i32 = 10_000;
 
 /// A queued read.
@@ -51,7 +51,7 @@ struct Job {
     caller: Caller,
 }
 
-/// Whether the caller of a read still waits for its answer.
+/// Whether the caller of a read still waits for its result.
 #[derive(Clone, Default)]
 struct Caller(Arc<AtomicBool>);
 
@@ -60,13 +60,13 @@ impl Caller {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Notes that the caller has left, when this is dropped.
+    /// Returns a guard that marks the caller as gone when it is dropped.
     fn watch(&self) -> CallerGuard {
         CallerGuard(self.clone())
     }
 }
 
-/// Lives as long as the caller waits.
+/// A guard that lives as long as the caller waits.
 struct CallerGuard(Caller);
 
 impl Drop for CallerGuard {
@@ -75,7 +75,7 @@ impl Drop for CallerGuard {
     }
 }
 
-/// A pool of readers. Jobs that still wait when it is closed are dropped, and their callers are told.
+/// A pool of reading threads. When it is closed, waiting jobs are dropped, and their callers get an error.
 pub(crate) struct Reads {
     queue: Arc<ReadQueue>,
     threads: Vec<JoinHandle<()>>,
@@ -103,7 +103,7 @@ impl CurrentRead {
         *self.0.lock() = Some((Instant::now() + within, caller));
     }
 
-    /// Interrupts a read that takes too long, or that nobody waits for any more.
+    /// Interrupts a read that takes too long or whose caller is gone.
     fn watch(&self, connection: &mut Connection) {
         let current = self.clone();
         let over = move || {
@@ -141,7 +141,7 @@ impl Reads {
         Ok(reads)
     }
 
-    /// Runs a read on one of the connections. If the caller leaves, the read is not started, or is interrupted.
+    /// Runs a read on one of the connections. If the caller leaves, the read is skipped or interrupted.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -179,7 +179,7 @@ impl ReadQueue {
     fn work(&self, connection: &Connection, current: &CurrentRead, time_max: Duration) {
         while let Some(job) = self.next() {
             current.begin(time_max, job.caller);
-            // The caller learns of a panic from the dropped answer. The reader continues.
+            // A panic drops the reply, so the caller gets an error. The thread continues.
             if catch_unwind(AssertUnwindSafe(|| (job.run)(connection))).is_err() {
                 tracing::error!("a read of the store panicked");
             }
@@ -210,7 +210,7 @@ impl Drop for Reads {
         drop(left);
         self.queue.wake.notify_all();
         for thread in self.threads.drain(..) {
-            // A reader that panicked has told its caller by dropping the answer.
+            // If a thread panicked, its caller already got an error from the dropped reply.
             drop(thread.join());
         }
     }
@@ -267,7 +267,7 @@ mod tests {
         let reads = Reads::new("test-read", vec![connection], ReadLimits::LOOKUPS).unwrap();
         let (release, held) = std::sync::mpsc::channel::<()>();
         let mut slow = Box::pin(reads.run(move |_| {
-            // Fails when the test has dropped the other read.
+            // Returns when the test has dropped the other read.
             held.recv().unwrap_err();
             Ok(())
         }));
@@ -318,14 +318,14 @@ mod tests {
         let (started, starts) = oneshot::channel();
         let slow = reads.run(move |_| {
             started.send(()).unwrap();
-            // Fails when the test has seen the refusal.
+            // Returns when the test has seen the refusal.
             held.recv().unwrap_err();
             Ok(())
         });
         let others = async {
             starts.await.unwrap();
             let mut waiting = Box::pin(reads.run(|_| Ok(())));
-            // Polled once, so that it waits in the queue.
+            // Polls it once, so that it waits in the queue.
             assert!(futures_util::poll!(&mut waiting).is_pending());
             let refused = reads.run(|_| Ok(())).await;
             assert!(matches!(refused, Err(StoreError::Unavailable)));

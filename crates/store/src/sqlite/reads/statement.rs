@@ -1,4 +1,4 @@
-//! Reads what statements need: entries of one wallet, its stored balances, and lists of wallets.
+//! Reads the data of statements: entries of one wallet, its stored balances, and lists of wallets.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,11 @@ use crate::records::totals::{TotalKey, TotalSum};
 use crate::sqlite::reads::entries::{ENTRY_ROW, entry};
 use crate::sqlite::rows::{WALLET, balance_point, wallet_row};
 
-/// The index `entries_in_parts` divides the table into parts: the row number, shifted right by this.
+/// The index `entries_in_parts` divides the table into parts. A row's part is its row number, shifted right by this
+/// many bits.
 const PART_SHIFT: u32 = 12;
 
-/// The number of a wallet, and its state after its last entry.
+/// The row number of a wallet, and its state after its last entry.
 pub(crate) fn wallet_end(
     on: &Connection,
     wallet: WalletId,
@@ -33,7 +34,7 @@ pub(crate) fn wallet_end(
         .optional()
 }
 
-/// The last stored balance within the bound. Without one, the state before the first entry.
+/// The latest stored balance within the bound. If there is none, the state before the first entry.
 pub(crate) fn anchor(on: &Connection, wallet: i64, bound: AnchorBound) -> rusqlite::Result<Anchor> {
     let (condition, value) = match bound {
         AnchorBound::Entry(seq) => ("seq <= ?2", seq),
@@ -70,7 +71,7 @@ pub(crate) fn points(
     rows.collect()
 }
 
-/// The entries of a span, in their order.
+/// The entries of a span, in order.
 pub(crate) fn span(on: &Connection, span: EntrySpan) -> rusqlite::Result<Vec<StatementEntry>> {
     let select = format!(
         "SELECT {ENTRY_ROW}, k.name FROM entries e INDEXED BY entries_in_parts JOIN wallets w ON w.n = e.wallet
@@ -131,7 +132,7 @@ pub(crate) fn totals(
     Ok(sums)
 }
 
-/// The parts of the table that may have entries of a span.
+/// The parts of the table that may contain entries of a span.
 fn parts(on: &Connection, span: &EntrySpan) -> rusqlite::Result<std::ops::RangeInclusive<i64>> {
     let last = "SELECT coalesce(max(n), 0) FROM entries";
     let last: i64 = on.prepare_cached(last)?.query_row([], |row| row.get(0))?;
@@ -139,7 +140,7 @@ fn parts(on: &Connection, span: &EntrySpan) -> rusqlite::Result<std::ops::RangeI
     Ok(part(span.after_n.saturating_add(1))..=part(last))
 }
 
-/// The SQL for the cost of a wallet's calls since the time that is bound as `parameter`: the charges of all entries,
+/// The SQL expression for a wallet's charges since the time that is bound as `parameter`: the charges of all entries
 /// minus those of the entries before that time. If the time is the start of a day, the last of those entries has a
 /// stored balance.
 fn spent_since(parameter: &str) -> String {
@@ -149,7 +150,7 @@ fn spent_since(parameter: &str) -> String {
     )
 }
 
-/// A page of wallets, newest first.
+/// Reads a page of wallets, newest first.
 pub(crate) fn list_wallets(
     on: &Connection,
     query: &WalletQuery,
@@ -172,7 +173,7 @@ pub(crate) fn list_wallets(
     rows.collect()
 }
 
-/// One wallet.
+/// Reads one wallet and its spending.
 pub(crate) fn find_spending(
     on: &Connection,
     wallet: WalletId,

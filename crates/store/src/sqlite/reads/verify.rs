@@ -1,4 +1,4 @@
-//! Reads everything for a verification, in one snapshot. Changes nothing.
+//! Reads all rows for a verification, in one snapshot and without changes.
 
 use rusqlite::{Connection, Row};
 

@@ -1,4 +1,4 @@
-//! One execution: callers, the writer, the sync thread and the disturbances, and then the checks.
+//! Runs one execution of callers, writer, sync thread and disturbances, and then checks the result.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +31,7 @@ use crate::sync::{Mutex, checked, sleep};
 const HOLD: Micro = Micro::new(5);
 const CHARGE: i64 = 3;
 const GATHER: Duration = Duration::from_millis(1);
-/// How long to wait for the writer lock. The writer holds it for less.
+/// The maximum wait for the writer lock. The writer always holds it for less time.
 const TURN_WAIT: Duration = Duration::from_millis(100);
 
 pub(super) fn execute(plan: &Plan, template: &Arc<Template>) {
@@ -69,7 +69,7 @@ pub(super) fn execute(plan: &Plan, template: &Arc<Template>) {
     node.reckon(plan, template, &database);
 }
 
-/// Another process that writes, sometimes with the writer lock and sometimes without it.
+/// Acts as another process that writes, sometimes with the writer lock and sometimes without it.
 fn write_beside(database: &Database, commands: u32, strangers: u32) {
     if commands + strangers == 0 {
         return;
@@ -81,7 +81,7 @@ fn write_beside(database: &Database, commands: u32, strangers: u32) {
     let mut writer_lock = WriterLock::open(&database.path, TURN_WAIT).unwrap();
     for _ in 0..commands {
         if writer_lock.acquire().is_ok() {
-            // The writer holds the database's lock only while it holds the writer lock.
+            // The writer holds the database's lock only while it holds the writer lock, so this write succeeds.
             connection.execute(update, []).unwrap();
             writer_lock.release();
         }
@@ -162,7 +162,7 @@ impl Node {
         node
     }
 
-    /// Decides a call as the store does.
+    /// Decides a call the way the store does.
     fn admit(&self, template: &Template, leaves: bool) -> Option<Admitted> {
         if self.counters.failing.get() || self.sync_queue.is_broken() {
             return None;
@@ -273,7 +273,7 @@ impl Node {
         });
     }
 
-    /// Ends the threads as a store does when it is dropped.
+    /// Ends the threads the way a dropped store does.
     fn end(&self) {
         self.queue.close();
         let threads = std::mem::take(&mut *self.threads.lock());
@@ -282,7 +282,7 @@ impl Node {
         }
     }
 
-    /// Checks what must be true at the end.
+    /// Checks the properties that must hold at the end of an execution.
     fn reckon(&self, plan: &Plan, template: &Template, database: &Database) {
         let reader = database.reader();
         let report = verify(&reader, &[]).unwrap();

@@ -1,8 +1,8 @@
 //! Runs the writer's threads under a schedule checker (`shuttle`).
 //!
-//! The code is the real one, down to the SQL: queue, shared ledger, pending writes, writer lock, writer and
-//! sync thread. Only locks, atomics, time and tasks come from the checker (`crate::sync`). An execution depends
-//! only on its seed: a failure prints the seed, and `TOLLGATE_SCHEDULE=<seed>` runs it again.
+//! All code is real, down to the SQL: queue, shared ledger, pending writes, writer lock, writer and sync thread. Only
+//! locks, atomics, time and tasks come from the checker (`crate::sync`). An execution depends only on its seed. A
+//! failure prints the seed, and `TOLLGATE_SCHEDULE=<seed>` runs it again.
 //!
 //! `cargo test -p tollgate-store --features schedules --lib schedules::`
 
@@ -23,11 +23,11 @@ use world::Template;
 use crate::sync::FaultPoint;
 use crate::sync::checked::visits;
 
-/// Executions in the test command. `TOLLGATE_SCHEDULES` runs more or fewer.
+/// The number of executions in the test command. `TOLLGATE_SCHEDULES` overrides it.
 const SEEDS: u64 = 1_500;
-/// How often a schedule of the second kind may switch away from the thread with the highest priority.
+/// The maximum number of switches away from the thread with the highest priority, in schedules with priorities.
 const SWITCHES_MAX: usize = 4;
-/// Stacks large enough for `SQLite`.
+/// The size of a thread's stack, large enough for `SQLite`.
 const STACK_BYTES: usize = 512 * 1024;
 
 fn config() -> Config {
@@ -42,8 +42,8 @@ fn number(variable: &str) -> Option<u64> {
     Some(set.parse().expect("a number is expected"))
 }
 
-/// Runs the execution of one seed. Every second one uses thread priorities with a few switches, which finds faults that
-/// need one thread to be stopped for long.
+/// Runs the execution of one seed. Every second seed uses thread priorities with a few switches, which finds faults
+/// that occur only if one thread is stopped for long.
 fn run(seed: u64, template: &Arc<Template>) {
     let plan = Plan::of(seed);
     if seed.is_multiple_of(2) {

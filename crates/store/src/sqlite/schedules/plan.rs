@@ -1,42 +1,42 @@
-//! The faults of an execution, and its participants.
+//! Chooses the faults and the participants of an execution.
 
 use crate::sync::FaultPoint;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plan {
-    /// The numbers of the commits that fail: from the first up to, but not including, the second.
+    /// The range of commits that fail, by number. The end is exclusive.
     pub(super) failing_commits: (u32, u32),
-    /// A commit that succeeds and is reported as failed.
+    /// The commit that succeeds but is reported as failed.
     pub(super) lying_commit: Option<u32>,
     /// The sync that fails.
     pub(super) failing_sync: Option<u32>,
-    /// The point at which a thread panics, and the number of the visit.
+    /// The point at which a thread panics, and the number of visits before that.
     pub(super) panics: Option<(FaultPoint, u32)>,
-    /// How many commands may wait. With one, the queue is often full.
+    /// The maximum number of waiting commands. With one, the queue is often full.
     pub(super) queue_max: usize,
     pub(super) callers: Vec<Vec<Mode>>,
-    /// How often the log is checkpointed.
+    /// The number of checkpoints of the log.
     pub(super) folds: u32,
-    /// How many times another process writes with the writer lock.
+    /// The number of writes by another process with the writer lock.
     pub(super) commands: u32,
-    /// How many times a program writes that ignores the writer lock.
+    /// The number of writes by a program that ignores the writer lock.
     pub(super) strangers: u32,
 }
 
 /// How a call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// It is answered and closed at once.
+    /// The call is answered and closed at once.
     Behind,
-    /// It is answered at once, and closed when its batch is durable or lost.
+    /// The call is answered at once, and closed when its batch is durable or lost.
     BehindSlow,
-    /// It is closed at once, and answered when its hold is durable.
+    /// The call is closed at once, and answered when its hold is durable.
     Together,
-    /// It is closed and answered when its hold is durable.
+    /// The call is closed and answered when its hold is durable.
     Waits,
-    /// Nothing was delivered.
+    /// Nothing was delivered, so the hold is released.
     Releases,
-    /// Its caller leaves before the decision.
+    /// The caller leaves before the decision.
     Leaves,
 }
 
@@ -57,7 +57,7 @@ pub(super) const POINTS: [FaultPoint; 5] = [
 ];
 
 impl Plan {
-    /// The plan of a seed. The first plans have one kind of fault each, later ones any.
+    /// The plan for a seed. The first plans have one kind of fault each, later plans any.
     pub(super) fn of(seed: u64) -> Self {
         let mut dice = Dice(seed);
         let has =
@@ -103,7 +103,7 @@ impl Plan {
     }
 }
 
-/// Random numbers that depend only on the seed.
+/// A generator of random numbers that depend only on the seed.
 struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! Small parts of the writer, in every possible schedule.
+//! Tests small parts of the writer in every possible schedule.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +20,9 @@ use crate::records::ids::{HoldId, KeyId, WalletId};
 use crate::sqlite::writer::shared_ledger::{BatchCounts, SharedLedger};
 use crate::sync::{Instant, checked};
 
-/// More schedules than any of these tests has.
+/// A limit that none of these tests reaches.
 const SCHEDULES_MAX: usize = 200_000;
-/// How many schedules to run if there are too many for all.
+/// The number of random schedules, for tests with too many schedules to run all of them.
 const RANDOM_SCHEDULES: usize = 2_000;
 
 /// Runs every schedule, and prints how many there are.
@@ -71,7 +71,7 @@ fn nobody_who_waits_is_left_in_the_queue() {
         });
         let (reply, answer) = tokio::sync::oneshot::channel();
         queue.push(Command::Flush(reply)).unwrap();
-        // The writer drops the command when it takes it, and nothing else wakes the waiter before.
+        // The writer drops the command when it takes it, and nothing else can wake the waiter.
         assert!(block_on(answer).is_err());
         queue.push_close(Command::Uncount(HoldId::new(1)));
         queue.close();
@@ -79,8 +79,7 @@ fn nobody_who_waits_is_left_in_the_queue() {
     });
 }
 
-/// The waiter comes before, between or after the commit and the sync, which gives too many schedules to run
-/// them all.
+/// The waiter may come before, between or after the commit and the sync. That gives too many schedules to run them all.
 #[test]
 fn who_waits_for_a_batch_learns_what_became_of_it() {
     for fails in [false, true] {

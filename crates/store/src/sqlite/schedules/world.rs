@@ -1,5 +1,4 @@
-//! The environment of an execution: a database of its own, and a record of the answers that callers
-//! got.
+//! The environment of an execution: a database of its own, and a record of the answers that callers got.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +24,7 @@ use crate::sqlite::writer::ledger::Ledger;
 use crate::sqlite::writer::writer_lock::WriterLock;
 
 pub(super) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
-/// The initial balance, which is too small for some calls.
+/// The initial balance. It is too small for some calls.
 const FUNDS: Micro = Micro::new(45);
 
 /// The limits of the books of an execution.
@@ -46,7 +45,7 @@ pub(super) struct Template {
     pub(super) counts: Counts,
 }
 
-/// What all executions together have reached.
+/// The numbers of outcomes in all executions together.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) answered: AtomicU64,
@@ -58,7 +57,7 @@ pub(super) struct Counts {
 
 impl Template {
     pub(super) fn new() -> Self {
-        // In memory if possible, because the tests do not depend on a real disk.
+        // Uses memory if possible, because the tests do not depend on a real disk.
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() {
             tempfile::tempdir_in(memory)
@@ -98,7 +97,7 @@ impl Template {
         let price = price.unwrap();
         ledger.commit().unwrap();
         drop(ledger);
-        // The last connection to close copies the log into the file.
+        // SQLite copies the log into the file when the last connection is closed.
         drop(connection);
         Self {
             folder,
@@ -154,7 +153,7 @@ impl Drop for Database {
 }
 
 impl Database {
-    /// A connection that writes without syncs.
+    /// Opens a connection that writes without syncs.
     pub(super) fn writer(&self) -> Connection {
         let mut connection = open(&self.path, rusqlite::OpenFlags::empty()).unwrap();
         make_writer(&mut connection, Duration::ZERO).unwrap();
@@ -164,7 +163,7 @@ impl Database {
         connection
     }
 
-    /// The writer's connection, with the faults of a plan.
+    /// Opens the writer's connection with the faults of a plan.
     pub(super) fn faulty_writer(&self, plan: &Plan) -> Connection {
         let mut connection = self.writer();
         let (first, end) = plan.failing_commits;
@@ -189,7 +188,7 @@ impl Database {
     }
 }
 
-/// The holds of a database: which are open, and which entry closed the others at what charge.
+/// The holds of a database: the open ones, and for each closed one the kind and charge of its entry.
 #[derive(Debug, Default)]
 pub(super) struct Holds {
     pub(super) closed: BTreeMap<i64, (String, i64)>,
@@ -226,18 +225,17 @@ impl Holds {
     }
 }
 
-/// The answers that callers got. The checker does not control its lock, which is held only for a
-/// moment.
+/// Records the answers that callers got. The checker does not control this lock, which is held only briefly.
 #[derive(Debug, Default)]
 pub(super) struct Told(Mutex<Words>);
 
 #[derive(Debug, Default)]
 pub(super) struct Words {
-    /// Answered calls with their charge.
+    /// Answered calls and their charges.
     pub(super) answered: BTreeMap<i64, i64>,
-    /// The answered calls whose hold was confirmed as durable.
+    /// Answered calls whose hold was confirmed as durable.
     pub(super) promised: BTreeSet<i64>,
-    /// Calls that were admitted and then released, or told that they failed.
+    /// Calls that were admitted and then released, or whose callers were told that they failed.
     pub(super) free: BTreeSet<i64>,
     pub(super) refused: u64,
     /// The contents of the disk when the last sync began.

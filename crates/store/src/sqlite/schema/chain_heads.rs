@@ -1,4 +1,4 @@
-//! Computes the heads of wallets whose entries are older than the chain, once, after the migration.
+//! Computes the heads of wallets whose entries were posted before chains existed, once, after the migration.
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
@@ -7,14 +7,14 @@ use crate::records::ids::PriceVersion;
 use crate::sqlite::reads::verify::each;
 use crate::sqlite::rows::{ENTRY, entry_columns};
 
-/// Whether a migration has left heads to compute.
+/// Whether a migration has left heads to be computed.
 pub(crate) fn are_missing(on: &Connection) -> rusqlite::Result<bool> {
     let table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'heads_missing'";
     Ok(on.query_row(table, [], |_| Ok(())).optional()?.is_some())
 }
 
-/// Computes the head of every wallet from its entries, in one transaction. If the process is killed, the next
-/// start begins again.
+/// Computes the head of every wallet from its entries, in one transaction. If the process is killed, the next start
+/// repeats it.
 pub(crate) fn fill(on: &Connection) -> rusqlite::Result<()> {
     let transaction = Transaction::new_unchecked(on, TransactionBehavior::Immediate)?;
     if !are_missing(&transaction)? {

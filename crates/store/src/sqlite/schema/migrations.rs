@@ -1,4 +1,4 @@
-//! Migrations, embedded in the program.
+//! Runs the migrations that are embedded in the program.
 
 use std::path::Path;
 
@@ -18,18 +18,18 @@ mod journal {
     refinery::embed_migrations!("migrations/journal");
 }
 
-/// Which of the two files.
+/// One of the two database files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Schema {
     Ledger,
     Journal,
 }
 
-/// How the schema of a file compares with the program's.
+/// The age of a file's schema, compared with the program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SchemaAge {
     Same,
-    /// A file without any schema is version 0, and older.
+    /// The schema is older. A file without any schema has version 0.
     Older {
         found: i32,
         known: i32,
@@ -54,7 +54,7 @@ impl Schema {
             .unwrap_or(0)
     }
 
-    /// Compares the versions. Refuses a newer schema, and the destination of an unfinished transfer.
+    /// Compares the versions. Refuses a newer schema, and a file that an unfinished transfer is filling.
     pub(crate) fn age(self, on: &Connection, path: &Path) -> Result<SchemaAge, OpenError> {
         if marker::exists(on).map_err(|error| open_error(path, error))? {
             return Err(OpenError::UnfinishedMove {
@@ -86,8 +86,8 @@ impl Schema {
         }
     }
 
-    /// Migrates the file in one transaction. Otherwise a step would be written before its record, and a kill
-    /// between the two would repeat the step.
+    /// Migrates the file in one transaction. Without it, a step would be written before its record, and a process
+    /// killed between the two would repeat the step.
     pub(crate) fn migrate(self, on: &mut Connection, path: &Path) -> Result<(), OpenError> {
         if self.age(on, path)? == SchemaAge::Same {
             return Ok(());
@@ -103,7 +103,7 @@ impl Schema {
         }
     }
 
-    /// Whether the program was stopped between the SQL steps and the step that it runs itself.
+    /// Whether the process was killed after the SQL migrations but before the computation that follows them.
     fn is_unfinished(self, on: &Connection) -> rusqlite::Result<bool> {
         match self {
             Self::Ledger => chain_heads::are_missing(on),
@@ -156,7 +156,7 @@ mod tests {
         Schema::Ledger.migrate(&mut on, path).unwrap();
         assert_eq!(rows(&on), old);
         assert_eq!(Schema::Ledger.age(&on, path).unwrap(), SchemaAge::Same);
-        // The triggers that protect the rows exist again.
+        // The migration has recreated the triggers that protect the rows.
         for change in [
             "UPDATE entries SET charge = 0",
             "DELETE FROM entries",

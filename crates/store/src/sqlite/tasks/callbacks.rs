@@ -1,4 +1,4 @@
-//! Callbacks: claims them and records their outcome.
+//! Claims callbacks and records their outcome.
 
 use rusqlite::{Row, params};
 

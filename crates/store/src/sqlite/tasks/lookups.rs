@@ -1,4 +1,4 @@
-//! Lookups of tasks, on the read pool.
+//! Looks up tasks, on the read pool.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::types::ToSql;
@@ -40,7 +40,7 @@ pub(crate) fn has_due(on: &Connection, table: &'static str, now: UnixMs) -> rusq
     .exists([now.get()])
 }
 
-/// The channels of tasks that have not ended, with the number of tasks.
+/// The channels of open tasks, with the number of tasks on each.
 pub(crate) fn channels(on: &Connection) -> rusqlite::Result<Vec<(Box<str>, u64)>> {
     let select = "SELECT channel, count(*) FROM tasks WHERE next_at IS NOT NULL AND channel IS NOT NULL GROUP BY channel";
     on.prepare_cached(select)?
@@ -51,27 +51,27 @@ pub(crate) fn channels(on: &Connection) -> rusqlite::Result<Vec<(Box<str>, u64)>
         .collect()
 }
 
-/// A page of tasks, the latest first, and their total number.
+/// Reads a page of tasks, newest first, and their total number.
 pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskPage> {
     const WHERE: &str = "(?2 IS NULL OR t.protocol = ?2)
         AND (?3 IS NULL OR t.status IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR t.model = ?4)
         AND (?5 IS NULL OR t.id IN (SELECT value FROM json_each(?5))) AND (NOT ?6 OR t.ended_at IS NULL)
         AND (?7 OR t.hidden_at IS NULL) AND (?8 IS NULL OR t.id < ?8)
         AND (?9 IS NULL OR (t.id >= ?9 AND t.id < ?9 || 'g'))";
-    // The key of a task: from its open hold, or from the entry that closed it.
+    // The key of a task comes from its open hold, or from the entry that closed the hold.
     const FROM: &str = "tasks t JOIN wallets w ON w.n = t.wallet LEFT JOIN holds h ON h.id = t.hold
         LEFT JOIN entries e ON e.closes = t.hold LEFT JOIN keys k ON k.n = coalesce(h.key, e.key)";
     let of_key = match query.key {
         Some(_) => "k.id = ?10",
         None => "?10 IS NULL",
     };
-    // Uses the index of the wallet. Otherwise a caller with few tasks would read those of all callers.
+    // Makes SQLite use the index of the wallet. Otherwise a caller with few tasks would read those of all callers.
     let of_wallet = match query.wallet {
         Some(_) => "t.wallet = (SELECT n FROM wallets WHERE id = ?1)",
         None => "?1 IS NULL",
     };
     let condition = format!("{of_wallet} AND {WHERE} AND {of_key}");
-    // Lists of texts always have a JSON form.
+    // A list of texts always has a JSON form.
     let json = |list: &[String]| serde_json::to_string(list).unwrap_or_default();
     let ids: Vec<String> = query.ids.iter().map(TaskId::to_string).collect();
     let statuses = (!query.statuses.is_empty()).then(|| json(&query.statuses));

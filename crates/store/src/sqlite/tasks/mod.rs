@@ -1,4 +1,4 @@
-//! Tasks and their callbacks.
+//! Stores and reads tasks and their callbacks.
 
 pub(super) mod callbacks;
 pub(super) mod lookups;

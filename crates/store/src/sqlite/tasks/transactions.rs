@@ -1,4 +1,4 @@
-//! Tasks in the ledger's transaction: the step of a task and its effect on a hold are written together.
+//! Changes tasks in the ledger's transaction, so that a step of a task and its effect on the hold are written together.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::records::task::{
 use crate::records::task_id::TaskId;
 use crate::sqlite::writer::ledger::Ledger;
 
-/// The fence of a task's creator.
+/// The fencing number of a task's creator.
 const FIRST_FENCE: i64 = 1;
 
 /// Columns of a claimed task, for [`task_row`].
@@ -26,8 +26,7 @@ const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_ve
     coalesce((SELECT card FROM price_versions WHERE id = t.price_version), '')";
 
 impl Ledger<'_> {
-    /// Writes the row of a task and its hold together. A task without a row would leave a hold without an
-    /// owner.
+    /// Writes the row of a task together with its hold. Without the row, the hold would have no owner.
     pub(crate) fn open_task(
         &mut self,
         new: &NewTask,
@@ -38,7 +37,7 @@ impl Ledger<'_> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused)),
         };
-        // A task is reported only when it is durable, so nothing is owed for a lost hold.
+        // A task is reported to its caller only when it is durable, so nothing is charged for a lost hold.
         self.books.pending.inseparable.push(hold);
         let wallet = self.books.rows_of(key).map(|rows| rows.key.wallet);
         match self.insert_task(new, hold, wallet, now) {
@@ -159,7 +158,7 @@ impl Ledger<'_> {
         let Some(hold) = self.hold_of_task(claim)? else {
             return Ok(false);
         };
-        // The close comes first: if it cannot be booked, the task stays as it was.
+        // The close comes first. If it cannot be booked, the task does not change.
         self.close_with_task(hold, ended.end, ended.now)?;
         let update = "UPDATE tasks SET status = ?2, snapshot = ?3, next_at = NULL, claimed_by = NULL, delivery = NULL, ended_at = ?4
                       WHERE id = ?1";
@@ -233,7 +232,7 @@ impl Ledger<'_> {
         Ok(self.wrote(changed))
     }
 
-    /// Keeps tasks whose callback is still pending.
+    /// Deletes old tasks, except those whose callback is still pending.
     pub(crate) fn forget_tasks(&mut self, old: EndedWork) -> Result<u64, StoreError> {
         let select = "SELECT id FROM tasks t WHERE ended_at <= ?1 AND NOT EXISTS (
                       SELECT 1 FROM callbacks c WHERE c.task = t.id AND c.next_at IS NOT NULL)
@@ -257,7 +256,7 @@ impl Ledger<'_> {
         Ok(ids.len() as u64)
     }
 
-    /// The hold of a task that has not ended and is claimed by `claim`.
+    /// The hold of an open task that is claimed by `claim`.
     fn hold_of_task(&self, claim: Claim) -> rusqlite::Result<Option<HoldId>> {
         let select = "SELECT hold FROM tasks WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
         self.connection
@@ -296,7 +295,7 @@ impl Ledger<'_> {
     }
 }
 
-/// When a server starts, its own earlier claims are void, so that the work continues at once.
+/// Voids the claims of earlier starts when a server starts, so that their work continues at once.
 pub(crate) fn void_claims(on: &Connection, epoch: Epoch, now: UnixMs) -> rusqlite::Result<()> {
     for table in ["tasks", "callbacks", "alert_deliveries"] {
         let void = format!(
@@ -346,7 +345,7 @@ fn task_row(row: &Row<'_>, now: UnixMs) -> rusqlite::Result<TaskRow> {
     })
 }
 
-/// The upstream of a task, from three columns.
+/// Reads the upstream of a task from three columns that start at `first`.
 pub(crate) fn upstream(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TaskUpstream>> {
     let columns = (row.get(first)?, row.get(first + 1)?, row.get(first + 2)?);
     Ok(match columns {

@@ -1,6 +1,7 @@
-//! The mark of an unfinished transfer: a table with the source, and with how far each table has been copied.
+//! Marks an unfinished transfer, with a table that names the source and records how far each table has been copied.
 //!
-//! The mark in the ledger's file is the one that counts. While it exists, nobody opens the database.
+//! Both files have the mark, but only that of the ledger's file is checked: while it exists, the database cannot be
+//! opened.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -8,7 +9,7 @@ use crate::transfer::value::Position;
 
 /// The row that names the source.
 const SOURCE: &str = "the source";
-/// The row that says that everything was copied and verified.
+/// The row which states that everything was copied and verified.
 const COMPLETE: &str = "complete";
 
 /// Whether a transfer to this file is unfinished.
@@ -17,7 +18,7 @@ pub(crate) fn exists(on: &Connection) -> rusqlite::Result<bool> {
     Ok(on.query_row(table, [], |_| Ok(())).optional()?.is_some())
 }
 
-/// Makes the mark, unless it exists.
+/// Creates the mark, unless it exists.
 pub(super) fn make(on: &Connection, source: &str) -> rusqlite::Result<()> {
     if exists(on)? {
         return Ok(());
@@ -54,7 +55,7 @@ pub(super) fn set_position(
     put(on, table, &position.encode(), rows)
 }
 
-/// Notes that everything was copied and verified. After this, only the marks remain to be removed.
+/// Records that everything was copied and verified. After this, only the marks remain to be removed.
 pub(super) fn complete(on: &Connection) -> rusqlite::Result<()> {
     put(on, COMPLETE, "", 0)
 }

@@ -1,4 +1,4 @@
-//! Copies the database files page by page, beside a running server.
+//! Copies the database files page by page, while a server is running.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::sqlite::connection::open::{journal_path, prepared};
 use crate::sqlite::schema::migrations::{Schema, SchemaAge};
 use crate::transfer::{Progress, TransferError};
 
-/// How many pages are copied before progress is reported.
+/// The number of pages that are copied between two progress reports.
 const STEP_PAGES: i32 = 4_096;
 
-/// Copies both files, each as of one moment. The journal's moment comes first, so that the ledger has every entry to
-/// which the journal refers.
+/// Copies both files, each as of one moment. The snapshot of the journal is taken first, so that the ledger contains
+/// every entry to which the journal refers.
 pub(crate) fn copy_pages(
     from: &Path,
     to: &Path,
@@ -36,7 +36,7 @@ pub(crate) fn copy_pages(
     copy(&ledger, to, "ledger", progress)?;
     match journal {
         Some(journal) => copy(&journal, &journal_path(to), "journal", progress)?,
-        // The database was never served, so it has no journal yet.
+        // No server has used the database, so it has no journal yet.
         None => drop(prepared(
             &journal_path(to),
             Schema::Journal,
@@ -46,7 +46,7 @@ pub(crate) fn copy_pages(
     SqliteSide::settle_files(to)
 }
 
-/// A connection that sees the file as it is now, until the connection is closed.
+/// Opens a connection that sees the current state of the file until it is closed.
 fn snapshot(path: &Path, schema: Schema) -> Result<Connection, TransferError> {
     let refused = |error| open_error(path, error);
     let connection = reader(path).map_err(refused)?;
@@ -66,7 +66,7 @@ fn copy(
     let refused = |error| open_error(to, error);
     let mut copy = open(to, OpenFlags::SQLITE_OPEN_CREATE).map_err(refused)?;
     let pages = Backup::new(from, &mut copy).map_err(refused)?;
-    // All steps read the snapshot, so no write of the server makes them begin again.
+    // All steps read the same snapshot, so a write of the server does not restart the copy.
     loop {
         let copied = pages.step(STEP_PAGES).map_err(refused)?;
         let done = pages.progress();

@@ -1,4 +1,4 @@
-//! Reads and inserts rows of any table.
+//! Reads and inserts the rows of any table.
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
@@ -7,7 +7,7 @@ use crate::sqlite::journal::Names;
 use crate::transfer::tables::{Column, InSqlite, Table};
 use crate::transfer::value::{Row, Value};
 
-/// The next rows of a table by key.
+/// Reads the next rows of a table, ordered by its key.
 pub(super) fn read(
     on: &Connection,
     table: &Table,
@@ -49,7 +49,7 @@ fn value(found: ValueRef<'_>) -> rusqlite::Result<Value> {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(integer) => Value::Integer(integer),
         ValueRef::Blob(bytes) => Value::Bytes(bytes.to_owned()),
-        // None of our columns is a float, so this value is an error.
+        // None of our columns is a float, so a float causes an error.
         ValueRef::Text(_) | ValueRef::Real(_) => Value::Text(found.as_str()?.to_owned()),
     })
 }
@@ -90,7 +90,7 @@ fn insert_columns(
     Ok(())
 }
 
-/// Inserts the state of keys, which calls change. A key that was never used has no row.
+/// Inserts the states of keys, which calls change. A key that was never used has no state row.
 fn insert_states(on: &Connection, table: &Table, rows: &[Row]) -> rusqlite::Result<()> {
     let is_state = |column: &Column| matches!(column.sqlite, InSqlite::State(_));
     let columns: Vec<&str> = table
@@ -113,7 +113,7 @@ fn insert_states(on: &Connection, table: &Table, rows: &[Row]) -> rusqlite::Resu
     Ok(())
 }
 
-/// Replaces names with their numbers. Numbers of rows are unique here, which nodes of a cluster do not guarantee.
+/// Replaces names with their numbers, and makes row numbers unique, which nodes of a cluster do not guarantee.
 fn number_calls(on: &Connection, table: &Table, rows: &mut [Row]) -> rusqlite::Result<()> {
     let mut names = Names::new(on);
     for row in rows {

@@ -22,7 +22,7 @@ use crate::transfer::tables::{File, TABLES, Table};
 use crate::transfer::value::{Position, Row, Value};
 use crate::verify::{Rule, VerifyReport};
 
-/// After this many written pages, the log is copied into the file, which syncs the disk.
+/// After this many written pages, the log is copied into the file and synced.
 const LOG_PAGES: u32 = 16_384;
 
 /// A database and its journal.
@@ -34,7 +34,7 @@ pub(crate) struct SqliteSide {
 }
 
 impl SqliteSide {
-    /// A source without a server. Its transactions keep commands from changing it.
+    /// Opens a source that no server uses. Its transactions keep commands from changing it.
     pub(crate) fn stopped(path: &Path, lock_wait: Duration) -> Result<Self, TransferError> {
         if size(path).is_none_or(|bytes| bytes == 0) {
             let place = path.display().to_string();
@@ -55,7 +55,7 @@ impl SqliteSide {
         Ok(side)
     }
 
-    /// A destination: new files, or those of an unfinished transfer.
+    /// Opens a destination: new files, or those of an unfinished transfer.
     pub(crate) fn destination(path: &Path, lock_wait: Duration) -> Result<Self, TransferError> {
         let lock = server_lock(path)?;
         let journal = journal_path(path);
@@ -66,13 +66,12 @@ impl SqliteSide {
             _lock: Some(lock),
         };
         if side.is_used()? {
-            // Either everything was copied before, or the transfer is refused. The files stay as they are in both
-            // cases.
+            // Either everything was copied before, or the transfer is refused. In both cases the files are not changed.
             return Ok(side);
         }
         prepare_to_fill(&mut side.ledger, path, Schema::Ledger, lock_wait)?;
         prepare_to_fill(&mut side.journal, &journal, Schema::Journal, lock_wait)?;
-        // A transfer that was stopped at its very end.
+        // The transfer was stopped at its very end, when only the marks were left.
         if marker::is_complete(&side.ledger).map_err(|error| side.failed(error))? {
             side.remove_marks()?;
         }
@@ -80,7 +79,7 @@ impl SqliteSide {
     }
 
     /// Whether the files are a store in use with our schema. Files that an unfinished transfer has filled are not.
-    /// Fails if they are in use with an older schema, because a transfer must not migrate them.
+    /// Fails if the store has an older schema, because a transfer must not migrate it.
     fn is_used(&self) -> Result<bool, TransferError> {
         let journal = journal_path(&self.path);
         let ages = [
@@ -114,7 +113,7 @@ impl SqliteSide {
         })
     }
 
-    /// Opens the files of a backup. They are not changed, and nothing is written beside them.
+    /// Opens the files of a backup. They are not changed, and no file is created beside them.
     pub(crate) fn read_only(path: &Path) -> Result<Self, TransferError> {
         let side = Self {
             ledger: open_read_only(path)?,
@@ -140,7 +139,7 @@ impl SqliteSide {
         Ok(true)
     }
 
-    /// Moves the contents of both logs into the files, so that the files can be copied and read alone.
+    /// Copies both logs into their files, so that the files alone contain everything.
     pub(crate) fn settle_files(path: &Path) -> Result<(), TransferError> {
         for path in [path, &journal_path(path)] {
             let refused = |error| open_error(path, error);
@@ -161,7 +160,7 @@ impl SqliteSide {
         }
     }
 
-    /// Verifies the ledger of a backup. Its open holds are no error: a restore closes them.
+    /// Verifies the ledger of a backup. Open holds are not an error, because a restore closes them.
     pub(crate) fn verify_file(path: &Path) -> Result<VerifyReport, TransferError> {
         let refused = |error| open_error(path, error);
         let on = open_read_only(path)?;
@@ -202,7 +201,7 @@ impl SqliteSide {
     }
 
     pub(crate) fn verify(&self) -> Result<VerifyReport, TransferError> {
-        // Another connection, because this one may be in a transaction.
+        // Uses another connection, because this one may be in a transaction.
         Self::verify_file(&self.path)
     }
 
@@ -249,7 +248,7 @@ impl SqliteSide {
         self.remove_marks()
     }
 
-    /// Syncs both files before the ledger's mark is removed.
+    /// Removes the marks of both files, after their contents are synced.
     pub(crate) fn remove_marks(&self) -> Result<(), TransferError> {
         let journal = journal_path(&self.path);
         for (on, path) in [(&self.journal, &journal), (&self.ledger, &self.path)] {
@@ -262,14 +261,14 @@ impl SqliteSide {
 
     /// Copies the log into the file, and syncs both.
     fn sync(&self, on: &Connection, path: &Path) -> Result<(), TransferError> {
-        // The checkpoint syncs the log before it copies it, and the file after.
+        // The checkpoint syncs the log before it copies it, and the file afterwards.
         on.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
             .map_err(|error| self.failed(error))?;
         let io = |source| TransferError::Io {
             path: path.to_owned(),
             source,
         };
-        // Only the log is opened here: closing the database file would drop the locks that SQLite holds on it.
+        // Only the log is opened here. Closing the database file would drop the locks that SQLite holds on it.
         FsFile::open(beside(path, "-wal"))
             .and_then(|log| log.sync_all())
             .and_then(|()| sync_folder(path))
@@ -309,7 +308,7 @@ fn server_lock(path: &Path) -> Result<ServerLock, TransferError> {
     })
 }
 
-/// Prepares a file that is new or empty, or marked as the destination of an unfinished transfer.
+/// Prepares a file that is new, empty, or marked as the destination of an unfinished transfer.
 fn prepare_to_fill(
     connection: &mut Connection,
     path: &Path,

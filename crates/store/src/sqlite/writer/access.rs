@@ -1,4 +1,4 @@
-//! Tokens, sign-in codes and sessions, changed in the transaction of the ledger's batch.
+//! Changes tokens, sign-in codes and sessions in the transaction of the ledger's batch.
 
 use ledger::UnixMs;
 use rusqlite::{OptionalExtension as _, params};
@@ -190,7 +190,7 @@ impl Ledger<'_> {
         Ok(Some(row))
     }
 
-    /// Deletes a code. Returns the name and the role that it signs in, unless it has expired.
+    /// Deletes a sign-in code. Returns its name and role, or `None` if it is unknown or has expired.
     fn use_code(&self, code: &Digest, now: UnixMs) -> Result<Option<(String, Role)>, StoreError> {
         let delete = "DELETE FROM sign_in_codes WHERE digest = ?1 RETURNING name, role, expires_at";
         let mut delete = self.connection.prepare_cached(delete)?;

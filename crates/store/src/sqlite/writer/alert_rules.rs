@@ -1,4 +1,4 @@
-//! Alert rules, changed in the transaction of the ledger's batch.
+//! Changes alert rules in the transaction of the ledger's batch.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, params};

@@ -61,7 +61,7 @@ impl Ledger<'_> {
                 drop(reply.send(answer));
             }
             Command::Close(closing) => self.book(closing, undecided),
-            // This is not retried if the batch fails: the hold then counts until it is closed.
+            // If the batch fails, this is not retried: the hold then counts until it is closed.
             Command::Uncount(hold) => {
                 if let Err(error) = self.stop_counting(hold) {
                     tracing::warn!(%error, %hold, "a hold is still counted");
@@ -72,7 +72,7 @@ impl Ledger<'_> {
                 let balance = loaded.and_then(|()| self.books.balance(key, now));
                 answer(reply, balance, batch);
             }
-            // If the database has ended the transaction on its own, a change would be committed alone.
+            // If the database has ended the transaction on its own, the change would be committed by itself.
             Command::Change(change) if self.is_in_transaction() => {
                 self.change(change, batch);
             }
@@ -202,7 +202,7 @@ impl Ledger<'_> {
     fn task(&mut self, task: TaskCommand, batch: &Arc<Batch>) {
         match task {
             TaskCommand::Open(new, reply) => {
-                // The caller is gone and has not seen the task, so no hold is needed.
+                // The caller is gone and does not know of the task, so no hold is opened.
                 if reply.is_closed() {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! Writes audit rows, in the transaction of the change that they describe.
+//! Writes audit rows in the transaction of the changes that they describe.
 
 use ledger::UnixMs;
 use rusqlite::params;
@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::records::audit::Actor;
 
 impl Ledger<'_> {
-    /// Makes a change within a savepoint. If it fails, the open transaction is as it was before.
+    /// Makes a change within a savepoint. If the change fails, the transaction is as it was before.
     pub(crate) fn atomically<T>(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, StoreError>,
@@ -19,14 +19,14 @@ impl Ledger<'_> {
         if made.is_err() && self.is_in_transaction() {
             self.connection.execute_batch("ROLLBACK TO change")?;
         }
-        // If the savepoint is gone, the database has ended the whole transaction.
+        // Without a transaction the savepoint is gone too: the database has ended the transaction on its own.
         if self.is_in_transaction() {
             self.connection.execute_batch("RELEASE change")?;
         }
         made
     }
 
-    /// Writes a row of the audit.
+    /// Writes an audit row.
     pub(crate) fn audit(
         &mut self,
         audited: &Audited,

@@ -1,4 +1,4 @@
-//! One batch of the writer: decided, shared with the callers, and written.
+//! Runs one batch of the writer: decides it, shares it with the callers, and writes it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ struct CurrentBatch {
     /// The number of checkpoints when the batch began, or `None` if a checkpoint was running.
     checkpoints: Option<u64>,
     counts: BatchCounts,
-    /// Closes that could not be decided.
+    /// Closes that could not be decided in this batch.
     undecided: VecDeque<Close>,
-    /// Whether the writer had to decide a command itself.
+    /// Whether the writer had to decide a command of this batch itself.
     interrupted: bool,
 }
 
@@ -33,14 +33,14 @@ enum WakeReason {
     Queued,
     /// It is time to write the batch and release the lock.
     WriteDue,
-    /// The batch that was taken from the books could not be written.
+    /// The batch that was taken from the books could not be written. Contains its guard and the number of its commands.
     WriteFailed(BatchGuard, usize, rusqlite::Error),
-    /// The batch was written, but another program holds the lock now, or held it since.
+    /// The batch was written, but another program holds the database's lock or has written since.
     ForeignWrite(Option<rusqlite::Error>),
 }
 
 impl Writer<'_> {
-    /// Runs one transaction, or one for each command after a command made its transaction fail.
+    /// Runs one transaction, or one per command after a command has made its transaction fail.
     pub(super) fn run_batch(&mut self) {
         // Cloned, so that the guard does not borrow from `self`.
         let checkpoint_lock = Arc::clone(&self.shared.checkpoint_lock);
@@ -69,7 +69,7 @@ impl Writer<'_> {
             self.ledger.book(closing, &mut current.undecided);
         }
         if self.is_failing() {
-            // Only the kept closes are written, to find out whether commits succeed again. Queued commands keep
+            // Writes only the closes that were kept, to find out whether commits succeed again. Queued commands keep
             // waiting.
             return self.finish_batch(current, &checkpoint_lock);
         }
@@ -92,7 +92,7 @@ impl Writer<'_> {
         self.finish_batch(current, &checkpoint_lock);
     }
 
-    /// Shares the books, so that a call that ends in time becomes one entry. Under load, batch follows batch
+    /// Shares the books, so that a call that ends in time becomes one entry. Under load, batches follow each other
     /// without a pause, and callers keep deciding. Returns why the writer is needed.
     fn keep_batch_open(&mut self, current: &mut CurrentBatch) -> WakeReason {
         let Self {
@@ -123,7 +123,7 @@ impl Writer<'_> {
                 let wanted = shared.sync_queue.is_awaited(batch);
                 let until = policy.open_until(*opened, counts.first_call, wanted);
                 if let Some(until) = until.filter(|until| Instant::now() < *until) {
-                    // If one command needed the writer, others will too, and they can be decided together.
+                    // If one command needed the writer, others will too. Waiting a moment lets it decide them together.
                     if *interrupted {
                         sleep(policy.pause());
                     }
@@ -131,7 +131,7 @@ impl Writer<'_> {
                     if queue.is_closed() {
                         return WakeReason::WriteDue;
                     }
-                    // Queued commands are decided before any call on the shared books.
+                    // Queued commands must be decided before any further call on the shared books.
                     if !queue.is_empty() {
                         return WakeReason::Queued;
                     }
@@ -168,14 +168,14 @@ impl Writer<'_> {
         } = current;
         self.policy.observe(&counts);
         self.retry = undecided;
-        // Some closes could not be decided. Running each alone shows which one fails.
+        // Some closes could not be decided. Running each of them alone shows which one fails.
         self.one_by_one = !self.retry.is_empty();
-        // On a failure, all waiting callers have been told, and the closes are in `retry`.
+        // On a failure, all waiting callers have been notified, and the closes are in `retry`.
         let _: Result<(), FailureKind> = self.end(batch, counts.commands, begun);
     }
 
-    /// The last batch is committed, but a program that ignores the writer lock has written since, or is writing. All
-    /// later decisions may be based on stale rows.
+    /// Drops the decisions made since the last commit. A program that ignores the writer lock has written since or is
+    /// writing, so they may be based on stale rows.
     fn lost_to_foreign_write(&mut self, current: &CurrentBatch, error: Option<&rusqlite::Error>) {
         self.failures = 0;
         if let Some(error) = error {
@@ -221,9 +221,9 @@ impl Writer<'_> {
         self.drained = drained;
     }
 
-    /// Waits until the checkpointer has finished with the log. Only the write waits: commands that arrive
-    /// meanwhile are decided in this batch. If the log was checkpointed since the batch began, the transaction
-    /// is restarted so that the log restarts from the beginning.
+    /// Waits until the checkpointer has finished with the log. Only the write waits: commands that arrive meanwhile are
+    /// decided in this batch. If the log was checkpointed since the batch began, the transaction is restarted, so that
+    /// the log can restart from the beginning.
     fn lock_checkpoints<'g>(
         &mut self,
         checkpoint_lock: &'g Mutex<u64>,
@@ -255,8 +255,8 @@ impl Writer<'_> {
     }
 }
 
-/// Writes one batch while callers decide on the shared books for the next one, and then begins the transaction
-/// of the next one.
+/// Writes one batch while callers decide the next one on the shared books. Then begins the transaction of the next
+/// batch.
 fn take_batch(
     batch_writer: &mut BatchWriter<'_>,
     shared: &WriterContext,

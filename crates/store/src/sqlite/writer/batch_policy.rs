@@ -1,25 +1,24 @@
-//! How long a batch stays open, whether the next batch follows at once, and when other processes may write. All of this
-//! depends on the load of the writer.
+//! Decides, from the writer's load, how long a batch stays open, whether the next batch follows at once, and when other
+//! processes may write.
 
 use std::time::Duration;
 
 use super::shared_ledger::BatchCounts;
 use crate::sync::Instant;
 
-/// If a batch had this many calls open at the same time, the writer is under load, and the next batch stays
+/// The writer is under load if a batch had at least this many calls open at the same time. The next batch then stays
 /// open longer.
 const LOADED_CALLS: usize = 4;
-/// Under load, how long the writer sleeps before it takes queued commands, or before it begins a batch that was
-/// not opened ahead.
+/// How long the writer sleeps under load before it takes queued commands, or before it begins a batch that was not
+/// opened ahead.
 pub(crate) const GATHER_PAUSE: Duration = Duration::from_micros(200);
-/// Between batches that are opened ahead, how long the writer lock is left free for other processes. Longer
-/// than their polling interval ([`wait_for_lock`](crate::sqlite::connection::connect::wait_for_lock)).
+/// How long the writer lock is left free for other processes between batches that are opened ahead. It is longer than
+/// their polling interval ([`wait_for_lock`](crate::sqlite::connection::connect::wait_for_lock)).
 const LOCK_FREE: Duration = Duration::from_micros(400);
-/// The longest time before the lock is left free again. Calls that arrive while it is free find no shared
-/// batch.
+/// The maximum time until the lock is left free again. Calls that arrive while it is free find no shared batch.
 const LOCK_KEPT_MAX: Duration = Duration::from_millis(50);
-/// A batch that nobody waits for stays open this many times longer, because calls are cheaper the more of them share a
-/// batch.
+/// A batch that no caller waits for stays open this many times longer, because calls become cheaper the more of them
+/// share a batch.
 const UNAWAITED_FACTOR: u32 = 10;
 
 #[derive(Debug)]
@@ -28,7 +27,7 @@ pub(crate) struct BatchPolicy {
     loaded: bool,
     /// Whether the next batch is opened before a call arrives, so that calls find a shared batch.
     pub(crate) opens_ahead: bool,
-    /// When the lock was last free for other processes.
+    /// When the lock was last left free for other processes.
     lock_freed: Instant,
     gather: Duration,
 }
@@ -52,13 +51,13 @@ impl BatchPolicy {
         self.opens_ahead = self.loaded && counts.first_call.is_some() && !self.gather.is_zero();
     }
 
-    /// Called when commands run one by one: the load is unknown, and no batch is opened ahead.
+    /// Called when commands run one by one. The load is then unknown, and no batch is opened ahead.
     pub(crate) fn reset(&mut self) {
         (self.loaded, self.opens_ahead) = (false, false);
     }
 
-    /// Until when a batch stays open, or `None` if it should be written now. Under load, an awaited batch stays
-    /// open a little longer too, so that more calls share it.
+    /// The time until which a batch stays open, or `None` if it should be written now. Under load, even an awaited
+    /// batch stays open a little longer, so that more calls share it.
     pub(crate) fn open_until(
         &self,
         opened: Instant,
@@ -82,12 +81,12 @@ impl BatchPolicy {
         }
     }
 
-    /// Whether the next batch begins as soon as this one is committed.
+    /// Whether the next batch should begin as soon as this one is committed.
     pub(crate) fn starts_next_at_once(&self, now: Instant) -> bool {
         self.opens_ahead && self.pause_before_next(now).is_zero()
     }
 
-    /// How long the lock stays free, from `now` on.
+    /// How long the lock should stay free, counted from `now`.
     pub(crate) fn lock_pause(&mut self, now: Instant) -> Duration {
         let pause_before_next = self.pause_before_next(now);
         if !self.opens_ahead || !pause_before_next.is_zero() {
@@ -147,7 +146,7 @@ mod tests {
             let freed = !opens_ahead || !pause.is_zero();
             assert_eq!(policy.lock_freed == now, freed);
         }
-        // A process that polls for the lock while it is free will find it free.
+        // A process that polls for the lock cannot miss the time in which it is free.
         assert!(LOCK_FREE > LOCK_STEP);
     }
 
@@ -186,7 +185,7 @@ mod tests {
                 (calls == 4, calls == 4)
             );
         }
-        // An empty batch changes nothing about the load, and no batch is opened ahead after it.
+        // An empty batch does not change the load, and no batch is opened ahead after it.
         policy.observe(&BatchCounts::default());
         assert_eq!((policy.loaded, policy.opens_ahead), (true, false));
         policy.reset();

@@ -1,4 +1,4 @@
-//! Transactions, and their writes.
+//! Begins and commits transactions, and writes the decisions of a batch.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use crate::books::{PendingWrite, Posting};
 use crate::records::balance_point::BalancePoint;
 use crate::stats::Counters;
 
-/// A write that changes no value.
+/// A statement that writes without changing any value.
 const PROBE: &str = "UPDATE epochs SET started_at = started_at
                      WHERE epoch = (SELECT max(epoch) FROM epochs)";
 
-/// Writes batches: a connection with its statements, and the lock that allows it to write.
+/// Writes batches. Consists of a connection with its statements, and the lock that allows it to write.
 pub(crate) struct BatchWriter<'c> {
     connection: &'c Connection,
     pub(crate) sql: Statements<'c>,
-    /// What the current transaction will write.
+    /// The decisions that the current transaction will write.
     pub(crate) pending_write: PendingWrite,
     data_version: i64,
     /// Whether the last transaction failed.
@@ -29,10 +29,10 @@ pub(crate) struct BatchWriter<'c> {
     pub(crate) writer_lock: WriterLock,
 }
 
-/// Whether the rows that are cached from earlier transactions are still correct.
+/// Whether rows that were cached in earlier transactions are still correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheState {
-    /// Nobody else has written since the last transaction.
+    /// No other process has written since the last transaction.
     Valid,
     /// Another process may have written.
     Stale,
@@ -79,15 +79,14 @@ impl<'c> BatchWriter<'c> {
         Ok(CacheState::Stale)
     }
 
-    /// Begins the next transaction under the same writer lock. Does not wait for a program that ignores the
-    /// writer lock and holds the database's own lock.
+    /// Begins the next transaction under the same writer lock. If a program that ignores the writer lock holds the
+    /// database's own lock, this fails at once.
     pub(crate) fn begin_next(&mut self) -> rusqlite::Result<CacheState> {
         let busy_wait = self.writer_lock.busy_wait.clone();
         busy_wait.without(|| self.begin())
     }
 
-    /// Ends a transaction that has written nothing and begins a new one. Fails if another process wrote in
-    /// between.
+    /// Ends a transaction that has written nothing and begins a new one. Fails if another process wrote in between.
     pub(crate) fn restart(&mut self) -> rusqlite::Result<()> {
         self.sql.commit.execute([])?;
         self.sql.begin.execute([])?;
@@ -101,18 +100,17 @@ impl<'c> BatchWriter<'c> {
         self.sql.data_version.query_row([], |row| row.get(0))
     }
 
-    /// Writes the pending write and commits. Returns whether there was anything to write.
+    /// Writes `pending_write` and commits. Returns whether there was anything to write.
     pub(crate) fn write_and_commit(&mut self) -> rusqlite::Result<bool> {
         if !self.is_in_transaction() {
-            // The database has ended the transaction on its own. Statements after this would be committed one
-            // by one.
+            // The database has ended the transaction on its own, so further statements would be committed one by one.
             return Err(aborted("the database has rolled the transaction back"));
         }
         let wrote = !self.pending_write.is_empty();
         if wrote {
             self.write()?;
         } else if self.last_failed {
-            // Only a write shows whether writing is possible again.
+            // Only a write can show whether writes succeed again.
             self.connection.execute(PROBE, [])?;
         }
         if let Err(error) = self.sql.commit.execute([]) {
@@ -127,8 +125,8 @@ impl<'c> BatchWriter<'c> {
         Ok(wrote)
     }
 
-    /// Whether the transaction was committed although the database reported a failure. One row of it proves
-    /// that all of them are there.
+    /// Whether the transaction was committed although the database reported a failure. One of its rows proves that all
+    /// of them are stored.
     fn was_committed(&self) -> bool {
         if self.is_in_transaction() {
             return false;
@@ -263,7 +261,7 @@ fn post(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Result<()> 
     values.add(entry.cost_version)
 }
 
-/// Posts an entry with the columns that only manual entries have.
+/// Posts an entry, including the columns that only manual entries have.
 fn post_manual(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Result<()> {
     post(posting, values)?;
     let entry = posting.columns();
@@ -272,7 +270,7 @@ fn post_manual(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Resu
     values.add(entry.actor)
 }
 
-/// Stores balance points, before the entries that follow them.
+/// Stores balance points before the entries that follow them.
 fn keep_points(on: &Connection, points: &[(i64, BalancePoint)]) -> rusqlite::Result<()> {
     let mut keep = on.prepare_cached(
         "INSERT INTO balance_points (wallet, seq, posted_at, balance, gift_balance, credit_used, charged, after_n)

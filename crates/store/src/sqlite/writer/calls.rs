@@ -1,4 +1,4 @@
-//! Calls: loads their rows, then decides them.
+//! Loads the rows of calls, and then decides the calls.
 
 use ledger::{Micro, Rates};
 
@@ -39,7 +39,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// Returns the close if its rows could not be read.
+    /// Closes a hold. Returns the close if its rows could not be read.
     pub(crate) fn close(
         &mut self,
         closing: Close,

@@ -1,4 +1,4 @@
-//! Stores catalogs, each with the version after the last one.
+//! Stores catalogs under consecutive version numbers.
 
 use ledger::UnixMs;
 use rusqlite::params;
@@ -10,7 +10,7 @@ use crate::records::audit::Actor;
 use crate::sqlite::reads::catalog;
 
 impl Ledger<'_> {
-    /// Stores a catalog with its audit row. `None` if it does not follow the latest one.
+    /// Stores a catalog with its audit row. Returns `None` if the latest version is not the expected one.
     pub(crate) fn store_catalog(
         &mut self,
         new: NewCatalog,

@@ -1,4 +1,4 @@
-//! Price and cost versions, which the server stores by itself.
+//! Stores price and cost versions, which the server adds by itself.
 
 use ledger::UnixMs;
 use rusqlite::{OptionalExtension as _, params};

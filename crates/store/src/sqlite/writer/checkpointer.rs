@@ -1,4 +1,4 @@
-//! The checkpointer: copies the log into the database and watches the disk, outside the writer's thread.
+//! The checkpointer: copies the log into the database and monitors the disk, outside the writer's thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use crate::sqlite::connection::files::folder;
 use crate::stats::Counters;
 use crate::sync::Mutex;
 
-/// How often the log and the disk are checked.
+/// The interval at which the log and the disk are checked.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
-/// After this long without a write, even a short log is copied.
+/// If nothing was written for this long, even a short log is copied.
 const QUIET: Duration = Duration::from_secs(5);
-/// If a reader keeps the log from being reset, how long until the next attempt.
+/// The pause before the next attempt, if a reader keeps the log from being reset.
 const BLOCKED_PAUSE: Duration = Duration::from_secs(2);
-/// The log is copied, without delaying the writer, as soon as it reaches this fraction of its maximum.
+/// As soon as the log reaches this fraction of its maximum, it is copied without delaying the writer.
 const EARLY_FRACTION: u64 = 8;
-/// How many times the log is copied beside the writer, before the writer has to wait for the last copy.
+/// The maximum number of copies while the writer continues, before it has to wait for the last one.
 const PASSES_MAX: usize = 4;
-/// If the last copy would delay the writer longer than this, it is postponed, unless the log exceeds its maximum by the
+/// If the last copy would delay the writer longer than this, it is postponed until the log exceeds its maximum by the
 /// factor below.
 const WRITER_WAITS_MAX: Duration = Duration::from_millis(50);
 const OVERSIZE_FACTOR: u64 = 4;
-/// The number of frames that can be copied quickly.
+/// The number of frames that can be copied quickly enough for the writer to wait.
 const LAST_FRAMES: u64 = 256;
 
 pub(crate) struct Checkpointer {
@@ -41,7 +41,7 @@ pub(crate) struct Checkpointer {
     pub(crate) progress: LogProgress,
 }
 
-/// What the checkpointer saw at its last tick.
+/// The state of the log at the last tick.
 #[derive(Debug)]
 pub(crate) struct LogProgress {
     batches: u64,
@@ -87,7 +87,7 @@ impl Checkpointer {
                 self.counters
                     .below_journal_floor
                     .set(free < self.disk_floor_bytes.saturating_mul(2));
-                // Creating the file must not fill the disk.
+                // Creating the reserve must not fill the disk.
                 let room = free > self.disk_floor_bytes.saturating_add(2 * RESERVE_BYTES);
                 if room && let Err(error) = self.disk_reserve.create() {
                     tracing::warn!(%error, "the reserve of disk space could not be written");
@@ -105,7 +105,7 @@ impl Checkpointer {
         }
         let frames = self.counters.wal_frames.get();
         let bytes = frames.saturating_mul(u64::from(PAGE_BYTES));
-        // Either nobody has written since, or a reader prevents the log from being reset.
+        // Either nothing was written since the last copy, or a reader keeps the log from being reset.
         let same_log = self.progress.copied_frames > 0 && frames >= self.progress.copied_frames;
         if same_log && now.duration_since(self.progress.copied_at) < BLOCKED_PAUSE {
             return;
@@ -132,9 +132,9 @@ impl Checkpointer {
         self.progress.copied_at = now;
     }
 
-    /// Copies the log so that the writer can restart it from the beginning. Most of it is copied beside the writer.
-    /// Only the last few pages, which were added meanwhile, are copied while the writer waits. If the disk is slow at
-    /// the moment, that last part is postponed, unless the log is far too long.
+    /// Copies the log so that the writer can restart it from the beginning. Most of it is copied while the writer
+    /// continues. Only the last few pages, which were added meanwhile, are copied while the writer waits. If the disk
+    /// is slow at the moment, that last part is postponed, unless the log is far too long.
     fn checkpoint(&self, bytes: u64) -> rusqlite::Result<()> {
         let mut took = Duration::ZERO;
         for _ in 0..PASSES_MAX {
@@ -154,10 +154,10 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Copies the current log. Returns the number of frames that are copied.
+    /// Copies the current log. Returns the number of frames that have been copied.
     fn copy_log(&self) -> rusqlite::Result<u64> {
-        // PASSIVE never waits for a reader or a writer. It also leaves the header of the log alone; the writer
-        // would take a change of the header for a commit of another process.
+        // PASSIVE never waits for a reader or a writer. It also does not touch the header of the log: the writer would
+        // mistake a changed header for a commit of another process.
         let checkpoint = "PRAGMA wal_checkpoint(PASSIVE)";
         let copied: i64 = self
             .connection

@@ -1,4 +1,4 @@
-//! A reserve of disk space for calls that were admitted before the disk became full.
+//! Reserves disk space for the settlement of calls that were admitted before the disk became full.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,8 +10,7 @@ use crate::sqlite::connection::files::beside;
 pub(crate) const RESERVE_BYTES: u64 = 16 * 1024 * 1024;
 const BLOCK_BYTES: usize = 1024 * 1024;
 
-/// A file that exists only to be deleted. When the disk is full, its space is used to close the calls that were
-/// admitted.
+/// A file that is deleted when the disk is full. The space that it frees is used to close the calls that were admitted.
 #[derive(Debug)]
 pub(crate) struct DiskReserve {
     path: Option<PathBuf>,
@@ -25,7 +24,7 @@ impl DiskReserve {
         }
     }
 
-    /// No reserve, for commands that run beside a server.
+    /// Reserves nothing. Used by commands and without a disk floor.
     pub(crate) fn none() -> Self {
         Self { path: None }
     }
@@ -43,7 +42,7 @@ impl DiskReserve {
             .write(true)
             .truncate(true)
             .open(path)?;
-        // The blocks are written, because a sparse file would reserve no space.
+        // The blocks are written, because a sparse file does not reserve space.
         let block = vec![0; BLOCK_BYTES];
         for _ in 0..RESERVE_BYTES / BLOCK_BYTES as u64 {
             file.write_all(&block)?;

@@ -1,4 +1,4 @@
-//! Creates accounts of another gateway. As in `wallet_changes`, the books are changed last.
+//! Creates imported accounts. As in `wallet_changes`, the books are changed last.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::params;

@@ -1,10 +1,10 @@
-//! Inserts many rows, several with one statement.
+//! Inserts many rows, several per statement.
 //!
-//! A statement has a fixed cost that is about as large as the cost of a small row.
+//! The fixed cost of a statement is about as large as the cost of a small row.
 
 use rusqlite::{Connection, Statement, ToSql};
 
-/// How many rows one statement inserts, if there are that many.
+/// The number of rows that one statement inserts, if there are that many.
 const ROWS: usize = 16;
 
 pub(crate) struct Insert<'c> {
@@ -13,7 +13,7 @@ pub(crate) struct Insert<'c> {
 }
 
 impl<'c> Insert<'c> {
-    /// `into` is the statement up to `VALUES`. Each row has `columns` values.
+    /// Prepares the statements. `into` is the statement up to `VALUES`. Each row has `columns` values.
     pub(crate) fn prepare(
         on: &'c Connection,
         into: &str,
@@ -37,7 +37,7 @@ impl<'c> Insert<'c> {
         })
     }
 
-    /// Inserts all items in order. `columns` adds the values of one row.
+    /// Inserts all items in order. `columns` adds the values of one item's row.
     pub(crate) fn all<T>(
         &mut self,
         items: &[T],

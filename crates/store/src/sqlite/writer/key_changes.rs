@@ -1,7 +1,7 @@
-//! Administrative changes of keys in the ledger.
+//! Makes administrative changes of keys.
 //!
-//! The values of a key that calls change are written by the batch, and its settings are written here. As in `changes`,
-//! the books are changed last.
+//! Only the settings of a key are written here. The values that calls change are written by the batch. As in
+//! `wallet_changes`, the books are changed last.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, params};
@@ -121,7 +121,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// Replaces the secret of a key. The previous secret is kept if it still works for a while.
+    /// Replaces the secret of a key. Keeps the previous secret if it stays valid for a while.
     fn rotate(&self, n: i64, rotation: &KeyRotation) -> Result<(), StoreError> {
         self.refuse_known_secret(&rotation.digest, &rotation.shown_prefix)?;
         let until = rotation.old_secret_until.map(UnixMs::get);
@@ -152,7 +152,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// The number and the name of the wallet of a new key.
+    /// The row number and the name of a new key's wallet.
     pub(super) fn wallet_of_key(&self, wallet: WalletId) -> Result<(i64, String), StoreError> {
         let select = "SELECT n, name FROM wallets WHERE id = ?1";
         let found = self

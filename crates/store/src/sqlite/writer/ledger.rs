@@ -1,7 +1,7 @@
-//! The ledger of one connection: the rows that its transactions decide on.
+//! The ledger of one connection: the rows on which its transactions decide.
 //!
-//! Only the writer thread has one (and recovery, before that thread starts). Rows stay cached between
-//! transactions. The cache is dropped when a transaction fails and when another process has written (W14).
+//! Only the writer thread has one (and recovery, before that thread starts). Rows stay cached between transactions. The
+//! cache is dropped when a transaction has failed or another process has written (W14).
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ pub(crate) struct Ledger<'c> {
     pub(crate) connection: &'c Connection,
     pub(crate) batch_writer: BatchWriter<'c>,
     pub(crate) books: Books,
-    /// Holds of failed transactions whose calls have not ended. There are never more of them than calls in
-    /// flight when the first commit failed, because nobody is admitted until a commit succeeds.
+    /// Holds of failed transactions whose calls have not ended. There are at most as many as there were calls in flight
+    /// when the first commit failed, because no call is admitted until a commit succeeds.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// How far each hold reached whose growth was lost in a failed transaction. Removed when the hold is next
+    /// The reach of each hold whose growth was lost in a failed transaction. An item is removed when its hold is
     /// loaded.
     reached: IdMap<HoldId, Micro>,
     /// The epoch of this start.
@@ -50,7 +50,7 @@ impl<'c> Ledger<'c> {
         })
     }
 
-    /// Begins a transaction. Nobody else writes until it ends, so the cached rows stay correct.
+    /// Begins a transaction. No other process writes until it ends, so the cached rows stay correct.
     pub(crate) fn begin(&mut self) -> rusqlite::Result<()> {
         if self.batch_writer.begin()? == CacheState::Stale {
             self.books.forget();
@@ -58,9 +58,8 @@ impl<'c> Ledger<'c> {
         Ok(())
     }
 
-    /// Ends the transaction, which has decided but written nothing, and begins a new one, so that a log that
-    /// was copied meanwhile can restart from the beginning. The decisions stay valid unless another process
-    /// wrote in between.
+    /// Ends a transaction that has written nothing yet and begins a new one, so that a log that was copied meanwhile
+    /// can restart from the beginning. The decisions stay valid unless another process wrote in between.
     pub(crate) fn restart(&mut self) -> rusqlite::Result<()> {
         if self.books.pending.wrote {
             return Ok(());
@@ -78,7 +77,7 @@ impl<'c> Ledger<'c> {
         Ok(wrote)
     }
 
-    /// Rolls the transaction back. Returns the closes that it had booked, which must be booked again.
+    /// Rolls the transaction back. Returns its closes, which must be booked again.
     pub(crate) fn roll_back(&mut self) -> Vec<Close> {
         self.batch_writer.roll_back();
         let FailedBatch {
@@ -91,9 +90,8 @@ impl<'c> Ledger<'c> {
         closings
     }
 
-    /// Reopens the hold of a close, if it was lost with a failed transaction and the call was answered
-    /// nevertheless. A hold that is already closed stays closed, because a commit that was reported as failed
-    /// may have succeeded.
+    /// Reopens the hold of a close if it was lost with a failed transaction although the call was answered. A hold that
+    /// is already closed stays closed, because a commit that was reported as failed may have succeeded.
     pub(crate) fn reopen_lost(&mut self, closing: &Close) -> rusqlite::Result<()> {
         let id = closing.hold;
         let Some(hold) = self.lost.get(&id) else {
@@ -104,7 +102,7 @@ impl<'c> Ledger<'c> {
             let hold = hold.clone();
             self.load_key(hold.key)?;
             if !self.books.reopen(id, &hold, closing.now) {
-                // The hold stays in `lost`, and its close is retried.
+                // The hold stays in `lost`, so its close is retried.
                 tracing::error!(hold = %id, "a lost hold cannot be opened again");
                 return Err(rusqlite::Error::IntegralValueOutOfRange(
                     0,
@@ -184,7 +182,7 @@ impl<'c> Ledger<'c> {
         Ok(())
     }
 
-    /// Loads a wallet by its number, unless it is cached.
+    /// Loads a wallet by its row number, unless it is cached.
     pub(crate) fn load_wallet(&mut self, n: i64) -> rusqlite::Result<()> {
         if self.books.wallets.get_mut(n).is_none() {
             let row = self.batch_writer.sql.wallet.query_row([n], book_wallet)?;

@@ -1,6 +1,6 @@
 //! The ledger writer: a thread that decides commands and writes them in batches (`thread`, `batch`).
 //!
-//! What the writer holds in each state. A test reads this table and brings the writer into every state.
+//! This table lists what the writer holds in each state. A test reads the table and brings the writer into every state.
 //!
 //! | state | writer lock | transaction | checkpoint lock | books |
 //! |---|---|---|---|---|
@@ -11,7 +11,7 @@
 //! | writing a batch while callers decide the next one | held | open | held | callers |
 //! | pausing after a failed commit | free | none | free | writer |
 //!
-//! Commands that run one by one (`one_by_one`) are each written like the last batch before a pause.
+//! Each command that runs alone (`one_by_one`) is written like the last batch before a pause.
 //!
 //! The locks, in the order in which they are taken:
 //!
@@ -22,8 +22,8 @@
 //! | checkpoint lock | the log: it is either written or checkpointed | the writer while it writes, the checkpointer |
 //! | books (`shared_ledger`) | the rows in memory | the writer, callers while the books are shared |
 //!
-//! The locks of the command queue, of the sync queue and of a batch's waiters are held for a moment only, and
-//! never while another lock is taken.
+//! The locks of the command queue, of the sync queue and of a batch's waiters are held only briefly, and never while
+//! another lock is taken.
 
 mod access;
 mod alert_rules;

@@ -1,5 +1,5 @@
-//! Runs each command in its own transaction, after a command has made the transaction of its batch fail. A
-//! close that fails alone is set aside, so that it does not affect the others.
+//! Runs each command in its own transaction, after a command has made the transaction of its batch fail. A close that
+//! fails even alone is set aside, so that it does not affect the others.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::records::call::Close;
 use crate::sqlite::connection::errors::FailureKind;
 use crate::sync::Instant;
 
-/// How often a close that fails alone is retried.
+/// The interval at which closes that were set aside are retried.
 const STUCK_PAUSE: Duration = Duration::from_secs(60);
 
 impl Writer<'_> {
-    /// Retries the closes that were set aside, if it is time.
+    /// Schedules the closes that were set aside for a retry, if it is due.
     pub(crate) fn retry_stuck(&mut self) {
         if self.stuck_due.is_some_and(|due| Instant::now() >= due) {
             self.retry.extend(self.stuck.drain(..));
@@ -54,7 +54,7 @@ impl Writer<'_> {
                 .apply(command, &self.shared.queue, &batch, &mut undecided);
             match self.end(batch, 1, Ok(())) {
                 Ok(()) | Err(FailureKind::Permanent) => {
-                    // The command was alone in its transaction, so the failure is its own.
+                    // The command was alone in its transaction, so it caused the failure.
                     let failed = std::mem::take(&mut self.retry);
                     self.set_aside(failed.into_iter().chain(undecided));
                 }
@@ -66,13 +66,13 @@ impl Writer<'_> {
                 }
             }
         }
-        // A command that fails alone says nothing about the others, so new calls are admitted.
+        // A command that fails alone does not affect the others, so calls can be admitted again if commits succeed.
         if self.is_failing() {
             self.one_by_one = !self.probe();
         }
     }
 
-    /// Commits a write that changes no value. Returns whether commits succeed again.
+    /// Commits a write that changes no value, to find out whether commits succeed again.
     fn probe(&mut self) -> bool {
         if let Err(error) = self.ledger.begin() {
             self.begin_failed(&error);
@@ -82,7 +82,7 @@ impl Writer<'_> {
         self.end(batch, 0, Ok(())).is_ok()
     }
 
-    /// Keeps the closes among commands that were not run, and refuses the others.
+    /// Keeps the closes among commands that were not run, and refuses the other commands.
     pub(crate) fn keep(&mut self, commands: impl Iterator<Item = Command>) {
         for command in commands {
             match command {
@@ -92,7 +92,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Sets aside closes that fail alone.
+    /// Sets aside closes that fail even alone.
     fn set_aside(&mut self, closings: impl Iterator<Item = Close>) {
         self.stuck.extend(closings);
         if !self.stuck.is_empty() {

@@ -1,12 +1,10 @@
-//! The shared ledger: while the writer sleeps in an open batch, the threads of the callers decide their calls
-//! themselves.
+//! The shared ledger: while the writer sleeps in an open batch, callers' threads decide their calls themselves.
 //!
-//! A decision changes a few rows in memory, which costs less than handing it to another thread and waiting for
-//! the answer. The transaction belongs to the writer. While it is open, nobody else can change the rows, and
-//! the writer writes the decisions when it takes the books back. A command that needs the database, because a
-//! row is not in memory or no batch is open, goes to the queue. While commands are queued, nothing is decided
-//! here: a queued command may be the end of the same caller's last call, or an extension of the hold that is to
-//! be closed.
+//! A decision changes a few rows in memory, which costs less than passing it to another thread and waiting for the
+//! answer. The transaction belongs to the writer. While it is open, no other process can change the rows, and the
+//! writer writes the decisions when it takes the books back. A command that needs the database, because a row is not in
+//! memory or no batch is open, is queued. While commands are queued, nothing is decided here: a queued command may end
+//! the same caller's last call, or extend the hold that is about to be closed.
 
 use std::sync::Arc;
 
@@ -18,7 +16,7 @@ use crate::queue::durable::Durable;
 use crate::records::call::{Admit, Close};
 use crate::sync::{Instant, Mutex};
 
-/// The slot in which the writer shares the books of an open batch with the threads of callers.
+/// The slot in which the writer shares the books of an open batch with callers' threads.
 #[derive(Debug)]
 pub(crate) struct SharedLedger {
     shared: Mutex<Option<SharedBatch>>,
@@ -32,12 +30,12 @@ struct SharedBatch {
     counts: BatchCounts,
 }
 
-/// How many commands and calls a batch contains.
+/// The numbers of commands and calls in a batch.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct BatchCounts {
     pub(crate) commands: usize,
     pub(crate) first_call: Option<Instant>,
-    /// Calls admitted in this batch minus calls closed in it: the current number and the maximum.
+    /// Calls admitted in this batch minus calls closed in it: the current difference, and its maximum.
     open_calls: usize,
     pub(crate) calls_peak: usize,
 }
@@ -62,7 +60,7 @@ impl SharedLedger {
         }
     }
 
-    /// Decides a call, or returns it to be queued.
+    /// Decides a call, or returns the request so that the caller can queue it.
     pub(crate) fn admit(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
         if !self.queue.is_empty() {
             return Err(admit);
@@ -83,7 +81,7 @@ impl SharedLedger {
         }))
     }
 
-    /// Books a close, or returns it to be queued.
+    /// Books a close, or returns it so that the caller can queue it.
     #[expect(
         clippy::result_large_err,
         reason = "what is given back is queued; a box would cost each call an allocation"
@@ -123,7 +121,7 @@ impl SharedLedger {
             counts: *counts,
         };
         *self.shared.lock() = Some(shared);
-        // If the writer panics, the books are removed, because nobody would write them.
+        // If the writer panics, the books are removed, because no thread would write them.
         let _shut = EndSharing(&self.shared);
         let slept = sleep();
         if let Some(shared) = self.shared.lock().take() {
@@ -132,7 +130,7 @@ impl SharedLedger {
         slept
     }
 
-    /// Whether callers decide at the moment.
+    /// Whether the books are shared at the moment.
     #[cfg(all(test, not(feature = "schedules")))]
     pub(crate) fn is_shared(&self) -> bool {
         self.shared.lock().is_some()
@@ -258,13 +256,13 @@ mod tests {
         open.share_while(&mut books, batch.durable(), &mut counts, || {
             let admitted = open.admit(call(wallet, known)).unwrap().unwrap();
             assert!(admitted.durable.is_open());
-            // There is no money for a second call until the first has ended.
+            // The balance does not cover a second call until the first has ended.
             assert!(open.admit(call(wallet, known)).unwrap().is_err());
             open.close(end(admitted.hold)).unwrap();
             assert!(open.close(end(admitted.hold)).is_err());
             let admitted = open.admit(call(wallet, known)).unwrap().unwrap();
             assert!(open.admit(call(wallet, other)).is_err());
-            // Queued commands come first.
+            // Queued commands are decided first.
             queue.push_close(Command::Uncount(admitted.hold));
             assert!(open.close(end(admitted.hold)).is_err());
             assert!(open.admit(call(wallet, known)).is_err());

@@ -1,4 +1,4 @@
-//! The statements of the request path, prepared once.
+//! The statements of the request path, which are prepared once.
 
 use rusqlite::{Connection, Statement};
 
@@ -9,7 +9,7 @@ const ENTRY_COLUMNS: usize = 21;
 /// The number of columns that only manual entries have.
 const MANUAL_COLUMNS: usize = 3;
 
-// A failed batch is rolled back as a whole, so single statements need no rollback journal of their own.
+// A failed batch is rolled back as a whole, so that SQLite need not be able to undo single statements.
 const POST: &str = "INSERT OR ROLLBACK INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta,
      gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, part_of, booked,
      cost, cost_version";
@@ -27,7 +27,7 @@ pub(crate) struct Statements<'c> {
     pub(crate) change_hold: Statement<'c>,
     pub(crate) delete_hold: Statement<'c>,
     pub(crate) post: Insert<'c>,
-    /// Posts entries, some of which are manual.
+    /// Posts the entries of a batch that has manual ones.
     pub(crate) post_manual: Insert<'c>,
 }
 

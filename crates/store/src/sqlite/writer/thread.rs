@@ -1,13 +1,14 @@
-//! The writer thread: moves commands from the queue into one transaction after another.
+//! The writer thread: takes commands from the queue and runs them in one transaction after another.
 //!
-//! The transaction begins before the commands are taken. So while another process holds the lock, commands stay
-//! in the queue, where they can expire. Decisions are answered at once. A batch stays open until somebody waits
-//! for it or for a short time, during which callers decide their calls themselves (`shared_ledger`). A call
-//! that ends within its batch leaves one entry and no hold. Under load, the next batch is opened without
-//! waiting for a call, and is decided while the last one is written. When a transaction fails, the callers that
-//! were admitted in it or since then are told, and its closes are kept and booked again for as long as the
-//! process lives. Nobody is admitted until a commit succeeds. A call that was answered although its hold was
-//! lost is charged by an entry of its own (`docs/decisions/025`).
+//! The transaction begins before the commands are taken. So while another process holds the lock, commands stay in the
+//! queue, where they can expire. Decisions are answered at once. A batch stays open for a short time or until a caller
+//! waits for it. Meanwhile callers decide their calls themselves (`shared_ledger`). A call that ends within its batch
+//! leaves one entry and no hold. Under load, the next batch is opened without waiting for a call, and is decided while
+//! the last one is written.
+//!
+//! When a transaction fails, the callers that were admitted in it or since then are notified. Its closes are kept and
+//! booked again for as long as the process lives. No call is admitted until a commit succeeds. A call that was answered
+//! although its hold was lost is charged by an entry of its own (`docs/decisions/025`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,10 +31,10 @@ use crate::sqlite::connection::errors::FailureKind;
 use crate::stats::Counters;
 use crate::sync::{FaultPoint, Instant, Mutex, fault_point};
 
-/// The first pause after a failure. It doubles up to [`PAUSE_MAX`].
+/// The first pause after a failure. It doubles with each further failure, up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// How long a store that is being closed tries to book the remaining closes.
+/// How long a store that is being closed keeps trying to book the remaining closes.
 const LAST_TRIES: Duration = Duration::from_secs(5);
 
 /// The parts that the writer shares with the rest of the store.
@@ -42,8 +43,8 @@ pub(crate) struct WriterContext {
     pub(crate) queue: Arc<CommandQueue>,
     pub(crate) sync_queue: Arc<SyncQueue>,
     pub(crate) shared_ledger: Arc<SharedLedger>,
-    /// Held while a batch is written. The checkpointer takes it to have the log to itself, and counts its
-    /// checkpoints in it.
+    /// Held while a batch is written. The checkpointer takes it for exclusive access to the log. The value counts its
+    /// checkpoints.
     pub(crate) checkpoint_lock: Arc<Mutex<u64>>,
     pub(crate) disk_reserve: Arc<DiskReserve>,
     pub(crate) gather: Duration,
@@ -55,7 +56,7 @@ pub(crate) struct Writer<'c> {
     pub(super) batches: u64,
     /// Closes of failed transactions, in order.
     pub(crate) retry: VecDeque<Close>,
-    /// Closes that fail even alone.
+    /// Closes that fail even in a transaction of their own.
     pub(crate) stuck: Vec<Close>,
     pub(crate) stuck_due: Option<Instant>,
     pub(super) failures: u32,
@@ -126,7 +127,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Keeps the closes that are queued, and refuses the other commands.
+    /// Keeps the queued closes, and refuses the other commands.
     fn decline_queued(&mut self) {
         let mut drained = Vec::new();
         self.shared.queue.drain(&mut drained);
@@ -163,7 +164,7 @@ impl<'c> Writer<'c> {
     }
 
     pub(crate) fn begin_failed(&mut self, error: &rusqlite::Error) {
-        // A short transaction of another process is not a failure. The commands wait in the queue.
+        // A short transaction of another process is not a failure. The commands stay in the queue.
         if FailureKind::of(error) == FailureKind::Locked {
             tracing::debug!("the ledger waits for another writer");
             return;
@@ -173,7 +174,7 @@ impl<'c> Writer<'c> {
         tracing::error!(%error, "the ledger could not begin a transaction");
     }
 
-    /// Commits if the transaction began well. Otherwise rolls everything back and keeps the closes.
+    /// Commits, unless the transaction could not begin. On a failure, rolls everything back and keeps the closes.
     pub(crate) fn end(
         &mut self,
         batch: BatchGuard,
@@ -207,7 +208,7 @@ impl<'c> Writer<'c> {
     ) -> FailureKind {
         let kind = FailureKind::of(error);
         tracing::error!(%error, commands, "a transaction of the ledger failed");
-        // Before the undecided closes, to keep the order.
+        // Put before the undecided closes, to keep the order.
         for closing in self.ledger.roll_back().into_iter().rev() {
             self.retry.push_front(closing);
         }
@@ -220,7 +221,7 @@ impl<'c> Writer<'c> {
         counters.failing.set(true);
         counters.commits_failed.add(1);
         self.recount();
-        // Marked last, so that a caller that learns of the loss sees the updated counters.
+        // Marked last, so that a caller that is notified of the loss sees the updated counters.
         batch.mark_lost();
         kind
     }
@@ -247,7 +248,7 @@ pub(super) fn count_commit(counters: &Counters, commands: usize) {
     counters.commands.add(commands as u64);
 }
 
-/// The writer thread.
+/// Runs the writer thread.
 pub(crate) fn write(
     on: &Connection,
     epoch: crate::records::ids::Epoch,
@@ -262,12 +263,12 @@ pub(crate) fn write(
     };
     match Ledger::new(on, epoch, limits, counters, writer_lock) {
         Ok(ledger) => Writer::new(ledger, shared).run(),
-        // Unlikely, because recovery has just prepared the same statements.
+        // This is unlikely, because recovery has just prepared the same statements.
         Err(error) => tracing::error!(%error, "the ledger's writer could not start"),
     }
 }
 
-/// Ensures that nobody waits for the writer after it has ended, for whatever reason, and that its commits are still
+/// Ensures that no caller waits for the writer after it has ended for any reason, and that its commits are still
 /// synced.
 struct WriterGuard {
     queue: Arc<CommandQueue>,

@@ -1,7 +1,7 @@
-//! Administrative changes of wallets in the ledger.
+//! Makes administrative changes of wallets.
 //!
 //! Each change is checked first. Then its rows and its audit row are written, and the books are changed last. So a
-//! failed change leaves the books as they were, and `atomically` undoes its writes.
+//! failed change does not affect the books, and `atomically` undoes its writes.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, Row, params};
@@ -54,7 +54,7 @@ impl Ledger<'_> {
         Ok(row)
     }
 
-    /// Changes a wallet and posts entries that say why. A failed change has no effect.
+    /// Changes a wallet and posts entries that record the reason. A failed change has no effect.
     pub(crate) fn change_wallet(
         &mut self,
         id: WalletId,
@@ -105,7 +105,7 @@ impl Ledger<'_> {
             if after == before {
                 return Ok(ChangedWallet::unchanged(before));
             }
-            // The batch writes the amounts of a wallet. Its settings are written here.
+            // The batch writes the amounts of a wallet. Only its settings are written here.
             let update = "UPDATE wallets SET name = ?2, status = ?3, credit_limit = ?4, alert_below = ?5 WHERE n = ?1";
             self.connection.prepare_cached(update)?.execute(params![
                 n,
@@ -144,7 +144,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// What the ledger contains about a new manual entry: in the table, and in the batch that is not written yet.
+    /// Looks up the entries that a new manual entry depends on, in the table and in the pending batch.
     fn manual_facts(&self, wallet: i64, new: &NewEntry) -> Result<ManualFacts, StoreError> {
         let same_reference = match &new.reference {
             Some(reference) => self.entry_by_reference(wallet, reference)?,

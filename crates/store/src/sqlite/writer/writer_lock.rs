@@ -1,7 +1,7 @@
 //! The writer lock: a lock on a file beside the database.
 //!
-//! A writer keeps it from one transaction to the next, while the database's own lock is free for a moment, so
-//! that what it decides meanwhile stays valid. A program that ignores this lock is noticed after it has written.
+//! A writer keeps it between one transaction and the next, when the database's own lock is free for a moment, so that
+//! its decisions stay valid. A program that ignores this lock is detected after it has written.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::sqlite::connection::connect::{BusyWait, LOCK_STEP};
 use crate::sqlite::connection::server_lock::open_beside;
 use crate::sync::{Instant, sleep};
 
-/// The lock. Released when dropped, or when the process ends.
+/// The writer lock. It is released when dropped, or when the process ends.
 #[derive(Debug)]
 pub(crate) struct WriterLock {
     file: File,
@@ -23,7 +23,7 @@ pub(crate) struct WriterLock {
 }
 
 impl WriterLock {
-    /// The writer lock of a database. `wait` is how long each attempt to acquire it waits.
+    /// Opens the writer lock of a database. `wait` limits each attempt to acquire it.
     pub(crate) fn open(database: &Path, wait: Duration) -> Result<Self, OpenError> {
         let file = open_beside(database, "-turn")?;
         Ok(Self {

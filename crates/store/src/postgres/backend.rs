@@ -1,5 +1,5 @@
-//! Opens a store in a database, and starts and stops its threads. `operations.rs` and `statement_reads.rs` implement
-//! the operations of [`Store`](crate::Store).
+//! Opens a store on a `PostgreSQL` database, and starts and stops its threads. `operations.rs` and `statement_reads.rs`
+//! implement the operations of [`Store`](crate::Store).
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ use crate::ticker::Ticker;
 
 /// If a lane or the database has not answered for this long, the store is unhealthy.
 pub(super) const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
-/// How often commands that have waited too long are looked for.
+/// The interval at which the queues are searched for commands that have waited too long.
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);
-/// On shutdown, how long to wait for the journal, and then for the release of the lease.
+/// On shutdown, the maximum wait for the journal, and then for the release of the lease.
 const SHUTDOWN_STEP_MAX: Duration = Duration::from_secs(2);
 
 pub(crate) struct Postgres {
@@ -107,8 +107,8 @@ impl Postgres {
             let (target, settings) = (Arc::clone(&target), settings.clone());
             background.block_on(async move { for_command(&target, &settings).await })?;
         }
-        // A command makes one change and waits for it, so batches need not wait for more commands. Only its user waits
-        // for its searches.
+        // A command makes one change and waits for it, so its batches need not wait for more commands. Its searches
+        // delay only its own user, so they may take longer.
         let settings = Settings {
             gather: Duration::ZERO,
             search_max: COMMAND_SEARCH_MAX,

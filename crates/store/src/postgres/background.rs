@@ -1,4 +1,4 @@
-//! The threads that run everything except the ledger, so that nothing delays the ledger.
+//! The threads for all work except that of the ledger, so that nothing delays the ledger.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -9,15 +9,15 @@ use tokio::sync::Notify;
 use crate::error::OpenError;
 use crate::postgres::connection::connect::Target;
 
-/// The threads beside the ledger's.
+/// The background threads of a store.
 pub(super) struct StoreThreads {
-    /// Lookups, tasks, the lease and the sweeper.
+    /// Runs lookups, tasks, the lease and the sweeper.
     pub(super) side: BackgroundThread,
-    /// Counts calls and assembles reports, which takes time that lookups must not wait for.
+    /// Counts calls and assembles reports, which takes too long for lookups to wait for.
     pub(super) journal: BackgroundThread,
 }
 
-/// A thread for work that must not delay the ledger or other work. It ends when this is dropped.
+/// A thread for work that must not delay the ledger or other work. It ends when its handle is dropped.
 pub(super) struct BackgroundThread {
     thread: Option<JoinHandle<()>>,
     pub(super) runtime: tokio::runtime::Handle,
@@ -44,7 +44,7 @@ impl BackgroundThread {
         })
     }
 
-    /// Runs a task on the thread and waits for it here.
+    /// Runs a task on the thread and blocks until it has ended.
     pub(super) fn block_on<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,

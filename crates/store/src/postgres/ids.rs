@@ -1,4 +1,4 @@
-//! How ids and heads are stored: wallets, keys and tasks as the texts that callers see, heads as bytes.
+//! Converts ids and heads for storage: wallets, keys and tasks to the texts that callers see, heads to bytes.
 
 use std::error::Error;
 
@@ -23,7 +23,7 @@ macro_rules! as_text {
     };
 }
 
-/// A value that is stored as its word.
+/// Stores a value as its word.
 macro_rules! by_word {
     ($name:ident) => {
         impl<'a> tokio_postgres::types::FromSql<'a> for $name {

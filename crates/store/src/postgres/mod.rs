@@ -1,9 +1,9 @@
 //! `PostgreSQL`: any number of nodes on one database.
 //!
-//! A process has two threads. The first runs the lanes (`writer`), which decide and write in transactions that
-//! lock wallets first. The second runs everything that must not delay them: lookups (`reads`), the journal, the
-//! node's lease and the sweeper, which closes the holds of dead nodes (`node`). `backend` connects the parts.
-//! `transfer` copies a whole database to or from another.
+//! The first thread of a process runs the lanes (`writer`), which decide and write in transactions that lock wallets
+//! first. Two other threads run everything that must not delay them. One has lookups (`reads`), tasks, the node's lease
+//! and the sweeper, which closes the holds of dead nodes (`node`). The other has the journal and searches. `backend`
+//! connects the parts. `transfer` copies a whole database to or from another.
 
 mod alerts;
 mod backend;

@@ -107,7 +107,7 @@ impl Postgres {
         Ok(found.map(|row| row.wallet))
     }
 
-    /// Returns when everything queued so far is durable.
+    /// Returns when everything that was queued before is durable.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         let mut answers = Vec::new();
         for lane in &self.lanes {
@@ -125,7 +125,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Whether an admission may succeed.
+    /// Fails if no call can be admitted at present.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
         if self.journal.is_none() || !self.node.is_leased() || self.counters.failing.get() {
             return Err(AdmitError::Unavailable);
@@ -304,7 +304,7 @@ impl Postgres {
             .await
     }
 
-    /// By the database's clock.
+    /// The current signals, by the database's clock.
     pub(crate) async fn alert_signals(&self, _: UnixMs) -> Result<Vec<AlertSignal>, StoreError> {
         self.searches.run(alerts::signals).await
     }
@@ -350,8 +350,8 @@ impl Postgres {
             .await
     }
 
-    /// Runs on its own thread and connection, because it reads everything and must not delay other
-    /// work.
+    /// Verifies the ledger. It runs on its own thread and connection, because it reads everything and must not delay
+    /// other work.
     pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         let target = Arc::clone(&self.target);
         let lease = self.node.lease().max(Server::at("").lease);

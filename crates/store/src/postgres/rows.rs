@@ -1,4 +1,4 @@
-//! Reads rows of the ledger.
+//! Converts rows of the ledger's tables to records.
 
 use ledger::{
     Bucket, Delta, Key, Micro, Period, Reservation, UnixMs, Wallet, WalletStatus, Window,
@@ -26,16 +26,16 @@ macro_rules! decided_key {
 }
 pub(super) use decided_key;
 
-/// Columns of a key beside its wallet, for [`key_row`].
+/// Columns of a key and its wallet, for [`key_row`].
 pub(super) const KEY: &str = concat!(
     decided_key!(),
     ", k.id, w.id, k.name, k.shown_prefix, k.created_at, w.name, k.models, k.tags, k.old_secret_until"
 );
 
-/// The amounts of a wallet, starting at its second column.
+/// Reads the amounts of a wallet, starting at its second column.
 pub(super) fn wallet(row: &Row) -> Read<Wallet> {
     Ok(Wallet {
-        // The table has a check on it.
+        // The table has a CHECK constraint that allows no other word.
         status: match row.try_get(1)? {
             "disabled" => WalletStatus::Disabled,
             _ => WalletStatus::Active,
@@ -71,7 +71,7 @@ pub(super) fn wallet_row(row: &Row) -> Read<WalletRow> {
     })
 }
 
-/// The limits and counters of a key, starting at its third column.
+/// Reads the limits and counters of a key, starting at its third column.
 pub(super) fn key(row: &Row) -> Read<Key> {
     Ok(Key {
         enabled: row.try_get(2)?,
@@ -103,7 +103,7 @@ fn window(row: &Row) -> Read<Option<Window>> {
     }))
 }
 
-/// The periods of a key's window.
+/// Reads the periods of a key's window.
 pub(super) fn calendar(row: &Row) -> Read<Option<Calendar>> {
     let Some(per) = row.try_get::<_, Option<&str>>(17)? else {
         return Ok(None);
@@ -112,12 +112,12 @@ pub(super) fn calendar(row: &Row) -> Read<Option<Calendar>> {
     Ok(Some(Calendar::stored(per, zone.unwrap_or_default())))
 }
 
-/// When the last call of a key was admitted.
+/// Reads when the last call of a key was admitted.
 pub(super) fn last_used_at(row: &Row) -> Read<Option<UnixMs>> {
     time_or_null(row, 19)
 }
 
-/// The number of the column of a key's id in [`KEY`].
+/// The index of the key's id in [`KEY`].
 pub(super) const KEY_ID: usize = 20;
 
 pub(super) fn key_row(row: &Row) -> Read<KeyRow> {
@@ -142,7 +142,7 @@ pub(super) fn model_list(row: &Row, column: usize) -> Read<Option<ModelList>> {
     Ok(list.map(ModelList::stored))
 }
 
-/// The amounts of a hold: amount, tokens, whether it counts, and its exposure, starting at its second column.
+/// Reads the amounts of a hold, starting at its second column: amount, tokens, whether it counts, and its exposure.
 pub(super) fn held(row: &Row) -> Read<Reservation> {
     Ok(Reservation {
         hold: micro(row, 1)?,
@@ -155,7 +155,7 @@ pub(super) fn held(row: &Row) -> Read<Reservation> {
 /// Columns of an entry, for [`entry_columns`].
 pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, reference, refund_of, actor, cost, cost_version";
 
-/// An entry as it is stored.
+/// Reads the columns of an entry.
 pub(super) fn entry_columns(row: &Row) -> Read<EntryColumns<'_>> {
     Ok(EntryColumns {
         wallet: row.try_get(0)?,
@@ -187,7 +187,7 @@ pub(super) fn entry_columns(row: &Row) -> Read<EntryColumns<'_>> {
     })
 }
 
-/// A stored balance, whose number is in column `first`.
+/// Reads a stored balance whose columns start at `first`.
 pub(super) fn balance_point(row: &Row, first: usize) -> Read<BalancePoint> {
     Ok(BalancePoint {
         seq: row.try_get(first)?,
@@ -213,7 +213,7 @@ pub(super) fn time(row: &Row, column: usize) -> Read<UnixMs> {
     row.try_get(column).map(UnixMs::new)
 }
 
-/// The table has a check on it.
+/// Converts a number that a CHECK constraint keeps in range.
 pub(super) fn small(number: i64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

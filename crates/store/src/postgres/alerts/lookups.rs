@@ -27,8 +27,8 @@ pub(super) const ALERT: &str =
 /// The number of columns of [`ALERT`].
 pub(super) const ALERT_COLUMNS: usize = 12;
 
-/// Whether a delivery `d` may be made. The end of an alert waits until its beginning is delivered or given up: a
-/// receiver that hears of the end first would keep the alert open.
+/// The condition for delivering `d`. The end of an alert waits until its beginning is delivered or given up, because a
+/// receiver that gets the end first would keep the alert open.
 pub(super) const BEGINNING_IS_DONE: &str =
     "NOT (d.event = 'end' AND EXISTS (SELECT 1 FROM alert_deliveries b WHERE b.alert = d.alert AND b.rule = d.rule
      AND b.event = 'begin' AND b.next_at IS NOT NULL))";
@@ -73,7 +73,7 @@ pub(crate) async fn webhook(on: Arc<Client>, rule: RuleId) -> Read<Option<Webhoo
 
 /// The alerts that match, newest first.
 pub(crate) async fn alerts(on: Arc<Client>, query: AlertQuery) -> Read<Vec<AlertRow>> {
-    // The condition is a part of the statement, so that the index of open alerts can be used.
+    // The condition is part of the SQL text, so that the index of open alerts can be used.
     let open = if query.only_open {
         "a.ended_at IS NULL"
     } else {
@@ -92,7 +92,7 @@ pub(crate) async fn alerts(on: Arc<Client>, query: AlertQuery) -> Read<Vec<Alert
     rows.iter().map(|row| alert_row(row, 0)).collect()
 }
 
-/// An alert, from the columns that start at `first`.
+/// Reads an alert from the columns that start at `first`.
 pub(super) fn alert_row(row: &Row, first: usize) -> Read<AlertRow> {
     let count = |column: usize| row.try_get(first + column);
     Ok(AlertRow {
@@ -109,7 +109,7 @@ pub(super) fn alert_row(row: &Row, first: usize) -> Read<AlertRow> {
     })
 }
 
-/// The signals of all nodes, each condition once.
+/// The signals of all nodes, one for each condition.
 pub(crate) async fn signals(on: Arc<Client>) -> Read<Vec<AlertSignal>> {
     let select = "SELECT DISTINCT ON (condition) condition, kind, subject, message FROM alert_signals
                   WHERE until > (extract(epoch FROM clock_timestamp()) * 1000)::bigint ORDER BY condition, node";
@@ -129,7 +129,7 @@ pub(crate) async fn low_wallets(
     below: Option<Micro>,
     page: ScanPage,
 ) -> Read<Vec<LowWallet>> {
-    // Without an amount of a rule, only wallets with an amount of their own can match. An index finds them.
+    // If no rule has an amount, only wallets with their own amount can match. An index finds them.
     let is_low = match below {
         Some(_) => {
             "(balance + gift_balance - credit_used < alert_below
@@ -158,7 +158,7 @@ pub(crate) async fn low_wallets(
     rows.iter().map(wallet).collect()
 }
 
-/// Keys that may have used 80 % of a limit. The caller computes the exact share.
+/// Finds keys that may have used 80 % of a limit. The caller computes the exact share.
 pub(crate) async fn keys_near_limits(on: Arc<Client>, page: ScanPage) -> Read<Vec<(i64, KeyRow)>> {
     let select = format!(
         "SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.n > $1 AND k.enabled
@@ -169,7 +169,7 @@ pub(crate) async fn keys_near_limits(on: Arc<Client>, page: ScanPage) -> Read<Ve
     let rows = on
         .query(&select, &[&page.after, &i64::from(page.limit)])
         .await?;
-    // The first column is the key's number.
+    // The first column is the key's row number.
     let near = |row: &Row| Ok((row.try_get(0)?, key_row(row)?));
     rows.iter().map(near).collect()
 }

@@ -1,4 +1,4 @@
-//! Beginnings and ends of alerts, signals of this node, and deliveries.
+//! Writes the begin and end of alerts, the signals of this node, and deliveries.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::records::ids::{AlertId, RuleId};
 
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// Runs a command, and answers it when its effect is durable.
+/// Runs a command, and answers when its effect is durable.
 pub(crate) async fn run(command: AlertCommand, connection: &SharedConnection, epoch: i64) {
     match command {
         AlertCommand::Watch(lease, reply) => answer(reply, watch(connection, lease, epoch).await),
@@ -53,7 +53,7 @@ async fn watch(
     Ok(taken > 0)
 }
 
-/// Also removes expired rows of other nodes.
+/// Replaces the signals of this node. Also deletes expired rows of other nodes.
 async fn set_signals(
     connection: &SharedConnection,
     signals: &[AlertSignal],
@@ -181,7 +181,7 @@ async fn note_delivery(
     Ok(execute(connection, &update, &values).await? > 0)
 }
 
-/// Keeps alerts whose end has not been delivered yet.
+/// Deletes old alerts, except those whose end has not been delivered yet.
 async fn forget(connection: &SharedConnection, old: EndedWork) -> Result<u64, StoreError> {
     let delete = format!(
         "DELETE FROM alerts WHERE n IN (SELECT n FROM alerts a WHERE a.ended_at <= {NOW} - $1 AND NOT EXISTS (

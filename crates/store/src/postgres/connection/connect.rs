@@ -13,40 +13,40 @@ use super::url::{self, Address};
 use crate::error::OpenError;
 use crate::settings::{STEP_MAX, Server};
 
-/// How long the TCP connection to one address may take.
+/// The time limit for the TCP connection to one address.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
-/// How long connecting to one server may take, until its session is usable.
+/// The time limit for connecting to one server, until its session is usable.
 const SESSION_MAX: Duration = Duration::from_secs(4);
-/// How long bytes may stay unacknowledged before the connection counts as lost.
+/// A connection counts as lost if bytes stay unacknowledged for longer than this.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// How long a lookup may take.
+/// The time limit of a lookup.
 pub(crate) const READ_MAX: Duration = Duration::from_secs(10);
 
-/// What a connection is used for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Decisions on money. They wait for a lock as long as a call waits for its decision. No statement, and no pause
-    /// between statements, may take longer than `step`.
+    /// Decisions on money. They wait for a lock as long as a call waits for its decision. Each statement, and each
+    /// pause between two statements, is limited to `step`.
     Ledger { lock_wait: Duration, step: Duration },
     /// Lookups with a time limit.
     Reads,
     /// Lists, searches and reports.
     Searches { time_max: Duration },
-    /// Changes of tasks, one statement each.
+    /// Changes of tasks that are one statement each.
     Tasks,
     /// Reads everything, without a time limit.
     Verify,
-    /// The journal's writer. Its commits are as durable as all others: a crash or a failover of the server loses no
+    /// The journal's writer. Its commits are as durable as all others, so a crash or failover of the server loses no
     /// confirmed row.
     Journal,
-    /// Renews the node's lease, and migrates.
+    /// Renews the node's lease, and runs migrations.
     Node,
 }
 
-/// The database: one server, or several of which one is the primary.
+/// The database: one server, or several servers of which one is the primary.
 pub(crate) struct Target {
     servers: Vec<Address>,
-    /// The server of the last session, which is tried first.
+    /// The index of the server that was used last. It is tried first.
     last: AtomicUsize,
     writable: bool,
     tls: Tls,
@@ -91,13 +91,13 @@ impl Target {
         })
     }
 
-    /// The server, without its password, for messages.
+    /// The server without its password, for messages.
     pub(crate) fn place(&self) -> &str {
         &self.place
     }
 
-    /// Opens a session on the first usable server, beginning with the one that was used last. Its driver runs
-    /// on the current runtime and ends with the client.
+    /// Opens a session on the first usable server, beginning with the one that was used last. Its driver runs on the
+    /// current runtime and ends with the client.
     pub(crate) async fn connect(&self, role: Role) -> Result<Client, PgError> {
         let first = self.last.load(Ordering::Relaxed);
         let count = self.servers.len();
@@ -153,8 +153,8 @@ impl Target {
         Ok(client)
     }
 
-    /// Asks the server to end the statement that a session runs. The session must not be used for anything else,
-    /// because the request may arrive late.
+    /// Asks the server to end the running statement of a session. The session must not be used afterwards, because the
+    /// request may arrive late.
     pub(crate) async fn cancel(&self, session: &Client) -> Result<(), PgError> {
         let cancel = session.cancel_token();
         let cancelling = cancel.cancel_query(self.tls.clone());
@@ -181,14 +181,14 @@ impl fmt::Debug for Target {
 }
 
 async fn driven(driver: impl Future<Output = Result<(), tokio_postgres::Error>>) {
-    // Whoever uses the connection notices its end.
+    // The user of the connection notices its end.
     if let Err(error) = driver.await {
         tracing::debug!(%error, "a connection to the database ended");
     }
 }
 
 impl Role {
-    /// How long a read of this role may take.
+    /// The time limit of a read with this role.
     pub(crate) fn read_max(self) -> Duration {
         match self {
             Self::Searches { time_max } => time_max,
@@ -205,15 +205,14 @@ impl Role {
             Self::Journal => (READ_MAX, STEP_MAX),
             Self::Node => (Duration::from_secs(60), READ_MAX),
         };
-        // Commits must be on disk when they are confirmed (W13). A server that is configured for more than that
-        // keeps its setting.
+        // Commits must be on disk when they are confirmed (W13). A server with a stricter setting keeps it.
         let commit = "SELECT set_config('synchronous_commit', 'on', false)
                       WHERE current_setting('synchronous_commit') = 'off'";
         let idle = match self {
             Self::Ledger { step, .. } => step,
             Self::Verify => Duration::ZERO,
             Self::Reads | Self::Searches { .. } | Self::Tasks | Self::Journal => STEP_MAX,
-            // The row locks of a sweep last as long as the sweep.
+            // A sweep keeps its row locks while it closes holds on another connection.
             Self::Node => Duration::from_secs(60),
         };
         format!(

@@ -1,4 +1,4 @@
-//! Classifies the database's errors and describes them for people.
+//! Classifies database errors and describes them for people.
 
 use std::error::Error as _;
 use std::fmt;
@@ -12,26 +12,26 @@ use crate::error::StoreError;
 #[derive(Debug)]
 pub(crate) enum PgError {
     Sql(tokio_postgres::Error),
-    /// No answer in time. The connection is closed.
+    /// The server did not answer in time. The connection is closed.
     NoAnswer,
     /// The session is read-only.
     ReadOnly,
-    /// None of several servers could be used, each for its own reason.
+    /// None of several servers could be used. Contains the error of each.
     EveryHost(Vec<(String, PgError)>),
 }
 
-/// The kind of an error decides what to do about it.
+/// The kind of an error, which decides how it is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
-    /// A conflict with another transaction: a retry may succeed at once.
+    /// A conflict with another transaction. A retry may succeed at once.
     Conflict,
     /// A lock was held for too long, or a statement took too long.
     Locked,
     /// The connection is lost, or the server is shutting down.
     Disconnected,
-    /// The server's disk, memory or configuration: a retry may succeed later.
+    /// A problem of the server's disk, memory or configuration. A retry may succeed later.
     Environment,
-    /// The commands or the stored rows: a retry would fail again.
+    /// A problem of the commands or the stored rows. A retry would fail again.
     Permanent,
 }
 
@@ -43,7 +43,7 @@ impl PgError {
             Self::EveryHost(hosts) => {
                 let kinds: Vec<FailureKind> =
                     hosts.iter().map(|(_, failed)| failed.kind()).collect();
-                // An answer of one server says more than no answer of another.
+                // An answer from one server is more informative than another server's silence.
                 return [FailureKind::Permanent, FailureKind::Environment]
                     .into_iter()
                     .find(|kind| kinds.contains(kind))
@@ -57,8 +57,8 @@ impl PgError {
         }
     }
 
-    /// Whether a retry may succeed without a change of our configuration. Wrong credentials, an unknown
-    /// database or an invalid certificate stay wrong.
+    /// Whether a retry may succeed without a change of our configuration. Wrong credentials, an unknown database or an
+    /// invalid certificate would fail again.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Sql(error) => {
@@ -94,7 +94,7 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     causes(error).any(<dyn std::error::Error>::is::<std::io::Error>)
 }
 
-/// Whether the server's certificate or TLS was refused. Excludes connections that break during the handshake.
+/// Whether the server's certificate or TLS was refused. A connection that breaks during the handshake does not count.
 fn is_tls(error: &tokio_postgres::Error) -> bool {
     causes(error).any(|cause| match cause.downcast_ref::<std::io::Error>() {
         Some(error) => matches!(error.get_ref(), Some(inner) if inner.is::<rustls::Error>()),
@@ -114,7 +114,7 @@ impl fmt::Display for PgError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sql(error) => {
-                // Without the detail, which may contain stored values.
+                // Leaves out the detail, which may contain stored values.
                 if let Some(said) = error.as_db_error() {
                     let code = said.code().code();
                     let cause = sqlstate::in_words(code);

@@ -10,8 +10,8 @@ use super::errors::PgError;
 use crate::postgres::writer::statements::Statements;
 use crate::settings::STEP_MAX;
 
-/// How long to wait for the answers of one round trip. Longer than the database's own limit, so that its error
-/// arrives first.
+/// The time limit for the answers of one round trip. It is longer than the database's own limit, so that the database's
+/// error arrives first.
 pub(crate) const ROUND_TRIP_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 1);
 
 pub(crate) struct LedgerConnection {
@@ -20,7 +20,7 @@ pub(crate) struct LedgerConnection {
     pub(crate) session: Option<Session>,
 }
 
-/// The timeline of the database, and the server process of this session.
+/// Selects the timeline of the database and the server process of this session.
 const SERVED_BY: &str =
     "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_backend_pid()";
 
@@ -31,7 +31,7 @@ pub(crate) struct Session {
     pub(crate) served_by: ServedBy,
 }
 
-/// A new timeline begins when a standby takes over.
+/// The server process of a session. A new timeline begins when a standby takes over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServedBy {
     pub(crate) timeline: String,
@@ -47,7 +47,7 @@ impl LedgerConnection {
         }
     }
 
-    /// The session. Connects if there is none.
+    /// Returns the session. Connects if there is none.
     pub(crate) async fn session(&mut self) -> Result<&Session, PgError> {
         if self
             .session
@@ -78,8 +78,8 @@ impl LedgerConnection {
         self.session.as_ref().ok_or(PgError::NoAnswer)
     }
 
-    /// The open session, if there is one. A statement of a transaction must never be sent to a new session,
-    /// where it would be committed alone.
+    /// The open session, if there is one. A statement of a transaction must never be sent to a new session, where it
+    /// would be committed by itself.
     pub(crate) fn open_session(&self) -> Option<&Session> {
         self.session.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Reaching the database: its address, connections, TLS, and the kinds of errors.
+//! Connects to the database: address, connections, TLS and error kinds.
 
 pub(super) mod connect;
 pub(super) mod errors;

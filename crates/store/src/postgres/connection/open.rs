@@ -1,4 +1,4 @@
-//! Opens the database for a node, or for a command beside the nodes.
+//! Opens the database for a node, or for a command while nodes may be running.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::settings::STEP_MAX;
 use crate::settings::{Server, Settings};
 use crate::stats::Counters;
 
-/// How often a command checks whether other nodes are ready.
+/// The interval at which a process checks whether the schema or the nodes are ready.
 const SCHEMA_WAIT_STEP: Duration = Duration::from_millis(50);
 
 /// A database that is ready for a node.
@@ -48,7 +48,7 @@ pub(crate) async fn for_node(
     })
 }
 
-/// Opens the database for a command. Migrates it only if there is no live node.
+/// Opens the database for a command. Migrates it only if no node is alive.
 pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<(), OpenError> {
     let refused = |failed| target.refused(failed);
     let mut client = target.connect(Role::Node).await.map_err(refused)?;
@@ -73,7 +73,7 @@ pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<
     Ok(())
 }
 
-/// Waits until no node is left that writes entries without chain or balances.
+/// Waits until every node has stopped that writes entries without chains or balances.
 async fn older_nodes_stop(
     on: &Client,
     target: &Target,
@@ -100,14 +100,14 @@ async fn has_live_node(on: &Client) -> Result<bool, tokio_postgres::Error> {
     Ok(live_node(on).await?.is_some())
 }
 
-/// A node that is alive, or was until a moment ago.
+/// A node whose lease has not expired.
 pub(crate) struct LiveNode {
     pub(crate) name: String,
-    /// How long its lease still lasts if it is not renewed.
+    /// The time until its lease expires, if it is not renewed.
     pub(crate) lease_ms: i64,
 }
 
-/// The node with the longest lease.
+/// Finds the live node whose lease lasts longest.
 pub(crate) async fn live_node(on: &Client) -> Result<Option<LiveNode>, tokio_postgres::Error> {
     let live = "WITH now AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms)
                 SELECT name, lease_until - now.ms FROM nodes, now WHERE closed_at IS NULL AND lease_until > now.ms
@@ -122,7 +122,7 @@ pub(crate) async fn live_node(on: &Client) -> Result<Option<LiveNode>, tokio_pos
     found.map(node).transpose()
 }
 
-/// The role of the ledger's connections. Their transactions end within half a lease.
+/// The role of the ledger's connections, whose transactions must end within half a lease.
 pub(crate) fn ledger_role(server: &Server, settings: &Settings) -> Role {
     Role::Ledger {
         lock_wait: settings.queue_wait_max.min(STEP_MAX),

@@ -1,6 +1,6 @@
-//! Describes the server's error codes, for logs and commands.
+//! Describes the server's error codes for logs and commands.
 
-/// The meaning of a code. A code that is not listed gets the meaning of its class.
+/// The meaning of a code, or of its class if the code is not listed.
 pub(crate) fn in_words(code: &str) -> &'static str {
     match code {
         "25006" => {

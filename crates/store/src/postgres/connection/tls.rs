@@ -1,5 +1,5 @@
-//! TLS to the database, with rustls. The certificate is always checked, even where other clients do not check
-//! it (`sslmode=require`): encryption without authentication protects against little.
+//! TLS to the database, with rustls. The certificate is always checked, even where other clients skip the check
+//! (`sslmode=require`), because encryption without authentication protects against little.
 
 use std::io;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Trusts the public authorities and those in `ca_file`.
+    /// A TLS configuration that trusts the public authorities and those in `ca_file`.
     pub(crate) fn new(ca_file: Option<&Path>) -> Result<Self, String> {
         let config = tls::trusting(ca_file)?;
         Ok(Self { config })
@@ -63,7 +63,7 @@ impl TlsConnect<Socket> for Handshake {
     }
 }
 
-/// A stream that `tokio-postgres` accepts.
+/// A TLS stream in the form that `tokio-postgres` requires.
 pub(crate) struct Encrypted(Box<TlsStream<Socket>>);
 
 impl tokio_postgres::tls::TlsStream for Encrypted {

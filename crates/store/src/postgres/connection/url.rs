@@ -1,4 +1,4 @@
-//! Reads `store.url`: one server, or several of which one is the primary.
+//! Parses `store.url`: one server, or several servers of which one is the primary.
 
 use std::error::Error as _;
 
@@ -10,7 +10,7 @@ use crate::settings::Server;
 /// One server of a URL.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
-    /// For messages, without the password.
+    /// The address without the password, for messages.
     pub(crate) name: String,
     pub(crate) config: Config,
 }
@@ -23,8 +23,8 @@ pub(crate) struct Addresses {
     pub(crate) writable: bool,
 }
 
-/// Reads a URL. The error describes the problem. Several hosts become several servers, each of which is tried within
-/// its own time limit: a server that accepts connections but does not answer must not block the next one.
+/// Parses a URL. The error describes the problem. Several hosts become several servers, each of which is tried with its
+/// own time limit: a server that accepts connections but does not answer must not block the next one.
 pub(crate) fn read(server: &Server) -> Result<Addresses, String> {
     let whole: Config = with_known_tls_mode(&server.url).parse().map_err(
         |error: tokio_postgres::Error| match error.source() {
@@ -72,7 +72,8 @@ pub(crate) fn read(server: &Server) -> Result<Addresses, String> {
     })
 }
 
-/// Other clients' modes that check the certificate all mean the same here, because we always check it.
+/// Replaces the modes of other clients that check the certificate. They all mean the same here, because we always check
+/// it.
 fn with_known_tls_mode(url: &str) -> String {
     let Some((place, parameters)) = url.split_once('?') else {
         return url.to_owned();

@@ -1,4 +1,4 @@
-//! The journal, in tables of its own, one for each day. `partitions` drops those that are too old.
+//! The journal, which has one table per day. `partitions` drops tables that are too old.
 
 mod partitions;
 mod query;

@@ -1,4 +1,4 @@
-//! The tables of the journal, one for each day: created ahead, dropped when they are too old.
+//! Manages the journal's tables, one per day: creates them ahead, and drops those that are too old.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use tokio_postgres::Client;
 
 use crate::records::journal::{TIME_SHIFT, number_of};
 
-/// How many days ahead tables are created.
+/// The number of days for which tables are created ahead.
 const AHEAD: i64 = 2;
-/// The advisory lock for creating and dropping tables, one node at a time.
+/// The advisory lock for creating and dropping tables, so that one node does it at a time.
 const LOCK: &str =
     "SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' tollgate journal', 0))";
 const UNLOCK: &str =
@@ -48,7 +48,7 @@ async fn keep_locked(
     Ok(())
 }
 
-/// Creates the tables of the days of rows with these numbers.
+/// Creates the tables for the days of the rows with these numbers.
 pub(crate) async fn make_days(
     on: &Client,
     numbers: impl IntoIterator<Item = i64>,
@@ -62,7 +62,7 @@ pub(crate) async fn make_days(
     Ok(())
 }
 
-/// Creates a day's table beside the journal and then attaches it, so that no writer has to wait.
+/// Creates a day's table separately and then attaches it to the journal, so that no writer has to wait.
 async fn make(on: &Client, day: i64) -> Result<(), tokio_postgres::Error> {
     let name = format!("calls_of_day_{day}");
     let there = "SELECT to_regclass($1) IS NOT NULL";
@@ -81,7 +81,7 @@ async fn make(on: &Client, day: i64) -> Result<(), tokio_postgres::Error> {
         .await;
     if let Err(error) = made {
         // The day's table could not be attached, for example because the default table already has rows of that day.
-        // The default table then keeps taking the day's rows.
+        // The default table then continues to receive the day's rows.
         on.batch_execute("ROLLBACK").await?;
         tracing::warn!(%error, day, "the journal has no table for a day");
     }
@@ -97,7 +97,7 @@ async fn drop_before(on: &Client, oldest: i64) -> Result<(), tokio_postgres::Err
             .strip_prefix("calls_of_day_")
             .and_then(|day| day.parse().ok());
         if day.is_some_and(|day| day < oldest) {
-            // Our own table name, only letters, digits and underscores.
+            // The name is our own and consists only of letters, digits and underscores.
             on.batch_execute(&format!("DROP TABLE IF EXISTS {name}"))
                 .await?;
         }

@@ -1,4 +1,4 @@
-//! The rows of the journal that meet all conditions.
+//! Selects the rows of the journal that meet all conditions of a query.
 
 use ledger::{Micro, UnixMs};
 use tokio_postgres::types::ToSql;
@@ -9,12 +9,12 @@ use crate::records::journal::{JournalCursor, JournalEntry, JournalQuery, Journal
 
 pub(super) type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// The conditions of a search. Their values are bound, never parts of the SQL text.
+/// The conditions of a search. Their values are bound parameters, never parts of the SQL text.
 #[derive(Default)]
 pub(super) struct Conditions {
     texts: Vec<String>,
     values: Vec<Box<dyn ToSql + Sync + Send>>,
-    /// How many of the conditions an index answers alone. They come first.
+    /// The number of conditions that one index answers alone. They come first.
     indexed: usize,
     without_bodies: bool,
 }
@@ -74,7 +74,7 @@ impl Conditions {
             .push(text.replace('?', &format!("${}", self.values.len())));
     }
 
-    /// The newest rows with these numbers, from the first up to the second.
+    /// The newest matching rows in this range of numbers. The end is exclusive.
     pub(super) async fn rows(
         &self,
         on: &Client,
@@ -96,7 +96,7 @@ impl Conditions {
         rows.await?.iter().map(entry).collect()
     }
 
-    /// The first number of a window of `rows` rows that ends before a number.
+    /// The first number of a window of `rows` rows that ends before a given number.
     pub(super) async fn window_start(
         &self,
         on: &Client,

@@ -10,11 +10,11 @@ use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
 use crate::records::journal::JournalRow;
 use crate::stats::Counters;
 
-/// How long rows are collected into one transaction. Nobody waits for a row.
+/// How long rows are collected for one transaction. No caller waits for a row.
 const GATHER: Duration = Duration::from_millis(100);
-/// This many rows are written at once.
+/// With this many rows, a batch is written at once.
 const BATCH_ROWS: usize = 2_048;
-/// Rows of calls without a hold may fill one part in this many of the queue.
+/// Rows of calls without a hold may fill the queue up to its size divided by this.
 const UNHELD_SHARE: usize = 4;
 
 /// The queue of the journal's writer.
@@ -50,8 +50,8 @@ impl Journal {
     }
 
     pub(crate) fn append(&self, row: JournalRow) {
-        // A call with a hold may have been billed. During an outage of the database no call gets a hold, and the rows
-        // of refused calls must not displace those of billed ones.
+        // A call with a hold may have been charged. During an outage of the database no call gets a hold, and the rows
+        // of refused calls must not displace those of charged calls.
         let mut bounds = self.bounds;
         if row.hold.is_none() {
             bounds.rows_max /= UNHELD_SHARE;
@@ -70,12 +70,12 @@ impl Journal {
         }
     }
 
-    /// Returns when everything that was appended so far is written.
+    /// Returns when everything that was appended before is written.
     pub(crate) async fn flush(&self) {
         let (reply, written) = oneshot::channel();
         self.state.lock().flushes.push(reply);
         self.wake.notify_one();
-        // A writer that has ended has written what it could.
+        // If the writer has ended, it has written what it could.
         drop(written.await);
     }
 
@@ -88,7 +88,7 @@ impl Journal {
         self.state.lock().closed
     }
 
-    /// The rows that the writer took have been written or given up.
+    /// Called when the rows that the writer took have been written or given up.
     pub(super) fn taken_are_done(&self) {
         self.state.lock().queue.written();
     }
@@ -107,7 +107,7 @@ impl Journal {
         self.wake.notify_one();
     }
 
-    /// Waits for rows, and then a little longer for more. `None` when the journal is closed and empty.
+    /// Waits for rows, and then a little longer for more. Returns `None` when the journal is closed and empty.
     pub(super) async fn next(
         &self,
         rows: &mut Vec<JournalRow>,

@@ -1,4 +1,4 @@
-//! The columns of journal rows, for COPY.
+//! Copies journal rows into their table, column by column.
 
 use std::borrow::Cow;
 
@@ -86,7 +86,7 @@ pub(super) async fn copy(
     Ok(())
 }
 
-/// `PostgreSQL` texts cannot contain the NUL character.
+/// Replaces the NUL character, which `PostgreSQL` texts cannot contain.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))

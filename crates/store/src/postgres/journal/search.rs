@@ -1,8 +1,8 @@
-//! Searches the journal, newest first, a window of rows at a time.
+//! Searches the journal from the newest row back, one window of rows at a time.
 //!
-//! Only wallets, keys and request ids have an index, because more indexes would make every row more expensive to write.
-//! The roll-ups of traffic tell in which hours a model, a channel, an endpoint or an error occurs, and the search skips
-//! the others.
+//! Only wallets, keys and request ids have an index, because further indexes would make every row more expensive to
+//! write. The roll-ups of traffic show in which hours a model, channel, endpoint or error occurs, and the search skips
+//! the other hours.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::records::journal::{
 use crate::records::page_time::PageTime;
 use crate::usage::{Grain, Totals};
 
-/// Rows that are read between two checks of the time limit.
+/// The number of rows that are read between two checks of the time limit.
 const WINDOW_ROWS: usize = 4_096;
-/// How far back hours are looked up at once.
+/// The time range whose hours are looked up at once.
 const HOURS_AT_ONCE_MS: i64 = 30 * 24 * HOUR_MS;
 
-/// All rows that match, up to the limit of the query.
+/// Finds all rows that match, up to the limit of the query.
 pub(crate) async fn find(on: Arc<Client>, query: JournalQuery) -> Read<Vec<JournalEntry>> {
     Ok(search(&on, &query, None).await?.entries)
 }
 
-/// A page of rows, found within a short time.
+/// Finds a page of rows within a short time.
 pub(crate) async fn page(on: Arc<Client>, query: JournalQuery) -> Read<JournalPage> {
     search(&on, &query, Some(PageTime::start())).await
 }
@@ -73,21 +73,21 @@ pub(super) async fn search(
 enum Hours {
     Any,
     These {
-        /// The series of traffic that match.
+        /// The traffic series that match.
         series: Vec<i64>,
         only_errors: bool,
-        /// Nothing was counted before this time.
+        /// No calls were counted before this time.
         oldest: i64,
-        /// The beginnings of hours with a match, the oldest first.
+        /// Start times of the hours that contain a match, oldest first.
         found: Vec<i64>,
-        /// Hours before this have not been examined yet.
+        /// Hours before this time have not been examined yet.
         looked_from: i64,
     },
 }
 
 impl Hours {
     async fn of(on: &Client, query: &JournalQuery) -> Read<Self> {
-        // Rows that are not counted yet appear in no roll-up.
+        // Rows that are not counted yet are missing from the roll-ups.
         let uncounted = "SELECT 1 FROM usage_uncounted LIMIT 1";
         if !query.is_of_traffic() || on.query_opt(uncounted, &[]).await?.is_some() {
             return Ok(Self::Any);
@@ -115,7 +115,8 @@ impl Hours {
         })
     }
 
-    /// The newest range of numbers below `before` that may contain a match. It is empty if hours were skipped.
+    /// The newest range of numbers below `before` that may contain a match. An empty range means that hours were
+    /// skipped, and that the caller must call again.
     async fn next(&mut self, on: &Client, (first, before): (i64, i64)) -> Read<Option<(i64, i64)>> {
         let (series, only_errors, oldest, found, looked_from) = match self {
             Self::Any => return Ok(Some((first, before))),
@@ -129,7 +130,7 @@ impl Hours {
         };
         while let Some(hour) = found.last() {
             let hour = UnixMs::new(*hour);
-            // The number of a row may be later than its time.
+            // The time in a row's number may be later than the row's own time.
             let end = number_of(hour.plus_ms(HOUR_MS + SET_BACK_MS_MAX)).min(before);
             let start = number_of(hour).max(first);
             if start < end {

@@ -1,4 +1,4 @@
-//! The roll-ups of the journal: written with its rows, read for reports.
+//! Stores the roll-ups of the journal, which are counted with its rows, and reads them for reports.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::usage::{
     UsageQuery, UsageRow, minutes_kept_since, parts_of,
 };
 
-/// One node at a time changes the roll-ups: it reads totals, adds to them and writes them back.
+/// The lock that a node holds while it reads totals, adds to them and writes them back.
 const LOCK: &str =
     "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' tollgate usage', 0))";
-/// Inserts new series, and returns the numbers of all.
+/// Inserts the series that are new. `SERIES` then returns the numbers of all.
 const NEW_SERIES: &str = "INSERT INTO usage_series (wallet, key, model, channel, endpoint)
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) ON CONFLICT DO NOTHING";
 const SERIES: &str = "SELECT a.place, s.n
@@ -32,14 +32,14 @@ const PUT: &str = "INSERT INTO usage_totals (grain, at, series, totals)
     SELECT * FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::bytea[])
     ON CONFLICT (grain, at, series) DO UPDATE SET totals = excluded.totals";
 
-/// Adds rows to the roll-ups.
+/// Adds journal rows to the roll-ups.
 #[derive(Default)]
 pub(super) struct UsageWriter {
     known: KnownSeries,
 }
 
 impl UsageWriter {
-    /// Forgets all series, because those of a transaction that was rolled back are not in the table.
+    /// Forgets all known series, because those of a rolled-back transaction are not in the table.
     pub(super) fn forget(&mut self) {
         self.known.forget();
     }
@@ -78,7 +78,7 @@ impl UsageWriter {
         Ok(())
     }
 
-    /// Gives every series its numbers.
+    /// Looks up the numbers of all series that are not known yet.
     async fn number(&mut self, on: &Client, counts: &BatchCounts) -> Result<(), PgError> {
         let unknown: Vec<&Series> = counts
             .series()
@@ -102,7 +102,7 @@ impl UsageWriter {
     }
 }
 
-/// The numbers of series. New series are inserted.
+/// The numbers of series. Inserts new series first.
 async fn look_up(on: &Client, series: &[Series]) -> Result<HashMap<Series, i64>, PgError> {
     let texts = |text: fn(&Series) -> String| -> Vec<String> {
         series
@@ -144,19 +144,19 @@ pub(super) async fn prune(on: &Client, now: UnixMs) -> Result<(), tokio_postgres
     Ok(())
 }
 
-/// Since when all grains are complete. `None` if they have always been.
+/// The time since which all grains are complete. `None` if they have always been complete.
 async fn long_steps_since(on: &Client) -> Result<Option<UnixMs>, tokio_postgres::Error> {
     let since = on.query_opt("SELECT since FROM usage_long_steps", &[]);
     let since = since.await?.map(|row| row.try_get(0)).transpose()?;
     Ok(since.map(UnixMs::new))
 }
 
-/// Answers a usage query. `None` if the answer would consist of too many totals.
+/// Answers a usage query. Returns `None` if the answer would consist of too many totals.
 pub(crate) async fn usage(
     on: Arc<Client>,
     query: UsageQuery,
 ) -> Result<Option<Vec<UsageRow>>, tokio_postgres::Error> {
-    // All totals of a step are returned as one value. If the database grouped them by series, it would sort them, which
+    // All totals of a step are returned as one value. Grouping them by series would make the database sort them, which
     // takes longer than everything else.
     let select = |of_series: &str| {
         format!(
@@ -209,7 +209,7 @@ async fn series_of_account(
     Ok(Some(numbers?))
 }
 
-/// Looks up the series that the report does not know.
+/// Looks up the names of series that the report does not know yet.
 async fn name_series(
     on: &Client,
     report: &mut Report,

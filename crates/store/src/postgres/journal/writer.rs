@@ -20,17 +20,16 @@ use crate::records::journal::{
     JournalCursor, JournalQuery, JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of,
 };
 
-/// How often the tables of the days are checked.
+/// The interval at which the tables of the days are checked.
 const DAYS_EVERY: Duration = Duration::from_secs(3_600);
 const DAYS_AGAIN: Duration = Duration::from_secs(60);
-/// How long one attempt may take.
+/// The time limit of one attempt.
 const COPY_MAX: Duration = Duration::from_secs(15);
-/// How many rows from before the roll-ups existed are counted in one transaction.
+/// The number of rows counted per transaction, if they are older than the roll-ups.
 const COUNT_ROWS: u32 = 1_000;
-/// The pause between two of these transactions, so that new rows, other nodes and other work of the database come
-/// first.
+/// The pause between two of these transactions, so that new rows, other nodes and other database work come first.
 const COUNT_PAUSE: Duration = Duration::from_millis(50);
-/// The first pause after a failure. It doubles up to the longest.
+/// The first pause after a failure. It doubles with each further failure, up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// The lowest bits of a row's number identify the node that wrote it.
@@ -64,7 +63,7 @@ pub(crate) async fn write(journal: Arc<Journal>, target: Arc<Target>, node: Arc<
         rows.clear();
         journal.taken_are_done();
         for flush in flushes {
-            // A receiver that is gone needs no answer.
+            // A receiver that is gone does not need an answer.
             let _: Result<(), ()> = flush.send(());
         }
     }
@@ -76,13 +75,13 @@ struct Writer {
     client: Option<Client>,
     /// The number of the last row.
     last: i64,
-    /// An advisory lock that each of our transactions holds. So when the next transaction begins, an earlier
-    /// one whose connection was lost has ended.
+    /// An advisory lock that each of our transactions takes. So when a transaction has begun, any earlier one whose
+    /// connection was lost has ended.
     lock: i64,
     usage: UsageWriter,
 }
 
-/// The numbers of the rows of an attempt whose outcome is unknown: either all of them are stored, or none.
+/// The numbers of the rows of an attempt whose outcome is unknown. Either all of them are stored or none.
 #[derive(Debug, Clone, Copy)]
 struct UnconfirmedRows {
     first: i64,
@@ -96,7 +95,7 @@ impl Writer {
         self.client.as_ref().ok_or(PgError::NoAnswer)
     }
 
-    /// Returns when to check again.
+    /// Creates and drops the tables of days. Returns the time until the next check.
     async fn see_to_days(&mut self, retention_days: u32) -> Duration {
         let seen = async {
             let client = self.client().await?;
@@ -118,7 +117,7 @@ impl Writer {
         }
     }
 
-    /// Counts some rows that an earlier version wrote, the newest first. Returns when to count more.
+    /// Counts some rows that an earlier version wrote, newest first. Returns when to count more.
     async fn count_older(&mut self) -> Option<Instant> {
         let counted = tokio::time::timeout(COPY_MAX, self.try_count_older()).await;
         match counted.unwrap_or(Err(PgError::NoAnswer)) {
@@ -138,7 +137,7 @@ impl Writer {
         let Some(client) = &self.client else {
             return Err(PgError::NoAnswer);
         };
-        // The row's lock keeps other nodes from counting the same rows.
+        // The lock on this row keeps other nodes from counting the same rows.
         client.batch_execute("BEGIN").await?;
         let before = "SELECT before FROM usage_uncounted FOR UPDATE";
         let Some(before) = client.query_opt(before, &[]).await? else {
@@ -166,8 +165,8 @@ impl Writer {
         Ok(oldest.is_some())
     }
 
-    /// Writes rows, however long the database is unavailable. A row that the database rejects is dropped and
-    /// counted. So are all rows if the store is closed while the database is unavailable.
+    /// Writes rows, and retries as long as the database is unavailable. A row that the database rejects is dropped and
+    /// counted. If the store is closed during an outage, all rows are.
     async fn write_all(&mut self, journal: &Journal, rows: &[JournalRow]) {
         let mut parts = vec![rows];
         while let Some(part) = parts.pop() {
@@ -213,7 +212,7 @@ impl Writer {
                 return Err(failed);
             }
             match failures {
-                // The connection may have been lost unnoticed.
+                // The connection may have been lost earlier without being noticed.
                 1 => continue,
                 2 => {
                     tracing::warn!(error = %failed, rows = rows.len(), "journal rows wait for the database");
@@ -225,7 +224,7 @@ impl Writer {
         }
     }
 
-    /// One attempt, in one transaction. Skips rows that an earlier attempt may have written.
+    /// Makes one attempt in one transaction. Skips rows that an earlier attempt has written.
     async fn try_write(
         &mut self,
         rows: &[JournalRow],
@@ -262,8 +261,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Numbers the rows by the time of their calls. A late row gets a number of the current time, so that a reader who
-    /// follows the journal does not miss it, but not so late that a search by time misses it.
+    /// Numbers the rows by the time of their calls. The number of a late row contains the current time, so that a
+    /// reader who follows the journal does not miss it, but is limited so that a search by time still finds the row.
     fn numbers(&mut self, rows: &[JournalRow], late: Option<UnixMs>) -> Vec<i64> {
         let time = |row: &JournalRow| match late {
             Some(now) => now.min(row.at.plus_ms(SET_BACK_MS_MAX - 1)).max(row.at),
@@ -272,7 +271,7 @@ impl Writer {
         rows.iter().map(|row| self.number(time(row))).collect()
     }
 
-    /// Numbers grow with time, and are unique among nodes.
+    /// The next number. Numbers grow with time and are unique among nodes.
     fn number(&mut self, at: UnixMs) -> i64 {
         let node = self.node.epoch().get() & ((1 << NODE_BITS) - 1);
         let next = (self.last >> NODE_BITS).saturating_add(1) << NODE_BITS;
@@ -281,7 +280,7 @@ impl Writer {
     }
 }
 
-/// Whether the same rows would fail on any server: a value that does not fit, or a violated constraint.
+/// Whether the same rows would fail on any server, because a value does not fit or a constraint is violated.
 fn is_a_rows_fault(failed: &PgError) -> bool {
     match failed {
         PgError::Sql(error) => match error.code() {

@@ -1,27 +1,27 @@
-//! Health: whether each component that a call needs worked when it was last used or probed.
+//! Tracks whether each component that a call needs worked when it was last used or probed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How often an unused component is probed.
+/// The interval at which an unused component is probed.
 pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// A component that does not answer within this time counts as failed.
 pub(crate) const PROBE_MAX: Duration = Duration::from_secs(2);
 
-/// One bit for each component that fails.
+/// A bit for each component, which is set while the component fails.
 #[derive(Debug, Default)]
 pub(crate) struct Health(AtomicU32);
 
-/// Something that a call needs.
+/// A component that a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Component {
-    /// The lane of the wallet, by its number.
+    /// The lane with this number.
     Lane(usize),
-    /// A connection that looks up keys, by its number.
+    /// The connection with this number that looks up keys.
     Lookup(usize),
 }
 
-/// Lanes come first. There are fewer lanes than this.
+/// The bit of the first lookup connection. The bits below belong to the lanes, of which there are fewer.
 const FIRST_LOOKUP: usize = 24;
 
 impl Component {
@@ -35,7 +35,7 @@ impl Component {
 }
 
 impl Health {
-    /// Records whether a component works. Returns whether that has changed.
+    /// Records whether a component works. Returns whether its state has changed.
     pub(crate) fn note(&self, part: Component, works: bool) -> bool {
         let bit = part.bit();
         let before = if works {

@@ -1,9 +1,9 @@
 //! The identity of this process among the nodes: its epoch, and the lease that allows it to open holds.
 //!
 //! A lease is measured by the database's clock and renewed every quarter of its length. A node opens no hold in the
-//! second half of its lease. A transaction ends within half a lease, because of the database's own timeouts. So a node
-//! whose lease has expired never commits a hold. A node that was silent for longer finds its epoch closed, and begins a
-//! new one.
+//! second half of its lease, and a transaction ends within half a lease, because of the database's own timeouts. So a
+//! node whose lease has expired never commits a hold. A node that was silent for longer finds its epoch closed, and
+//! begins a new one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -21,10 +21,10 @@ use crate::postgres::writer::transaction::OpenTransaction;
 use crate::records::ids::Epoch;
 use crate::settings::Server;
 
-/// How long a start waits for another node of the same name to end.
+/// How long a node that starts waits for another node of the same name to end.
 const NAME_WAIT_MAX: Duration = Duration::from_secs(2);
 const NAME_WAIT_STEP: Duration = Duration::from_millis(50);
-/// How long the database may take to renew a lease.
+/// The time limit for the renewal of a lease.
 const RENEWAL_MAX: Duration = Duration::from_secs(5);
 
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -42,7 +42,7 @@ pub(crate) struct Node {
 #[derive(Debug, Clone, Copy)]
 struct LeaseState {
     renewed: Instant,
-    /// Since when the database has answered every request.
+    /// The time since which the database has answered every request.
     answered_since: Instant,
 }
 
@@ -61,7 +61,7 @@ impl Node {
         }
     }
 
-    /// A command: it has no name and no epoch.
+    /// The identity of a command, which has no name and no epoch.
     pub(crate) fn nobody() -> Self {
         Self::new(String::new(), Duration::ZERO, Epoch::new(0))
     }
@@ -79,7 +79,7 @@ impl Node {
         self.lease
     }
 
-    /// Whether a transaction may open holds: the lease must outlast the transaction.
+    /// Whether a transaction may open holds. It may only if the lease outlasts it.
     pub(crate) fn may_open(&self, begun: &OpenTransaction) -> bool {
         let half = i64::try_from(self.lease.as_millis() / 2).unwrap_or(i64::MAX);
         begun
@@ -92,8 +92,8 @@ impl Node {
         !self.lost.load(Ordering::Relaxed) && self.state.lock().renewed.elapsed() < self.lease / 2
     }
 
-    /// Whether the database has answered for a full lease. Before that, the lease of another node may have
-    /// expired only because the database was unavailable.
+    /// Whether the database has answered for the length of a full lease. Before that, the leases of other nodes may
+    /// have expired only because the database was unavailable.
     pub(crate) fn has_seen_a_lease(&self) -> bool {
         let state = *self.state.lock();
         state.renewed.elapsed() < self.lease / 2 && state.answered_since.elapsed() > self.lease
@@ -108,7 +108,7 @@ impl Node {
     }
 }
 
-/// Begins an epoch, and closes earlier epochs of the same node. The client holds the node's name for as long as
+/// Begins an epoch, and closes earlier epochs of the same node. The client holds the lock on the node's name as long as
 /// it is connected.
 pub(crate) async fn begin(
     on: &Client,
@@ -140,8 +140,8 @@ fn random_name() -> String {
     format!("node-{:016x}", rand::rng().random::<u64>())
 }
 
-/// Takes the name, unless a live node has it: one whose connection is open and whose lease has not expired. A
-/// killed process has lost its connection, so its next start need not wait.
+/// Takes the name, unless a live node has it, that is, a node whose connection is open and whose lease has not expired.
+/// A killed process has lost its connection, so its next start need not wait.
 async fn take_name(on: &Client, name: &str) -> Result<bool, tokio_postgres::Error> {
     let lock = "SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' tollgate node ' || $1, 0))";
     if on.query_one(lock, &[&name]).await?.try_get(0)? {
@@ -186,7 +186,7 @@ pub(crate) async fn keep_lease(node: Arc<Node>, target: Arc<Target>, first: Clie
             node.lost.store(false, Ordering::Relaxed);
             node.renewed();
         } else {
-            // Another live node has the same name, so this one must not serve.
+            // Another live node has the same name, so this node must not serve calls.
             node.lost.store(true, Ordering::Relaxed);
         }
     }
@@ -215,7 +215,7 @@ async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Res
     if within(RENEWAL_MAX, renewal).await?.is_some() {
         return Ok(true);
     }
-    // The node was silent for too long: another node has closed its epoch, and with it its holds.
+    // The node was silent for too long. Another node has closed its epoch, and with it its holds.
     let next = within(RENEWAL_MAX, begin_epoch(on, &node.name, node.lease)).await?;
     tracing::error!(
         lost = epoch.get(),

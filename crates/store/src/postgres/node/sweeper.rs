@@ -1,8 +1,8 @@
 //! The sweeper: closes the holds of dead nodes as abandoned.
 //!
-//! An epoch is closed first, so that its node can open no more holds, and then its holds are closed. Each step
-//! is a transaction of its own; if the sweeper stops, the next one continues. Holds of tasks belong to their
-//! tasks and stay open.
+//! An epoch is closed first, so that its node can open no more holds, and then its holds are closed. Each step is a
+//! transaction of its own. If the sweeper stops, the next one continues. The holds of tasks belong to their tasks and
+//! stay open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use crate::records::call::{Close, End, IfLost};
 use crate::records::ids::{Epoch, HoldId};
 use crate::stats::Counters;
 
-/// Holds closed in one transaction.
+/// The number of holds that are closed in one transaction.
 const CHUNK: i64 = 1_000;
-/// How often to search for nodes whose lease has expired.
+/// The maximum interval between searches for nodes whose lease has expired.
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
-/// How long the row of a closed epoch is kept, for operators.
+/// How long the row of a closed epoch is kept for operators.
 const KEPT_MS: i64 = 30 * DAY_MS;
 
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -37,7 +37,7 @@ pub(crate) struct Sweeper {
     books: Books,
 }
 
-/// What a sweep has closed.
+/// The holds that a sweep has closed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Swept {
     pub(crate) holds: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Swept {
 
 impl Sweeper {
     pub(crate) fn new(target: &Arc<Target>, role: Role, counters: &Arc<Counters>) -> Self {
-        // The sweeper only closes; it never admits.
+        // The sweeper only closes holds and never admits calls.
         let limits = Limits {
             cached_rows_max: 1,
             ..Limits::default()
@@ -58,7 +58,7 @@ impl Sweeper {
         }
     }
 
-    /// Sweeps regularly, as long as the process lives.
+    /// Sweeps regularly as long as the process lives.
     pub(crate) async fn run(mut self, node: Arc<Node>) {
         let mut claims = None;
         loop {
@@ -83,7 +83,7 @@ impl Sweeper {
             Some(on) if !on.is_closed() => &*on,
             _ => claims.insert(self.target.connect(Role::Node).await?),
         };
-        // After an outage, nodes that are alive must not lose their holds (R7).
+        // After an outage of the database, live nodes must not lose their holds (R7).
         if node.has_seen_a_lease() {
             close_silent(on).await?;
         }
@@ -181,7 +181,7 @@ impl Sweeper {
                     swept.held = swept.held.checked_add(held).unwrap_or(swept.held);
                 }
                 Closed::Late => {}
-                // The hold stays open, where `verify` finds it. The others are closed nevertheless.
+                // The hold stays open, and `verify` reports it. The other holds are still closed.
                 Closed::Unbookable(_) => {
                     tracing::error!(%hold, "a hold stays open: the stored amounts do not contain it");
                 }
@@ -189,7 +189,8 @@ impl Sweeper {
         }
         match transaction::commit(session, &mut self.books).await {
             Ok(()) => Ok(swept),
-            // If the outcome is unknown, the next sweep repeats it and finds nothing left to do.
+            // If the outcome is unknown, the next sweep repeats the step. If it was committed, no hold is left to
+            // close.
             Err(CommitError::RolledBack(failed) | CommitError::AnswerLost(failed)) => Err(failed),
         }
     }

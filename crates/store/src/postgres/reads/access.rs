@@ -49,7 +49,7 @@ pub(crate) async fn session(on: Arc<Client>, digest: Digest) -> Read<Option<Sess
     session_of(&on, &digest).await
 }
 
-/// A session that has not ended by the database's clock, and whose token is not revoked.
+/// Reads a session that has not ended by the database's clock and whose token is not revoked.
 pub(crate) async fn session_of(on: &Client, digest: &Digest) -> Read<Option<SessionRow>> {
     let select = "SELECT s.token, s.actor, s.name, s.role, s.expires_at
          FROM admin_sessions s LEFT JOIN admin_tokens t ON t.digest = s.token
@@ -63,7 +63,7 @@ pub(crate) async fn session_of(on: &Client, digest: &Digest) -> Read<Option<Sess
     };
     let token: Option<&[u8]> = row.try_get(0)?;
     Ok(Some(SessionRow {
-        // The table has a check on its length.
+        // The table has a CHECK constraint on its length.
         token: token
             .and_then(|bytes| bytes.try_into().ok())
             .map(Digest::new),

@@ -1,4 +1,4 @@
-//! Reads of wallets and keys.
+//! Reads wallets and keys.
 
 use std::sync::Arc;
 
@@ -17,8 +17,7 @@ pub(crate) async fn key_by_digest(on: Arc<Client>, digest: Digest) -> Read<Optio
         "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit, k.models,
                   CASE WHEN k.digest = $1 THEN NULL ELSE k.old_secret_until END
                   FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.digest = $1 OR k.old_digest = $1";
-    // Names the type of its parameter, so that it takes one round trip without a prepared
-    // statement.
+    // The type of the parameter is given, so that the query takes one round trip without a prepared statement.
     let bytes = digest.as_bytes().as_slice();
     let found = on.query_typed(select, &[(&bytes, Type::BYTEA)]).await?;
     found
@@ -45,7 +44,7 @@ pub(crate) async fn wallets(on: Arc<Client>) -> Read<Vec<WalletRow>> {
         .collect()
 }
 
-/// Wallets that owe more than their credit line, the largest debt first, and their total number.
+/// Reads the wallets that owe more than their credit line, the largest debt first, and their total number.
 pub(crate) async fn wallets_beyond_credit(
     on: Arc<Client>,
     limit: u32,
@@ -62,7 +61,7 @@ pub(crate) async fn wallets_beyond_credit(
     Ok(found)
 }
 
-/// Finds a wallet by id, otherwise by name. No name looks like an id.
+/// Finds a wallet by id, or else by name. Names never look like ids.
 pub(crate) async fn find_wallet(on: Arc<Client>, name_or_id: String) -> Read<Option<WalletRow>> {
     let select = format!("SELECT {WALLET} FROM wallets w WHERE w.id = $1 OR w.name = $1");
     let found = on.query_opt(&select, &[&name_or_id]).await?;

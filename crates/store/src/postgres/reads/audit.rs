@@ -1,4 +1,4 @@
-//! Reads the audit, page by page.
+//! Reads the audit log, page by page.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::records::audit::{Actor, AuditCursor, AuditQuery, AuditRow, Role};
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// The rows that match, newest first.
+/// Reads the rows that match, newest first.
 pub(crate) async fn audit(on: Arc<Client>, query: AuditQuery) -> Read<Vec<AuditRow>> {
     let (from, to) = (query.from.map(UnixMs::get), query.to.map(UnixMs::get));
     let before = query.before.map(|AuditCursor(before)| before);

@@ -28,7 +28,7 @@ pub(crate) async fn latest(on: Arc<Client>) -> Read<Option<CatalogDocument>> {
         .transpose()
 }
 
-/// The version of the latest catalog.
+/// The version of the latest catalog. 0 if there is none.
 pub(crate) async fn version(on: Arc<Client>) -> Read<i64> {
     let select = "SELECT coalesce(max(version), 0) FROM catalogs";
     on.query_one(select, &[]).await?.try_get(0)

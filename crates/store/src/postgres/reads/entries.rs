@@ -21,7 +21,7 @@ type Read<T> = Result<T, tokio_postgres::Error>;
 /// Columns of an entry `e` of a wallet `w` and a key `k`, for [`entry`].
 pub(super) const ENTRY_ROW: &str = "e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note, coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked, e.reference, e.refund_of, e.actor, e.cost, e.cost_version";
 
-/// The entries that match, in the order of their posting.
+/// Reads the entries that match, in the order in which they were posted.
 pub(crate) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<EntryRow>> {
     let limit = match query.limit {
         0 => ENTRIES_MAX,
@@ -62,14 +62,14 @@ pub(crate) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<Entr
     on.query(&sql, &values).await?.iter().map(entry).collect()
 }
 
-/// All price cards, oldest first.
+/// Reads all price cards, oldest first.
 pub(crate) async fn prices(on: Arc<Client>) -> Read<Vec<PriceRow>> {
     let select = "SELECT id, model, card, created_at FROM price_versions ORDER BY id";
     let found = on.query(select, &[]).await?;
     found.iter().map(price_row).collect()
 }
 
-/// One price card.
+/// Reads one price card.
 pub(crate) async fn price(on: Arc<Client>, version: PriceNumber) -> Read<Option<PriceRow>> {
     let select = "SELECT id, model, card, created_at FROM price_versions WHERE id = $1";
     let found = on.query_opt(select, &[&version.0]).await?;
@@ -85,7 +85,7 @@ fn price_row(row: &Row) -> Read<PriceRow> {
     })
 }
 
-/// All cost cards, oldest first.
+/// Reads all cost cards, oldest first.
 pub(crate) async fn costs(on: Arc<Client>) -> Read<Vec<CostRow>> {
     let select = "SELECT id, model, channel, card, created_at FROM cost_versions ORDER BY id";
     let read = |row: &Row| {

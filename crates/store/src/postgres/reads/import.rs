@@ -1,4 +1,4 @@
-//! Reads which parts of an import exist in the ledger.
+//! Finds out which parts of an import already exist in the ledger.
 
 use std::sync::Arc;
 

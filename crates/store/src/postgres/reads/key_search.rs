@@ -1,4 +1,4 @@
-//! Searches keys.
+//! Searches for keys.
 
 use std::sync::Arc;
 

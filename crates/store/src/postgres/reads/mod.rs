@@ -1,4 +1,4 @@
-//! Reads outside the writer.
+//! Reads that do not go through the writer.
 
 pub(super) mod access;
 pub(super) mod accounts;

@@ -1,4 +1,4 @@
-//! Names of wallets and keys.
+//! Looks up names of wallets and keys.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) async fn names(
     Ok(names)
 }
 
-/// Accounts whose names contain a text, or whose ids begin with it.
+/// Finds accounts whose names contain a text, or whose ids begin with it.
 pub(crate) async fn find(on: Arc<Client>, text: String, limit: u32) -> Read<FoundAccounts> {
     let text = text.replace('\0', "");
     let (lower, limit) = (text.to_lowercase(), i64::from(limit));

@@ -1,4 +1,4 @@
-//! Lookups outside the ledger, on a few connections. Calls wait for them.
+//! Runs lookups, which calls wait for, on a few connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,10 +12,9 @@ use crate::postgres::connection::connect::{Role, Target};
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::node::health::{Component, Health, PROBE_EVERY, PROBE_MAX};
 
-/// Connections for lookups, which are short. Many lookups share a connection.
+/// The number of connections for lookups. Lookups are short, so many of them share a connection.
 const LOOKUPS: usize = 2;
-/// How much longer than the time limit of a read we wait for its answer. The database itself ends the read at the
-/// limit.
+/// How much longer than a read's time limit we wait for its answer. The database itself ends the read at the limit.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 
 /// The connections for lookups.
@@ -42,7 +41,7 @@ impl Reads {
         }
     }
 
-    /// Probes the connections that look up keys, as long as the process lives.
+    /// Probes the connections for lookups as long as the process lives.
     pub(crate) fn watch(&self, health: &Arc<Health>) {
         for (number, connection) in self.lookups.iter().enumerate() {
             let (connection, health) = (Arc::clone(connection), Arc::clone(health));
@@ -77,7 +76,7 @@ impl Reads {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % LOOKUPS;
         let connection = self.lookups.get(turn).map(Arc::clone);
         let connection = connection.ok_or(StoreError::Unavailable)?;
-        // Runs on our own runtime, which has the connections and timers, whatever runtime the caller is on.
+        // Runs on our own runtime, which owns the connections and timers, regardless of the caller's runtime.
         let asked = self
             .runtime
             .spawn(async move { connection.ask(&read).await });
@@ -94,15 +93,14 @@ impl SharedConnection {
         }
     }
 
-    /// Runs a query with a time limit. Retries once if the connection was lost, so it must be safe to run
-    /// twice.
+    /// Runs a query with a time limit. Retries once if the connection was lost, so the query must be safe to run twice.
     pub(crate) async fn ask<T, F>(&self, read: &impl Fn(Arc<Client>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, tokio_postgres::Error>>,
     {
         let once = async {
             match self.read(read).await {
-                // The connection may have been lost unnoticed.
+                // The connection may have been lost earlier without being noticed.
                 Err(failed) if failed.kind() == FailureKind::Disconnected => self.read(read).await,
                 answer => answer,
             }
@@ -116,7 +114,7 @@ impl SharedConnection {
             }
             (Ok(answer), _) => Ok(answer?),
             (Err(_), Role::Searches { time_max }) => {
-                // The next search must not wait for the rest of this one.
+                // Drops the connection, so that the next search does not wait for the rest of this one.
                 *self.client.lock().await = None;
                 Err(StoreError::TooSlow { limit: time_max })
             }
@@ -124,13 +122,13 @@ impl SharedConnection {
         }
     }
 
-    /// Ends the running read, because nobody waits for its answer. The next request opens a new connection.
+    /// Ends the running read, because its caller is gone. The next request opens a new connection.
     pub(crate) async fn end(&self) {
         let Some(client) = self.client.lock().await.take() else {
             return;
         };
         if let Err(error) = self.target.cancel(&client).await {
-            // The server ends the read at its time limit.
+            // If this fails, the server ends the read at its time limit.
             tracing::debug!(%error, "a search that nobody waits for could not be ended");
         }
     }

@@ -1,4 +1,4 @@
-//! Lists, searches and reports, on connections and a thread of their own, so that lookups never wait for them.
+//! Runs lists, searches and reports on connections and a thread of their own, so that lookups never wait for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::postgres::connection::connect::{Role, Target};
 use crate::settings::SEARCHES_WAITING_MAX;
 
-/// How many searches run at a time, each on a connection that nobody else uses meanwhile.
+/// The number of searches that run at a time, each with exclusive use of a connection.
 const CONNECTIONS: usize = 3;
 
 /// The connections for searches.
@@ -23,7 +23,7 @@ pub(crate) struct Searches {
 }
 
 struct Pool {
-    /// As many permits as there are free connections.
+    /// The number of permits is the number of free connections.
     permits: Semaphore,
     free: Mutex<Vec<Arc<SharedConnection>>>,
     waiting: AtomicUsize,
@@ -46,8 +46,8 @@ impl Searches {
         }
     }
 
-    /// Runs a search. If the caller leaves, the search is not started, or is ended. Each of its statements has a time
-    /// limit, and so has the whole.
+    /// Runs a search. If the caller leaves, the search is skipped or ended. Each statement has a time limit, and so has
+    /// the whole search.
     pub(crate) async fn run<T, F>(
         &self,
         read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,
@@ -88,7 +88,7 @@ impl Searches {
     }
 }
 
-/// A search that waits for a connection.
+/// Counts a search that waits for a connection, until it is dropped.
 struct Waiting(Arc<Pool>);
 
 impl Waiting {
@@ -105,11 +105,11 @@ impl Drop for Waiting {
     }
 }
 
-/// A connection that goes back when this is dropped.
+/// A connection that returns to the pool when it is dropped.
 struct PooledConnection<'p> {
     pool: &'p Pool,
     connection: Arc<SharedConnection>,
-    /// Dropped last, when the connection is back in the pool.
+    /// Dropped last, after the connection has returned to the pool.
     _permit: SemaphorePermit<'p>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads what statements need: entries of one wallet, its stored balances, and lists of wallets.
+//! Reads the data of statements: entries of one wallet, its stored balances, and lists of wallets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::records::totals::{TotalKey, TotalSum};
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// The number of a wallet, and its state after its last entry.
+/// The row number of a wallet, and its state after its last entry.
 pub(crate) async fn wallet_end(
     on: Arc<Client>,
     wallet: WalletId,
@@ -31,7 +31,7 @@ pub(crate) async fn wallet_end(
     found.map(read).transpose()
 }
 
-/// The last stored balance within the bound. Without one, the state before the first entry.
+/// The latest stored balance within the bound. If there is none, the state before the first entry.
 pub(crate) async fn anchor(on: Arc<Client>, wallet: i64, bound: AnchorBound) -> Read<Anchor> {
     let (condition, value) = match bound {
         AnchorBound::Entry(seq) => ("seq <= $2", seq),
@@ -59,7 +59,7 @@ pub(crate) async fn points(on: Arc<Client>, wallet: i64, since: i64) -> Read<Vec
     rows.iter().map(|row| balance_point(row, 0)).collect()
 }
 
-/// The entries of a span, in their order.
+/// The entries of a span, in order.
 pub(crate) async fn span(on: Arc<Client>, span: EntrySpan) -> Read<Vec<StatementEntry>> {
     let select = format!(
         "SELECT {ENTRY_ROW}, k.name FROM entries e JOIN wallets w ON w.n = e.wallet
@@ -98,7 +98,7 @@ pub(crate) async fn totals(on: Arc<Client>, span: EntrySpan) -> Read<BTreeMap<To
     Ok(sums)
 }
 
-/// The SQL for the cost of a wallet's calls since the time that is bound as `parameter`: the charges of all entries,
+/// The SQL expression for a wallet's charges since the time that is bound as `parameter`: the charges of all entries
 /// minus those of the entries before that time. If the time is the start of a day, the last of those entries has a
 /// stored balance.
 fn spent_since(parameter: &str) -> String {
@@ -108,7 +108,7 @@ fn spent_since(parameter: &str) -> String {
     )
 }
 
-/// A page of wallets, newest first.
+/// Reads a page of wallets, newest first.
 pub(crate) async fn list_wallets(on: Arc<Client>, query: WalletQuery) -> Read<Vec<WalletSpending>> {
     let limit = match query.limit {
         0 => WALLETS_MAX,
@@ -132,7 +132,7 @@ pub(crate) async fn list_wallets(on: Arc<Client>, query: WalletQuery) -> Read<Ve
         .collect()
 }
 
-/// One wallet.
+/// Reads one wallet and its spending.
 pub(crate) async fn find_spending(
     on: Arc<Client>,
     wallet: WalletId,

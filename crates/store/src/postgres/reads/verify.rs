@@ -1,4 +1,4 @@
-//! Reads everything for a verification, in one snapshot. Changes nothing.
+//! Reads all rows for a verification, in one snapshot and without changes.
 
 use futures_util::TryStreamExt as _;
 use tokio_postgres::{Client, IsolationLevel, Row, Transaction};
@@ -12,8 +12,8 @@ use crate::verify::{Check, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// Epochs that may own open holds: those that are not closed and whose lease expired less than one lease ago.
-/// After that, a running node would have closed them.
+/// Selects the epochs that may own open holds: those that are not closed and whose lease expired less than one lease
+/// ago. Older epochs would have been closed by a running node.
 const LIVE: &str = "WITH now AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms)
     SELECT epoch FROM nodes, now WHERE closed_at IS NULL AND (lease_until + $1 > now.ms
         OR NOT EXISTS (SELECT 1 FROM nodes other WHERE other.closed_at IS NULL AND other.lease_until > now.ms))";
@@ -111,7 +111,7 @@ pub(crate) async fn verify(
     Ok(check.finish())
 }
 
-/// Reads row by row, because a ledger may not fit into memory.
+/// Reads row by row, because a whole ledger may not fit into memory.
 pub(crate) async fn each(
     on: &Transaction<'_>,
     sql: &str,

@@ -1,4 +1,4 @@
-//! Computes the heads of wallets whose entries are older than the chain, once, after the migration.
+//! Computes the heads of wallets whose entries were posted before chains existed, once, after the migration.
 
 use tokio_postgres::Client;
 
@@ -9,17 +9,17 @@ use crate::records::ids::PriceVersion;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// There is no time limit: there may be many entries, and nobody writes meanwhile.
+/// Removes the time limit, because there may be many entries, and keeps others from writing meanwhile.
 const ALONE: &str = "SET LOCAL statement_timeout = 0; LOCK TABLE wallets IN EXCLUSIVE MODE";
 
-/// Whether a migration has left heads to compute.
+/// Whether a migration has left heads to be computed.
 pub(crate) async fn are_missing(on: &Client) -> Read<bool> {
     let table = "SELECT to_regclass('heads_missing') IS NOT NULL";
     on.query_one(table, &[]).await?.try_get(0)
 }
 
-/// Computes the head of every wallet from its entries, in one transaction. If the process is killed, the next
-/// start begins again.
+/// Computes the head of every wallet from its entries, in one transaction. If the process is killed, the next start
+/// repeats it.
 pub(crate) async fn fill(on: &mut Client) -> Read<()> {
     if !are_missing(on).await? {
         return Ok(());

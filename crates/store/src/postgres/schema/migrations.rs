@@ -1,4 +1,4 @@
-//! Migrations, embedded in the program and run by one node at a time.
+//! Runs the migrations that are embedded in the program, on one node at a time.
 
 use tokio_postgres::Client;
 
@@ -12,28 +12,28 @@ mod embedded {
     refinery::embed_migrations!("migrations/postgres");
 }
 
-/// The advisory lock of the migrations of one schema.
+/// The advisory lock for migrations of one schema.
 const LOCK: &str =
     "SELECT pg_advisory_lock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
 const UNLOCK: &str =
     "SELECT pg_advisory_unlock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
 
-/// The first version whose nodes keep the balances that statements need. No node of an earlier version may write after
-/// it.
+/// The first schema version whose nodes store the balances that statements need. Nodes of earlier versions must not
+/// write after the migration to it.
 pub(crate) const BALANCES_KEPT_SINCE: i32 = 7;
 
-/// How the schema of the database compares with the program's.
+/// The age of the database's schema, compared with the program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SchemaAge {
     Same,
-    /// A database without any schema is version 0, and older.
+    /// The schema is older. A database without any schema has version 0.
     Older {
         found: i32,
         known: i32,
     },
 }
 
-/// Compares the versions. Refuses a newer schema, and the destination of an unfinished transfer.
+/// Compares the versions. Refuses a newer schema, and a database that an unfinished transfer is filling.
 pub(crate) async fn age(on: &Client, target: &Target) -> Result<SchemaAge, OpenError> {
     let marked = marker::exists(on).await;
     if marked.map_err(|error| target.refused(error.into()))? {
@@ -49,7 +49,7 @@ pub(crate) async fn compare(on: &Client, target: &Target) -> Result<SchemaAge, O
     let known = known();
     let refused = |error: tokio_postgres::Error| target.refused(error.into());
     let mut found = version(on).await.map_err(refused)?;
-    // A migration was stopped between its SQL steps and the step that the program runs.
+    // The process was killed after the SQL migrations but before the computation that follows them.
     if found == known && chain_heads::are_missing(on).await.map_err(refused)? {
         found -= 1;
     }
@@ -64,8 +64,8 @@ pub(crate) async fn compare(on: &Client, target: &Target) -> Result<SchemaAge, O
     }
 }
 
-/// Brings the database to the program's schema. Each step is one transaction. A node that comes at the same
-/// time waits, and then finds nothing left to do.
+/// Migrates the database to the program's schema. Each step is one transaction. A node that starts at the same time
+/// waits, and then finds nothing left to do.
 pub(crate) async fn migrate(on: &mut Client, target: &Target) -> Result<(), OpenError> {
     if age(on, target).await? == SchemaAge::Same {
         return Ok(());
@@ -81,7 +81,7 @@ async fn migrate_locked(on: &mut Client, target: &Target) -> Result<(), OpenErro
     if age(on, target).await? == SchemaAge::Same {
         return Ok(());
     }
-    // Each step and its record are one transaction, so a kill leaves both or neither.
+    // Each step and its record are one transaction, so a killed process leaves both or neither.
     let runner = embedded::migrations::runner().set_grouped(true);
     let migrated = runner.run_async(on).await;
     migrated.map_err(|error| OpenError::Migrate {

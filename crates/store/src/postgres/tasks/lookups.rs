@@ -1,4 +1,4 @@
-//! Lookups of tasks.
+//! Looks up tasks.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(crate) async fn find(
     }))
 }
 
-/// The channels of tasks that have not ended, with the number of tasks.
+/// The channels of open tasks, with the number of tasks on each.
 pub(crate) async fn channels(on: Arc<Client>) -> Read<Vec<(Box<str>, u64)>> {
     let select = "SELECT channel, count(*) FROM tasks WHERE next_at IS NOT NULL AND channel IS NOT NULL GROUP BY channel";
     let rows = on.query(select, &[]).await?;
@@ -48,13 +48,13 @@ pub(crate) async fn channels(on: Arc<Client>) -> Read<Vec<(Box<str>, u64)>> {
     counted.collect()
 }
 
-/// A page of tasks, the latest first, and their total number.
+/// Reads a page of tasks, newest first, and their total number.
 pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
     const WHERE: &str = "($2::text IS NULL OR t.protocol = $2)
         AND ($3::text[] IS NULL OR t.status = ANY($3)) AND ($4::text IS NULL OR t.model = $4)
         AND ($5::text[] IS NULL OR t.id = ANY($5)) AND (NOT $6 OR t.ended_at IS NULL) AND ($7 OR t.hidden_at IS NULL)
         AND ($8::text IS NULL OR t.id < $8) AND ($9::text IS NULL OR (t.id >= $9 AND t.id < $9 || 'g'))";
-    // The key of a task: from its open hold, or from the entry that closed it.
+    // The key of a task comes from its open hold, or from the entry that closed the hold.
     const FROM: &str = "tasks t JOIN wallets w ON w.n = t.wallet
         LEFT JOIN holds h ON h.wallet = t.wallet AND h.id = t.hold
         LEFT JOIN entries e ON e.wallet = t.wallet AND e.closes = t.hold
@@ -69,7 +69,8 @@ pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
         Some(_) => "k.id = $10::text",
         None => "$10::text IS NULL",
     };
-    // Uses the index of the wallet. Otherwise a caller with few tasks would read those of all callers.
+    // Makes the database use the index of the wallet. Otherwise a caller with few tasks would read those of all
+    // callers.
     let of_wallet = match wallet {
         Some(_) => "t.wallet = (SELECT n FROM wallets WHERE id = $1::text)",
         None => "$1::text IS NULL",

@@ -1,7 +1,9 @@
-//! Tasks have their own connections, because thousands of polls must not delay the ledger's lanes.
+//! Stores and reads tasks and callbacks, on connections of their own, so that thousands of polls do not delay the
+//! lanes.
 //!
-//! A step that moves money is a transaction that locks the wallet first (`transactions`). Any other step is one
-//! statement, conditional on the claim's fence (`updates`). Leases are measured by the database's clock.
+//! A step that moves money is a transaction that locks the wallet first (`transactions`). Every other step is one
+//! statement that takes effect only if the claim is still held (`updates`). Leases are measured by the database's
+//! clock.
 
 mod lookups;
 mod runner;

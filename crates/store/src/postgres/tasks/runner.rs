@@ -19,12 +19,12 @@ use crate::queue::durable::Batch;
 use crate::records::ids::HoldId;
 use crate::stats::Counters;
 
-/// Connections for steps that move money.
+/// The number of connections for steps that move money.
 pub(crate) const TASK_CONNECTIONS: usize = 2;
 /// The maximum number of commands that wait or run.
 const TASK_COMMANDS_MAX: usize = 4_096;
 
-/// Runs commands of tasks.
+/// Runs the commands of tasks and alerts.
 pub(crate) struct Tasks {
     runtime: tokio::runtime::Handle,
     transactions: [Arc<Mutex<TaskTransactions>>; TASK_CONNECTIONS],
@@ -43,7 +43,7 @@ impl Tasks {
         debt_limit: Micro,
         counters: &Arc<Counters>,
     ) -> Self {
-        // The highest lane numbers, which no lane of the ledger has.
+        // Uses the highest lane numbers, which no lane of the ledger has.
         let transactions = |number| {
             let lane = HoldId::LANES_MAX - TASK_CONNECTIONS + number;
             let transactions =
@@ -60,7 +60,7 @@ impl Tasks {
         }
     }
 
-    /// Runs a step of alerts, and answers it when its effect is durable.
+    /// Runs a command of alerts, and answers when its effect is durable.
     pub(crate) fn take_alert(&self, command: AlertCommand) -> Result<(), PushError> {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return Err(PushError::Full);
@@ -73,7 +73,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// Runs a command, and answers it when its effect is durable.
+    /// Runs a command of tasks, and answers when its effect is durable.
     pub(crate) fn take(&self, command: TaskCommand) -> Result<(), PushError> {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return Err(PushError::Full);
@@ -102,7 +102,7 @@ async fn run(
         TaskCommand::Open(new, reply) => {
             let opened = transactions.lock().await.open(*new).await;
             let opened = opened.map(|opened| (opened, durable()));
-            // A receiver that is gone needs no answer.
+            // A receiver that is gone does not need an answer.
             drop(reply.send(opened));
         }
         TaskCommand::End(ended, reply) => {
@@ -148,7 +148,7 @@ pub(crate) fn answer<T>(reply: Reply<T>, made: Result<T, StoreError>) {
     drop(reply.send(made.map(|made| (made, durable()))));
 }
 
-/// For answers that are given after the commit.
+/// A durable decision, for answers that are given after the commit.
 fn durable() -> crate::queue::durable::Durable {
     let batch = Batch::durable_on_commit(0);
     batch.mark_durable();

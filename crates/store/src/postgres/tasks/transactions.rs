@@ -1,4 +1,4 @@
-//! Steps of tasks that move money: the row of a task and its hold change in one transaction.
+//! Steps of tasks that move money. They change the row of a task and its hold in one transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::records::ids::HoldId;
 use crate::records::task::{Claim, NewTask, OpenedTask, TaskEnd};
 use crate::stats::Counters;
 
-/// How often a step is tried when it conflicts with another or loses its connection.
+/// The maximum number of attempts of a step that conflicts with another or loses its connection.
 const ATTEMPTS_MAX: u32 = 4;
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
-/// The fence of a task's creator.
+/// The fencing number of a task's creator.
 const FIRST_FENCE: i64 = 1;
-/// The books hold the rows of one step.
+/// The number of rows that the books keep, enough for one step.
 const TASK_ROWS: usize = 8;
 
 const INSERT: &str = "INSERT INTO tasks (wallet, id, key, hold, protocol, model, price_version, bound, memo, callback_url,
@@ -49,7 +49,7 @@ const CALL_BACK: &str = "INSERT INTO callbacks (wallet, task, url, body, next_at
 const DELETE: &str =
     "DELETE FROM tasks WHERE wallet = $1 AND id = $2 AND fence = $3 AND ended_at IS NULL";
 
-/// A connection, with the rows of its current step.
+/// A connection and the rows of its current step.
 pub(super) struct TaskTransactions {
     connection: LedgerConnection,
     books: Books,
@@ -59,7 +59,7 @@ pub(super) struct TaskTransactions {
     counters: Arc<Counters>,
 }
 
-/// Why a step was not made. Nothing was written, unless the outcome of its commit is unknown.
+/// Errors of a step. Nothing was written, unless the outcome of the commit is unknown.
 enum TaskError {
     Refused(AdmitError),
     /// The claim is no longer held.
@@ -81,7 +81,7 @@ impl From<tokio_postgres::Error> for TaskError {
     }
 }
 
-/// How a task ends together with its hold.
+/// How a task and its hold end.
 enum Ending<'e> {
     Ended(&'e TaskEnd),
     /// The upstream did not accept the task.
@@ -338,7 +338,7 @@ impl TaskTransactions {
         self.commit(&begun).await
     }
 
-    /// Commits. If the answer is lost, asks for the outcome until it is known or time is up.
+    /// Commits. If the answer is lost, asks for the outcome until it is known or the time is up.
     async fn commit(&mut self, begun: &OpenTransaction) -> Result<(), TaskError> {
         let committed = match self.connection.open_session() {
             Some(session) => transaction::commit(session, &mut self.books).await,
@@ -379,7 +379,8 @@ impl TaskTransactions {
 fn is_retryable(failed: &PgError, tried: u32) -> bool {
     match failed.kind() {
         FailureKind::Conflict => tried < ATTEMPTS_MAX,
-        // The connection may have been lost unnoticed. If a new one is lost too, something else is wrong.
+        // The connection may have been lost earlier without being noticed. If a new one is lost too, the cause is
+        // different.
         FailureKind::Disconnected => tried < 2,
         _ => false,
     }

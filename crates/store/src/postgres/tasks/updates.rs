@@ -1,4 +1,4 @@
-//! Steps of tasks and callbacks that are one statement each, conditional on the claim.
+//! Steps of tasks and callbacks that are one statement each and take effect only if the claim is still held.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::records::task::{
 };
 use crate::records::task_id::TaskId;
 
-/// The time of the database's clock, in milliseconds.
+/// The database's time in milliseconds.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// Columns of a claimed task and the time of its claim, for [`task_row`].
@@ -143,7 +143,7 @@ pub(super) async fn hide(
     .await
 }
 
-/// Deletes tasks that ended long ago, with their callbacks. Keeps those whose callback is still pending.
+/// Deletes tasks that ended long ago, with their callbacks, except those whose callback is still pending.
 pub(super) async fn forget(
     connection: &SharedConnection,
     old: EndedWork,
@@ -212,8 +212,8 @@ pub(super) async fn note_callback(
     changed(connection, &update, &values).await
 }
 
-/// When a node starts, its own earlier claims are void, so that the work continues at once. Claims of other
-/// nodes expire by themselves, because such a node may only have lost its database.
+/// Voids the node's own earlier claims when it starts, so that their work continues at once. Claims of other nodes
+/// expire by themselves, because such a node may only have lost its connection to the database.
 pub(crate) async fn void_claims(
     on: &Client,
     name: &str,
@@ -288,7 +288,7 @@ fn task_row(row: &Row) -> Result<TaskRow, tokio_postgres::Error> {
     })
 }
 
-/// The upstream of a task, from three columns.
+/// Reads the upstream of a task from three columns that start at `first`.
 pub(super) fn upstream(
     row: &Row,
     first: usize,

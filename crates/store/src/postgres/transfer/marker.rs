@@ -1,6 +1,6 @@
-//! The mark of an unfinished transfer: a table with the source, and with how far each table has been copied.
+//! Marks an unfinished transfer, with a table that names the source and records how far each table has been copied.
 //!
-//! While it exists, nobody opens the database.
+//! While the mark exists, the database cannot be opened.
 
 use tokio_postgres::Client;
 
@@ -17,7 +17,7 @@ pub(crate) async fn exists(on: &Client) -> Read<bool> {
     on.query_one(table, &[]).await?.try_get(0)
 }
 
-/// Makes the mark, unless it exists.
+/// Creates the mark, unless it exists.
 pub(super) async fn make(on: &Client, source: &str) -> Read<()> {
     if exists(on).await? {
         return Ok(());

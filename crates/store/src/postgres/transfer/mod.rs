@@ -1,4 +1,4 @@
-//! A whole database as one side of a transfer to or from another.
+//! Reads or writes a whole database as one side of a transfer.
 
 pub(super) mod marker;
 mod rows;

@@ -1,4 +1,4 @@
-//! Reads and copies rows of any table.
+//! Reads and copies the rows of any table.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use crate::transfer::TransferError;
 use crate::transfer::tables::{Column, File, InPostgres, Table};
 use crate::transfer::value::{Row, Value};
 
-/// The next rows of a table by key.
+/// Reads the next rows of a table, ordered by its key.
 pub(super) async fn read(
     on: &Client,
     table: &Table,
@@ -60,8 +60,8 @@ fn is_here(column: &Column) -> bool {
     !matches!(column.postgres, InPostgres::Computed(_))
 }
 
-/// Replaces NUL, which `PostgreSQL` texts cannot contain, in rows of the journal, as the journal's writer does. Texts
-/// of the ledger are hashed and must not be changed, so NUL is an error there.
+/// Replaces NUL, which `PostgreSQL` texts cannot contain, in rows of the journal, as the journal's writer does. In the
+/// ledger it is an error, because its texts are hashed and must not be changed.
 pub(super) fn fit(table: &Table, rows: &mut [Row]) -> Result<(), TransferError> {
     for row in rows {
         for (column, value) in table.columns.iter().zip(row) {
@@ -77,8 +77,8 @@ pub(super) fn fit(table: &Table, rows: &mut [Row]) -> Result<(), TransferError> 
             }
             *text = text.replace('\0', "\u{fffd}");
             if table.name == "usage_series" {
-                // Another series may already have the new name. The random number avoids that, because nobody can
-                // choose a name that contains it. Writing to a text does not fail.
+                // Another series may already have the new name. A random number avoids that, because nobody can choose
+                // a name that contains it. Writing to a `String` does not fail.
                 let _ = write!(text, "~{:016x}", rand::rng().random::<u64>());
             }
         }
@@ -86,7 +86,7 @@ pub(super) fn fit(table: &Table, rows: &mut [Row]) -> Result<(), TransferError> 
     Ok(())
 }
 
-/// Copies rows, within a transaction.
+/// Copies rows within the caller's transaction.
 pub(super) async fn copy(
     on: &Client,
     table: &Table,
@@ -112,7 +112,7 @@ pub(super) async fn copy(
     Ok(())
 }
 
-/// Creates the journal's tables for the days of rows.
+/// Creates the journal's tables for the days of the rows.
 pub(super) async fn prepare_days(on: &Client, rows: &[Row]) -> Result<(), tokio_postgres::Error> {
     let numbers: BTreeSet<i64> = rows
         .iter()

@@ -1,4 +1,4 @@
-//! A database of a server, as one side of a transfer.
+//! A `PostgreSQL` database as one side of a transfer.
 
 use std::time::{Duration, Instant};
 
@@ -17,21 +17,21 @@ use crate::transfer::tables::{TABLES, Table};
 use crate::transfer::value::{Position, Row, Value};
 use crate::verify::{Rule, VerifyReport};
 
-/// One transfer at a time writes to a database.
+/// The advisory lock for a transfer. Only one transfer at a time may write to a database.
 const LOCK: &str =
     "SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' tollgate move', 0))";
-/// How long the server may take to notice that an earlier transfer was killed.
+/// The maximum wait for the server to notice that an earlier transfer was killed.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 const LOCK_WAIT_STEP: Duration = Duration::from_millis(50);
 
-/// A database of a server.
+/// A `PostgreSQL` database as one side of a transfer.
 pub(crate) struct PostgresSide {
     target: Target,
     client: Client,
 }
 
 impl PostgresSide {
-    /// A source without a node. The locks of its transaction keep nodes and commands from changing it.
+    /// Opens a source that no node uses. The locks of its transaction keep nodes and commands from changing it.
     pub(crate) async fn stopped(server: &Server) -> Result<Self, TransferError> {
         let mut side = Self::connect(server).await?;
         let Self { target, client } = &mut side;
@@ -42,7 +42,8 @@ impl PostgresSide {
         side.refuse_live_node().await?;
         migrations::migrate(&mut side.client, &side.target).await?;
         let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
-        // The locks come before the snapshot, so that the snapshot contains everything that was written before them.
+        // The locks come before the snapshot, so that the snapshot contains everything that was written before they
+        // were taken.
         let lock = format!(
             "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE {} IN SHARE MODE",
             names.join(", ")
@@ -53,7 +54,7 @@ impl PostgresSide {
         Ok(side)
     }
 
-    /// A source that nodes continue to use, as of this moment.
+    /// Opens a source that nodes continue to use, as of this moment.
     pub(crate) async fn snapshot(server: &Server) -> Result<Self, TransferError> {
         let side = Self::connect(server).await?;
         match migrations::age(&side.client, &side.target).await? {
@@ -78,7 +79,7 @@ impl PostgresSide {
         Ok(side)
     }
 
-    /// A destination: a database without tables of ours, with empty ones, or with those of an unfinished transfer.
+    /// Opens a destination: a database without our tables, with empty ones, or with those of an unfinished transfer.
     pub(crate) async fn destination(server: &Server) -> Result<Self, TransferError> {
         let mut side = Self::connect(server).await?;
         side.take_lock().await?;
@@ -91,7 +92,7 @@ impl PostgresSide {
                 return Err(TransferError::OtherSource { place });
             }
             SchemaAge::Older { found, .. } => {
-                // The tables of a database in use are not migrated.
+                // The tables of a database in use must not be migrated.
                 if found > 0 {
                     side.refuse_live_node().await?;
                     side.refuse_rows().await?;
@@ -103,7 +104,7 @@ impl PostgresSide {
         Ok(side)
     }
 
-    /// Refuses a database with rows. Its version may be an earlier one, which does not have every table.
+    /// Refuses a database that contains rows. It may have an earlier version, which does not have every table.
     async fn refuse_rows(&self) -> Result<(), TransferError> {
         let mut filled = Vec::new();
         for table in TABLES {
@@ -180,7 +181,7 @@ impl PostgresSide {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// Rows of nodes that were swept long ago are deleted, so the sequence is asked instead.
+    /// The last epoch. It is taken from the sequence, because the rows of nodes that were swept long ago are deleted.
     pub(crate) async fn last_epoch(&self) -> Result<i64, TransferError> {
         let last = "SELECT greatest((SELECT coalesce(max(epoch), 0) FROM nodes),
                     coalesce(pg_sequence_last_value(pg_get_serial_sequence('nodes', 'epoch')::regclass), 0))";
@@ -195,7 +196,7 @@ impl PostgresSide {
     }
 
     pub(crate) async fn verify(&self) -> Result<VerifyReport, TransferError> {
-        // Another connection, because this one may be in a transaction.
+        // Uses another connection, because this one may be in a transaction.
         let client = self.target.connect(Role::Verify).await;
         let mut client = client.map_err(|failed| self.target.refused(failed))?;
         let report = verify(&mut client, 0, &[]).await;
@@ -251,7 +252,7 @@ impl PostgresSide {
         let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
         let analyze = format!("ANALYZE {}", names.join(", "));
         let finish = async {
-            // Updates the statistics of tables that were just filled, for the first node.
+            // Updates the statistics of the tables that were just filled, for the first node.
             self.client.batch_execute(&analyze).await?;
             self.client.batch_execute("BEGIN").await?;
             self.set_sequences(last_epoch).await?;
@@ -262,14 +263,14 @@ impl PostgresSide {
         finish.await.map_err(|error| self.failed(error))
     }
 
-    /// New rows get numbers after those that were copied.
+    /// Makes new rows get numbers above those that were copied.
     async fn set_sequences(&self, last_epoch: i64) -> Result<(), tokio_postgres::Error> {
         let numbered = "SELECT c.relname::text, a.attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
                         WHERE a.attidentity <> '' AND c.relnamespace = current_schema()::regnamespace";
         for row in self.client.query(numbered, &[]).await? {
             let (table, column): (String, String) = (row.try_get(0)?, row.try_get(1)?);
             let last = if table == "nodes" { last_epoch } else { 0 };
-            // Names of our own tables and columns.
+            // The names are those of our own tables and columns.
             let set = format!(
                 "SELECT setval(pg_get_serial_sequence('{table}', '{column}'), last)
                  FROM (SELECT greatest({last}, max({column})) AS last FROM {table}) AS numbers WHERE last > 0"
@@ -311,7 +312,7 @@ mod tests {
         outside.client.batch_execute(&create).await.unwrap();
         let server = Server::at(format!("{url}&options=-csearch_path%3D{schema}"));
         let side = PostgresSide::destination(&server).await.unwrap();
-        // The days of the journal are parts of its table.
+        // The tables of the journal's days are partitions of its main table, so they are left out.
         let columns = "SELECT c.relname || '.' || a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
             WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
                 AND c.relnamespace = current_schema()::regnamespace AND c.relname <> ALL ($1)";

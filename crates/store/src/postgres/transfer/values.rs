@@ -1,4 +1,4 @@
-//! How values of any column are read and written.
+//! Converts values of any column to and from `PostgreSQL`.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use crate::transfer::tables::Kind;
 use crate::transfer::value::Value;
 
-/// The type of a column.
+/// The `PostgreSQL` type of a column.
 pub(super) fn type_of(kind: Kind) -> Type {
     match kind {
         Kind::BigInt => Type::INT8,

@@ -1,4 +1,4 @@
-//! Tokens, sign-in codes and sessions, changed in a transaction of their own.
+//! Changes tokens, sign-in codes and sessions, each in a transaction of its own.
 
 use ledger::UnixMs;
 
@@ -205,7 +205,7 @@ async fn open_session(
     Ok(Some(row))
 }
 
-/// Deletes a code. Returns the name and the role that it signs in, unless it has expired.
+/// Deletes a sign-in code. Returns its name and role, or `None` if it is unknown or has expired.
 async fn use_code(
     session: &Session,
     code: &Digest,

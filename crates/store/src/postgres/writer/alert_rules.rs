@@ -1,4 +1,4 @@
-//! Alert rules, changed in a transaction of their own.
+//! Changes alert rules, each in a transaction of its own.
 
 use ledger::{Micro, UnixMs};
 
@@ -26,7 +26,7 @@ pub(super) async fn change_rule(
         }
         RuleChange::Remove(id) => {
             let row = find_rule(session, *id).await?;
-            // Also deletes its deliveries.
+            // Also deletes the rule's deliveries.
             let delete = "DELETE FROM alert_rules WHERE id = $1";
             let gone = session.client.execute(delete, &[&id.to_string()]).await?;
             if gone == 0 {

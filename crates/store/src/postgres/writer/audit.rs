@@ -1,4 +1,4 @@
-//! Writes audit rows, in the transaction of the change that they describe.
+//! Writes audit rows in the transaction of the changes that they describe.
 
 use ledger::UnixMs;
 use tokio_postgres::ToStatement;
@@ -20,7 +20,7 @@ pub(super) async fn audit(
     insert(session, INSERT, audited, now, actor).await
 }
 
-/// Writes a row with a statement that may have been prepared before.
+/// Writes an audit row. `statement` is SQL text or a prepared statement.
 pub(super) async fn insert<S: ?Sized + ToStatement>(
     session: &Session,
     statement: &S,

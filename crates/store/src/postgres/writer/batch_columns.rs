@@ -1,4 +1,4 @@
-//! The changes of a batch, as columns for the one statement that writes them.
+//! Collects the changes of a batch as columns, for the one statement that writes them.
 
 use ledger::UnixMs;
 use tokio_postgres::types::ToSql;
@@ -7,7 +7,7 @@ use crate::books::Books;
 use crate::chain::Head;
 use crate::postgres::connection::ledger_connection::Session;
 
-/// A list for each column, so that one statement inserts any number of rows.
+/// One list per column, so that one statement inserts any number of rows.
 #[derive(Default)]
 pub(crate) struct BatchColumns<'b> {
     wallets: Wallets,
@@ -118,7 +118,7 @@ struct Points {
 }
 
 impl<'b> BatchColumns<'b> {
-    /// All pending changes. `None` if there is nothing to write.
+    /// Collects all pending changes. `None` if there is nothing to write.
     pub(crate) fn of(books: &'b mut Books) -> Option<Self> {
         if books.pending.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Stores catalogs, each with the version after the last one.
+//! Stores catalogs under consecutive version numbers.
 
 use ledger::UnixMs;
 
@@ -7,7 +7,8 @@ use crate::postgres::connection::ledger_connection::Session;
 use crate::queue::command::NewCatalog;
 use crate::records::audit::Actor;
 
-/// Stores a catalog with its audit row. `None` if it does not follow the latest one, or another node was faster.
+/// Stores a catalog with its audit row. Returns `None` if the latest version is not the expected one, or another node
+/// was faster.
 pub(super) async fn store_catalog(
     session: &Session,
     new: &NewCatalog,

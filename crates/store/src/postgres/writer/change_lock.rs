@@ -1,4 +1,4 @@
-//! The lock under which administrative changes are made, and the errors of a change.
+//! Locks wallets for administrative changes, and defines the errors of a change.
 
 use tokio_postgres::Row;
 
@@ -9,7 +9,7 @@ use crate::postgres::connection::ledger_connection::Session;
 use crate::postgres::rows::WALLET;
 use crate::records::ids::WalletId;
 
-/// Why a change was not made. Nothing was written.
+/// Errors of a change. Nothing was written.
 pub(super) enum ChangeError {
     Refused(StoreError),
     /// Another transaction holds the wallet's lock.

@@ -1,4 +1,4 @@
-//! Administrative changes: one transaction each, answered when it is committed.
+//! Makes administrative changes, each in a transaction of its own, and answers when it is committed.
 
 use std::collections::HashSet;
 
@@ -44,7 +44,7 @@ enum Changed {
 }
 
 impl Worker {
-    /// Makes a change. If the wallet is locked, adds the command to `left`.
+    /// Makes a change. If another transaction has locked the wallet, adds the command to `left`.
     pub(crate) async fn change(
         &mut self,
         queued: Queued,
@@ -141,7 +141,7 @@ fn answer(
 ) {
     batch.mark_durable();
     let durable = batch.durable();
-    // A receiver that is gone needs no answer.
+    // A receiver that is gone does not need an answer.
     match (change, made) {
         (Change::CreateWallet { reply, .. }, Ok(Changed::Wallet(row))) => {
             drop(reply.send(Ok((*row, durable))));
@@ -190,7 +190,7 @@ fn answer(
     }
 }
 
-/// The statements of a change, without its commit.
+/// Runs the statements of a change, but does not commit.
 async fn execute(
     session: &Session,
     books: &mut crate::books::Books,
@@ -280,7 +280,7 @@ async fn price_version(
         .await?;
     let row = match made {
         Some(row) => row,
-        // Another node inserted it first.
+        // Another node has inserted it first.
         None => session.client.query_one(select, &[&model, &card]).await?,
     };
     Ok(PriceVersion::new(row.try_get(0)?, model, card))
@@ -309,7 +309,7 @@ async fn cost_version(
         .await?;
     let row = match made {
         Some(row) => row,
-        // Another node inserted it first.
+        // Another node has inserted it first.
         None => {
             session
                 .client

@@ -12,7 +12,7 @@ use crate::records::call::Close;
 use crate::records::ids::HoldId;
 
 impl Worker {
-    /// Commits, and tells all waiting callers the outcome.
+    /// Commits, and reports the outcome to all waiting callers.
     pub(super) async fn end(&mut self, begun: &OpenTransaction, batch: &Arc<Batch>, count: u64) {
         let closed: Vec<HoldId> = self.closed();
         batch.seal();
@@ -28,7 +28,7 @@ impl Worker {
                 self.lane.counters.commits_failed.add(1);
                 self.lane.failed();
                 if failure.failed.kind() == FailureKind::Permanent {
-                    // One of the closes makes the transaction fail. Running each alone shows which.
+                    // One of the closes makes the transaction fail. Running each alone shows which one.
                     self.close_one_by_one(closings).await;
                 } else {
                     let mut state = self.lane.state.borrow_mut();
@@ -36,7 +36,7 @@ impl Worker {
                         state.retry.push_front(closing);
                     }
                 }
-                // Marked last, so that a caller that learns of the loss sees the updated counters.
+                // Marked last, so that a caller that is notified of the loss sees the updated counters.
                 batch.mark_lost();
             }
         }
@@ -63,7 +63,7 @@ impl Worker {
         counters.commands.add(count);
     }
 
-    /// Holds that the batch has closed.
+    /// The holds that the batch has closed.
     pub(super) fn closed(&self) -> Vec<HoldId> {
         let postings = self.books.pending.postings.iter();
         postings
@@ -71,7 +71,7 @@ impl Worker {
             .collect()
     }
 
-    /// Commits. If the answer is lost, asks for the outcome until it is known or time is up.
+    /// Commits. If the answer is lost, asks for the outcome until it is known or the time is up.
     pub(crate) async fn commit(&mut self, begun: &OpenTransaction) -> Result<(), CommitFailure> {
         let committed = match self.connection.open_session() {
             Some(session) => transaction::commit(session, &mut self.books).await,
@@ -105,8 +105,8 @@ impl Worker {
         })
     }
 
-    /// Commits a batch of calls. While the outcome is unknown, asks for it for as long as the node runs: callers wait
-    /// until they can be told the truth.
+    /// Commits a batch of calls. While the outcome is unknown, asks for it as long as the node runs, so that callers
+    /// wait until the outcome can be reported.
     pub(super) async fn commit_calls(
         &mut self,
         begun: &OpenTransaction,
@@ -125,7 +125,8 @@ impl Worker {
                     self.books.count_committed();
                     return Ok(());
                 }
-                // If a batch that neither opened nor closed a hold was lost, the later closes make up for it.
+                // A batch without a proof neither opened nor closed a hold. If it was lost, the later closes make up
+                // for it.
                 CommitOutcome::RolledBack | CommitOutcome::Unknowable => *lost_commit = None,
                 CommitOutcome::Unknown => {
                     tracing::error!(error = %failed, "it is not known whether a transaction of the ledger happened");
@@ -136,10 +137,10 @@ impl Worker {
     }
 }
 
-/// Why a commit failed.
+/// A failed commit.
 #[derive(Debug)]
 pub(crate) struct CommitFailure {
     pub(crate) failed: PgError,
-    /// Set if the outcome is unknown.
+    /// Set if the outcome of the commit is unknown.
     pub(crate) lost_commit: Option<LostCommit>,
 }

@@ -1,4 +1,4 @@
-//! Finds a row that only one transaction can have written. If it is there, the transaction was committed.
+//! Proves that a transaction was committed, by a row that only this transaction can have written.
 
 use tokio_postgres::Client;
 
@@ -6,10 +6,10 @@ use crate::books::Books;
 
 #[derive(Debug)]
 pub(crate) enum CommitProof {
-    /// A hold that the transaction opened. If it has been closed since, an entry names it.
+    /// A hold that the transaction opened. If it was closed since then, an entry names it.
     Opened { wallet: i64, hold: i64 },
-    /// The entry that closed a hold. The sweeper's entry for the same hold may have the same number, but is of
-    /// another kind.
+    /// The entry that closed a hold. The sweeper's entry for the same hold may have the same number, but has another
+    /// kind.
     Closed {
         wallet: i64,
         hold: i64,
@@ -19,7 +19,7 @@ pub(crate) enum CommitProof {
 }
 
 impl CommitProof {
-    /// A proof for the changes of a batch. `None` if no row of the batch is unique to it.
+    /// The proof for a batch. `None` if no row of the batch is unique to it.
     pub(crate) fn of(books: &Books) -> Option<Self> {
         let opened = books.pending.opened.iter().find_map(|id| {
             let hold = books.holds.get(id)?;

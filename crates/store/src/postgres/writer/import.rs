@@ -1,4 +1,4 @@
-//! Creates accounts of another gateway. The statements of a batch are sent without waiting for each other.
+//! Creates imported accounts. The statements of a batch are sent without waiting for each other's answers.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Administrative changes of keys. The row of the wallet is locked, because calls change the same row.
+//! Makes administrative changes of keys. They lock the wallet's row, because calls change the same key rows.
 
 use ledger::{Micro, UnixMs};
 use tokio_postgres::types::ToSql;
@@ -73,7 +73,7 @@ pub(super) async fn create_key(
     Ok(row)
 }
 
-/// Changes a key. Returns its audit row, unless nothing was changed.
+/// Changes a key. Returns its audit row, or nothing if the key was not changed.
 pub(super) async fn change_key(
     session: &Session,
     id: KeyId,
@@ -91,7 +91,7 @@ pub(super) async fn change_key(
     let owner = session.client.query_opt(owner, &[&text]).await?;
     let owner: WalletId = owner.ok_or_else(missing)?.try_get(0)?;
     locked_wallet(session, owner, locked_wallets).await?;
-    // Read after locking, because it may have changed before.
+    // Read after the lock is taken, because the row may have changed before.
     let select =
         format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1");
     let stored = session.client.query_opt(&select, &[&text]).await?;
@@ -138,7 +138,7 @@ async fn update(session: &Session, id: &str, row: &KeyRow) -> Result<(), ChangeE
     Ok(())
 }
 
-/// Replaces the secret of a key. The previous secret is kept if it still works for a while.
+/// Replaces the secret of a key. Keeps the previous secret if it stays valid for a while.
 async fn rotate(session: &Session, id: &str, rotation: &KeyRotation) -> Result<(), ChangeError> {
     refuse_known_secret(session, &rotation.digest, &rotation.shown_prefix).await?;
     let update =

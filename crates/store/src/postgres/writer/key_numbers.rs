@@ -1,4 +1,4 @@
-//! The numbers of keys that are new to a lane. They never change.
+//! Loads the row numbers of keys that are new to a lane. They never change.
 
 use std::collections::HashSet;
 
@@ -10,8 +10,8 @@ use crate::queue::command_queue::Queued;
 use crate::records::ids::KeyId;
 
 impl Worker {
-    /// Loads the numbers of keys that are not known yet. Returns the commands that can be decided. If the
-    /// database does not answer, the wallet of a key is unknown, which does not make the key invalid.
+    /// Loads the numbers of keys that are not known yet. Returns the commands that can be decided. If the database does
+    /// not answer, the commands of unknown keys are refused as unavailable, not as invalid.
     pub(crate) async fn load_key_numbers(&mut self, commands: Vec<Queued>) -> Vec<Queued> {
         let unknown: HashSet<KeyId> = {
             let mut state = self.lane.state.borrow_mut();
@@ -32,8 +32,8 @@ impl Worker {
                     if is_gone {
                         self.connection.disconnect();
                     }
-                    // The connection may have been lost unnoticed. If a new one is lost too, something else is
-                    // wrong.
+                    // The connection may have been lost earlier without being noticed. If a new one is lost too, the
+                    // cause is different.
                     if !is_gone || tried >= 2 {
                         break failed;
                     }
@@ -47,7 +47,7 @@ impl Worker {
         others
     }
 
-    /// Remembers keys that are not found, because they do not exist.
+    /// Looks up the numbers of keys. Also remembers the keys that do not exist.
     async fn find_numbers(&mut self, keys: &HashSet<KeyId>) -> Result<(), PgError> {
         let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
         let session = self.connection.session().await?;

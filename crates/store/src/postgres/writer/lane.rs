@@ -1,8 +1,8 @@
-//! A lane: runs the commands of some of the wallets, in order.
+//! A lane: runs the commands of some of the wallets in order.
 //!
-//! Its main worker puts everything that is queued into one transaction after another, and never waits for a
-//! lock. A wallet that another node has locked is parked with its commands, and the second worker waits for it
-//! on its own connection. So commands of other wallets do not wait for a busy one.
+//! Its main worker runs everything that is queued in one transaction after another, and never waits for a lock. A
+//! wallet that another node has locked is parked with its commands, and the second worker waits for it on its own
+//! connection. So commands of other wallets do not wait for a busy wallet.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
@@ -27,7 +27,7 @@ use crate::settings::Settings;
 use crate::stats::Counters;
 use crate::sync::Instant;
 
-/// How often a close that fails alone is retried.
+/// The interval at which closes that were set aside are retried.
 const STUCK_PAUSE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Lane {
@@ -38,13 +38,13 @@ pub(crate) struct Lane {
     pub(crate) health: Arc<Health>,
     pub(crate) state: RefCell<State>,
     pub(super) batches: Cell<u64>,
-    /// The last hold that either worker opened.
+    /// The last hold that either of the two workers opened.
     pub(super) last_hold: Cell<HoldId>,
     pub(super) parked: Notify,
     pub(super) settings: LaneSettings,
 }
 
-/// How long commands wait in a lane, and how many may wait.
+/// Limits on the number of commands in a lane and on their time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LaneSettings {
     pub(super) gather: Duration,
@@ -55,28 +55,28 @@ pub(super) struct LaneSettings {
 
 /// The state that both workers of a lane share.
 pub(crate) struct State {
-    /// The numbers of keys, which never change.
+    /// The row numbers of keys, which never change.
     pub(crate) keys: Generations<KeyId, KeyNumbers>,
-    /// Keys of the last query that the database does not have.
+    /// Keys that the last lookup did not find in the database.
     pub(crate) missing_keys: HashSet<KeyId>,
     /// The owners of the open holds of this lane.
     pub(crate) owners: IdMap<HoldId, HoldOwner>,
-    /// Holds of failed transactions whose calls have not ended. There are never more of them than calls in
-    /// flight when the first commit failed, because nobody is admitted until a commit succeeds.
+    /// Holds of failed transactions whose calls have not ended. There are at most as many as there were calls in flight
+    /// when the first commit failed, because no call is admitted until a commit succeeds.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// How far each hold reached whose growth was lost in a failed transaction. Removed when the hold is next
+    /// The reach of each hold whose growth was lost in a failed transaction. An item is removed when its hold is next
     /// needed.
     pub(crate) reached: IdMap<HoldId, Micro>,
-    /// The numbers of closes to retry, lost holds and closes set aside that were last added to the counters.
+    /// The numbers of retried closes, lost holds and stuck closes of this lane that were last added to the counters.
     pub(super) counted: [u64; 3],
     /// Wallets that other nodes have locked, with the commands that wait for them, in order of arrival.
     pub(super) parked: VecDeque<Parked>,
     /// Closes of failed transactions, in order.
     pub(crate) retry: VecDeque<Close>,
-    /// Closes that fail even alone.
+    /// Closes that fail even in a transaction of their own.
     pub(super) stuck: Vec<Close>,
     pub(super) stuck_due: Option<Instant>,
-    /// Flushes that wait until nothing is parked.
+    /// Flushes that wait until no wallet is parked.
     pub(super) flushes: Vec<tokio::sync::oneshot::Sender<crate::queue::durable::Durable>>,
     pub(crate) failures: u32,
 }
@@ -143,8 +143,8 @@ impl Lane {
         }
     }
 
-    /// Records a failure: the next batch begins after a pause, and with a probe. Returns whether the lane
-    /// worked until now.
+    /// Records a failure. The next batch begins after a pause and with a probe. Returns whether the lane worked until
+    /// now.
     pub(crate) fn failed(&self) -> bool {
         let mut state = self.state.borrow_mut();
         state.failures = state.failures.saturating_add(1);
@@ -157,7 +157,7 @@ impl Lane {
         self.note_health(true);
     }
 
-    /// Sets aside closes that fail alone.
+    /// Sets aside closes that fail even alone.
     pub(crate) fn set_aside(&self, closings: impl IntoIterator<Item = Close>) {
         let mut state = self.state.borrow_mut();
         state.stuck.extend(closings);
@@ -172,7 +172,7 @@ impl Lane {
         self.number
     }
 
-    /// Records whether the lane works. Returns whether that has changed.
+    /// Records whether the lane works. Returns whether its state has changed.
     pub(crate) fn note_health(&self, works: bool) -> bool {
         let changed = self.health.note(Component::Lane(self.number), works);
         self.counters.failing.set(!self.health.lanes_work());

@@ -15,12 +15,12 @@ use crate::queue::command::Command;
 use crate::queue::command_queue::{BatchTiming, Queued, Wake};
 use crate::sync::Instant;
 
-/// The first pause after a failure. It doubles up to [`PAUSE_MAX`].
+/// The first pause after a failure. It doubles with each further failure, up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
-/// How long a store that is being closed tries to book the remaining closes.
+/// How long a store that is being closed keeps trying to book the remaining closes.
 const LAST_TRIES: Duration = Duration::from_secs(5);
-/// How long the second worker pauses when a wallet stays locked.
+/// The pause of the second worker when a wallet stays locked.
 const LOCKED_PAUSE: Duration = Duration::from_millis(20);
 
 impl Lane {
@@ -117,7 +117,7 @@ impl Lane {
             })
             .collect();
         commands.append(&mut drained);
-        // While the node is not ready no calls arrive, so only a probe can find out that it is ready again.
+        // While the node is not ready, no calls arrive, so only a probe can find out that the lane works again.
         if self.state.borrow().failures > 0
             && let Err(failed) = worker.probe().await
         {
@@ -166,7 +166,8 @@ impl Lane {
     }
 }
 
-/// Grows with each failure, with a random part so that lanes and nodes do not retry together.
+/// The pause before the next attempt. It grows with each failure, and has a random part so that lanes and nodes do not
+/// retry together.
 fn pause(failures: u32) -> Duration {
     if failures == 0 {
         return Duration::ZERO;

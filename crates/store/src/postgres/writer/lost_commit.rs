@@ -13,7 +13,7 @@ use crate::postgres::connection::ledger_connection::{
 };
 
 const LOST_COMMIT_PAUSE: Duration = Duration::from_millis(50);
-/// After this time the session of the transaction is terminated, so that its locks are released.
+/// After this time, the server process of the transaction is terminated, so that its locks are released.
 const TERMINATE_AFTER: Duration = Duration::from_millis(500);
 
 /// A transaction whose commit was not answered.
@@ -46,11 +46,11 @@ impl LedgerConnection {
         }
     }
 
-    /// The outcome of a lost commit, as far as it can be found out in time.
+    /// Finds out the outcome of a lost commit within a time limit.
     ///
-    /// The transaction id alone is not enough: a server that lost its last writes in a crash, or a standby that
-    /// took over without them, may have given the same id to another transaction. A row that only this
-    /// transaction can have written is proof.
+    /// The transaction id alone is not enough. A server that lost its last writes in a crash, or a standby that took
+    /// over without them, may have given the same id to another transaction. Only a row that no other transaction can
+    /// have written is proof.
     pub(crate) async fn outcome(&mut self, lost_commit: &LostCommit) -> CommitOutcome {
         let begun = Instant::now();
         while begun.elapsed() < self.target.lost_commit_max {
@@ -96,8 +96,8 @@ impl LedgerConnection {
         .await;
         let status: Option<String> = match asked {
             Ok(row) => row.try_get(0)?,
-            // The id is in the future of a server that lost its last writes. Other errors say nothing about the
-            // transaction.
+            // The server does not know the id yet, so it has lost its last writes. Other errors do not reveal the
+            // outcome of the transaction.
             Err(PgError::Sql(error))
                 if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) =>
             {
@@ -111,7 +111,8 @@ impl LedgerConnection {
                 confirm(client).await?;
                 Ok(CommitOutcome::Committed)
             }
-            // The transaction was committed after the proof was looked for, or the id belongs to another transaction.
+            // Either the transaction was committed after the first search for the proof, or the id belongs to another
+            // transaction.
             (Some("committed"), Some(proof)) => {
                 if within(ROUND_TRIP_MAX, proof.is_there(client)).await? {
                     confirm(client).await?;
@@ -135,8 +136,8 @@ impl LedgerConnection {
     }
 }
 
-/// Commits a message of our own. A commit that was interrupted while it waited for a standby is visible but not
-/// yet durable. When a later commit is answered, everything before it is durable.
+/// Commits a message of our own. A commit that was interrupted while it waited for a standby is visible but not yet
+/// durable. Once a later commit is answered, all earlier ones are durable.
 async fn confirm(client: &Client) -> Result<(), PgError> {
     let message = "SELECT pg_logical_emit_message(true, 'tollgate', '')";
     within(ROUND_TRIP_MAX, client.batch_execute(message)).await
@@ -152,7 +153,7 @@ mod tests {
     use crate::records::ids::WalletId;
     use crate::settings::{STEP_MAX, Server};
 
-    /// A new schema on the test server. `None` without a test server.
+    /// Connects to a new schema on the test server. `None` without a test server.
     async fn connection() -> Option<LedgerConnection> {
         let Ok(url) = std::env::var("TOLLGATE_TEST_POSTGRES") else {
             eprintln!("not played: run it by scripts/with-postgres");
@@ -175,7 +176,7 @@ mod tests {
         Some(LedgerConnection::new(target, role))
     }
 
-    /// The id of another transaction is found, with and without our row.
+    /// The server knows the id, but it may belong to another transaction. Only our row decides.
     #[tokio::test]
     async fn an_id_that_another_transaction_has_got_does_not_speak_for_ours() {
         let Some(mut connection) = connection().await else {

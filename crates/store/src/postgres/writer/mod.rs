@@ -1,4 +1,4 @@
-//! The ledger writer.
+//! The ledger writer: lanes that decide commands and write them in transactions.
 
 mod access;
 mod alert_rules;

@@ -1,4 +1,4 @@
-//! Wallets that another node has locked, and the commands that wait for them.
+//! Parks wallets that another node has locked, with the commands that wait for them.
 
 use super::lane::{Lane, Parked, wallet_of};
 use crate::error::AdmitError;
@@ -8,7 +8,7 @@ use crate::records::ids::WalletId;
 use crate::sync::Instant;
 
 impl Lane {
-    /// Adds commands of parked wallets to those that already wait. Returns the others.
+    /// Adds the commands of parked wallets to those that already wait. Returns the other commands.
     pub(super) fn behind_parked(&self, commands: Vec<Queued>) -> Vec<Queued> {
         if self.state.borrow().parked.is_empty() {
             return commands;
@@ -65,15 +65,15 @@ impl Lane {
         self.parked.notify_one();
     }
 
-    /// The commands of the wallet that has waited longest. The wallet stays parked, so that later commands
-    /// queue behind them.
+    /// Takes the commands of the wallet that has waited longest. The wallet stays parked, so that later commands queue
+    /// behind them.
     pub(super) fn next_parked(&self) -> Option<(WalletId, Vec<Queued>)> {
         let mut state = self.state.borrow_mut();
         let parked = state.parked.front_mut()?;
         Some((parked.wallet, std::mem::take(&mut parked.commands)))
     }
 
-    /// Removes the first parked wallet. Parks it again, at the end, if commands are left.
+    /// Removes the first parked wallet. If commands are left, parks it again at the end.
     pub(super) fn unpark(&self, wallet: WalletId, mut left: Vec<Queued>) {
         let now = Instant::now();
         let mut state = self.state.borrow_mut();
@@ -102,7 +102,7 @@ impl Lane {
         for flush in flushes {
             let batch = self.next_batch();
             batch.mark_durable();
-            // A receiver that is gone needs no answer.
+            // A receiver that is gone does not need an answer.
             drop(flush.send(batch.durable()));
         }
     }
@@ -120,7 +120,7 @@ impl Lane {
         }
     }
 
-    /// Keeps a flush until nothing is parked. Returns it if nothing is parked now.
+    /// Keeps a flush until no wallet is parked. Returns it if none is parked now.
     pub(crate) fn keep_flush(
         &self,
         flush: tokio::sync::oneshot::Sender<crate::queue::durable::Durable>,

@@ -7,8 +7,8 @@ use crate::postgres::node::health::{Component, PROBE_MAX};
 use crate::records::ids::HoldId;
 
 impl Worker {
-    /// Tries the connection that would decide a call. While the lane fails, it writes a row and deletes it
-    /// again, because only a write detects a full disk and shows whether commits succeed again.
+    /// Tries the connection that would decide a call. While the lane fails, it writes a row and deletes it again,
+    /// because only a write detects a full disk and shows whether commits succeed again.
     pub(crate) async fn probe(&mut self) -> Result<(), PgError> {
         let lane = self.lane.number();
         let sql = if self.lane.health.works(Component::Lane(lane)) {
@@ -40,7 +40,7 @@ impl Worker {
                 return Err(failed);
             }
             self.connection.disconnect();
-            // The connection may have been lost unnoticed, unless it timed out.
+            // The connection may have been lost earlier without being noticed, unless it timed out.
             if tried >= 2 || matches!(failed, PgError::NoAnswer) {
                 return Err(failed);
             }

@@ -1,15 +1,14 @@
-//! The statements of the request path, prepared once for each connection.
+//! The statements of the request path, which are prepared once for each connection.
 
 use tokio_postgres::{Client, Statement};
 
 use crate::postgres::rows::decided_key;
 
-/// Locks the wallets of a batch, in the same order on all nodes. All data of a wallet is changed under this
-/// lock.
+/// Locks the wallets of a batch, in the same order on all nodes. All data of a wallet is changed under this lock.
 const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head,
     exposed, posted_at, charged FROM wallets WHERE n = ANY($1) ORDER BY n FOR NO KEY UPDATE";
 
-/// The time after locking, the transaction's id, and until when this node may open holds.
+/// Selects the time after locking, the transaction's id, and the time until which this node may open holds.
 const MOMENT: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text,
     (SELECT lease_until FROM nodes WHERE epoch = $1 AND closed_at IS NULL)";
@@ -24,7 +23,7 @@ const HOLDS: &str = "SELECT h.id, h.amount, h.tokens, h.counts, h.exposure, h.re
     h.cost_booked
     FROM unnest($1::bigint[], $2::bigint[]) AS u (wallet, id) JOIN holds h ON h.wallet = u.wallet AND h.id = u.id";
 
-/// All changes of a batch in one statement, which takes effect as a whole or not at all.
+/// Writes all changes of a batch in one statement, which takes effect as a whole or not at all.
 const WRITE: &str = "WITH
     changed_wallets AS (
         UPDATE wallets w SET status = u.status, balance = u.balance, gift_balance = u.gift_balance, frozen = u.frozen,
@@ -71,15 +70,15 @@ const WRITE: &str = "WITH
         $45::text[], $46::bigint[], $47::text[], $48::text[], $51::bigint[], $52::bigint[],
         $59::text[], $60::bigint[], $61::text[], $71::bigint[], $72::bigint[])";
 
-/// The numbers of keys and their wallets, which never change.
+/// Selects the row numbers of keys and their wallets, which never change.
 const NUMBERS: &str =
     "SELECT k.id, k.n, k.wallet, w.id FROM keys k JOIN wallets w ON w.n = k.wallet
     WHERE k.id = ANY($1)";
 
 pub(crate) struct Statements {
-    /// Waits for wallets that others have locked.
+    /// Locks wallets, and waits for those that other transactions have locked.
     pub(crate) lock: Statement,
-    /// Skips wallets that others have locked.
+    /// Locks wallets, and skips those that other transactions have locked.
     pub(crate) lock_free: Statement,
     pub(crate) moment: Statement,
     pub(crate) keys: Statement,

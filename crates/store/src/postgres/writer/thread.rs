@@ -1,4 +1,4 @@
-//! The thread of the ledger, which runs all lanes.
+//! The ledger's thread, which runs all lanes.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::queue::command_queue::CommandQueue;
 use crate::settings::Settings;
 use crate::stats::Counters;
 
-/// The books of a lane hold the rows of one batch.
+/// The number of rows that the books of a lane keep, enough for one batch.
 const BATCH_ROWS: usize = 1_024;
 
-/// What the ledger's thread needs.
+/// The parts of the store that the ledger's thread needs.
 pub(crate) struct LedgerThread {
     pub(crate) target: Arc<Target>,
     pub(crate) health: Arc<Health>,
@@ -70,7 +70,7 @@ impl LedgerThread {
     }
 }
 
-/// Ensures that nobody waits for the ledger's thread after it has ended, for whatever reason.
+/// Ensures that no caller waits for the ledger's thread after it has ended for any reason.
 struct LedgerGuard(Vec<Arc<CommandQueue>>);
 
 impl Drop for LedgerGuard {

@@ -1,8 +1,8 @@
-//! A transaction of two round trips: the first locks wallets and reads rows, the second writes the changes and
+//! Runs a transaction in two round trips: the first locks wallets and reads rows, the second writes the changes and
 //! commits.
 //!
-//! The statements of a round trip are sent without waiting for answers, so a batch takes two round trips
-//! whatever its size.
+//! The statements of a round trip are sent without waiting for answers, so a batch takes two round trips regardless of
+//! its size.
 
 use ledger::UnixMs;
 use tokio::time::timeout;
@@ -18,14 +18,14 @@ use crate::records::ids::{Epoch, HoldId, KeyId, WalletId};
 /// The rows that a batch needs.
 #[derive(Debug, Default)]
 pub(crate) struct RowsNeeded {
-    /// By number. Sorted when the batch begins.
+    /// Row numbers of wallets. Sorted when the batch begins.
     pub(crate) wallets: Vec<i64>,
-    /// By number.
+    /// Keys by their row numbers.
     pub(crate) keys: IdMap<i64, KeyNumbers>,
     pub(crate) holds: IdMap<HoldId, HoldOwner>,
 }
 
-/// A key and its wallet, by number and id, which never change.
+/// The row numbers and ids of a key and its wallet, which never change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyNumbers {
     pub(crate) n: i64,
@@ -59,7 +59,7 @@ impl RowsNeeded {
     }
 }
 
-/// What to do about wallets that others have locked.
+/// How to treat wallets that other transactions have locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockedWallets {
     /// Skip them.
@@ -73,11 +73,11 @@ pub(crate) enum LockedWallets {
 pub(crate) struct OpenTransaction {
     /// The database's time, after the locks were taken.
     pub(crate) now: UnixMs,
-    /// The transaction's id, to ask for its outcome.
+    /// The transaction's id, for finding out its outcome.
     pub(crate) transaction: String,
     /// The epoch of its holds.
     pub(crate) epoch: Epoch,
-    /// Until when the epoch may open holds. `None` if it may not.
+    /// The time until which the epoch may open holds. `None` if it may not open any.
     pub(crate) lease_until: Option<UnixMs>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) async fn begin(
         let locked = async { client.query(lock, &[&needed.wallets]).await };
         let moment = async { client.query_one(&sql.moment, &[&epoch_number]).await };
         let found_keys = async { client.query(&sql.keys, &[&key_wallets, &keys]).await };
-        // In this order: rows must be read after the locks are taken.
+        // The order matters: rows must be read after the locks are taken.
         tokio::join!(biased; client.batch_execute("BEGIN"), locked, moment, found_keys, found_holds)
     };
     let (begun, wallets, moment, keys, holds) = timeout(ROUND_TRIP_MAX, round_trip)
@@ -168,7 +168,7 @@ pub(crate) async fn begin(
     })
 }
 
-/// Why a commit failed.
+/// Errors of a commit.
 #[derive(Debug)]
 pub(crate) enum CommitError {
     /// The transaction was rolled back.
@@ -188,7 +188,7 @@ pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), C
                 None => Ok(()),
             }
         };
-        // A COMMIT after a failed statement rolls back and reports no error.
+        // After a failed statement, COMMIT rolls back without reporting an error.
         tokio::join!(biased; written, client.batch_execute("COMMIT"))
     };
     let committed = timeout(ROUND_TRIP_MAX, round_trip).await;
@@ -198,7 +198,7 @@ pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), C
             books.count_committed();
             Ok(())
         }
-        // The database refused the statement, so it has not committed.
+        // The database refused the statement, so the transaction was rolled back.
         Ok((Err(error), _)) if error.code().is_some() => Err(CommitError::RolledBack(error.into())),
         Ok((_, Err(error))) if error.code().is_some() && !ends_sessions(&error) => {
             Err(CommitError::RolledBack(error.into()))
@@ -208,7 +208,7 @@ pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), C
     }
 }
 
-/// A session that was terminated during its commit may have committed.
+/// Whether the server terminated the session. A session that is terminated during its commit may have committed.
 fn ends_sessions(error: &tokio_postgres::Error) -> bool {
     error
         .code()

@@ -1,4 +1,4 @@
-//! Administrative changes of wallets, inside the transaction that `changes` commits.
+//! Makes administrative changes of wallets, inside the transaction that `changes` commits.
 
 use ledger::{Micro, UnixMs};
 use tokio_postgres::Row;
@@ -132,7 +132,8 @@ fn taken(name: &str) -> ChangeError {
     })
 }
 
-/// What the ledger contains about a new manual entry. The lock of the wallet's row keeps it true until the commit.
+/// Looks up the entries that a new manual entry depends on. The lock on the wallet's row keeps them unchanged until the
+/// commit.
 async fn manual_facts(
     session: &Session,
     wallet: i64,

@@ -17,9 +17,9 @@ use crate::queue::command::{Change, Command};
 use crate::queue::command_queue::Queued;
 use crate::records::ids::{HoldId, KeyId, WalletId};
 
-/// How many times a transaction is tried if it conflicts with another or loses its connection.
+/// The maximum number of attempts of a transaction that conflicts with another or loses its connection.
 const ATTEMPTS_MAX: u32 = 4;
-/// The longest pause between two attempts.
+/// The maximum pause between two attempts.
 const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(20);
 
 pub(crate) struct Worker {
@@ -41,7 +41,7 @@ impl Worker {
         }
     }
 
-    /// Runs commands in order. Returns those whose wallets others have locked.
+    /// Runs commands in order. Returns those whose wallets other transactions have locked.
     pub(crate) async fn run(
         &mut self,
         commands: Vec<Queued>,
@@ -52,7 +52,7 @@ impl Worker {
         let mut calls = Vec::new();
         for queued in commands {
             if matches!(queued.command, Command::Change(_)) {
-                // A change has its own transaction, after the commands before it.
+                // A change has its own transaction, after those of earlier commands.
                 let before = std::mem::take(&mut calls);
                 self.calls(before, locked_wallets, &mut locked, &mut left)
                     .await;
@@ -111,7 +111,7 @@ impl Worker {
             self.books.last_hold = self.lane.last_hold(begun.epoch);
         }
         for queued in turn {
-            // A flush waits for the commands that are left.
+            // A flush waits for the commands that are left over.
             let waits = matches!(queued.command, Command::Flush(_)) && !left.is_empty();
             if waits || self.is_locked(&queued.command) {
                 locked.extend(self.lane.wallet_of(&queued.command));
@@ -158,8 +158,7 @@ impl Worker {
         wallet.is_some_and(|wallet| self.books.wallets.get_mut(wallet).is_none())
     }
 
-    /// Begins a transaction. Retries after a conflict or a lost connection, because nobody has been answered
-    /// yet.
+    /// Begins a transaction. Retries after a conflict or a lost connection, because no caller has been answered yet.
     pub(super) async fn begin(
         &mut self,
         locked_wallets: LockedWallets,
@@ -188,8 +187,8 @@ impl Worker {
             match failed.kind() {
                 FailureKind::Disconnected => {
                     self.connection.disconnect();
-                    // The connection may have been lost unnoticed. If a new one is lost too, something else is
-                    // wrong.
+                    // The connection may have been lost earlier without being noticed. If a new one is lost too, the
+                    // cause is different.
                     if tried >= 2 {
                         return Err(failed);
                     }

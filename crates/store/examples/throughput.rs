@@ -1,12 +1,13 @@
-//! What a call costs the store: CPU per admitted and settled call, including its journal row.
+//! Measures the cost of a call in the store: CPU time per admitted and settled call, including its journal row.
 //!
 //! `cargo run --release -p tollgate-store --example throughput [folder [keys [line]]]`
 //!
-//! A `postgres://` URL in place of the folder measures that server; it should be an empty database:
+//! A `postgres://` URL in place of the folder measures that server, which should have an empty database:
 //! `scripts/with-postgres sh -c 'cargo run --release -p tollgate-store --example throughput "$TOLLGATE_TEST_POSTGRES"'`
 //!
-//! Each line is one load: callers that repeatedly admit, perhaps wait for the disk or an upstream, settle and
-//! journal. CPU is the whole process, including the callers, from `/proc`.
+//! Each line of the output is one load: callers that repeatedly admit a call, possibly wait for the disk or an
+//! upstream, settle, and write the journal row. The CPU time is that of the whole process, including the callers, from
+//! `/proc`.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -26,11 +27,11 @@ use store::{
     MeterText, NewKey, NewWallet, PriceVersion, Server, Settings, Store, Timings,
 };
 
-// As in the server.
+// The same allocator as in the server.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Calls that were refused as busy.
+/// The number of calls that were refused as busy.
 static BUSY: AtomicU64 = AtomicU64::new(0);
 
 /// How long each load runs.
@@ -41,7 +42,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 struct Load {
     callers: usize,
     keys: usize,
-    /// Whether the answer waits for the disk, as by default.
+    /// Whether the answer waits for the disk, which is the default.
     before_answer: bool,
     upstream: Duration,
 }
@@ -240,7 +241,7 @@ async fn measure(
     );
 }
 
-/// Runs one call. Returns how long the store made it wait.
+/// Runs one call. Returns how long the store made the call wait.
 async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> Duration {
     let now =
         UnixMs::new(i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap());
@@ -325,7 +326,8 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
 
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    // After the command's name, which may contain anything: user and system time are fields 14 and 15.
+    // The command's name may contain anything, so the fields are counted after it. User and system time are fields 14
+    // and 15.
     let fields: Vec<&str> = stat
         .rsplit_once(')')
         .unwrap()

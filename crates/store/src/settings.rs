@@ -117,7 +117,7 @@ pub struct Server {
     pub node: Option<String>,
     /// How long a node that no longer renews its lease keeps its holds.
     pub lease: Duration,
-    /// The maximum number of batches of different wallets that run at once, 1 to 16.
+    /// The maximum number of batches of different wallets that run at once. Values outside 1 to 14 are clamped.
     pub lanes: usize,
     /// How long the writer keeps trying at once to find out the outcome of a commit whose answer was lost.
     pub lost_commit_max: Duration,

@@ -1,4 +1,4 @@
-//! The database of another program, whichever kind it is.
+//! Opens and reads the database of another program, of any supported kind.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,7 +13,7 @@ use super::table::ForeignTable;
 /// The first bytes of every `SQLite` file.
 const SQLITE_HEAD: &[u8; 16] = b"SQLite format 3\0";
 
-/// A database of another program, at one instant.
+/// A database of another program, read as of one instant.
 #[derive(Debug)]
 pub enum ForeignDatabase {
     Sqlite(ForeignFile),
@@ -22,7 +22,7 @@ pub enum ForeignDatabase {
 }
 
 impl ForeignDatabase {
-    /// Opens `postgres://…`, a `SQLite` file, or a dump of `MySQL`. Only `tables` can be read.
+    /// Opens a `postgres://…` URL, a `SQLite` file, or a dump of `MySQL`. Only `tables` can be read afterwards.
     pub async fn open(place: &str, tables: &[&'static str]) -> Result<Self, ForeignError> {
         if place.starts_with("postgres://") || place.starts_with("postgresql://") {
             return Ok(Self::Postgres(ForeignServer::connect(place).await?));
@@ -34,7 +34,7 @@ impl ForeignDatabase {
         Ok(Self::Dump(Dump::read(&path, tables)?))
     }
 
-    /// These columns of a table, as far as they exist. `None` if there is no such table.
+    /// Reads those of the given columns that exist. `None` if there is no such table.
     pub async fn table(
         &self,
         name: &'static str,

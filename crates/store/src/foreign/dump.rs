@@ -1,7 +1,6 @@
-//! Reads a dump of `MySQL`: the columns of its tables and the rows of those that are wanted.
+//! Reads a dump of `MySQL`: the columns and rows of the requested tables.
 //!
-//! A dump may be large because of other tables, so it is read statement by statement, and statements of other tables
-//! are skipped.
+//! Other tables may make a dump large, so it is read statement by statement, and their statements are skipped.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,12 +11,12 @@ use super::dump_values::{Scanner, columns_of, rows_of};
 use super::error::ForeignError;
 use super::table::ForeignTable;
 
-/// The table of a statement is known within this many bytes.
+/// The table of a statement is named within this many bytes.
 const HEAD_BYTES: usize = 512;
-/// The size limit of a statement of a wanted table. `MySQL` itself refuses more than a gigabyte.
+/// The maximum size of a statement of a requested table. `MySQL` itself refuses more than a gigabyte.
 const STATEMENT_BYTES_MAX: usize = 1 << 30;
 
-/// The wanted tables of a dump.
+/// The requested tables of a dump.
 #[derive(Debug, Default)]
 pub struct Dump {
     tables: HashMap<String, DumpedTable>,
@@ -76,7 +75,7 @@ impl Dump {
         let mut scanner = Scanner::new(statement);
         match head(&mut scanner) {
             Some((Verb::Create, name)) => {
-                // The table occurs twice. Rows of two databases must not be mixed.
+                // The table occurs twice, so the dump contains two databases, whose rows must not be mixed.
                 if self.tables.contains_key(&name) {
                     return Err(format!("{name}: the dump has several databases; dump one"));
                 }
@@ -88,7 +87,8 @@ impl Dump {
                 let table = self.tables.entry(name.clone()).or_default();
                 let (named, rows) = rows_of(&mut scanner).map_err(|it| format!("{name}: {it}"))?;
                 match named {
-                    // The first statement determines the order of the columns. Rows of others are brought into it.
+                    // The first statement determines the order of the columns. The rows of later statements are
+                    // reordered.
                     Some(named) if table.columns.is_empty() => table.columns = named,
                     Some(named) if named != table.columns => {
                         let order = table.columns.iter();
@@ -124,7 +124,7 @@ enum Verb {
     Insert,
 }
 
-/// The verb and the table of a statement that creates a table or inserts into one.
+/// The verb and the table of a statement that creates a table or inserts into it.
 fn head(scanner: &mut Scanner<'_>) -> Option<(Verb, String)> {
     let verb = match scanner.word()?.to_ascii_uppercase().as_str() {
         "CREATE" => Verb::Create,
@@ -139,7 +139,7 @@ fn head(scanner: &mut Scanner<'_>) -> Option<(Verb, String)> {
         if is_keyword {
             continue;
         }
-        // A schema may precede the name.
+        // A schema name may precede the table name.
         if scanner.takes(b'.') {
             return Some((verb, scanner.name()?.text));
         }
@@ -147,7 +147,7 @@ fn head(scanner: &mut Scanner<'_>) -> Option<(Verb, String)> {
     }
 }
 
-/// Where the reader is in a statement.
+/// The lexical state within a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Plain,
@@ -158,7 +158,7 @@ enum State {
     BlockComment,
 }
 
-/// Calls `take` with each statement of a wanted table, without comments.
+/// Calls `take` with each statement of a requested table, with comments removed.
 fn statements(
     mut from: impl BufRead,
     tables: &[&str],
@@ -177,7 +177,7 @@ fn statements(
             let (next, is_kept) = step(state, before, byte);
             let ends = state == State::Plain && next == State::Plain && byte == b';';
             match (state, next) {
-                // The first character of a comment was taken as a part of the statement.
+                // The first character of the comment was already added to the statement.
                 (State::Plain, State::LineComment | State::BlockComment) if byte != b'#' => {
                     statement.pop();
                 }
@@ -229,7 +229,7 @@ fn step(state: State, before: u8, byte: u8) -> (State, bool) {
         (State::Plain, b'*') if before == b'/' => (State::BlockComment, false),
         (State::Plain, _) | (State::LineComment, b'\n') => (State::Plain, true),
         (State::Quoted(quote), b'\\') if quote != b'`' => (State::Escaped(quote), true),
-        // A doubled quote ends the text and begins another one, which has the same effect.
+        // A doubled quote is read as the end of one text and the start of another, which has the same effect.
         (State::Quoted(quote), _) if byte == quote => (State::Plain, true),
         (State::Quoted(_), _) => (state, true),
         (State::Escaped(quote), _) => (State::Quoted(quote), true),

@@ -1,9 +1,9 @@
-//! The words, names and values of a statement of a dump.
+//! Parses the words, names and values in a statement of a dump.
 
 /// A row of a table. `None` is null.
 pub(super) type Row = Vec<Option<String>>;
 
-/// Reads a statement from its beginning to its end.
+/// Reads a statement from left to right.
 #[derive(Debug)]
 pub(super) struct Scanner<'s> {
     bytes: &'s [u8],
@@ -17,7 +17,7 @@ enum DumpedValue {
     Text(String),
 }
 
-/// A name, in quotes or not.
+/// A name that may be quoted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) text: String,
@@ -29,7 +29,7 @@ impl<'s> Scanner<'s> {
         Self { bytes, at: 0 }
     }
 
-    /// The next byte that is not a space, without consuming it.
+    /// The next byte that is not white space. It is not consumed.
     fn peek(&mut self) -> Option<u8> {
         while self.bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
@@ -37,7 +37,7 @@ impl<'s> Scanner<'s> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Consumes a byte if it is the next one.
+    /// Consumes the next byte if it is this one.
     pub(super) fn takes(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
@@ -111,7 +111,7 @@ impl<'s> Scanner<'s> {
             let length = rest.iter().take_while(|byte| is_part(byte)).count();
             let word = std::str::from_utf8(rest.get(..length)?).ok()?;
             self.at += length;
-            // A character set stands in front of a text: _binary 'x'.
+            // A character set may precede a text: _binary 'x'.
             if !word.starts_with('_') {
                 break word;
             }
@@ -137,7 +137,7 @@ fn from_hex(digits: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The columns of a CREATE TABLE whose name has been read.
+/// Reads the columns of a CREATE TABLE statement, after the table's name.
 pub(super) fn columns_of(scanner: &mut Scanner<'_>) -> Result<Vec<String>, String> {
     let unreadable = || "a CREATE TABLE cannot be read".to_owned();
     if !scanner.takes(b'(') {
@@ -193,7 +193,7 @@ fn skip_to_next(scanner: &mut Scanner<'_>) -> Option<bool> {
     }
 }
 
-/// The columns that an INSERT names, if it does, and its rows. The name of its table has been read.
+/// Reads the columns that an INSERT statement names, if any, and its rows, after the table's name.
 pub(super) fn rows_of(
     scanner: &mut Scanner<'_>,
 ) -> Result<(Option<Vec<String>>, Vec<Row>), String> {

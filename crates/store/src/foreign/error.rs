@@ -1,9 +1,9 @@
-//! Why the database of another program could not be read.
+//! Errors of reading the database of another program.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the database of another program could not be read.
+/// Errors of reading the database of another program.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
     /// The file cannot be opened or read.

@@ -1,7 +1,7 @@
-//! Databases of other programs, from which accounts are imported: a `SQLite` file, a `PostgreSQL` server, or a dump
-//! of `MySQL`. They are read and never written.
+//! Reads databases of other programs, from which accounts are imported: a `SQLite` file, a `PostgreSQL` server, or a
+//! dump of `MySQL`. They are never written to.
 //!
-//! Every value is a text, as the database prints it, because amounts must not pass through a float.
+//! Every value is read as text, as the database prints it, because amounts must not pass through a float.
 
 mod database;
 mod dump;

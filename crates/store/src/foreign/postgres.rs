@@ -1,4 +1,4 @@
-//! A `PostgreSQL` database of another program.
+//! Reads a `PostgreSQL` database of another program.
 
 use tokio_postgres::Client;
 
@@ -10,7 +10,7 @@ use crate::settings::Server;
 const COLUMNS: &str = "SELECT column_name::text, data_type::text FROM information_schema.columns
     WHERE table_name = $1 AND table_schema = current_schema()";
 
-/// A connection, in a transaction that reads.
+/// A connection in a read-only transaction.
 pub struct ForeignServer {
     place: String,
     client: Client,
@@ -33,7 +33,7 @@ impl ForeignServer {
             let chosen = client.execute(chosen, &[&schema]).await;
             chosen.map_err(|error| failed(Box::new(error)))?;
         }
-        // One snapshot for all tables, even while their program runs.
+        // All tables are read in one snapshot, even while the other program runs.
         let snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let begun = client.batch_execute(snapshot).await;
         begun.map_err(|error| failed(Box::new(error)))?;
@@ -69,7 +69,7 @@ impl ForeignServer {
         for column in columns {
             if let Some((_, kind)) = types.iter().find(|(it, _)| it == column) {
                 found.push(*column);
-                // A list is read as JSON, which is easier to parse.
+                // An array is read as JSON, which is easier to parse.
                 values.push(match *kind {
                     "ARRAY" => format!("to_json(\"{column}\")::text"),
                     _ => format!("\"{column}\"::text"),
@@ -95,7 +95,7 @@ impl std::fmt::Debug for ForeignServer {
     }
 }
 
-/// The URL without the parameters of Prisma, and the schema that one of them names.
+/// The URL without the parameters of Prisma, and the schema that they name.
 fn without_schema(url: &str) -> (String, Option<String>) {
     const OF_PRISMA: [&str; 6] = [
         "schema",

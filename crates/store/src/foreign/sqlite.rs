@@ -1,4 +1,4 @@
-//! A `SQLite` file of another program.
+//! Reads a `SQLite` file of another program.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use rusqlite::{Connection, OpenFlags};
 use super::error::ForeignError;
 use super::table::ForeignTable;
 
-/// How long to wait for a program that writes to the file.
+/// The maximum wait for a program that writes to the file.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// An open file, in a transaction that reads.
+/// An open file in a read transaction.
 #[derive(Debug)]
 pub struct ForeignFile {
     path: PathBuf,
@@ -24,7 +24,7 @@ impl ForeignFile {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
         connection.busy_timeout(LOCK_WAIT_MAX).map_err(refused)?;
-        // One snapshot for all tables, even while their program runs.
+        // All tables are read in one snapshot, even while the other program runs.
         connection.execute_batch("BEGIN").map_err(refused)?;
         Ok(Self {
             path: path.to_owned(),

@@ -36,7 +36,7 @@ impl ForeignTable {
     }
 }
 
-/// A row. Its debug form does not show it, because it may contain secrets.
+/// A row. Its debug form hides the values, because they may contain secrets.
 #[derive(Clone, Copy)]
 pub struct ForeignRow<'t> {
     columns: &'t HashMap<String, usize>,
@@ -49,7 +49,7 @@ impl<'t> ForeignRow<'t> {
         self.values.get(*self.columns.get(column)?)?.as_deref()
     }
 
-    /// The value of a column that is not empty.
+    /// The trimmed value of a column. `None` if it is empty.
     pub fn text(&self, column: &str) -> Option<&'t str> {
         self.get(column).map(str::trim).filter(|it| !it.is_empty())
     }
@@ -59,7 +59,7 @@ impl<'t> ForeignRow<'t> {
         matches!(self.get(column), Some("1" | "t" | "true"))
     }
 
-    /// A whole number.
+    /// The value of a column as an integer.
     pub fn number(&self, column: &str) -> Option<i64> {
         self.get(column)?.trim().parse().ok()
     }

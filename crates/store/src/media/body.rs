@@ -1,4 +1,4 @@
-//! The bytes of a medium, read on demand.
+//! The body of a medium, read on demand.
 
 use std::fmt;
 use std::fs::File;
@@ -16,13 +16,12 @@ use tokio::time::timeout;
 use super::error::MediaError;
 use super::spool::blocking;
 
-/// How much of a file is read at once and held for one reader.
+/// The amount of a file that is read at once and held in memory for one reader.
 const PIECE_BYTES: u64 = 64 << 10;
-/// The longest time that the storage may take between two pieces.
+/// The maximum time between two pieces from the storage.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// The bytes of a medium or of a range of it. The body yields exactly the announced number of
-/// bytes, or an error.
+/// The bytes of a medium or of a range. The body yields exactly the announced number of bytes, or an error.
 pub struct MediaBody {
     left: u64,
     pieces: BoxStream<'static, Result<Bytes, MediaError>>,
@@ -39,12 +38,12 @@ impl MediaBody {
         Self { left, pieces }
     }
 
-    /// Bytes that are still to come.
+    /// The number of bytes that are still to come.
     pub fn bytes_left(&self) -> u64 {
         self.left
     }
 
-    /// The next piece. `None` at the end.
+    /// Polls for the next piece. `None` at the end.
     pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, MediaError>>> {
         if self.left == 0 {
             return Poll::Ready(None);

@@ -1,4 +1,4 @@
-//! Media in a bucket of an S3-compatible service.
+//! Stores media in a bucket of an S3-compatible service.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -21,10 +21,10 @@ use super::settings::Bucket;
 use super::spool::{Spooled, blocking};
 use super::wire::Wire;
 
-/// The size of one part of an upload, and the memory of an upload. Services accept no parts smaller than 5 MiB, except
-/// the last.
+/// The size of one part of an upload, which is also the memory that an upload takes. Services refuse parts smaller than
+/// 5 MiB, except the last.
 const PART_BYTES: u64 = 8 << 20;
-/// How long to try to remove an unfinished upload.
+/// The time limit for removing an unfinished upload.
 const ABORT_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn open(bucket: &Bucket) -> Result<Arc<dyn ObjectStore>, MediaOpenError> {
@@ -85,13 +85,13 @@ pub(super) async fn upload(
     let mut upload = objects.put_multipart_opts(to, options).await?;
     let sent = send_parts(&mut *upload, reader).await;
     if sent.is_err() {
-        // Parts that stay cost storage. The lifecycle rules of the bucket remove those that this misses.
+        // Remaining parts would cost storage. If this fails, the lifecycle rules of the bucket remove them.
         let _ = timeout(ABORT_MAX, upload.abort()).await;
     }
     sent
 }
 
-/// Parts are sent one after the other, because a bucket is faster than an upstream.
+/// Sends parts one after the other, because a bucket is faster than an upstream.
 async fn send_parts(upload: &mut dyn MultipartUpload, reader: File) -> Result<(), MediaError> {
     let mut reader = reader;
     loop {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why the media storage could not be opened.
+/// Errors of opening the media storage.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaOpenError {
     /// A folder cannot be created or written to.
@@ -14,7 +14,7 @@ pub enum MediaOpenError {
     Bucket(String),
 }
 
-/// Why an operation failed. Each may succeed later. A missing file is not an error.
+/// Errors of an operation. A retry may succeed later. A missing file is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
     /// There is too little disk space.
@@ -26,7 +26,7 @@ pub enum MediaError {
     /// The storage did not answer in time.
     #[error("the media storage does not answer")]
     Timeout,
-    /// An operation of the file system failed.
+    /// The file system reported an error.
     #[error("the media folder refused: {0}")]
     File(#[source] io::Error),
     /// The storage rejected the request, or cannot be reached.

@@ -9,11 +9,11 @@ use object_store::ObjectMeta;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaHead {
     pub bytes: u64,
-    /// The quoted value of `etag`, which changes with the bytes.
+    /// The quoted `etag` value, which changes with the bytes.
     pub etag: String,
     pub kept_at: UnixMs,
     pub expires_at: UnixMs,
-    /// The storage's own tag, to request exactly these bytes again.
+    /// The storage's own tag, for requesting exactly these bytes again.
     pub(super) mark: Option<String>,
 }
 

@@ -1,8 +1,8 @@
 //! Generated media: files under unguessable names, in a folder or in a bucket.
 //!
-//! There is no table of media. A file is its own record: its name says what it is, and the storage says how
-//! large it is and when it was written, from which follows when it expires (docs/decisions/016). So any node
-//! serves and sweeps what any other node has stored.
+//! There is no table of media. The name of a file contains its id and type. The storage provides the size and the time
+//! of writing, which determines when the file expires (docs/decisions/016). So every node can serve and sweep the files
+//! of all nodes.
 //!
 //! Start with [`Media`].
 

@@ -1,4 +1,4 @@
-//! The names of media: an id that nobody can guess, and a type.
+//! The names of media: an unguessable id and a type.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use rand::RngExt as _;
 const CHARS: usize = 32;
 const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// The id of one medium: 32 letters and digits, about 165 random bits. Whoever knows it may fetch the medium.
+/// The id of one medium: 32 letters and digits, about 165 random bits. Anybody who knows it may fetch the medium.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MediaId([u8; CHARS]);
 
@@ -21,7 +21,7 @@ impl MediaId {
         }))
     }
 
-    /// Reads the text form. `None` for any other text.
+    /// Parses the text form. `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let chars: [u8; CHARS] = text.as_bytes().try_into().ok()?;
         let is_id = chars.iter().all(|it| ALPHABET.contains(it));
@@ -41,7 +41,7 @@ impl fmt::Display for MediaId {
     }
 }
 
-// Somebody who reads a log must not be able to fetch the media it mentions.
+// A reader of the log must not be able to fetch the media that it mentions.
 impl fmt::Debug for MediaId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MediaId(..)")
@@ -59,7 +59,7 @@ pub enum MediaType {
 impl MediaType {
     const ALL: [Self; 3] = [Self::Mp4, Self::Mov, Self::Png];
 
-    /// The extension of its name.
+    /// The file extension.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Mp4 => "mp4",
@@ -86,7 +86,7 @@ pub struct MediaName {
 }
 
 impl MediaName {
-    /// Reads the text form. `None` for any other text.
+    /// Parses the text form. `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let (id, ending) = text.split_once('.')?;
         let kind = MediaType::ALL

@@ -1,4 +1,4 @@
-//! How to open media storage: where it is, and how long it keeps files.
+//! Settings of the media storage: where it is, and how long it keeps files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,34 +10,34 @@ pub struct MediaSettings {
     pub place: MediaPlace,
     /// How long a medium is served.
     pub expiry: Duration,
-    /// How long a medium is kept as evidence after it has expired, before it is deleted.
+    /// How long an expired medium is kept as evidence before it is deleted.
     pub keep_expired: Duration,
-    /// The floor of free bytes on the disk that files pass through. Below twice as much no file is accepted,
-    /// because the ledger may be on the same disk.
+    /// The floor of free bytes on the disk of incoming files. Below twice this size no file is accepted, because the
+    /// ledger may be on the same disk.
     pub disk_floor_bytes: u64,
 }
 
-/// Where media are stored.
+/// The location of the media storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MediaPlace {
-    /// A folder of this machine, or one that all nodes share.
+    /// A folder of this machine, or a folder that all nodes share.
     Folder(PathBuf),
     /// A bucket of an S3-compatible service.
     Bucket(Bucket),
 }
 
-/// A bucket and how to reach it.
+/// A bucket and its credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Bucket {
     pub name: String,
     /// The prefix of our object names, without a trailing slash. May be empty.
     pub prefix: String,
-    /// `http://` or `https://` and the host. The vendor's own if absent.
+    /// `http://` or `https://` and the host. `None` is the vendor's own endpoint.
     pub endpoint: Option<String>,
     pub region: String,
     pub access_key_id: String,
     pub secret_access_key: String,
-    /// Certificates to trust for the service, in addition to the public ones.
+    /// Certificates to trust for the service, in addition to the public authorities.
     pub ca_file: Option<PathBuf>,
     /// The folder in which files are checked before they are uploaded.
     pub spool: PathBuf,

@@ -1,4 +1,4 @@
-//! Incoming files: written as they arrive, checked, and only then stored.
+//! Incoming files, which are written as they arrive and checked before they are stored.
 
 use std::fs;
 use std::io;
@@ -11,8 +11,8 @@ use tokio::io::AsyncWriteExt as _;
 use super::error::MediaError;
 use crate::disk::require_room;
 
-/// Free disk space is checked once for this many bytes. Even if all copies that may run at once write as much
-/// between two checks, the disk stays above the floor of the ledger.
+/// Free disk space is checked once per this many bytes. Even if all concurrent copies write that much between two
+/// checks, the disk stays above the ledger's floor.
 const LOOK_BYTES: u64 = 4 << 20;
 /// The extension of incoming files.
 pub(super) const ENDING: &str = "part";
@@ -36,13 +36,13 @@ pub struct Spooled {
     bytes: u64,
 }
 
-/// The path of the file. Removes it when dropped.
+/// The path of a spooled file, which is deleted when this is dropped.
 #[derive(Debug)]
 pub(super) struct Place(PathBuf);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // A stored file was renamed, so this path no longer exists.
+        // If the file was stored, it was renamed, and this path no longer exists.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -52,7 +52,7 @@ impl Place {
         &self.0
     }
 
-    /// The last part of its path.
+    /// The file name.
     pub(super) fn name(&self) -> &str {
         let name = self.0.file_name().and_then(|name| name.to_str());
         name.unwrap_or_default()
@@ -97,7 +97,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Ends the writing and flushes the bytes to the file.
+    /// Ends the file and flushes its bytes.
     pub async fn finish(mut self) -> Result<Spooled, MediaError> {
         self.file.flush().await?;
         Ok(Spooled {
@@ -124,7 +124,7 @@ impl Spooled {
     }
 }
 
-/// A name that no other file has.
+/// A file name that no other file has.
 pub(super) fn fresh_name() -> String {
     format!("{:032x}.{ENDING}", rand::rng().random::<u128>())
 }

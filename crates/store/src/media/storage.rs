@@ -1,4 +1,4 @@
-//! Media storage and its operations.
+//! The media storage: stores, reads and probes media.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,12 +27,12 @@ use super::spool::{self, Spool, Spooled, blocking};
 const INCOMING: &str = "incoming";
 /// The time limit from a request to its first byte.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(15);
-/// How long storing one file may take.
+/// The time limit for storing one file.
 const KEEP_MAX: Duration = Duration::from_secs(15 * 60);
-/// How many uploads run at once. Each holds one part in memory.
+/// The maximum number of concurrent uploads. Each holds one part in memory.
 const UPLOADS_MAX: usize = 8;
 
-/// Media storage. Cheap to clone.
+/// The media storage. It is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Media {
     pub(super) objects: Arc<dyn ObjectStore>,
@@ -46,15 +46,14 @@ pub struct Media {
 /// How a file gets from the spool to the storage.
 #[derive(Debug, Clone)]
 enum Keep {
-    /// By renaming it, because the spool is a folder of the storage itself.
+    /// The file is renamed, because the spool is a folder of the storage itself.
     Rename,
-    /// By copying it over the network.
+    /// The file is uploaded over the network.
     Upload(Arc<Semaphore>),
 }
 
 impl Media {
-    /// Opens the storage. Missing folders are created, and must be writable. A bucket need not be reachable
-    /// yet.
+    /// Opens the storage. Missing folders are created, and must be writable. A bucket need not be reachable yet.
     pub fn open(settings: &MediaSettings) -> Result<Self, MediaOpenError> {
         let (objects, spool, keep): (Arc<dyn ObjectStore>, _, _) = match &settings.place {
             MediaPlace::Folder(folder) => {
@@ -84,13 +83,13 @@ impl Media {
         })
     }
 
-    /// A file to write to, of at most `bytes_max` bytes.
+    /// Creates a file to write to, of at most `bytes_max` bytes.
     pub async fn spool(&self, bytes_max: u64) -> Result<Spool, MediaError> {
         Spool::create(&self.spool, bytes_max, self.disk_floor_bytes).await
     }
 
-    /// Stores a file under a name, all of it or nothing, and replaces an earlier file of that name. It survives
-    /// a power cut once this has returned.
+    /// Stores a file under a name, all of it or nothing, and replaces an earlier file of that name. When this has
+    /// returned, the file survives a power cut.
     pub async fn keep(&self, file: Spooled, name: MediaName) -> Result<(), MediaError> {
         let to = path_of(name);
         let kept = async {
@@ -113,8 +112,8 @@ impl Media {
             .unwrap_or(Err(MediaError::Timeout))
     }
 
-    /// Whether the storage answers. Lists a bucket, which needs the same rights as our sweeps and fails if the
-    /// bucket does not exist. The offset keeps the list empty.
+    /// Whether the storage answers. For a bucket, lists its objects, which needs the same rights as our sweeps and
+    /// fails if the bucket does not exist. The offset keeps the list empty.
     pub async fn probe(&self) -> Result<(), MediaError> {
         match &self.keep {
             Keep::Rename => {
@@ -130,7 +129,7 @@ impl Media {
         Ok(())
     }
 
-    /// The head of a medium. `None` if it is missing or has expired; callers cannot tell the two apart.
+    /// The metadata of a medium. `None` if it is missing or has expired; callers cannot tell the two apart.
     pub async fn head(
         &self,
         name: MediaName,
@@ -157,7 +156,7 @@ impl Media {
         Ok(found.filter(|(head, _)| now < head.expires_at))
     }
 
-    /// A range of a medium whose head is known. `None` if the medium has changed since.
+    /// A range of a medium whose metadata is known. `None` if the medium has changed since then.
     pub async fn read_range(
         &self,
         name: MediaName,
@@ -191,8 +190,8 @@ impl Media {
         }
     }
 
-    /// The file does not exist. If its folder does not exist either, for example because a file system is not
-    /// mounted, that is an error.
+    /// The result for a missing file. If its folder is missing too, for example because a file system is not mounted,
+    /// this is an error.
     async fn missing<T>(&self) -> Result<Option<T>, MediaError> {
         if matches!(self.keep, Keep::Rename) {
             tokio::fs::metadata(&*self.spool).await?;
@@ -205,7 +204,7 @@ pub(super) fn path_of(name: MediaName) -> Path {
     Path::from(name.to_string())
 }
 
-/// Creates a folder and checks that it is writable, with a file name that no other node uses.
+/// Creates a folder and checks that it is writable, by writing a file with a name that no other node uses.
 fn prepare(folder: &FilePath) -> Result<(), MediaOpenError> {
     let probe = folder.join(spool::fresh_name());
     fs::create_dir_all(folder)

@@ -16,9 +16,9 @@ use super::name::MediaName;
 use super::spool::{self, blocking};
 use super::storage::Media;
 
-/// An incoming file that nobody has written to for this long belongs to a process that is gone.
+/// An incoming file that was not written to for this long belongs to a process that has ended.
 const SPOOL_SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
-/// How long the next page of a list, or one deletion, may take.
+/// The time limit for reading the next page of a list, and for one deletion.
 const STEP_MAX: Duration = Duration::from_secs(60);
 
 /// The result of a sweep.
@@ -59,7 +59,7 @@ impl Media {
         Ok(swept)
     }
 
-    /// Another node may have deleted it first.
+    /// Deletes a medium. Another node may have deleted it first.
     async fn delete(&self, meta: &ObjectMeta) -> Result<(), MediaError> {
         let deleted = timeout(STEP_MAX, self.objects.delete(&meta.location)).await;
         match deleted.map_err(|_| MediaError::Timeout)? {
@@ -80,7 +80,7 @@ fn sweep_spool(folder: &FilePath) -> io::Result<()> {
         {
             continue;
         }
-        // A file that is already gone need not be deleted.
+        // A file without metadata is already gone and need not be deleted.
         let written = entry.metadata().and_then(|meta| meta.modified());
         let silent = written.is_ok_and(|at| {
             let silence = now.duration_since(at).unwrap_or_default();

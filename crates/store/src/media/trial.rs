@@ -1,4 +1,4 @@
-//! Tries the storage with a small object that nobody sees.
+//! Tests the storage with a small object that no caller sees.
 
 use bytes::Bytes;
 use object_store::ObjectStoreExt as _;
@@ -12,7 +12,7 @@ use super::storage::{ANSWER_MAX, Media, path_of};
 const CONTENT: &[u8] = b"tollgate tries its storage";
 
 impl Media {
-    /// Writes, reads and deletes a small object. An error names the step that failed. The object is deleted even if it
+    /// Writes, reads and deletes a small object. The error names the step that failed. The object is deleted even if it
     /// could not be read.
     pub async fn try_out(&self) -> Result<(), (&'static str, MediaError)> {
         let name = MediaName {

@@ -1,4 +1,4 @@
-//! Uploads of callers that are too large for memory.
+//! Stores uploads of callers that are too large for memory.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -12,8 +12,8 @@ use super::spool::blocking;
 use super::storage::Media;
 use crate::disk::require_room;
 
-/// A file without a name, which the system removes with its last user. It is in the same folder as incoming media, so
-/// that one rule keeps disk space for the ledger.
+/// A file without a name, which the operating system removes when it is closed. It is on the same disk as incoming
+/// media, so that the same rule keeps disk space for the ledger.
 #[derive(Debug)]
 pub struct Upload {
     file: File,
@@ -23,7 +23,7 @@ pub struct Upload {
 }
 
 impl Media {
-    /// A file for an upload, if there is enough disk space.
+    /// Creates a file for an upload, if there is enough disk space.
     pub async fn upload(&self) -> Result<Upload, MediaError> {
         let (folder, disk_floor_bytes) = (Arc::clone(&self.spool), self.disk_floor_bytes);
         let begun = blocking(move || {
@@ -40,7 +40,7 @@ impl Media {
 }
 
 impl Upload {
-    /// Appends pieces. Checks the disk space each time, because there may be any number of uploads.
+    /// Appends pieces. Checks the disk space each time, because the number of uploads is not limited.
     pub async fn write(mut self, pieces: Vec<Bytes>) -> Result<Self, MediaError> {
         let written = blocking(move || {
             require_room(&self.folder, self.disk_floor_bytes)?;
@@ -54,12 +54,12 @@ impl Upload {
         Ok(written.await?)
     }
 
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Opens the file for reading.
+    /// Returns the file, for reading.
     pub fn into_file(self) -> File {
         self.file
     }

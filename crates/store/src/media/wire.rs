@@ -1,6 +1,6 @@
-//! HTTP to the media storage, with the same HTTP and TLS libraries as everything else.
+//! Sends HTTP requests to the media storage, with the same HTTP and TLS libraries as the rest of the gateway.
 //!
-//! `object_store` signs requests, reads answers and retries. This module sends the requests.
+//! `object_store` signs requests, parses answers and retries. This module only sends the requests.
 
 use std::fmt;
 use std::io;
@@ -36,15 +36,14 @@ use crate::tls;
 
 /// The time limit for connecting, including TLS.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// The time limit from the first byte of a request, whose body may be several MiB, to the head of
-/// its answer.
+/// The time limit from the first byte of a request, whose body may be several MiB, to the head of its answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// How long a connection stays idle.
+/// The maximum time that a connection stays idle.
 const IDLE_MAX: Duration = Duration::from_secs(10);
-/// How many idle connections are kept.
+/// The maximum number of idle connections.
 const IDLE_COUNT_MAX: usize = 32;
 
-/// Creates the clients that `object_store` asks for. All share one pool.
+/// Creates the clients that `object_store` asks for. All of them share one pool of connections.
 #[derive(Clone)]
 pub(super) struct Wire {
     tls: Arc<ClientConfig>,
@@ -60,7 +59,7 @@ struct Idle {
     since: Instant,
 }
 
-/// The server of a connection.
+/// The server to which a connection leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Target {
     is_tls: bool,
@@ -68,7 +67,7 @@ struct Target {
 }
 
 impl Wire {
-    /// Trusts the public authorities and those in `ca_file`.
+    /// A client that trusts the public authorities and those in `ca_file`.
     pub(super) fn trusting(ca_file: Option<&Path>) -> Result<Self, String> {
         Ok(Self {
             tls: tls::trusting(ca_file)?,
@@ -76,10 +75,10 @@ impl Wire {
         })
     }
 
-    /// An idle connection, or a new one.
+    /// Takes an idle connection, or opens a new one.
     async fn connection(&self, to: &Target) -> Result<SendRequest<HttpRequestBody>, HttpError> {
         while let Some(mut waiting) = self.take(to) {
-            // The connection is ready when its task has read the end of the last answer.
+            // The connection is ready when its task has read the previous answer to the end.
             if let Ok(Ok(())) = timeout(CONNECT_MAX, waiting.ready()).await {
                 return Ok(waiting);
             }
@@ -114,7 +113,7 @@ impl Wire {
     }
 }
 
-/// Starts HTTP on a connection. The task that runs it ends with the connection.
+/// Starts HTTP on a connection. Its background task ends with the connection.
 async fn begin<S>(stream: S) -> io::Result<SendRequest<HttpRequestBody>>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -123,7 +122,7 @@ where
         .await
         .map_err(io::Error::other)?;
     tokio::spawn(async move {
-        // The sender reports the error to the task that waits for an answer.
+        // The sender reports the error to the task that awaits the answer.
         let _ = connection.await;
     });
     Ok(sender)
@@ -156,7 +155,7 @@ impl HttpService for Wire {
 }
 
 impl Target {
-    /// Removes the address from a request, leaving only its path.
+    /// Takes the server from a request and leaves only the path.
     fn of(request: &mut HttpRequest) -> Result<Self, HttpError> {
         let uri = std::mem::take(request.uri_mut()).into_parts();
         let unusable = || io::Error::from(io::ErrorKind::InvalidInput);
@@ -198,7 +197,7 @@ impl Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        // A connection with a half-read answer cannot be used again.
+        // A connection with a half-read answer cannot be reused.
         if self.body.is_end_stream() {
             self.give_back();
         }
@@ -230,7 +229,7 @@ impl Body for Answer {
 }
 
 fn broken(error: hyper::Error) -> HttpError {
-    // The service may have closed an idle connection just when it was used again.
+    // The service may have closed an idle connection just as it was being reused.
     let is_closed = error.is_canceled() || error.is_closed() || error.is_incomplete_message();
     let kind = if is_closed {
         HttpErrorKind::Request

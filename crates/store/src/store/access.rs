@@ -1,4 +1,4 @@
-//! Tokens, sign-in codes and sessions of the admin API.
+//! Operations on tokens, sign-in codes and sessions of the admin API.
 
 use crate::backend::{Backend, on};
 use crate::clock;
@@ -26,7 +26,7 @@ impl Store {
         made.await?.token()
     }
 
-    /// Notes that a token was used now. Nobody asked for this change, so it has no audit row.
+    /// Records that a token was used now. No operator made this change, so it has no audit row.
     pub async fn note_token_used(&self, id: TokenId) -> Result<(), StoreError> {
         let change = AccessChange::NoteTokenUsed(id);
         let made = self.change_access(change, &Actor::cli("")).await;
@@ -43,7 +43,7 @@ impl Store {
         on!(self, backend => backend.token_by_digest(*digest).await)
     }
 
-    /// Stores a code that signs somebody in, once.
+    /// Stores a one-time sign-in code.
     pub async fn create_sign_in_code(
         &self,
         new: NewSignInCode,
@@ -55,7 +55,7 @@ impl Store {
         made.map(drop)
     }
 
-    /// Opens a session. `None` if its code does not exist, was used, or has expired.
+    /// Opens a session. `None` if its sign-in code does not exist, was used, or has expired.
     pub async fn open_session(
         &self,
         new: NewSession,

@@ -1,4 +1,4 @@
-//! Wallets and keys, and the audit of their changes.
+//! Operations on wallets and keys, and the audit log.
 
 use super::Store;
 use crate::backend::{Backend, on};
@@ -60,7 +60,7 @@ impl Store {
         Ok(as_of_now(found))
     }
 
-    /// The keys that a search finds, newest first.
+    /// The keys that match a search, newest first.
     pub async fn search_keys(&self, query: KeyQuery) -> Result<Vec<KeyRow>, StoreError> {
         let found = on!(self, backend => backend.search_keys(query).await)?;
         Ok(as_of_now(found))
@@ -82,7 +82,8 @@ impl Store {
         self.change_key(key, KeyEdit::Limits(change), actor).await
     }
 
-    /// Replaces the secret of a key. The previous secret ends at once or at a set time, and any older one at once.
+    /// Replaces the secret of a key. The previous secret stops working at once or at a set time, and any older one at
+    /// once.
     pub async fn rotate_key(
         &self,
         key: KeyId,
@@ -92,7 +93,7 @@ impl Store {
         self.change_key(key, KeyEdit::Rotate(rotation), actor).await
     }
 
-    /// Allows or stops calls with this key.
+    /// Enables or disables calls with this key.
     pub async fn set_key_enabled(
         &self,
         key: KeyId,
@@ -122,7 +123,7 @@ impl Store {
     }
 
     /// Calls `notify` after each change of a key that is made through this store or a clone of it, before the change
-    /// returns. Changes by other processes are not noticed.
+    /// returns. Changes by other processes are not reported.
     pub fn on_key_change(&self, notify: impl Fn(KeyId) + Send + Sync + 'static) {
         self.key_listener.set(notify);
     }
@@ -136,7 +137,7 @@ impl Store {
         on!(self, backend => backend.account_names(wallets, keys).await)
     }
 
-    /// Wallets and keys whose names contain a text, in any case, or whose ids begin with it. A key is also found
+    /// Wallets and keys whose names contain a text, regardless of case, or whose ids begin with it. A key is also found
     /// by its secret.
     pub async fn find_accounts(&self, text: &str, limit: u32) -> Result<FoundAccounts, StoreError> {
         on!(self, backend => backend.find_accounts(text.to_owned(), limit).await)
@@ -154,7 +155,7 @@ impl Store {
         noted.await
     }
 
-    /// Rows of the audit, newest first.
+    /// Audit rows, newest first.
     pub async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditRow>, StoreError> {
         on!(self, backend => backend.audit(query).await)
     }

@@ -1,4 +1,4 @@
-//! Alerts, alert rules and deliveries.
+//! Operations on alerts, alert rules and deliveries.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::records::audit::Actor;
 use crate::records::ids::{AlertId, RuleId};
 use crate::store::Store;
 
-/// How many rows one read of a scan returns.
+/// The number of rows that one read of a scan returns.
 const SCAN_ROWS: u32 = 1_000;
 
 /// Rules. Changes are durable when they return, together with their audit rows.
@@ -42,7 +42,7 @@ impl Store {
         self.change_rule(RuleChange::Remove(id), actor).await
     }
 
-    /// All rules, oldest first. There are never many.
+    /// All rules, oldest first. Their number is limited to a hundred.
     pub async fn alert_rules(&self) -> Result<Vec<RuleRow>, StoreError> {
         on!(self, backend => backend.alert_rules().await)
     }
@@ -70,7 +70,7 @@ impl Store {
         on!(self, backend => backend.alerts(query).await)
     }
 
-    /// Whether this node is the one of the cluster that checks for alerts. It keeps this role for at least `lease`.
+    /// Whether this node is the one in the cluster that checks for alerts. It keeps this role for at least `lease`.
     pub async fn watch_alerts(&self, lease: Duration) -> Result<bool, StoreError> {
         match &self.backend {
             // No other server uses the file.
@@ -79,7 +79,7 @@ impl Store {
         }
     }
 
-    /// Replaces the signals of this node. All nodes can read them for the time of `lasting`.
+    /// Replaces the signals of this node. All nodes can read them for the duration of `lasting`.
     pub async fn set_alert_signals(
         &self,
         signals: Vec<AlertSignal>,
@@ -95,25 +95,25 @@ impl Store {
         .await
     }
 
-    /// The signals of all nodes, each condition once.
+    /// The signals of all nodes, one for each condition.
     pub async fn alert_signals(&self, now: UnixMs) -> Result<Vec<AlertSignal>, StoreError> {
         on!(self, backend => backend.alert_signals(now).await)
     }
 
-    /// Begins an alert, and queues its beginning for the rules that it names. `false` if an alert of the same
-    /// condition is open.
+    /// Begins an alert, and queues deliveries of its beginning for the rules that it names. `false` if an alert with
+    /// the same condition is open.
     pub async fn begin_alert(&self, new: NewAlert, now: UnixMs) -> Result<bool, StoreError> {
         self.alert(|reply| AlertCommand::Begin(Box::new(new), now, reply))
             .await
     }
 
-    /// Ends an alert, and queues its end for the rules that were told of its beginning. `false` if it has already
-    /// ended.
+    /// Ends an alert, and queues deliveries of its end for the rules that its beginning was queued for. `false` if it
+    /// has already ended.
     pub async fn end_alert(&self, id: AlertId, now: UnixMs) -> Result<bool, StoreError> {
         self.alert(|reply| AlertCommand::End(id, now, reply)).await
     }
 
-    /// Deletes at most `count_max` alerts that ended longer ago than `age`. Returns how many.
+    /// Deletes at most `count_max` alerts that ended longer than `age` ago. Returns how many were deleted.
     pub async fn forget_alerts(
         &self,
         age: Duration,
@@ -128,7 +128,7 @@ impl Store {
         self.alert(|reply| AlertCommand::Forget(old, reply)).await
     }
 
-    /// Claims due deliveries. Nobody else gets them within `lease`, and the attempt counts from now on.
+    /// Claims due deliveries. No other node gets them within `lease`, and the attempt counts from now on.
     pub async fn claim_deliveries(
         &self,
         count_max: u32,
@@ -148,7 +148,7 @@ impl Store {
         self.alert(|reply| AlertCommand::Claim(due, reply)).await
     }
 
-    /// Records how an attempt ended. `false` if another node has claimed the delivery meanwhile.
+    /// Records the outcome of an attempt. `false` if another node has claimed the delivery meanwhile.
     pub async fn note_delivery(&self, note: DeliveryNote) -> Result<bool, StoreError> {
         self.alert(|reply| AlertCommand::Note(Box::new(note), reply))
             .await
@@ -162,7 +162,7 @@ impl Store {
     }
 }
 
-/// Reads for the computation of alerts.
+/// Reads from which alerts are computed.
 impl Store {
     /// Active wallets whose balance is below their own amount, or below `below`.
     pub async fn low_wallets(&self, below: Option<Micro>) -> Result<Vec<LowWallet>, StoreError> {
@@ -181,7 +181,7 @@ impl Store {
         }
     }
 
-    /// Enabled keys that have used about 80 % of a limit, or more.
+    /// Enabled keys that have used about 80 % of a limit or more.
     pub async fn keys_near_limits(&self) -> Result<Vec<KeyRow>, StoreError> {
         let now = clock::now();
         let mut found: Vec<KeyRow> = Vec::new();

@@ -1,4 +1,4 @@
-//! Calls: the keys that make them, and admission, growth and end of their holds.
+//! Operations on calls: keys, admission, and the growth and end of holds.
 
 use ledger::Micro;
 use tokio::sync::oneshot;
@@ -15,13 +15,13 @@ use crate::records::call::{Admit, Close, Extend, SessionStep};
 use crate::records::ids::{Digest, HoldId, KeyId};
 
 impl Store {
-    /// Decides a call: wallet, key, limits and rates in one step, all or nothing. Returns when it is decided.
-    /// [`Admitted::durable`] tells when the hold is on the disk.
+    /// Decides on a call: wallet, key, limits and rates in one step, all or nothing. Returns when the decision is made.
+    /// [`Admitted::durable`] reports when the hold is on disk.
     pub async fn admit(&self, admit: Admit) -> Result<Admitted, AdmitError> {
         on!(self, backend => backend.may_admit())?;
         match self.backend.admit_now(admit) {
             Ok(decided) => decided,
-            // Boxed, because a future this large would enlarge every future that awaits it.
+            // Boxed, because this large future would enlarge every future that awaits it.
             Err(admit) => Box::pin(self.ask_admission(admit)).await,
         }
     }
@@ -44,8 +44,8 @@ impl Store {
         answer.await.map_err(|_| AdmitError::Unavailable)?
     }
 
-    /// Books what a session has used and extends its hold. Returns how far the hold reaches, from the beginning
-    /// of the session: as far as requested, or as far as affordable.
+    /// Books the usage of a session and extends its hold. Returns how far the hold reaches, counted from the beginning
+    /// of the session: as far as requested or affordable.
     pub async fn step_session(&self, step: SessionStep) -> Result<Micro, AdmitError> {
         let (reply, answer) = oneshot::channel();
         let command = Command::Step(Box::new(step), reply);
@@ -53,18 +53,19 @@ impl Store {
         answer.await.map_err(|_| AdmitError::Unavailable)?
     }
 
-    /// Stops counting a hold against its key's concurrency, because the caller is gone and the upstream is only
-    /// drained. The hold stays open.
+    /// Stops counting a hold against its key's concurrency, because the caller is gone and only the rest of the
+    /// upstream's answer is read. The hold stays open.
     pub fn stop_counting(&self, hold: HoldId) {
         self.backend.push_close(Command::Uncount(hold));
     }
 
-    /// Closes a hold. Never fails and never waits. The first close of a hold wins, and later ones are counted.
+    /// Closes a hold. Never fails and never waits. The first close of a hold is booked, and later ones are only
+    /// counted.
     pub fn close(&self, close: Close) {
         self.backend.close(close);
     }
 
-    /// A key and its wallet at one instant, after all settlements that were queued before. What it shows is
+    /// A key and its wallet at one instant, after all settlements that were queued before. The returned state is
     /// durable.
     pub async fn balance(&self, key: &KeyId) -> Result<(ledger::Wallet, ledger::Key), StoreError> {
         let balance = self.ask(|reply| Command::Balance(*key, clock::now(), reply));

@@ -1,4 +1,4 @@
-//! The catalog of models, and the versions of the price and cost cards in it.
+//! Operations on the catalog of models, and on the versions of its price and cost cards.
 
 use super::Store;
 use crate::backend::{Backend, on};
@@ -12,7 +12,7 @@ use crate::records::entries::PriceRow;
 use crate::records::ids::{PriceNumber, PriceVersion};
 
 impl Store {
-    /// The version of a price card. Stored if it is new, and kept forever.
+    /// The version of a price card. A new card is stored, and kept forever.
     pub async fn price_version(
         &self,
         model: &str,
@@ -30,8 +30,8 @@ impl Store {
         Ok(version)
     }
 
-    /// Stores a catalog as the one after version `expected` (0 if there is none), with its audit row. Returns its
-    /// version, or `None` if `expected` is not the latest.
+    /// Stores a catalog as the successor of version `expected` (0 if there is none), with its audit row. Returns its
+    /// version, or `None` if `expected` is not the latest version.
     pub async fn replace_catalog(
         &self,
         expected: i64,
@@ -64,7 +64,7 @@ impl Store {
         on!(self, backend => backend.catalog_version().await)
     }
 
-    /// The version of a route's cost card. Stored if it is new, and kept forever.
+    /// The version of a route's cost card. A new card is stored, and kept forever.
     pub async fn cost_version(
         &self,
         model: &str,
@@ -89,7 +89,7 @@ impl Store {
         on!(self, backend => backend.prices().await)
     }
 
-    /// The price card of a version. Never waits for searches, because the end of a task needs it.
+    /// The price card of a version. This never waits for searches, because the end of a task needs it.
     pub async fn price(&self, version: PriceNumber) -> Result<Option<PriceRow>, StoreError> {
         on!(self, backend => backend.price(version).await)
     }

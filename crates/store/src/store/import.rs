@@ -1,4 +1,4 @@
-//! Accounts of another gateway.
+//! Operations for importing accounts of another gateway.
 
 use super::Store;
 use crate::backend::{Backend, on};
@@ -10,8 +10,8 @@ use crate::records::import::{ImportBatch, ImportKnown, ImportQuery};
 
 /// Imports. A batch is durable when it returns, together with an audit row for each wallet and key.
 impl Store {
-    /// Creates the accounts of a batch, all of them or none. A batch of a few hundred is fast on every database. Its
-    /// transaction delays other decisions.
+    /// Creates the accounts of a batch, all of them or none. Its transaction delays other decisions, so a batch should
+    /// have at most a few hundred accounts.
     pub async fn import(&self, batch: ImportBatch, actor: &Actor) -> Result<(), StoreError> {
         let (batch, actor) = (Box::new(batch), Box::new(actor.clone()));
         let now = clock::now();
@@ -24,7 +24,7 @@ impl Store {
         .await
     }
 
-    /// Reads which of the accounts of an import exist in the store.
+    /// Finds out which accounts of an import already exist.
     pub async fn import_known(&self, query: ImportQuery) -> Result<ImportKnown, StoreError> {
         on!(self, backend => backend.import_known(query).await)
     }

@@ -1,4 +1,4 @@
-//! Changes of a wallet's credits and settings.
+//! Operations that change a wallet's credits and settings.
 
 use ledger::{ManualKind, Micro, WalletStatus};
 
@@ -13,8 +13,8 @@ use crate::records::manual::{BookedEntry, ChangedWallet, NewEntry, WalletSetting
 
 /// Changes are durable when they return, together with the audit row that names the actor.
 impl Store {
-    /// Moves credits of a wallet. If an entry with the same reference, kind and amount exists, it is returned and
-    /// nothing is booked. So a request whose answer was lost can be repeated.
+    /// Moves credits of a wallet. If an entry with the same reference, kind and amount exists, returns that entry and
+    /// books nothing. So a request whose answer was lost can be repeated.
     pub async fn book_entry(
         &self,
         wallet: WalletId,
@@ -66,7 +66,7 @@ impl Store {
         Ok(self.change_wallet(wallet, change, actor).await?.row)
     }
 
-    /// Sets the credit line. Debt beyond it stays.
+    /// Sets the size of the credit line. Debt beyond it remains.
     pub async fn set_credit_limit(
         &self,
         wallet: WalletId,
@@ -80,7 +80,7 @@ impl Store {
         self.update_wallet(wallet, settings, actor).await
     }
 
-    /// Allows or stops calls of a wallet. Calls that were admitted settle as usual.
+    /// Enables or disables calls of a wallet. Calls that are already admitted settle as usual.
     pub async fn set_wallet_status(
         &self,
         wallet: WalletId,

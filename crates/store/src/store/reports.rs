@@ -1,4 +1,4 @@
-//! Verification of the ledger, its entries, and the journal.
+//! Operations that verify the ledger, and that read its entries and the journal.
 
 use super::Store;
 use crate::backend::{Backend, on};
@@ -20,7 +20,7 @@ impl Store {
         on!(self, backend => backend.verify(noted).await)
     }
 
-    /// Entries in the order of their posting, a page at a time.
+    /// Entries in the order in which they were posted, a page at a time.
     pub async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
         on!(self, backend => backend.entries(query).await)
     }
@@ -35,13 +35,13 @@ impl Store {
         on!(self, backend => backend.journal(query).await)
     }
 
-    /// A page of the journal, within a short time: a page may have few rows, or none, and still name the position where
-    /// the search continues.
+    /// A page of the journal, found within a short time. A page may have few rows or none, and still contain the
+    /// position where the search continues.
     pub async fn journal_page(&self, query: JournalQuery) -> Result<JournalPage, StoreError> {
         on!(self, backend => backend.journal_page(query).await)
     }
 
-    /// Counts calls. Fast regardless of their number, because the journal's writers maintain the sums.
+    /// Counts calls. This is fast regardless of their number, because the journal's writers maintain the sums.
     pub async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
         let rows = on!(self, backend => backend.usage(query).await)?;
         rows.ok_or_else(|| {

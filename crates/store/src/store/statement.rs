@@ -1,7 +1,7 @@
 //! Statements: the entries of a wallet with the balance after each, and their sums.
 //!
-//! Entries are append-only and their numbers have no gap, so a page is a span of numbers. Its first balance comes from
-//! the last stored balance before it, which is never far (`docs/decisions/036`).
+//! Entries are append-only and their numbers have no gaps, so a page is a span of numbers. Its first balance is
+//! computed from the latest stored balance before it, which is never far away (`docs/decisions/036`).
 
 use ledger::{Micro, UnixMs};
 
@@ -16,9 +16,9 @@ use crate::records::statement::{
     StatementTotals, WalletQuery, WalletSpending,
 };
 
-/// Statements.
+/// Operations on statements.
 impl Store {
-    /// Wallets that owe more than their credit line: those with the largest debt, and the number of all.
+    /// Wallets that owe more than their credit line: those with the largest debt, and the total number.
     pub async fn wallets_beyond_credit(
         &self,
         limit: u32,
@@ -26,7 +26,7 @@ impl Store {
         on!(self, backend => backend.wallets_beyond_credit(limit).await)
     }
 
-    /// Wallets with the cost of their calls, newest first, a page at a time.
+    /// Wallets with their spending, newest first, a page at a time.
     pub async fn list_wallets(
         &self,
         query: WalletQuery,
@@ -34,7 +34,7 @@ impl Store {
         on!(self, backend => backend.list_wallets(query).await)
     }
 
-    /// One wallet with the cost of its calls. Only the times of the query matter.
+    /// One wallet with its spending. Only the times of the query are used.
     pub async fn find_spending(
         &self,
         wallet: WalletId,
@@ -73,8 +73,8 @@ impl Store {
         Ok(self.span(n, seq - 1, seq).await?.pop())
     }
 
-    /// The entries that were posted from `from` on and before `to`. An entry counts as posted at the latest time
-    /// among itself and the entries before it.
+    /// The entries that were posted at or after `from` and before `to`. An entry counts as posted at the latest time of
+    /// itself and all entries before it.
     pub async fn statement_range(
         &self,
         wallet: WalletId,
@@ -90,7 +90,7 @@ impl Store {
             Some(to) => self.state_before(n, end, to).await?,
             None => end,
         };
-        // An empty range if `to` is before `from`.
+        // The range is empty if `to` is before `from`.
         let closing = if closing.seq < opening.seq {
             opening
         } else {
@@ -99,7 +99,7 @@ impl Store {
         Ok(StatementRange { opening, closing })
     }
 
-    /// The entries after the number `after`, up to `until`, oldest first: `limit` of them at most.
+    /// The entries after the number `after`, up to `until`, oldest first and at most `limit` of them.
     pub async fn statement_entries(
         &self,
         wallet: WalletId,
@@ -137,8 +137,8 @@ impl Store {
         Ok(StatementTotals::of(sums))
     }
 
-    /// The stored balances of a wallet since a time, oldest first, and its state now: at least one for each day with
-    /// entries. The first one is the last from before that time, if there is one.
+    /// The stored balances of a wallet since a time, oldest first, and then its current state: at least one balance for
+    /// each day with entries. The first one is the latest balance before that time, if there is one.
     pub async fn balance_history(
         &self,
         wallet: WalletId,
@@ -159,11 +159,12 @@ impl Store {
         end: BalancePoint,
         time: UnixMs,
     ) -> Result<BalancePoint, StoreError> {
-        // A wallet without entries has no time of its last one, so its state is the same at any time.
+        // A wallet without entries has the same state at any time.
         if end.seq == 0 || end.posted_at < time {
             return Ok(end);
         }
-        // The next stored balance is not before `time`, so the wanted state is at most one step away.
+        // The stored balance after this one is not before `time`, so the requested state is at most `POINT_STEP`
+        // entries away.
         let Anchor { point, after_n } = self.anchor(n, AnchorBound::Before(time)).await?;
         let span = EntrySpan {
             wallet: n,
@@ -171,7 +172,7 @@ impl Store {
             until: end.seq.min(point.seq.saturating_add(POINT_STEP)),
             after_n,
         };
-        // `time` is usually the start of a day. Then the anchor is the answer, and reading a single entry confirms it.
+        // `time` is usually the start of a day. The anchor is then the answer, and reading a single entry confirms it.
         let next_one = EntrySpan {
             until: span.after.saturating_add(1),
             ..span

@@ -1,4 +1,4 @@
-//! Operations of tasks and callbacks. Their results are durable when they return.
+//! Operations on tasks and callbacks. Their results are durable when they return.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ use crate::store::{Store, found_in_time};
 
 /// Tasks. A step returns `false`, and has written nothing, if another node has claimed the task or the task has ended.
 impl Store {
-    /// Decides a task like a call, and writes its row with its hold. The hold belongs to the task and ends with
-    /// it, whatever happens to this process.
+    /// Decides on a task like on a call, and writes its row with its hold. The hold belongs to the task and ends with
+    /// it, regardless of what happens to this process.
     pub async fn open_task(&self, new: NewTask) -> Result<OpenedTask, AdmitError> {
         on!(self, backend => backend.may_admit())?;
         let (reply, answer) = oneshot::channel();
@@ -43,7 +43,7 @@ impl Store {
             .await
     }
 
-    /// Extends a claim, and stores what its owner has learned.
+    /// Extends a claim, and stores the results of its owner so far.
     pub async fn keep_task(&self, kept: TaskKept) -> Result<bool, StoreError> {
         self.step(|reply| TaskCommand::Keep(Box::new(kept), reply))
             .await
@@ -55,13 +55,13 @@ impl Store {
             .await
     }
 
-    /// Ends a task, once: closes its hold, makes its snapshot final, and queues its callback.
+    /// Ends a task: closes its hold, stores its final snapshot, and queues its callback. A task ends only once.
     pub async fn end_task(&self, end: TaskEnd) -> Result<bool, StoreError> {
         self.step(|reply| TaskCommand::End(Box::new(end), reply))
             .await
     }
 
-    /// Claims due tasks. Nobody else gets them within `lease`.
+    /// Claims due tasks. No other node gets them within `lease`.
     pub async fn claim_tasks(
         &self,
         count_max: u32,
@@ -85,8 +85,7 @@ impl Store {
         Ok(rows)
     }
 
-    /// Claims one task of this wallet that has not ended, even if another node has claimed it. Later writes of that
-    /// node fail.
+    /// Claims one open task of this wallet, even if another node has claimed it. Later writes of that node then fail.
     pub async fn claim_task(
         &self,
         wallet: WalletId,
@@ -107,12 +106,12 @@ impl Store {
         Ok(row)
     }
 
-    /// The prices of a task may be older than this process.
+    /// Registers the model of a task's price version, which this process may not have loaded itself.
     fn name_price(&self, row: &TaskRow) {
         self.counters().settled.name(row.price_version, &row.model);
     }
 
-    /// Hides an ended task from its owner. Its charge and its undelivered callback stay.
+    /// Hides an ended task from its owner. Its charge and its pending callback are not affected.
     pub async fn hide_task(
         &self,
         wallet: WalletId,
@@ -123,7 +122,7 @@ impl Store {
             .await
     }
 
-    /// Deletes at most `count_max` tasks that ended longer ago than `age`. Returns how many.
+    /// Deletes at most `count_max` tasks that ended longer than `age` ago. Returns how many were deleted.
     pub async fn forget_tasks(
         &self,
         age: Duration,
@@ -138,12 +137,12 @@ impl Store {
         self.step(|reply| TaskCommand::Forget(old, reply)).await
     }
 
-    /// Lists tasks, the latest first.
+    /// Lists tasks, newest first.
     pub async fn tasks(&self, query: TaskQuery) -> Result<TaskPage, StoreError> {
         on!(self, backend => backend.tasks(query).await)
     }
 
-    /// The channels of tasks that have not ended, with the number of tasks on each.
+    /// The channels of open tasks, with the number of tasks on each.
     pub async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
         on!(self, backend => backend.task_channels().await)
     }
@@ -175,7 +174,7 @@ impl Store {
             .await
     }
 
-    /// A task of this wallet. A task of another wallet is not found (T13).
+    /// Finds a task of this wallet. Tasks of other wallets are not found (T13).
     pub async fn find_task(
         &self,
         wallet: WalletId,

@@ -1,8 +1,8 @@
-//! `tollgate backup`: the whole store in a folder, while servers run.
+//! `tollgate backup`: copies the whole store to a folder, while servers run.
 //!
-//! A backup is a store of its own: the two `SQLite` files, whichever database they were copied from, beside a manifest
-//! and the media. The folder gets its final name when everything in it is on the disk, so that an interrupted backup
-//! never looks complete.
+//! A backup is a store of its own. It has the two `SQLite` files, even if the source is another database, a manifest,
+//! and the media. The folder gets its final name when everything in it is on disk, so that an interrupted backup never
+//! looks complete.
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -23,8 +23,8 @@ use crate::clock;
 use crate::settings::{Location, Settings};
 use crate::sqlite::{SqliteSide, copy_pages};
 
-/// Copies a store to a new folder, with the files of a media folder. Servers keep running, and the copy is of one
-/// moment. Verifies the copy; the report contains the result.
+/// Copies a store, and the files of a media folder, to a new folder. Servers keep running, and the copy shows the store
+/// at one moment. The copy is verified, and the report contains the result.
 pub async fn backup_store(
     from: &Settings,
     media: Option<&Path>,
@@ -68,7 +68,7 @@ pub async fn backup_store(
                 done: contents.rows(),
                 total: contents.rows(),
             });
-            // A sweep may have deleted the file since.
+            // A sweep may have deleted the file meanwhile.
             let Some((bytes, sha256)) = copy_file(&media.join(&name), &folder.join(&name))? else {
                 continue;
             };
@@ -90,14 +90,14 @@ pub async fn backup_store(
     })
 }
 
-/// Copies the database into the two files of `SQLite`. Returns the source.
+/// Copies the database into two `SQLite` files. Returns the name of the source.
 async fn copy_databases(
     from: &Settings,
     to: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<String, TransferError> {
     match &from.location {
-        // The copy is page by page, which is fast and exact.
+        // Copies page by page, which is fast and exact.
         Location::File(path) => {
             copy_pages(path, to, progress)?;
             Ok(path.display().to_string())
@@ -120,7 +120,7 @@ async fn copy_databases(
     }
 }
 
-/// The folder of a backup in progress, beside its final place.
+/// The folder of a backup in progress, beside its final location.
 struct Partial {
     folder: PathBuf,
     /// Locked, so that no other backup replaces the contents of the folder.
@@ -137,11 +137,11 @@ impl Partial {
         let mut name = to.as_os_str().to_owned();
         name.push(".partial");
         let folder = PathBuf::from(name);
-        // A backup that was killed before it made its mark leaves an empty folder.
+        // A backup that was killed before it created its mark leaves an empty folder.
         if folder.symlink_metadata().is_ok() && fs::remove_dir(&folder).is_err() {
             return Self::replace(folder);
         }
-        // Only the owner may read it: it contains digests, names and maybe the bodies of calls.
+        // Only the owner may read the folder, because it contains digests, names and possibly the bodies of calls.
         let mut owned = DirBuilder::new();
         owned.recursive(true).mode(0o700);
         owned.create(&folder).map_err(TransferError::io(&folder))?;
@@ -151,7 +151,7 @@ impl Partial {
     /// Empties the folder of a killed backup. Refuses any other folder.
     fn replace(folder: PathBuf) -> Result<Self, TransferError> {
         let is_folder = folder.symlink_metadata().is_ok_and(|found| found.is_dir());
-        // The last steps of a backup remove the mark and rename the folder.
+        // The last steps of a backup remove the mark and then rename the folder.
         let is_left = folder.join(IN_PROGRESS).exists() || Manifest::read(&folder).is_ok();
         if !is_folder || !is_left {
             return Err(TransferError::Exists { path: folder });
@@ -162,7 +162,7 @@ impl Partial {
             drop(locked(&manifest, &folder)?);
         }
         let partial = Self::marked(folder)?;
-        // The mark stays: if this backup is killed too, the next one still recognizes the folder.
+        // The mark stays, so that the next backup recognizes the folder if this one is killed too.
         let io = TransferError::io(&partial.folder);
         for found in fs::read_dir(&partial.folder).map_err(&io)? {
             let found = found.map_err(&io)?;
@@ -184,11 +184,11 @@ impl Partial {
         })
     }
 
-    /// Gives the folder its final name, when everything in it is on the disk.
+    /// Gives the folder its final name, after everything in it is on disk.
     fn complete(self, to: &Path) -> Result<(), TransferError> {
         let io = TransferError::io(&self.folder);
         sync_tree(&self.folder)?;
-        // The mark no longer protects the folder, so the lock on the manifest does.
+        // Once the mark is removed, the lock on the manifest protects the folder.
         let _manifest = locked(&self.folder.join(MANIFEST), &self.folder)?;
         fs::remove_file(self.folder.join(IN_PROGRESS)).map_err(&io)?;
         sync_folder(&self.folder)?;
@@ -197,10 +197,10 @@ impl Partial {
     }
 }
 
-/// Opens or makes a file, and locks it.
+/// Opens or creates a file, and locks it.
 fn locked(path: &Path, folder: &Path) -> Result<File, TransferError> {
     let mut options = File::options();
-    // A lock on a network file system needs a file that is open for writing.
+    // On a network file system, only a file that is open for writing can be locked.
     options.read(true).write(true).create(true).truncate(false);
     let file = options.open(path).map_err(TransferError::io(path))?;
     file.try_lock().map_err(|_| TransferError::Busy {
@@ -240,14 +240,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path().join("copy");
         let left = folder.path().join("copy.partial");
-        // Killed before it made its mark.
+        // A backup was killed before it created its mark.
         fs::create_dir(&left).unwrap();
-        // Killed while it copied.
+        // A backup was killed while it copied.
         let partial = Partial::begin(&to).unwrap();
         fs::create_dir(left.join(MEDIA)).unwrap();
         fs::write(left.join(DATABASE), "part").unwrap();
         drop(partial);
-        // Killed between the last steps: the mark was removed, but the folder not yet renamed.
+        // A backup was killed between its last steps: the mark was removed, but the folder was not renamed yet.
         let partial = Partial::begin(&to).unwrap();
         assert_eq!(names(&left), [IN_PROGRESS]);
         manifest().write(&left.join(MANIFEST)).unwrap();

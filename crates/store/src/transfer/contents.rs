@@ -1,4 +1,4 @@
-//! The contents of a store, in a form that can be compared.
+//! Summarizes the contents of a store, so that two stores can be compared.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::report::TransferTotals;
 use super::side::Side;
 use super::tables::TABLES;
 
-/// The counts of all tables and the contents of all wallets. Every change of a store adds a row to one of its tables.
+/// The row counts of all tables and a digest of all wallets. Every change of a store adds a row to one of its tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoreContents {
     pub(crate) counts: Vec<u64>,
@@ -66,7 +66,7 @@ impl StoreContents {
         self.counts.iter().sum()
     }
 
-    /// Identifies the source of a transfer and its state: it changes when the source is used.
+    /// Identifies the source of a transfer and its state. It changes when the source is used.
     pub(crate) fn fingerprint(&self) -> String {
         let mut hasher = Sha256::new();
         hasher.update(self.wallets);
@@ -76,7 +76,7 @@ impl StoreContents {
         hex(&hasher.finalize())
     }
 
-    /// The names of the tables with rows.
+    /// The names of the tables that contain rows.
     pub(crate) fn filled(&self) -> String {
         let filled = TABLES.iter().zip(&self.counts);
         let filled = filled.filter(|(_, count)| **count > 0);
@@ -84,7 +84,7 @@ impl StoreContents {
         names.join(", ")
     }
 
-    /// Describes the difference to another store.
+    /// Describes the first difference from another store. `None` if they are equal.
     pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         let counts = self.counts.iter().zip(&other.counts);
         for (table, (own, others)) in TABLES.iter().zip(counts) {
@@ -99,7 +99,7 @@ impl StoreContents {
 /// Bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = write!(text, "{byte:02x}");
         text
     })

@@ -1,4 +1,4 @@
-//! Copies all tables in batches, and continues where an earlier attempt has stopped.
+//! Copies all tables in batches, and continues where an earlier attempt stopped.
 
 use super::contents::StoreContents;
 use super::error::TransferError;
@@ -7,7 +7,7 @@ use super::side::Side;
 use super::tables::{TABLES, Table};
 use super::value::{Position, Row};
 
-/// Copies the missing rows. Returns whether an earlier attempt had copied something.
+/// Copies the missing rows. Returns whether an earlier attempt had copied any.
 pub(crate) async fn copy(
     from: &Side,
     to: &mut Side,
@@ -31,7 +31,8 @@ pub(crate) async fn copy(
             let mut rows = from.read(table, after, limit).await?;
             let is_last = rows.len() < limit;
             if !is_last && !end_between_keys(table, &mut rows) {
-                // All rows have the same key. They must not be split, because the next batch begins after that key.
+                // All rows of the batch have the same key. They must stay together, because the next batch begins after
+                // that key.
                 limit *= 2;
                 continue;
             }
@@ -53,7 +54,7 @@ pub(crate) async fn copy(
     Ok(resumed)
 }
 
-/// Removes the last rows with the same key, because more of them may follow. Returns whether any rows are left.
+/// Removes the rows with the last key, because more of them may follow. Returns whether any rows are left.
 fn end_between_keys(table: &Table, rows: &mut Vec<Row>) -> bool {
     let Some(last) = rows.pop() else {
         return false;

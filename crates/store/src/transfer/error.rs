@@ -1,11 +1,11 @@
-//! Why a store could not be transferred.
+//! Errors of transferring a store.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
 use crate::verify::VerifyReport;
 
-/// Why a transfer failed. The source is unchanged; the destination cannot be opened until the transfer is complete.
+/// Errors of a transfer. The source is unchanged, and the destination cannot be opened until the transfer is complete.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// One of the databases could not be opened.
@@ -55,13 +55,13 @@ pub enum TransferError {
         place: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A file or folder exists where one would be written.
+    /// A file or folder exists where the transfer would write one.
     #[error("{path}: exists already, and nothing is overwritten", path = path.display())]
     Exists { path: PathBuf },
     /// The folder is not a complete backup.
     #[error("{path}: is not a complete backup: {reason}", path = path.display())]
     NoBackup { path: PathBuf, reason: String },
-    /// An operation of the file system failed.
+    /// The file system reported an error.
     #[error("{path}: {source}", path = path.display())]
     Io {
         path: PathBuf,
@@ -70,7 +70,7 @@ pub enum TransferError {
 }
 
 impl TransferError {
-    /// An error of the file system at a path.
+    /// Converts a file system error at this path.
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Io {

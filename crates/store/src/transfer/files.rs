@@ -17,8 +17,8 @@ pub(super) fn digest_of(path: &Path) -> Result<(u64, String), TransferError> {
         .map_err(TransferError::io(path))
 }
 
-/// Copies a file with its modification time, by which media expire. Returns its size and digest, `None` if it does not
-/// exist.
+/// Copies a file with its modification time, by which media expire. Returns its size and digest, or `None` if it does
+/// not exist.
 pub(super) fn copy_file(from: &Path, to: &Path) -> Result<Option<(u64, String)>, TransferError> {
     let source = match File::open(from) {
         Ok(source) => source,
@@ -55,7 +55,7 @@ fn pump(mut from: impl Read, mut to: impl Write) -> io::Result<(u64, String)> {
     Ok((bytes, super::contents::hex(&hasher.finalize())))
 }
 
-/// Syncs every file below a folder, and the folders.
+/// Syncs all files below a folder, and the folders themselves.
 pub(super) fn sync_tree(folder: &Path) -> Result<(), TransferError> {
     let io = TransferError::io(folder);
     for found in fs::read_dir(folder).map_err(&io)? {

@@ -1,4 +1,4 @@
-//! The manifest of a backup.
+//! Reads and writes the manifest of a backup, which lists its files.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use super::files::digest_of;
 
 /// The version of the backup format that this program writes and reads.
 pub(super) const FORMAT: u32 = 1;
-/// The names in a backup.
+/// The names of the files in a backup.
 pub(super) const MANIFEST: &str = "backup.json";
 pub(super) const DATABASE: &str = "tollgate.db";
 pub(super) const JOURNAL: &str = "tollgate.db-calls";
@@ -32,7 +32,7 @@ pub(super) struct Manifest {
     pub(super) entries: u64,
     /// Whether `ledger verify` found no difference.
     pub(super) is_clean: bool,
-    /// Whether a media folder was copied. Media in a bucket are not.
+    /// Whether a media folder was copied. Media in a bucket are not copied.
     pub(super) has_media: bool,
     pub(super) files: Vec<StoredFile>,
 }
@@ -74,7 +74,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Reads the manifest of a folder, and checks that every file is unchanged.
+    /// Reads the manifest of a folder, and checks that all files are unchanged.
     pub(super) fn read_checked(folder: &Path) -> Result<Self, TransferError> {
         let damaged = |reason: String| TransferError::NoBackup {
             path: folder.to_owned(),

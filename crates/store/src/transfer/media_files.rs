@@ -1,4 +1,4 @@
-//! The files of a media folder.
+//! Lists the files of a media folder.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::path::Path;
 use super::error::TransferError;
 use crate::media::MediaName;
 
-/// The names of the media in a folder. Incoming files are in a folder of their own and not among them.
+/// The names of the media in a folder. Incoming files are in a folder of their own and are not included.
 pub(super) fn list(folder: &Path) -> Result<Vec<String>, TransferError> {
     let io = TransferError::io(folder);
     let found = match fs::read_dir(folder) {
@@ -25,7 +25,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<String>, TransferError> {
     Ok(names)
 }
 
-/// Whether this is the name of a medium.
+/// Whether the text is the name of a medium.
 pub(super) fn is_name(name: &str) -> bool {
     MediaName::parse(name).is_some()
 }

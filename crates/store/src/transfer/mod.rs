@@ -1,9 +1,9 @@
 //! Transfers a whole store: `move` to another database, `backup` to a folder, `restore` from one.
 //!
 //! `tables` lists every table with its columns once, for both databases. A database is a [`Side`](side::Side), which
-//! reads and writes rows of these tables in the order of their keys. `copy` moves them in batches. The rows of a batch
-//! and the progress of the copy are written in one transaction, so an interrupted copy continues where it stopped.
-//! Until it is complete and verified, nobody can open the destination (`docs/decisions/064`).
+//! reads and writes rows of these tables in the order of their keys. `copy` copies them in batches. The rows of a batch
+//! and the progress of the copy are written in one transaction, so an interrupted copy continues where it stopped. The
+//! destination cannot be opened until it is complete and verified (`docs/decisions/064`).
 
 mod backup;
 mod contents;

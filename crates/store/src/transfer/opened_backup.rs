@@ -1,4 +1,4 @@
-//! The files of a backup, opened without changing them.
+//! Opens the files of a backup without changing them.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::side::Side;
 
 pub(super) struct OpenedBackup {
     pub(super) side: Side,
-    /// A migrated copy of the files, if they are of an earlier version.
+    /// A migrated copy of the files, if they have an earlier schema.
     pub(super) scratch: Option<tempfile::TempDir>,
 }
 
@@ -22,7 +22,7 @@ impl OpenedBackup {
                 scratch: None,
             });
         }
-        // A migration would change the backup, so a copy is migrated.
+        // A migration would change the backup, so a copy is migrated instead.
         let scratch = tempfile::tempdir().map_err(TransferError::io(&std::env::temp_dir()))?;
         for name in [DATABASE, JOURNAL] {
             copy_file(&folder.join(name), &scratch.path().join(name))?;

@@ -1,4 +1,4 @@
-//! `tollgate move`: a whole store into another database.
+//! `tollgate move`: copies a whole store into another database.
 
 use super::contents::StoreContents;
 use super::copy::copy;
@@ -10,7 +10,7 @@ use crate::settings::Settings;
 use crate::store::Store;
 use crate::verify::VerifyReport;
 
-/// Moves a store to an empty database and verifies both. The same call continues an interrupted move. The source is
+/// Copies a store to an empty database and verifies both. The same call continues an interrupted move. The source is
 /// only read, and cannot be used during the move.
 pub async fn move_store(
     from: &Settings,
@@ -39,7 +39,7 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// Refuses a destination with other contents. Nothing is written yet.
+    /// Refuses a destination with other contents. Writes nothing yet.
     pub(super) async fn check(source: Side, destination: Side) -> Result<Self, TransferError> {
         let contents = StoreContents::of(&source).await?;
         let unfinished = destination.unfinished().await?;
@@ -74,14 +74,14 @@ impl Transfer {
             already_done,
         } = self;
         let fingerprint = contents.fingerprint();
-        // Mark the destination first: the verification takes long, and the mark keeps nodes from using the destination
+        // Marks the destination first. The verification takes long, and the mark keeps nodes from using the destination
         // until it ends.
         if !already_done {
             destination.begin(&fingerprint).await?;
         }
         let verified = verify_source(&source, &destination, &contents, progress).await;
         if verified.is_err() && !already_done && !is_begun {
-            // An error here is ignored, because the reason why the transfer fails matters more.
+            // An error here is ignored, because the error of the verification is more important.
             drop(destination.remove_marks().await);
         }
         let verified = verified?;
@@ -132,7 +132,7 @@ async fn is_complete(destination: &Side, source: &StoreContents) -> Result<bool,
     })
 }
 
-/// Verifies the source. Fails if a node has begun to use the destination before it was marked.
+/// Verifies the source. Fails if a node began to use the destination before it was marked.
 async fn verify_source(
     source: &Side,
     destination: &Side,
@@ -164,14 +164,14 @@ async fn verify(
     })
 }
 
-/// Closes calls that were open at the source as the next start would, so that the destination is verified in its final
+/// Closes calls that were open in the source, as the next start would, so that the destination is verified in its final
 /// state.
 pub(super) fn close_orphans(
     to: &Settings,
     report: TransferReport,
 ) -> Result<TransferReport, TransferError> {
     if report.abandoned > 0 {
-        // Nobody has configured here how long journal rows are kept.
+        // The retention time of the server is not known here, so no journal rows are deleted.
         let settings = Settings {
             journal_retention_days: 0,
             ..to.clone()

@@ -1,4 +1,4 @@
-//! `tollgate restore`: a backup into an empty database.
+//! `tollgate restore`: copies a backup into an empty database.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use super::report::{Progress, TransferReport};
 use super::side::Side;
 use crate::settings::Settings;
 
-/// Restores a backup to an empty database of either kind and verifies it, and its media to a folder. Overwrites
-/// nothing. The same call continues an interrupted restore. Also returns how many media files were restored.
+/// Restores a backup to an empty database of either kind and verifies it, and restores its media to a folder.
+/// Overwrites nothing. The same call continues an interrupted restore. Also returns the number of restored media files.
 pub async fn restore_store(
     backup: &Path,
     to: &Settings,
@@ -28,7 +28,7 @@ pub async fn restore_store(
     let source = OpenedBackup::open(backup)?;
     let destination = Side::destination(to).await?;
     let task = Transfer::check(source.side, destination).await?;
-    // Media come before the database, so that a database that can be opened has its media.
+    // Media are restored before the database, so that a database that can be opened has its media.
     if let Some(media) = media {
         restore_media(&missing, backup, media)?;
     }
@@ -55,7 +55,7 @@ fn missing_media(
     Ok(missing)
 }
 
-/// Copies media files. At the end, the files and their names are synced.
+/// Copies media files, and then syncs the files and their folders.
 fn restore_media(names: &[String], backup: &Path, media: &Path) -> Result<(), TransferError> {
     let new_folders: Vec<&Path> = media.ancestors().take_while(|it| !it.exists()).collect();
     fs::create_dir_all(media).map_err(TransferError::io(media))?;

@@ -1,4 +1,4 @@
-//! One side of a transfer: a database that rows are read from or written to.
+//! One side of a transfer: a database from which rows are read or to which they are written.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(crate) enum Side {
     Postgres(Box<PostgresSide>),
 }
 
-/// Calls an operation of the database, whichever it is. Those of `PostgreSQL` are awaited.
+/// Calls the same operation on whichever database this is. Operations of `PostgreSQL` are awaited.
 macro_rules! on {
     ($side:expr, $name:ident($($argument:expr),*)) => {
         match $side {
@@ -28,7 +28,7 @@ macro_rules! on {
 }
 
 impl Side {
-    /// A source that nobody uses. Nobody can change it until this value is dropped.
+    /// Opens a source that is not in use. No process can change it until this value is dropped.
     pub(crate) async fn stopped(settings: &Settings) -> Result<Self, TransferError> {
         match &settings.location {
             Location::File(path) => {
@@ -42,7 +42,7 @@ impl Side {
         }
     }
 
-    /// A destination with the tables of this program, locked against other transfers.
+    /// Opens a destination with the tables of this program, locked against other transfers.
     pub(crate) async fn destination(settings: &Settings) -> Result<Self, TransferError> {
         match &settings.location {
             Location::File(path) => {
@@ -56,13 +56,13 @@ impl Side {
         }
     }
 
-    /// A source that nodes continue to use, as of this moment.
+    /// Opens a source that nodes continue to use, as of this moment.
     pub(crate) async fn snapshot(server: &Server) -> Result<Self, TransferError> {
         let side = PostgresSide::snapshot(server).await?;
         Ok(Self::Postgres(Box::new(side)))
     }
 
-    /// The files of a backup, which are only read.
+    /// Opens the files of a backup for reading only.
     pub(crate) fn backup(database: &Path) -> Result<Self, TransferError> {
         Ok(Self::Sqlite(Box::new(SqliteSide::read_only(database)?)))
     }
@@ -72,13 +72,13 @@ impl Side {
         SqliteSide::is_current(database)
     }
 
-    /// Migrates files of an earlier version and opens them.
+    /// Migrates files with an earlier schema and opens them.
     pub(crate) fn upgraded(database: &Path) -> Result<Self, TransferError> {
         let side = SqliteSide::stopped(database, Duration::ZERO)?;
         Ok(Self::Sqlite(Box::new(side)))
     }
 
-    /// The database, for messages.
+    /// The location of the database, for messages.
     pub(crate) fn place(&self) -> String {
         match self {
             Self::Sqlite(side) => side.place(),
@@ -86,7 +86,7 @@ impl Side {
         }
     }
 
-    /// The next rows by key.
+    /// Reads the next rows of a table, ordered by its key.
     pub(crate) async fn read(
         &self,
         table: &Table,
@@ -100,7 +100,7 @@ impl Side {
         on!(self, count(table))
     }
 
-    /// The last epoch that has begun. Hold ids begin with the epoch, so no epoch may be used twice.
+    /// The last epoch that has begun. Hold ids contain the epoch, so no epoch may be used twice.
     pub(crate) async fn last_epoch(&self) -> Result<i64, TransferError> {
         on!(self, last_epoch())
     }
@@ -110,7 +110,7 @@ impl Side {
         on!(self, orphans())
     }
 
-    /// Verifies the ledger. The owners of open holds are not checked, because the next start closes the holds.
+    /// Verifies the ledger. The owners of open holds are not checked, because the next start closes these holds.
     pub(crate) async fn verify(&self) -> Result<VerifyReport, TransferError> {
         on!(self, verify())
     }
@@ -120,7 +120,7 @@ impl Side {
         on!(self, unfinished())
     }
 
-    /// Marks the database as the destination of a transfer, so that nobody opens it.
+    /// Marks the database as the destination of a transfer, so that it cannot be opened.
     pub(crate) async fn begin(&mut self, source: &str) -> Result<(), TransferError> {
         on!(self, begin(source))
     }
@@ -130,7 +130,7 @@ impl Side {
         on!(self, remove_marks())
     }
 
-    /// Refuses a database that a node uses. For `SQLite`, the lock of this side keeps servers out.
+    /// Refuses a database that a node uses. For `SQLite`, the lock of this side already keeps servers out.
     pub(crate) async fn refuse_live_node(&self) -> Result<(), TransferError> {
         match self {
             Self::Sqlite(_) => Ok(()),
@@ -138,7 +138,7 @@ impl Side {
         }
     }
 
-    /// How far a table has been copied to here.
+    /// How far a table has been copied to this database.
     pub(crate) async fn position(&self, table: &Table) -> Result<Position, TransferError> {
         on!(self, position(table))
     }
@@ -153,7 +153,7 @@ impl Side {
         on!(self, write(table, rows, position))
     }
 
-    /// Ends the transfer: new rows get numbers after those that were copied, and the mark is removed.
+    /// Ends the transfer: makes new rows get numbers above those that were copied, and removes the mark.
     pub(crate) async fn finish(&mut self, last_epoch: i64) -> Result<(), TransferError> {
         on!(self, finish(last_epoch))
     }

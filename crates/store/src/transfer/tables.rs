@@ -1,6 +1,6 @@
-//! Every table of a store with its columns, for both databases.
+//! Lists every table of a store with its columns, for both databases.
 //!
-//! A migration that adds columns must add them here; a test for each database compares this list with its schema.
+//! A migration that adds columns must add them here. A test for each database compares this list with its schema.
 
 /// A table.
 #[derive(Debug)]
@@ -8,17 +8,17 @@ pub(crate) struct Table {
     /// The name in `PostgreSQL` and in messages.
     pub(crate) name: &'static str,
     pub(crate) file: File,
-    /// The source of the rows in `SQLite`. The table itself has the alias `t`.
+    /// The FROM clause that reads the rows in `SQLite`. The table itself has the alias `t`.
     pub(crate) sqlite_from: &'static str,
-    /// The columns. The first ones are the key.
+    /// The columns, beginning with those of the key.
     pub(crate) columns: &'static [Column],
-    /// How many columns form the key, by which rows are read in order.
+    /// The number of columns of the key, which determines the order in which rows are read.
     pub(crate) key: usize,
-    /// How many rows are copied in one transaction. Fewer where rows are large, to bound the memory.
+    /// The number of rows that are copied in one transaction. It is lower for large rows, to limit the memory.
     pub(crate) batch_rows: usize,
 }
 
-/// Which of `SQLite`'s two files a table is in.
+/// One of `SQLite`'s two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum File {
     Ledger,
@@ -51,7 +51,7 @@ pub(crate) enum InSqlite {
     Column,
     /// The column is not stored, but computed when it is read.
     Computed(&'static str),
-    /// The column is a number in the journal's table `names`.
+    /// The column is a number that refers to the journal's table `names`.
     Name,
     /// The column is in `key_states`, which has no row for a key that was never used.
     State(&'static str),
@@ -104,19 +104,19 @@ const fn truth(name: &'static str) -> Column {
     Column::of(name, Kind::Boolean)
 }
 
-/// A text that `SQLite`'s journal stores in `names`.
+/// A text column that `SQLite`'s journal stores in `names`.
 const fn named(name: &'static str) -> Column {
     text(name).sqlite(InSqlite::Name)
 }
 
-/// A value of `key_states`.
+/// A column that `SQLite` stores in `key_states`.
 const fn state(name: &'static str, read: &'static str) -> Column {
     int(name).sqlite(InSqlite::State(read))
 }
 
-/// Rows of a few hundred bytes.
+/// The batch size for rows of a few hundred bytes.
 const SMALL: usize = 5_000;
-/// Rows with documents or bodies, of up to some hundred kilobytes.
+/// The batch size for rows with documents or bodies, which may have some hundred kilobytes.
 const LARGE: usize = 250;
 
 const fn table(
@@ -158,18 +158,18 @@ impl Table {
     }
 }
 
-/// Tables that are not copied: each database creates their contents itself, or only running nodes do.
+/// Tables that are not copied, because each database or its running nodes create their contents.
 #[cfg(test)]
 pub(crate) const NOT_COPIED: &[&str] = &[
     "names",
     "refinery_schema_history",
     "alert_signals",
     "alert_watcher",
-    // Its counts are added to `usage_totals` before a transfer.
+    // The counts in this table are added to `usage_totals` before a transfer.
     "usage_pending",
 ];
 
-/// Every table, ordered so that each refers only to earlier ones.
+/// All tables, ordered so that each refers only to earlier ones.
 pub(crate) const TABLES: &[Table] = &[
     NODES,
     WALLETS,
@@ -406,8 +406,8 @@ pub(crate) const TABLES: &[Table] = &[
     .in_journal(),
 ];
 
-/// Starts of servers: epochs of a file, nodes of a cluster. None of them runs at the destination, so each is copied as
-/// closed. One with open holds is still to be swept.
+/// Starts of servers: epochs of a file, or nodes of a cluster. None of them runs at the destination, so each is copied
+/// as closed. A start with open holds is copied as not yet swept.
 const NODES: Table = table(
     "nodes",
     "epochs t",
@@ -420,7 +420,7 @@ const NODES: Table = table(
         int("closed_at")
             .sqlite(InSqlite::Computed("t.started_at"))
             .postgres(InPostgres::ReadAs("coalesce(t.closed_at, t.lease_until)")),
-        // The epoch of a hold is in the bits above 40 of its id.
+        // The bits of a hold's id above the lowest 40 are its epoch.
         int("swept_at").sqlite(InSqlite::Computed(
             "CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.id >> 40 = t.epoch) THEN NULL ELSE t.started_at END",
         )),
@@ -530,7 +530,7 @@ const TASKS: Table = table(
     &[
         text("id"),
         int("wallet"),
-        // The key of a task: from its open hold, or from the entry that closed it.
+        // The key of a task comes from its open hold, or from the entry that closed the hold.
         int("key").sqlite(InSqlite::Computed(
             "coalesce((SELECT h.key FROM holds h WHERE h.id = t.hold),
                       (SELECT e.key FROM entries e WHERE e.closes = t.hold), 0)",

@@ -1,4 +1,4 @@
-//! Values and rows, independent of the database.
+//! Values and rows in a form that is independent of the database.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,19 +27,19 @@ pub(crate) type Row = Vec<Value>;
 /// How far a table has been copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The key of the last row. `None` before the first.
+    /// The key of the last row that was copied. `None` before the first.
     pub(crate) after: Option<Vec<Value>>,
-    /// How many rows have been copied.
+    /// The number of rows that have been copied.
     pub(crate) rows: u64,
 }
 
 impl Position {
-    /// The key in the form in which the destination stores it.
+    /// Encodes the key for storage at the destination.
     pub(crate) fn encode(&self) -> String {
         serde_json::to_string(&self.after).unwrap_or_default()
     }
 
-    /// Reads what [`encode`](Self::encode) has written.
+    /// Decodes the output of [`encode`](Self::encode).
     pub(crate) fn decode(after: &str, rows: i64) -> Option<Self> {
         Some(Self {
             after: serde_json::from_str(after).ok()?,

@@ -1,8 +1,8 @@
 //! A histogram of durations, with buckets whose width grows with the duration.
 //!
-//! Every power of two is cut into sixteen buckets, so a bucket is at most a sixteenth as wide as its durations
-//! are long. A percentile is the middle of its bucket, and differs from the true one by at most
-//! one part in 32.
+//! Every power of two is divided into sixteen buckets, so the width of a bucket is at most a sixteenth of its
+//! durations. A percentile is reported as the middle of its bucket, which differs from the true value by at most one
+//! part in 32.
 
 use std::cmp::Ordering;
 
@@ -10,8 +10,8 @@ use super::varint;
 
 /// Each power of two is divided into two to the power of this many buckets.
 const SUB_BITS: u32 = 4;
-/// Up to this many buckets are searched one by one when histograms are merged: the calls of one key within a batch
-/// have only a few, and a new list for each of them would be most of the work.
+/// Up to this many buckets are merged one by one. The calls of one key within a batch have only a few buckets, and
+/// allocating a new list for each merge would be most of the work.
 const FEW_BUCKETS: usize = 4;
 
 /// Counts of durations in microseconds. Empty buckets take no space.
@@ -50,8 +50,8 @@ impl Histogram {
         }
     }
 
-    /// Adds counts that are in the order of their buckets. Reads both lists once, because a search for each bucket
-    /// costs more if there are many.
+    /// Adds counts that are ordered by bucket. Reads both lists once, because searching for each bucket costs more if
+    /// there are many.
     fn merge_counts(&mut self, other: &[(u16, u64)]) {
         let mut merged = Vec::with_capacity(self.counts.len() + other.len());
         let (mut ours, mut others) = (&*self.counts, other);
@@ -76,7 +76,7 @@ impl Histogram {
         self.counts = merged;
     }
 
-    /// How many durations were counted.
+    /// The number of counted durations.
     pub fn count(&self) -> u64 {
         let counts = self.counts.iter().map(|(_, count)| *count);
         counts.fold(0, u64::saturating_add)
@@ -107,7 +107,7 @@ impl Histogram {
         }
     }
 
-    /// Adds encoded counts, and removes them from the front of `from`.
+    /// Adds encoded counts, and consumes their bytes from the front of `from`.
     pub(super) fn merge_encoded(&mut self, from: &mut &[u8]) -> Option<()> {
         let buckets = usize::try_from(varint::take(from)?).ok()?;
         // Each count takes two bytes or more, so damaged bytes cannot cause an allocation larger than the input.
@@ -143,7 +143,7 @@ fn bucket_of(micros: u64) -> u16 {
 
 fn middle_of(bucket: u16) -> u64 {
     let (width_bits, lead) = (bucket >> SUB_BITS, u64::from(bucket & 0xf));
-    // The first two powers have buckets of one microsecond.
+    // The first sixteen buckets are one microsecond wide.
     let Some(shift) = width_bits.checked_sub(1) else {
         return lead;
     };

@@ -1,13 +1,13 @@
-//! The numbers of recently used series.
+//! Caches the numbers of recently used series.
 
 use super::roll_up::SeriesNumbers;
 use super::series::Series;
 use crate::cache::IdMap;
 
-/// About how many series are remembered.
+/// The approximate maximum number of cached series.
 const SERIES_MAX: usize = 131_072;
 
-/// Series that have numbers. Those that were not used recently are dropped.
+/// Series whose numbers are known. Those that were not used recently are dropped.
 #[derive(Debug, Default)]
 pub(crate) struct KnownSeries {
     young: IdMap<Series, SeriesNumbers>,
@@ -35,7 +35,7 @@ impl KnownSeries {
         }
     }
 
-    /// Forgets all series, because those of a transaction that was rolled back are not in the table.
+    /// Forgets all series, because those of a rolled-back transaction are not in the table.
     pub(crate) fn forget(&mut self) {
         self.young.clear();
         self.old.clear();

@@ -1,8 +1,9 @@
 //! Usage statistics: roll-ups of the journal, which the journal's writers keep up to date.
 //!
 //! A writer counts each batch of rows in the transaction that writes the rows, so both always agree. Reports read only
-//! the counts, however many rows there are. `roll_up` defines the counts, `pending` stores those that are not yet added
-//! to the roll-ups, `plan` selects the roll-ups for a query, and `report` adds them up. Nothing here knows a database.
+//! the counts, regardless of the number of rows. `roll_up` defines the counts, `pending` encodes those that are not yet
+//! added to the roll-ups, `plan` selects the roll-ups for a query, and `report` adds them up. This module uses no
+//! database.
 
 mod histogram;
 mod known_series;

@@ -1,6 +1,6 @@
-//! Totals of several series as one value, as a database query concatenates them.
+//! Reads the totals of several series from one value, into which a database query has concatenated them.
 
-/// For each series its number (eight bytes), the length of its totals (four bytes), and the totals.
+/// Totals by series: for each, its number (eight bytes), the length of its totals (four bytes), and the totals.
 #[derive(Debug)]
 pub(crate) struct PackedTotals<'a>(&'a [u8]);
 
@@ -37,7 +37,7 @@ mod tests {
         }
         let read: Vec<_> = PackedTotals::new(&bytes).collect();
         assert_eq!(read, [(7, &b"abc"[..]), (-1, b""), (1 << 40, b"x")]);
-        // A truncated value is not read.
+        // Truncated totals are skipped.
         for cut in 1..13 {
             let rest = &bytes[..bytes.len() - cut];
             assert_eq!(PackedTotals::new(rest).count(), 2, "{cut}");

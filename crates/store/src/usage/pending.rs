@@ -1,6 +1,6 @@
 //! Encodes counts of batches that are not yet added to the roll-ups.
 //!
-//! For each series and minute: the numbers of the series, the minute, and its totals.
+//! An item contains the numbers of a call's series, a minute, and the totals of that minute.
 
 use ledger::{MINUTE_MS, UnixMs};
 
@@ -8,7 +8,7 @@ use super::roll_up::{NumberedCounts, SeriesNumbers};
 use super::totals::Totals;
 use super::varint;
 
-/// The form in which counts are stored.
+/// Encodes counts for storage.
 pub(crate) fn encode(counts: &NumberedCounts) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (numbers, minute, totals) in counts.iter() {
@@ -21,7 +21,7 @@ pub(crate) fn encode(counts: &NumberedCounts) -> Vec<u8> {
     bytes
 }
 
-/// Adds encoded counts to `counts`. `None` if the bytes are damaged; the counts before the damage are added.
+/// Adds encoded counts to `counts`. Returns `None` if the bytes are damaged; the counts before the damage are added.
 pub(crate) fn decode(mut from: &[u8], counts: &mut NumberedCounts) -> Option<()> {
     while !from.is_empty() {
         let mut numbers = SeriesNumbers::default().all();

@@ -18,7 +18,7 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All of them.
+    /// All dimensions.
     pub const ALL: [Self; 5] = [
         Self::Model,
         Self::Channel,
@@ -30,12 +30,12 @@ impl Dimension {
 
 /// A usage query.
 ///
-/// Its ends are widened to whole minutes, and to whole hours where they lie more than two days back.
+/// Its ends are widened to whole minutes, and to whole hours where they are more than two days in the past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageQuery {
     pub from: UnixMs,
     pub to: UnixMs,
-    /// `None` counts the whole time together.
+    /// `None` adds up the whole time range.
     pub step: Option<UsageStep>,
     pub by: Vec<Dimension>,
     pub model: Option<String>,
@@ -43,7 +43,7 @@ pub struct UsageQuery {
     pub wallet: Option<WalletId>,
     pub key: Option<KeyId>,
     pub endpoint: Option<String>,
-    /// The time by which minutes are still kept.
+    /// The current time, which determines the minutes that are still kept.
     pub now: UnixMs,
     /// The maximum number of rows per answer.
     pub rows_max: usize,
@@ -53,7 +53,7 @@ pub struct UsageQuery {
 const ROWS_MAX: usize = 200_000;
 
 impl UsageQuery {
-    /// All usage of a time, counted together.
+    /// All usage of a time range, added up.
     pub fn between(from: UnixMs, to: UnixMs, now: UnixMs) -> Self {
         Self {
             from,
@@ -70,7 +70,7 @@ impl UsageQuery {
         }
     }
 
-    /// The earliest time for which minutes are available.
+    /// The earliest time for which totals of minutes are available.
     pub fn minutes_since(now: UnixMs) -> UnixMs {
         minutes_kept_since(now)
     }
@@ -88,7 +88,7 @@ impl UsageQuery {
             && self.key.is_none_or(|key| series.key == Some(key))
     }
 
-    /// Whether the answer depends on the series at all.
+    /// Whether the answer depends on the series of calls.
     pub(super) fn needs_series(&self) -> bool {
         !self.dimensions().is_empty()
     }
@@ -105,8 +105,8 @@ impl UsageQuery {
 
     /// The roll-ups to read. They do not overlap, and the longest steps come first.
     ///
-    /// Grains that earlier versions did not write are read only for steps since `long_steps_since`, which the migration
-    /// has recorded. `None` if they are complete.
+    /// `long_steps_since` is the time since which grains exist that earlier versions did not write, as the migration
+    /// recorded it. They are read only from then on. `None` if they are complete.
     pub(crate) fn segments(&self, long_steps_since: Option<UnixMs>) -> Vec<Segment> {
         let dimensions = self.dimensions();
         let of = |dimension: Dimension| dimensions.contains(&dimension);
@@ -134,7 +134,7 @@ impl UsageQuery {
                 Grain::CallMinute,
             ],
         };
-        // No roll-up may be longer than a step.
+        // No roll-up may cover more than one step.
         let step = self.step.unwrap_or(UsageStep::Month);
         let first = grains.iter().position(|grain| grain.step() <= step);
         let grains = first
@@ -150,7 +150,7 @@ impl UsageQuery {
     }
 }
 
-/// Roll-ups of one grain, from the first time up to the second one.
+/// Roll-ups of one grain in a time range. The end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) grain: Grain,
@@ -159,7 +159,7 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// The starts of all steps. `None` if there are more than `steps_max`.
+    /// The start times of all steps. `None` if there are more than `steps_max`.
     pub(crate) fn steps(self, steps_max: usize) -> Option<Vec<UnixMs>> {
         let mut steps = Vec::new();
         let mut at = self.from;
@@ -180,7 +180,7 @@ struct Cover {
 }
 
 impl Cover {
-    /// Covers a time with the first grain, and the remaining ends with finer ones.
+    /// Covers a time range with the first grain, and the remaining ends with finer grains.
     fn add(&self, grains: &[Grain], from: UnixMs, to: UnixMs, segments: &mut Vec<Segment>) {
         let Some((grain, finer)) = grains.split_first() else {
             return;
@@ -253,7 +253,7 @@ mod tests {
             plan(&by_wallet),
             [
                 (Grain::WalletDay, 30 * DAY_MS, 0),
-                // Minutes of that time are deleted, so the end is widened to an hour.
+                // Minutes of that time have been deleted, so the end is widened to an hour.
                 (Grain::CallHour, 30 * DAY_MS + HOUR_MS, 30 * DAY_MS),
                 (
                     Grain::CallHour,

@@ -1,4 +1,4 @@
-//! Adds up the roll-ups of a usage report.
+//! Adds up roll-ups for a usage report.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,9 @@ use crate::cache::IdMap;
 /// The usage of one step, for one combination of the requested dimensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageRow {
-    /// When the step began. `None` without steps.
+    /// When the step began. `None` if the query has no steps.
     pub at: Option<UnixMs>,
-    /// The values of the requested dimensions. Others are empty.
+    /// The values of the requested dimensions. Other dimensions are empty.
     pub series: Series,
     pub totals: Totals,
 }
@@ -30,11 +30,11 @@ pub(crate) enum Added {
     TooMany,
 }
 
-/// A report while its roll-ups are read.
+/// A report in the course of adding up its roll-ups.
 #[derive(Debug)]
 pub(crate) struct Report {
     query: UsageQuery,
-    /// The group of each series, by its number. `None` if the series does not match the query.
+    /// The group of each series, by series number. `None` if the series does not match the query.
     groups: IdMap<i64, Option<usize>>,
     /// The groups of the answer, by the values of the requested dimensions.
     numbers: HashMap<Series, usize>,
@@ -54,12 +54,12 @@ impl Report {
         }
     }
 
-    /// Whether the series with this number is known. Others have to be looked up.
+    /// Whether the series with this number is known. Unknown series must be looked up.
     pub(crate) fn knows(&self, series: i64) -> bool {
         !self.query.needs_series() || self.groups.contains_key(&series)
     }
 
-    /// Sets the series of a number.
+    /// Sets the series that has this number.
     pub(crate) fn name(&mut self, number: i64, series: &Series) {
         let group = self.query.matches(series).then(|| {
             let next = self.numbers.len();
@@ -102,12 +102,12 @@ impl Report {
         Added::Yes
     }
 
-    /// How many totals may still be added.
+    /// The number of totals to read at most: one more than allowed, so that an excess is noticed.
     pub(crate) fn room(&self) -> usize {
         TOTALS_MAX.saturating_sub(self.read).saturating_add(1)
     }
 
-    /// The rows of the answer, by time and then by dimension values.
+    /// The rows of the report, ordered by time and then by dimension values.
     pub(crate) fn finish(self) -> Vec<UsageRow> {
         let mut series = vec![Series::default(); self.numbers.len().max(1)];
         for (name, group) in self.numbers {

@@ -1,4 +1,4 @@
-//! The roll-ups into which journal rows are counted.
+//! Counts journal rows into roll-ups.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::totals::Totals;
 use crate::cache::IdMap;
 use crate::records::journal::JournalRow;
 
-/// How long roll-ups of minutes are kept. All others are kept forever.
+/// How long roll-ups of minutes are kept. All other roll-ups are kept forever.
 const MINUTES_KEPT_MS: i64 = 49 * HOUR_MS;
 
 /// The dimensions of a roll-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
-    /// Few series; serves all queries that do not ask for wallets or keys.
+    /// Has few series, and serves all queries that do not ask for wallets or keys.
     Traffic,
     /// All dimensions at once.
     Calls,
@@ -53,7 +53,7 @@ impl Subject {
 pub(crate) struct SeriesNumbers([i64; Subject::ALL.len()]);
 
 impl SeriesNumbers {
-    /// Looks up the number of each part of a series.
+    /// Looks up the number of a call's series for each subject.
     pub(crate) fn find<E>(
         series: &Series,
         mut number: impl FnMut(Series) -> Result<i64, E>,
@@ -65,7 +65,7 @@ impl SeriesNumbers {
         Ok(Self(numbers))
     }
 
-    /// The numbers as they are encoded, in the order of [`Subject::ALL`].
+    /// The numbers in the order of [`Subject::ALL`], which is also that of the encoding.
     pub(super) fn all(self) -> [i64; Subject::ALL.len()] {
         self.0
     }
@@ -83,14 +83,14 @@ impl SeriesNumbers {
     }
 }
 
-/// The series of a call in each kind of roll-up.
+/// The series of a call for each subject.
 pub(crate) fn parts_of(series: &Series) -> [Series; Subject::ALL.len()] {
     Subject::ALL.map(|subject| series.only(subject.dimensions()))
 }
 
 /// A kind of roll-up: its dimensions and the length of its steps.
 ///
-/// A report reads the longest steps that fit, so that it reads few of them, however long its range is.
+/// A report reads the longest steps that fit, so that it reads few of them even for a long time range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Grain {
     TrafficMinute,
@@ -137,7 +137,7 @@ impl Grain {
     /// Kinds that are deleted after a while.
     pub(crate) const MINUTES: [Self; 2] = [Self::TrafficMinute, Self::CallMinute];
 
-    /// The number by which it is stored.
+    /// The number under which it is stored.
     pub(crate) fn number(self) -> i16 {
         match self {
             Self::TrafficMinute => 0,
@@ -165,7 +165,7 @@ impl Grain {
         }
     }
 
-    /// Whether earlier versions did not write this kind, so that old steps have no totals.
+    /// Whether earlier versions did not write this kind, so that older steps have no totals.
     pub(crate) fn is_later_addition(self) -> bool {
         match self {
             Self::TrafficMinute
@@ -203,7 +203,7 @@ pub(crate) fn minutes_kept_since(now: UnixMs) -> UnixMs {
     floor(now.minus_ms(MINUTES_KEPT_MS), HOUR_MS)
 }
 
-/// The key of stored totals, in the order of the table.
+/// The key of stored totals, with the fields in the order of the table's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Slot {
     pub(crate) grain: Grain,
@@ -212,12 +212,12 @@ pub(crate) struct Slot {
     pub(crate) series: i64,
 }
 
-/// The calls of a batch of rows, by minute and all dimensions. The roll-ups are sums of these.
+/// The calls of a batch of rows, counted by minute and all dimensions. The roll-ups are sums of these counts.
 #[derive(Debug, Default)]
 pub(crate) struct BatchCounts(IdMap<(Series, UnixMs), Totals>);
 
 impl BatchCounts {
-    /// Counts rows.
+    /// Counts the calls of some rows.
     pub(crate) fn of(rows: &[JournalRow]) -> Self {
         let nothing: Arc<str> = Arc::from("");
         let mut counts = Self::default();
@@ -229,12 +229,12 @@ impl BatchCounts {
         counts
     }
 
-    /// Every series, once for each minute.
+    /// All series, each once for every minute.
     pub(crate) fn series(&self) -> impl Iterator<Item = &Series> {
         self.0.keys().map(|(series, _)| series)
     }
 
-    /// The same counts by series numbers. Series without numbers are left out.
+    /// Replaces series with their numbers. Series without numbers are left out.
     pub(crate) fn numbered(
         self,
         mut numbers: impl FnMut(&Series) -> Option<SeriesNumbers>,
@@ -249,7 +249,7 @@ impl BatchCounts {
     }
 }
 
-/// Calls by minute and by the numbers of their series. The roll-ups are sums of these.
+/// Calls counted by minute and by the numbers of their series. The roll-ups are sums of these counts.
 #[derive(Debug, Default)]
 pub(crate) struct NumberedCounts(IdMap<(SeriesNumbers, UnixMs), Totals>);
 
@@ -269,8 +269,8 @@ impl NumberedCounts {
         }
     }
 
-    /// The contributions of these calls to one roll-up: the beginning of the step, the number of the series, and the
-    /// totals. They are not added up yet.
+    /// The contributions of these calls to the roll-ups of one grain: the start of the step, the number of the series,
+    /// and the totals. They are not added up yet.
     pub(crate) fn of_grain(&self, grain: Grain) -> impl Iterator<Item = (UnixMs, i64, &Totals)> {
         self.iter().map(move |(numbers, minute, totals)| {
             let at = grain.step().start_of(minute);
@@ -278,7 +278,8 @@ impl NumberedCounts {
         })
     }
 
-    /// The totals to add to some roll-ups, in the order of the table, so that neighbours are written together.
+    /// The totals to add to the roll-ups of some grains, in the order of the table, so that adjacent rows are written
+    /// together.
     pub(crate) fn roll_up(&self, grains: &[Grain], now: UnixMs) -> Vec<(Slot, Totals)> {
         let minutes_since = minutes_kept_since(now);
         let mut slots: IdMap<Slot, Totals> = IdMap::default();
@@ -310,8 +311,8 @@ impl NumberedCounts {
         slots
     }
 
-    /// The totals of each minute by the series of a subject. Longer steps are sums of these. A batch has calls of one
-    /// or two minutes, so most merging is done once, and not for each step.
+    /// The totals of each minute by the series of a subject. Longer steps are sums of these. The calls of a batch fall
+    /// into one or two minutes, so most merging is done once and not for each step.
     fn minutes_of(&self, subject: Subject) -> IdMap<(UnixMs, i64), Totals> {
         let mut minutes: IdMap<(UnixMs, i64), Totals> = IdMap::default();
         for (numbers, minute, totals) in self.iter() {
@@ -331,7 +332,7 @@ mod tests {
     use super::*;
     use crate::records::ids::{KeyId, WalletId};
 
-    /// Rolls up rows with numbers that differ where the series differ.
+    /// Rolls up rows. Different series get different numbers.
     fn rolled_up(rows: &[JournalRow], now: UnixMs) -> Vec<(Slot, Totals)> {
         let mut known: HashMap<Series, i64> = HashMap::new();
         let mut number = |series: Series| {

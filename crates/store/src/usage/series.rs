@@ -1,4 +1,4 @@
-//! Series: the dimensions by which calls are counted.
+//! A series: a combination of dimension values by which calls are counted.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::plan::Dimension;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::JournalRow;
 
-/// A combination of dimension values. Dimensions that are left out are empty.
+/// A combination of dimension values. Values of dimensions that are left out are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Series {
     pub wallet: Option<WalletId>,
@@ -18,7 +18,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series of a call. Model names that callers invented are left out, so that nobody can fill the store with
+    /// The series of a call. Model names that callers invented are left out, so that callers cannot fill the store with
     /// them.
     pub(super) fn of(row: &JournalRow, nothing: &Arc<str>) -> Self {
         let is_known = is_model_known(row);
@@ -31,7 +31,7 @@ impl Series {
         }
     }
 
-    /// The same series with these dimensions only.
+    /// The same series, restricted to these dimensions.
     #[must_use]
     pub(crate) fn only(&self, dimensions: &[Dimension]) -> Self {
         let mut only = Self::default();
@@ -48,7 +48,8 @@ impl Series {
     }
 }
 
-/// Whether the model of a call is one of ours. A refusal as invalid or unknown may come before the model was looked up.
+/// Whether the model of a call is one of ours. Invalid and unknown requests may be refused before the model is looked
+/// up.
 fn is_model_known(row: &JournalRow) -> bool {
     row.channel.is_some() || row.hold.is_some() || !matches!(row.status, 400 | 404 | 422)
 }

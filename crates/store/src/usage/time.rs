@@ -1,4 +1,4 @@
-//! The steps of a report. Days and months are those of UTC.
+//! The time steps of a report. Days and months are in UTC.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -14,7 +14,7 @@ pub enum UsageStep {
 }
 
 impl UsageStep {
-    /// When the step that contains this time began.
+    /// The start of the step that contains this time.
     pub fn start_of(self, at: UnixMs) -> UnixMs {
         match self {
             Self::Minute => floor(at, MINUTE_MS),
@@ -35,7 +35,7 @@ impl UsageStep {
                 if start == at {
                     return at;
                 }
-                // No month is longer than 31 days, and none is shorter than 28.
+                // Months have 28 to 31 days, so 32 days after its start is always within the next month.
                 start_of_month(start.plus_ms(32 * DAY_MS))
             }
         }

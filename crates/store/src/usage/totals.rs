@@ -1,4 +1,4 @@
-//! The sums over a set of calls.
+//! Sums over a set of calls, and their encoding.
 
 use ledger::Micro;
 
@@ -7,10 +7,10 @@ use super::varint;
 use crate::records::journal::JournalRow;
 use crate::records::meter::TokenCounts;
 
-/// The version of the encoding, which is its first byte.
+/// The version of the encoding, stored in its first byte.
 const VERSION: u64 = 1;
 
-/// The sums over a set of calls.
+/// Sums over a set of calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Totals {
     pub requests: u64,
@@ -20,7 +20,7 @@ pub struct Totals {
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub charge: Micro,
-    /// For calls with a known cost: their number, their cost and their charge.
+    /// The number of calls with a known cost, and the cost and charge of these calls.
     pub costed_requests: u64,
     pub cost: Micro,
     pub costed_charge: Micro,
@@ -72,18 +72,18 @@ impl Totals {
         self.first_byte.merge(&other.first_byte);
     }
 
-    /// The cost of these calls at their upstreams. `None` if no call has a known cost.
+    /// The upstream cost of these calls. `None` if no call has a known cost.
     pub fn known_cost(&self) -> Option<Micro> {
         (self.costed_requests > 0).then_some(self.cost)
     }
 
-    /// The charge minus the cost, over the calls whose cost is known.
+    /// The charge minus the cost of the calls whose cost is known.
     pub fn margin(&self) -> Option<Micro> {
         let margin = self.costed_charge.get().saturating_sub(self.cost.get());
         (self.costed_requests > 0).then_some(Micro::new(margin))
     }
 
-    /// The stored form of totals. It is self-delimiting, so several can follow each other.
+    /// Encodes totals for storage. The encoding is self-delimiting, so that several can be concatenated.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(48);
         self.encode_to(&mut bytes);
@@ -119,7 +119,7 @@ impl Totals {
         totals
     }
 
-    /// Adds encoded totals. `None` if the bytes cannot be read.
+    /// Adds encoded totals. Returns `None` if the bytes cannot be read.
     pub(crate) fn merge_encoded(&mut self, mut from: &[u8]) -> Option<()> {
         while !from.is_empty() {
             self.merge_one(&mut from)?;
@@ -127,7 +127,7 @@ impl Totals {
         Some(())
     }
 
-    /// Takes totals from the front of `from`.
+    /// Reads totals and consumes their bytes from the front of `from`.
     pub(super) fn take(from: &mut &[u8]) -> Option<Self> {
         let mut totals = Self::default();
         totals.merge_one(from)?;
@@ -156,7 +156,7 @@ impl Totals {
     }
 }
 
-/// The tokens of a call. A meter that was read back from the journal has only its JSON text.
+/// The tokens of a call. A meter that was read back from the journal has only its JSON text, which is parsed.
 fn tokens_of(row: &JournalRow) -> TokenCounts {
     let Some(meter) = &row.meter else {
         return TokenCounts::default();
@@ -169,7 +169,7 @@ fn tokens_of(row: &JournalRow) -> TokenCounts {
     measured
 }
 
-/// Adds amounts. The sum is limited to the largest amount, because it is for people; the ledger would refuse it.
+/// Adds two amounts. The sum saturates, because it is only displayed; the ledger would refuse it.
 fn plus(one: Micro, other: Micro) -> Micro {
     Micro::new(one.get().saturating_add(other.get()))
 }

@@ -1,4 +1,4 @@
-//! Variable-length integers: seven bits in each byte, the lowest first.
+//! Encodes variable-length integers: seven bits in each byte, the lowest bits first.
 
 /// Appends a number.
 pub(super) fn put(to: &mut Vec<u8>, mut number: u64) {
@@ -13,12 +13,12 @@ pub(super) fn put(to: &mut Vec<u8>, mut number: u64) {
     }
 }
 
-/// Appends a number that may be negative. Small ones of either sign are short.
+/// Appends a number that may be negative. Numbers close to zero are short, regardless of their sign.
 pub(super) fn put_signed(to: &mut Vec<u8>, number: i64) {
     put(to, ((number << 1) ^ (number >> 63)).cast_unsigned());
 }
 
-/// Reads a number from the front. `None` if there is none, or if it is too large.
+/// Reads a number from the front. `None` if the bytes end early or the number is too large.
 pub(super) fn take(from: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {

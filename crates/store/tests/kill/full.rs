@@ -1,4 +1,4 @@
-//! A full disk: nobody is admitted, admitted calls are booked, and no restart is needed afterwards.
+//! Tests a full disk: no call is admitted, admitted calls are booked, and no restart is needed afterwards.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -20,7 +20,7 @@ const FLOOR_BYTES: u64 = 32 << 20;
 #[test]
 fn a_full_disk_stops_admissions_and_books_what_is_open() {
     let folder = tempfile::tempdir().unwrap();
-    // A small file system that only this process sees, and that disappears with it.
+    // Mounts a small file system that only this process sees and that disappears with it.
     let on_small_disk = |program: &Path| {
         let mut command = Command::new("unshare");
         let mount = "mount -t tmpfs -o size=112m tmpfs \"$0\" && exec \"$@\"";
@@ -66,14 +66,14 @@ async fn on_a_small_disk() {
         open.push(admit(&store, &key).await.unwrap());
     }
 
-    // The reserve is the last space for the ledger.
+    // The reserve is the last disk space that the ledger can get.
     eventually(async || scene.folder.join("tollgate.db-ballast").exists()).await;
     let filler = scene.folder.join("filler");
     let mut file = File::create(&filler).unwrap();
     let block = vec![1; 64 << 10];
     while file.write_all(&block).is_ok() {}
     while file.write_all(&[1]).is_ok() {}
-    // Some are still admitted until the floor is noticed.
+    // Some calls are still admitted until the store notices the floor.
     while let Ok(admitted) = admit(&store, &key).await {
         open.push(admitted);
     }

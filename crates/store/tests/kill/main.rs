@@ -1,8 +1,8 @@
-//! A server that is killed, stopped past its lease, out of disk space, or without power leaves a ledger that
-//! balances and contains every charge that a caller has seen.
+//! Tests a server that is killed, suspended beyond its lease, out of disk space, or without power. It must leave a
+//! ledger that balances and contains every charge that a caller has seen.
 //!
-//! The victim is this test program itself, started again for the one test that plays it. With a `PostgreSQL`
-//! server (`scripts/with-postgres`) the tests run there too. `TOLLGATE_KILLS=200` is the long version.
+//! The victim is this test program itself, started again to run only the test that plays the server. With a
+//! `PostgreSQL` server (`scripts/with-postgres`) the tests run there too. `TOLLGATE_KILLS=200` runs the long version.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod full;
@@ -25,15 +25,15 @@ use store::{
 const FOLDER: &str = "TOLLGATE_KILL_FOLDER";
 const SERVER: &str = "TOLLGATE_KILL_SERVER";
 const NODE: &str = "TOLLGATE_KILL_NODE";
-/// The victim ends itself after this many answers.
+/// The number of answers after which the victim ends itself.
 const ANSWERS: &str = "TOLLGATE_KILL_ANSWERS";
 const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 const KILLS: usize = 8;
 const CALLERS: usize = 16;
-/// Short, so that tests need not wait long for its end.
+/// A short lease, so that tests need not wait long for its end.
 const LEASE: Duration = Duration::from_secs(2);
 
-/// Where a victim works: a folder, or a server and the node's name.
+/// The store of a victim: a folder, or a server and the node's name.
 #[derive(Clone)]
 struct Scene {
     folder: PathBuf,
@@ -76,7 +76,7 @@ impl Scene {
         })
     }
 
-    /// The arguments that make this program a server here.
+    /// Sets the arguments that make this program a server for this store.
     fn play_victim(&self, command: &mut Command) {
         command
             .args(["--exact", "the_victim", "--ignored", "--nocapture"])
@@ -88,7 +88,7 @@ impl Scene {
         }
     }
 
-    /// Starts a server here.
+    /// Starts a server for this store.
     fn victim(&self) -> Victim {
         let mut command = Command::new(std::env::current_exe().unwrap());
         self.play_victim(&mut command);
@@ -102,7 +102,7 @@ impl Scene {
     }
 }
 
-/// A running server, killed when dropped.
+/// A running server, which is killed when dropped.
 struct Victim {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -182,7 +182,7 @@ async fn a_killed_server_leaves_a_ledger_that_balances() {
     }
 }
 
-/// A dead node keeps its holds for one lease. Then another node closes them.
+/// A dead node keeps its holds for one lease. After that another node closes them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_nodes_holds_come_back_one_lease_later() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,7 +200,7 @@ async fn a_dead_nodes_holds_come_back_one_lease_later() {
     assert_clean(&other).await;
 }
 
-/// R7: a node is stopped past its lease and resumed. Its late closes change nothing, and it begins a new epoch.
+/// R7: a node is suspended beyond its lease and resumed. Its late closes change nothing, and it begins a new epoch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_stopped_past_its_lease_changes_nothing_late() {
     let folder = tempfile::tempdir().unwrap();
@@ -216,7 +216,7 @@ async fn a_server_stopped_past_its_lease_changes_nothing_late() {
         nothing_stays_frozen(&other, &key).await;
         let (_, before) = other.balance(&key).await.unwrap();
         victim.signal("CONT");
-        // It continues under a new epoch, and what it does then counts.
+        // It continues in a new epoch, in which its calls count again.
         let seen = victim.seen;
         while victim.seen <= seen.max(before.usage.get()) {
             victim.work(1);
@@ -229,7 +229,7 @@ async fn a_server_stopped_past_its_lease_changes_nothing_late() {
     assert_clean(&other).await;
 }
 
-/// Waits until the sweeper has closed what a silent node left open.
+/// Waits until the sweeper has closed the holds that a silent node left open.
 async fn nothing_stays_frozen(store: &Store, key: &KeyId) {
     let begun = Instant::now();
     loop {
@@ -276,7 +276,7 @@ async fn the_victim() {
         }
         assert!(callers.iter().all(|caller| !caller.is_finished()));
     }
-    // Nothing is closed or flushed.
+    // Ends without closing or flushing anything.
     std::process::exit(0);
 }
 
@@ -298,7 +298,7 @@ fn admission(key: &KeyRow) -> Admit {
 async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
     for n in 0.. {
         let admit = admission(&key);
-        // A node whose lease has expired admits nobody until it has a new one.
+        // A node whose lease has expired admits no call until it has a new one.
         let Ok(admitted) = store.admit(admit).await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;

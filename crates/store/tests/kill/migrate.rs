@@ -1,4 +1,4 @@
-//! A server is killed while it migrates an old database. The next start completes the migration.
+//! Tests a server that is killed while it migrates an old database. The next start must complete the migration.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -56,7 +56,7 @@ async fn a_server_killed_in_its_migration_completes_it_at_the_next_start() {
     assert_eq!(versions, [before, after], "all of it or nothing");
 }
 
-/// A database of the first version, with some money in it.
+/// Creates a database of the first version, with some money in it.
 fn make_old(path: &Path) {
     let mut on = Connection::open(path).unwrap();
     on.pragma_update(None, "application_id", 0x546f_6c6c)
@@ -83,7 +83,7 @@ fn make_old(path: &Path) {
     .unwrap();
 }
 
-/// How far the migration got.
+/// The schema version that the migration has reached.
 fn version(path: &Path) -> i32 {
     let on = Connection::open(path).unwrap();
     on.query_row(

@@ -1,4 +1,4 @@
-//! A power cut loses what was not synced. `kill -9` cannot show this, because the page cache survives it.
+//! Tests a power cut, which loses what was not synced. `kill -9` cannot show this, because the page cache survives it.
 
 use std::process::Stdio;
 
@@ -39,7 +39,7 @@ async fn what_was_promised_survives_a_power_cut_and_the_rest_is_a_clean_prefix()
     let first = (0..trace.len())
         .find(|by| trace.said(*by, "spent ").is_some())
         .expect("the victim has answered");
-    // Any seed will do, as long as a failure can be repeated.
+    // The seed is arbitrary, but fixed, so that a failure can be repeated.
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut chance = move || {
         state ^= state << 13;
@@ -55,7 +55,7 @@ async fn what_was_promised_survives_a_power_cut_and_the_rest_is_a_clean_prefix()
             ..scene.clone()
         };
         std::fs::create_dir(&after.folder).unwrap();
-        // SQLite rebuilds the index of the log; it is never synced.
+        // The index of the log is left out: SQLite never syncs it, and rebuilds it.
         let left = trace.after_a_power_cut(by, &found, &mut chance);
         for (path, bytes) in left {
             if path.starts_with(&scene.folder) && !path.to_string_lossy().ends_with("-shm") {

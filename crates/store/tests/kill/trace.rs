@@ -1,10 +1,10 @@
-//! What a process has written and synced, according to `strace`, and what a power cut would leave of it.
+//! Reads from `strace` what a process has written and synced, and computes what a power cut would leave.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The unit in which a disk writes.
+/// The unit in which a disk writes, in bytes.
 const SECTOR: usize = 512;
 
 /// One operation of the process.
@@ -19,8 +19,7 @@ enum Deed {
         file: PathBuf,
         length: usize,
     },
-    /// A sync: everything written before it has reached the disk, if its write had returned before the
-    /// operation with this number.
+    /// A sync of a file. It covers the operations on that file before the number `begun`.
     Synced {
         file: PathBuf,
         begun: usize,
@@ -42,7 +41,7 @@ impl Trace {
         watched.is_ok_and(|status| status.success())
     }
 
-    /// `strace` with the system calls that `read` understands, writing to a file.
+    /// `strace` for the system calls that `read` understands, with output to a file.
     pub(crate) fn command(to: &Path) -> Command {
         let mut command = Command::new("strace");
         let calls = "trace=write,pwrite64,ftruncate,fsync,fdatasync";
@@ -51,7 +50,7 @@ impl Trace {
         command
     }
 
-    /// `strace` that kills the traced process at the given call of one thread.
+    /// `strace` that kills the traced process at a given system call of one thread.
     pub(crate) fn killing_at(call: &str, number: usize) -> Command {
         let mut command = Command::new("strace");
         let (trace, inject) = (
@@ -64,14 +63,14 @@ impl Trace {
 
     pub(crate) fn read(from: &Path) -> Self {
         let mut deeds = Vec::new();
-        // Calls that have not returned: their text, and the number of operations at their start.
+        // Calls that have not returned yet: their text, and the number of operations at their start.
         let mut begun: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
         let text = std::fs::read_to_string(from).unwrap();
         for line in text.lines() {
             let (thread, rest) = line.split_once(' ').unwrap();
             let rest = rest.trim_start();
             if let Some(call) = rest.strip_suffix(" <unfinished ...>") {
-                // From here on, the bytes being written may be on the disk.
+                // From here on, the bytes may be on disk.
                 if !call.contains("sync(") {
                     deeds.extend(deed(call, 0));
                 }
@@ -94,7 +93,7 @@ impl Trace {
         self.0.len()
     }
 
-    /// The last line with this prefix that was printed by then.
+    /// The last line with this prefix among the first `by` operations.
     pub(crate) fn said(&self, by: usize, beginning: &str) -> Option<&str> {
         self.0[..by].iter().rev().find_map(|deed| match deed {
             Deed::Said(line) => line.strip_prefix(beginning),
@@ -102,8 +101,8 @@ impl Trace {
         })
     }
 
-    /// The files as a power cut at this point may leave them: what was synced is there, and of the rest a
-    /// random part, some of it torn.
+    /// The files as a power cut after `by` operations may leave them: everything that was synced, and a random part of
+    /// the rest, some of it torn.
     pub(crate) fn after_a_power_cut(
         &self,
         by: usize,
@@ -161,7 +160,7 @@ fn deed(call: &str, begun: usize) -> Option<Deed> {
         "pwrite64" => {
             let (_, rest) = rest.split_once('"')?;
             let (bytes, rest) = rest.split_once('"')?;
-            // After the bytes come their count and offset.
+            // The count and the offset follow the bytes.
             let at = number(rest.trim_start_matches(", ").split_once(", ")?.1)?;
             Some(Deed::Write {
                 file,

@@ -1,4 +1,4 @@
-//! A move, a backup or a restore is killed at any step. The same command completes it.
+//! Tests a move, backup or restore that is killed at any step. The same command must complete it.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
@@ -16,14 +16,14 @@ const FROM: &str = "TOLLGATE_KILL_FROM";
 const TO: &str = "TOLLGATE_KILL_TO";
 const MEDIA: &str = "TOLLGATE_KILL_MEDIA";
 const STEPS: &str = "TOLLGATE_KILL_STEPS";
-/// How long a victim waits for its end, if nobody is left to kill it.
+/// How long a victim waits to be killed before it ends by itself.
 const WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(60);
-/// `TOLLGATE_MOVE_CALLS=1000000` is the long version.
+/// `TOLLGATE_MOVE_CALLS=1000000` runs the long version.
 const CALLS: u64 = 5_500;
 const JOURNAL_ROWS: usize = 900;
 const MEDIA_FILES: usize = 30;
 
-/// A folder, or a server's URL.
+/// The folder, or the URL of the server.
 fn place(scene: &Scene) -> String {
     match &scene.server {
         Some(url) => url.clone(),
@@ -44,7 +44,7 @@ fn settings(place: &str) -> Settings {
     }
 }
 
-/// A command in a process of its own, which tells about each step and waits after the last of them. Killed when dropped.
+/// A command in a process of its own, which prints each step and waits after the last one. It is killed when dropped.
 struct Victim {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -76,7 +76,7 @@ impl Victim {
         }
     }
 
-    /// Waits for its steps. Whether the command has succeeded before the last of them is the answer.
+    /// Waits for the requested number of steps. Returns whether the command has succeeded before that.
     fn has_ended(&mut self) -> bool {
         let lines = self.lines.by_ref().map_while(Result::ok);
         let told = lines.filter(|line| line.starts_with("step "));
@@ -95,7 +95,7 @@ impl Drop for Victim {
     }
 }
 
-/// Runs a command that is killed again and again, each time a little later. Returns how often.
+/// Runs a command that is killed repeatedly, each time a little later, until it succeeds. Returns the number of kills.
 fn run_killed(
     command: &str,
     from: &str,
@@ -157,7 +157,7 @@ fn calls() -> u64 {
     std::env::var("TOLLGATE_MOVE_CALLS").map_or(CALLS, |calls| calls.parse().unwrap())
 }
 
-/// Calls and journal rows, more than a batch of each.
+/// Writes calls and journal rows, more than a batch of each.
 async fn fill(scene: &Scene) {
     let key = fund(scene).await;
     let (store, _) = Store::open(&settings(&place(scene))).unwrap();
@@ -235,7 +235,7 @@ fn scenes(folder: &Path) -> Vec<Scene> {
     scenes
 }
 
-/// From a file to a server and on to another file.
+/// Moves a store from a file to a server and on to another file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_move_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
@@ -244,7 +244,7 @@ async fn a_killed_move_goes_on_where_it_was() {
     for pair in scenes.windows(2) {
         let (from, to) = (place(&pair[0]), place(&pair[1]));
         let kills = run_killed("move", &from, &to, folder.path(), || {
-            // A destination that is not complete is opened by nobody, not even before the first row.
+            // An incomplete destination cannot be opened, even before the first row.
             let opened = Store::attach(&settings(&to)).map(drop);
             assert!(
                 matches!(opened, Err(OpenError::UnfinishedMove { .. })),
@@ -286,7 +286,7 @@ async fn a_killed_backup_does_not_look_complete() {
         assert_eq!(std::fs::read_dir(&restored).unwrap().count(), MEDIA_FILES);
         assert_equal(&settings(&place(&scenes[0])), &settings(&place(target))).await;
     }
-    // What was left of a killed backup is none.
+    // The remains of a killed backup are not a backup.
     std::fs::rename(&copy, &partial).unwrap();
     std::fs::write(partial.join("backup-in-progress"), "").unwrap();
     let refused = restore_store(&partial, &settings("unused"), None, |_| ()).await;

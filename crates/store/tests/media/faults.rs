@@ -1,4 +1,4 @@
-//! Failures are reported as failures, never as a missing file or half of one.
+//! Tests that failures are reported as failures, never as a missing or incomplete file.
 
 use std::fs;
 use std::io::Seek as _;
@@ -52,7 +52,7 @@ async fn a_disk_near_its_floor_takes_no_uploads() {
         let mut file = upload.into_file();
         file.rewind().unwrap();
         assert_eq!(std::io::read_to_string(file).unwrap(), "film", "{place}");
-        // It has no name, so a process that dies leaves nothing behind.
+        // The file has no name, so a process that dies leaves nothing behind.
         assert_eq!(it.on_their_way(), 0, "{place}");
 
         let full = MediaSettings {
@@ -127,7 +127,7 @@ async fn a_bucket_with_other_keys_refuses_and_is_not_empty() {
         media.read(name, now()).await.map(drop),
         Err(MediaError::Storage(_))
     ));
-    // One that is uploaded whole, and one in parts.
+    // One file is uploaded whole, the other in parts.
     for length in [4, 9 << 20] {
         let refused = keep(&media, fresh(MediaType::Mp4), &film(length)).await;
         assert!(matches!(refused, Err(MediaError::Storage(_))), "{length}");

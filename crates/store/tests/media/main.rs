@@ -1,4 +1,4 @@
-//! Media storage: the same tests on a folder and on a bucket of a real S3 server.
+//! Tests the media storage, in the same way on a folder and on a bucket of a real S3 server.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 

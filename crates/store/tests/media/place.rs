@@ -13,7 +13,7 @@ use super::s3::{ACCESS_KEY, BUCKET, S3, SECRET_KEY};
 
 pub(super) const EXPIRY: Duration = Duration::from_secs(3600);
 
-/// Media storage, with what it is built on.
+/// A media storage and the parts below it.
 pub(super) struct Place {
     pub(super) media: Media,
     pub(super) settings: MediaSettings,
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// All of them.
+    /// Both storages.
     pub(super) async fn all() -> [(&'static str, Self); 2] {
         [("folder", Self::folder()), ("bucket", Self::bucket().await)]
     }
@@ -74,7 +74,7 @@ impl Place {
         keep(&self.media, name, bytes).await
     }
 
-    /// Incoming files.
+    /// The number of incoming files.
     pub(super) fn on_their_way(&self) -> usize {
         std::fs::read_dir(&self.spool).unwrap().count()
     }
@@ -102,7 +102,7 @@ pub(super) fn fresh(kind: MediaType) -> MediaName {
     MediaName { id, kind }
 }
 
-/// Bytes without repetition.
+/// Bytes in which no group of four repeats.
 pub(super) fn film(length: usize) -> Vec<u8> {
     let words = (0..length.div_ceil(4)).map(|n| (u32::try_from(n).unwrap()).to_be_bytes());
     words.flatten().take(length).collect()

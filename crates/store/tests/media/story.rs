@@ -1,10 +1,10 @@
-//! What is stored can be read, whole and in ranges, until it expires.
+//! Tests that stored media can be read, whole and in ranges, until they expire.
 
 use store::MediaType;
 
 use super::place::{Place, after_expiry, collect, film, fresh, now};
 
-/// More than two parts of an upload.
+/// The size of a file that is uploaded in more than two parts.
 const LARGE_BYTES: usize = (16 << 20) + 3;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! The sweep deletes what is no longer kept, and nothing else.
+//! Tests that the sweep deletes media whose retention time is over, and nothing else.
 
 use std::fs;
 use std::time::{Duration, SystemTime};

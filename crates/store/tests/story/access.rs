@@ -1,4 +1,4 @@
-//! Tokens, sign-in codes and sessions of the admin API.
+//! Tests tokens, sign-in codes and sessions of the admin API.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub(crate) async fn a_token_is_found_by_its_digest_until_it_is_revoked(place: &P
     store.note_token_used(first.id).await.unwrap();
     let revoked = store.revoke_token(first.id, &actor()).await.unwrap();
     assert!(revoked.revoked_at.is_some() && revoked.last_used_at.is_some());
-    // Again it changes nothing, and nothing is told of it.
+    // Revoking the token again changes nothing and writes no audit row.
     let again = store.revoke_token(first.id, &actor()).await.unwrap();
     assert_eq!(again, revoked);
     assert_eq!(store.token_by_digest(&digest("one")).await.unwrap(), None);

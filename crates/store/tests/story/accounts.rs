@@ -1,4 +1,4 @@
-//! Wallets, keys and prices.
+//! Tests wallets, keys and prices.
 
 use ledger::{Micro, Rates, Refusal, WalletStatus};
 use store::{
@@ -78,7 +78,7 @@ pub(crate) async fn what_people_set_of_a_wallet_stays_beside_what_calls_change(p
     store.close(settled(admitted.hold, price(&store).await, 2_000_000));
     store.flush().await.unwrap();
     drop(store);
-    // As stored, not as cached.
+    // A new store reads the stored values, not cached ones.
     let store = place.open();
     let found = store.wallets().await.unwrap().remove(0).wallet;
     assert_eq!(found.status, WalletStatus::Disabled);
@@ -310,7 +310,7 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
         .await
         .unwrap();
     let admitted = admit(&store, &key, credits(2)).await.unwrap();
-    // Admitted calls settle as usual, whatever happened to wallet and key meanwhile.
+    // Admitted calls settle as usual, regardless of later changes to the wallet and key.
     store
         .set_wallet_status(row.id, WalletStatus::Disabled, &actor())
         .await

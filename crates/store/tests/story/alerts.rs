@@ -1,4 +1,4 @@
-//! Alerts: rules, beginnings and ends, deliveries, and what alerts are made from.
+//! Tests alerts: rules, begin and end, deliveries, and the reads from which alerts are computed.
 
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ pub(crate) async fn an_alert_begins_once_and_ends_once(place: &Place) {
     let open = store.alerts(query).await.unwrap();
     assert_eq!(open.len(), 1);
 
-    // The rule that was told of the beginning is told of the end, and no other.
+    // The end is delivered to the rule that got the beginning, and to no other.
     let mut due = claim(&store, LONG).await;
     for row in &due {
         assert!(note(&store, row, DeliveryOutcome::Delivered).await);
@@ -160,7 +160,7 @@ pub(crate) async fn an_alert_begins_once_and_ends_once(place: &Place) {
     assert_eq!(due[0].alert.id, main);
     assert!(due[1].alert.ended_at.is_some());
 
-    // It may begin again, and the pages follow each other.
+    // An alert with the same condition may begin again. The pages have no gaps and no repetitions.
     assert!(begin(&store, "channel_down main", &[]).await);
     let first = AlertQuery {
         limit: 2,
@@ -174,7 +174,7 @@ pub(crate) async fn an_alert_begins_once_and_ends_once(place: &Place) {
     let rest = store.alerts(next).await.unwrap();
     assert_eq!((page.len(), rest.len()), (2, 1));
     assert_eq!(rest[0].id, main);
-    // Ended alerts are forgotten, except those with something to deliver.
+    // Ended alerts are deleted, except those with pending deliveries.
     let forget = async || store.forget_alerts(Duration::ZERO, 10, NOW).await.unwrap();
     assert_eq!(forget().await, 0);
     assert!(note(&store, &due[1], DeliveryOutcome::Delivered).await);
@@ -214,14 +214,14 @@ pub(crate) async fn a_delivery_is_tried_until_it_is_delivered_or_given_up(place:
     assert!(claim(&store, LONG).await.is_empty());
     assert_eq!(alerts(&store).await[0].delivery.as_str(), "failed");
 
-    // What is not delivered goes with its rule.
+    // Removing a rule also removes its pending deliveries.
     assert!(begin(&store, "channel_down third", &[rule.id]).await);
     store.remove_alert_rule(rule.id, &actor()).await.unwrap();
     assert!(claim(&store, LONG).await.is_empty());
     assert_eq!(alerts(&store).await[0].delivery.as_str(), "none");
 }
 
-/// A receiver that heard of the end first would keep the alert open.
+/// A receiver that gets the end first would keep the alert open.
 pub(crate) async fn an_end_waits_until_its_beginning_is_delivered_or_given_up(place: &Place) {
     let store = place.open();
     let rule = rule(&store).await;
@@ -256,7 +256,7 @@ pub(crate) async fn a_rule_with_many_deliveries_leaves_room_for_others(place: &P
     let due = claim(&store, LONG).await;
     let of = |rule| due.iter().filter(|row| row.rule == rule).count();
     assert_eq!((of(busy.id), of(other.id)), (4, 1));
-    // As long as it does not answer it gets no more, and then as many as have ended.
+    // While the webhook does not answer, it gets no more deliveries. After that, it gets one for each that has ended.
     assert!(claim(&store, LONG).await.is_empty());
     let sent: Vec<_> = due.iter().filter(|row| row.rule == busy.id).collect();
     for row in &sent[..2] {
@@ -267,17 +267,18 @@ pub(crate) async fn a_rule_with_many_deliveries_leaves_room_for_others(place: &P
     assert!(due.iter().all(|row| row.rule == busy.id));
 }
 
-/// Between the claim and the note a node may die: the delivery is made again, and the note of the dead is worth nothing.
+/// A node may die between the claim and the note. The delivery is then repeated, and the dead node's note has no
+/// effect.
 pub(crate) async fn a_delivery_outlives_the_node_that_claimed_it(place: &Place) {
     let (store, _) = Store::open(&named(place, "one")).unwrap();
     let rule = rule(&store).await;
     assert!(begin(&store, "channel_down main", &[rule.id]).await);
-    // A lease that has ended.
+    // The first claim's lease has already ended.
     let lost = claim(&store, Duration::ZERO).await;
     let found = claim(&store, LONG).await;
     assert_eq!((lost[0].claim.attempt, found[0].claim.attempt), (1, 2));
     assert!(!note(&store, &lost[0], DeliveryOutcome::Delivered).await);
-    // A node that starts again continues at once.
+    // A node that restarts continues at once.
     drop(store);
     let (store, _) = Store::open(&named(place, "one")).unwrap();
     let found = store.claim_deliveries(10, LONG, store_now()).await.unwrap();
@@ -285,7 +286,7 @@ pub(crate) async fn a_delivery_outlives_the_node_that_claimed_it(place: &Place) 
     assert!(note(&store, &found[0], DeliveryOutcome::Delivered).await);
 }
 
-/// Claims of earlier starts are void by the clock of the machine.
+/// The machine's time, because claims of earlier starts are voided by the machine's clock.
 fn store_now() -> ledger::UnixMs {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = i64::try_from(since.unwrap().as_millis()).unwrap();
@@ -317,7 +318,7 @@ pub(crate) async fn what_a_node_sees_is_seen_by_all_until_it_expires(place: &Pla
     assert_eq!(set(Vec::new(), LONG).await, []);
 }
 
-/// A wallet of which so much was spent by a key with this limit.
+/// Creates a wallet whose key has this limit and has spent this many tokens.
 async fn spent(store: &Store, name: &str, limit: Option<Micro>, tokens: u64) -> KeyRow {
     let wallet = wallet(store, name, credits(10)).await;
     let limits = KeyLimits {
@@ -363,7 +364,7 @@ pub(crate) async fn wallets_and_keys_that_run_low_are_found(place: &Place) {
         (found[0].id, found[0].balance, found[0].below),
         (own.wallet, credits(2), Some(credits(9)))
     );
-    // A change of something else keeps it, and a wallet that is disabled needs no alert.
+    // A change of another setting keeps the amount. A disabled wallet needs no alert.
     let disabled = WalletSettings {
         status: Some(WalletStatus::Disabled),
         ..WalletSettings::default()
@@ -395,7 +396,7 @@ pub(crate) async fn one_node_looks_for_alerts_and_one_delivers_each(place: &Plac
     assert!(one.watch_alerts(LONG).await.unwrap());
     assert!(one.watch_alerts(LONG).await.unwrap(), "it goes on");
     assert!(!two.watch_alerts(LONG).await.unwrap());
-    // Another node takes over when the lease is over.
+    // Another node takes over when the lease has ended.
     assert!(one.watch_alerts(Duration::ZERO).await.unwrap());
     let mut taken = false;
     while !taken {
@@ -412,7 +413,7 @@ pub(crate) async fn one_node_looks_for_alerts_and_one_delivers_each(place: &Plac
     let (first, second) = tokio::join!(first, second);
     assert_eq!(first.len() + second.len(), 1);
 
-    // A signal of a node is seen by the other, and only its own node takes it back.
+    // The other node sees the signal, but only the node that set it can remove it.
     let signal = AlertSignal {
         condition: "stuck_closes".to_owned(),
         kind: AlertKind::StuckCloses,

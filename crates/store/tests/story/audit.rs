@@ -1,4 +1,4 @@
-//! The audit: one row for each administrative change, in the transaction of the change.
+//! Tests the audit log: one row for each administrative change, in the transaction of the change.
 
 use ledger::{Micro, UnixMs, WalletStatus};
 use store::{
@@ -12,7 +12,7 @@ async fn rows(store: &Store, query: AuditQuery) -> Vec<AuditRow> {
     store.audit(query).await.unwrap()
 }
 
-/// What happened, oldest first: action, target, before and after.
+/// The audit rows, oldest first: action, target, before and after.
 async fn told(store: &Store) -> Vec<(String, String, String, String)> {
     let rows = rows(store, AuditQuery::default()).await;
     let shown = |json: Option<String>| json.unwrap_or_else(|| "-".to_owned());
@@ -116,7 +116,7 @@ pub(crate) async fn each_change_has_a_row_of_its_own(place: &Place) {
     let last = rows.last().unwrap();
     assert_eq!(last.actor, actor());
     assert_eq!(rows[0].actor, by);
-    // They outlive the process, like the change itself.
+    // The rows are as durable as the changes themselves.
     drop(store);
     assert_eq!(told(&place.open()).await, expected);
 }
@@ -261,7 +261,7 @@ pub(crate) async fn a_change_without_effect_writes_nothing(place: &Place) {
     let row = store.set_key_enabled(key.id, true, &actor()).await;
     assert!(row.unwrap().key.enabled);
     assert_eq!((told(&store).await, entries().await), before);
-    // One member that differs is told alone.
+    // If one member differs, only that member is recorded.
     let renamed = WalletSettings {
         name: Some("acme inc".to_owned()),
         credit_limit: Some(credits(5)),

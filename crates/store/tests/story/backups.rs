@@ -1,4 +1,4 @@
-//! Backups of a store in use, and what is restored from them.
+//! Tests backups of a store in use, and restoring them.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub(crate) async fn a_backup_restores_everything_to_either_database(place: &Plac
     fill(place).await;
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
-    // A server runs, and a command has looked before it.
+    // A server is running during the backup.
     let store = usage::kept(place);
     usage::write(&store, &usage::rows(8, usage::now())).await;
     store.flush().await.unwrap();
@@ -48,7 +48,7 @@ pub(crate) async fn a_backup_restores_everything_to_either_database(place: &Plac
     assert_eq!(names(folder.path()), ["copy"]);
     let files = ["backup.json", "tollgate.db", "tollgate.db-calls"];
     assert_eq!(names(&copy), files);
-    // What happens later is not in it.
+    // Later changes are not in the backup.
     funded(&store, credits(1)).await;
     drop(store);
     for target in [Place::like(place), other(place)] {
@@ -62,7 +62,7 @@ pub(crate) async fn a_backup_restores_everything_to_either_database(place: &Plac
         let again = restore(&copy, &target, None).await.unwrap();
         assert!(again.0.already_done);
     }
-    // A backup is only read.
+    // The restore has not changed the backup.
     assert_eq!(names(&copy), files);
 }
 
@@ -107,7 +107,7 @@ pub(crate) async fn nothing_is_overwritten(place: &Place) {
         "{missing:?}"
     );
     funded(&place.open(), credits(1)).await;
-    // What a backup that was stopped has left is replaced, and nothing else.
+    // The remains of an interrupted backup are replaced, and nothing else.
     assert_eq!(names(folder.path()), ["copy.partial"]);
     let media = folder.path().join("media");
     fs::create_dir_all(&media).unwrap();
@@ -146,7 +146,7 @@ pub(crate) async fn nothing_is_overwritten(place: &Place) {
         matches!(refused, Err(TransferError::NotEmpty { .. })),
         "{refused:?}"
     );
-    // It is refused before anything is written.
+    // The restore is refused before anything is written.
     assert!(!elsewhere.exists());
     assert_eq!(journal_mode(), before);
     let running = used.open();
@@ -218,7 +218,7 @@ pub(crate) async fn a_backup_of_a_wrong_ledger_says_so(place: &Place) {
         matches!(refused, Err(TransferError::Unclean { .. })),
         "{refused:?}"
     );
-    // Its files are a store nevertheless.
+    // The files of the backup can still be opened as a store.
     let files = Place::sqlite().unwrap();
     let Place::Sqlite(folder) = &files else {
         unreachable!("it was made so")
@@ -260,7 +260,7 @@ pub(crate) async fn media_files_keep_their_times(place: &Place) {
     assert_eq!(fs::read(there.join(&name)).unwrap(), b"film");
     let found = fs::metadata(there.join(&name)).unwrap();
     assert_eq!(found.modified().unwrap(), long_ago);
-    // A file that is there already stays, and one that differs is not replaced.
+    // An existing file stays, and a file that differs is not replaced.
     let (_, restored) = restore(&copy, &target, Some(&there)).await.unwrap();
     assert_eq!(restored, 0);
     fs::write(there.join(&name), "another film").unwrap();
@@ -272,7 +272,7 @@ pub(crate) async fn media_files_keep_their_times(place: &Place) {
     assert_eq!(fs::read(there.join(&name)).unwrap(), b"another film");
 }
 
-/// Before an upgrade, the new program makes a backup of the old schema.
+/// Before an upgrade, the new program makes a backup of a store with the old schema.
 pub(crate) async fn a_backup_of_an_earlier_version_is_upgraded_in_a_copy(place: &Place) {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");

@@ -1,4 +1,4 @@
-//! Calls: admission, extension and close.
+//! Tests calls: admission, extension and close.
 
 use ledger::{Micro, Refusal, Reservation};
 use store::{
@@ -102,7 +102,7 @@ pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
         .update_key(key.id, expiry(None), &actor())
         .await
         .unwrap();
-    // A key of another wallet is not a key of this one.
+    // A key of another wallet is refused.
     let other = funded(&store, credits(10)).await;
     let mut crossed = with(credits(1), 0);
     crossed.wallet = other.wallet;
@@ -214,7 +214,7 @@ pub(crate) async fn a_settlement_above_the_hold_is_booked_in_full(place: &Place)
     assert_clean(&store).await;
 }
 
-/// The caller of `close` need not know how large the hold has become.
+/// The caller of `close` need not know the current size of the hold.
 pub(crate) async fn a_counted_charge_is_capped_at_the_hold(place: &Place) {
     let store = place.open();
     let version = price(&store).await;
@@ -248,7 +248,7 @@ pub(crate) async fn a_close_comes_behind_the_growth_that_was_asked_for(place: &P
             more: ask(credits(1)),
             now: NOW,
         };
-        // Requested but not awaited: the stream has ended meanwhile.
+        // The extension is requested but not awaited, because the stream has ended meanwhile.
         let mut growth = Box::pin(store.extend(more));
         drop(futures_poll_once(growth.as_mut()).await);
         store.close(counted(admitted.hold, version, 2_000_000));
@@ -296,7 +296,7 @@ pub(crate) async fn a_release_gives_everything_back(place: &Place) {
         (back.frozen, back.open_holds, back.usage),
         (Micro::ZERO, 0, Micro::ZERO)
     );
-    // The tokens are given back, the request stays counted.
+    // The tokens are returned, but the request stays counted.
     let again = store
         .admit(admission(
             &key,
@@ -321,7 +321,7 @@ pub(crate) async fn the_first_close_wins_and_others_are_counted(place: &Place) {
     let key = funded(&store, credits(10)).await;
     let admitted = admit(&store, &key, credits(2)).await.unwrap();
     admitted.durable.wait().await.unwrap();
-    // In one batch and in later ones.
+    // Closes the hold again in the same batch and in later ones.
     store.close(settled(admitted.hold, version, 1_000_000));
     store.close(released(admitted.hold));
     store.close(settled(admitted.hold, version, 9_000_000));
@@ -355,7 +355,7 @@ pub(crate) async fn concurrency_counts_open_holds(place: &Place) {
         refusal(admit(&store, &key, credits(1)).await),
         Refusal::Concurrency
     );
-    // The hold of a task is not counted, neither when it opens nor when it closes.
+    // The hold of a task does not count towards the concurrency, neither when it opens nor when it closes.
     let task = store
         .admit(admission(
             &key,
@@ -402,8 +402,8 @@ pub(crate) async fn a_drained_call_no_longer_counts(place: &Place) {
 
 pub(crate) async fn a_call_finds_what_the_last_one_freed(place: &Place) {
     let store = place.open();
-    // Callers with credit for one call at a time, some of whom wait for the disk in between. Wherever a batch
-    // ends, no call overtakes the close of the last one.
+    // Each caller has credit for one call at a time, and some wait for the disk in between. Wherever a batch ends, no
+    // call may overtake the close of the previous one.
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..6_u64 {
         let key = funded(&store, credits(1)).await;
@@ -430,14 +430,14 @@ pub(crate) async fn a_caller_that_leaves_before_the_answer_holds_nothing(place: 
     let store = place.open();
     let key = funded(&store, credits(100)).await;
     for _ in 0..200 {
-        // Polled once, so that it is queued, then dropped: before, during or after the decision.
+        // The future is polled once, so that the call is queued, and then dropped before, during or after the decision.
         let mut call = Box::pin(admit(&store, &key, credits(1)));
         let polled = futures_poll_once(call.as_mut()).await;
         if let Some(Ok(admitted)) = polled {
             store.close(released(admitted.hold));
         }
     }
-    // Twice: a grant whose caller is gone queues its own close after the first flush.
+    // Flushes twice, because a grant whose caller is gone queues its own close after the first flush.
     store.flush().await.unwrap();
     store.flush().await.unwrap();
     let (wallet, left) = store.balance(&key.id).await.unwrap();
@@ -522,7 +522,7 @@ pub(crate) async fn one_hot_wallet_beside_many_quiet_ones(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// A clock that is set back does not block rate limits, and a key's expiry follows it (R6). `PostgreSQL` has
+/// A clock that is set back does not block rate limits, and a key's expiry follows the clock (R6). `PostgreSQL` uses
 /// its own clock.
 pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(place: &Place) {
     let store = place.open();
@@ -559,7 +559,7 @@ pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(place: &Place
         retry_after_ms: 1_000,
     });
     assert_eq!(at(NOW).await, soon);
-    // An hour back: one request becomes available each second, as before.
+    // The clock is set back by an hour. One request becomes available each second, as before.
     let back = NOW.minus_ms(hour_ms);
     assert_eq!(at(back).await, soon);
     assert_eq!(at(back.plus_ms(1_000)).await, Ok(()));
@@ -569,7 +569,7 @@ pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(place: &Place
             retry_after_ms: 1_000
         })
     );
-    // A day ahead the key has expired, and it has not when the clock is right again.
+    // A day ahead, the key has expired. When the clock is right again, it is valid.
     assert_eq!(
         at(NOW.plus_ms(24 * hour_ms)).await,
         Err(Refusal::KeyExpired)

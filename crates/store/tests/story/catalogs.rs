@@ -1,4 +1,4 @@
-//! Catalogs that operators have set, and what the audit says of them.
+//! Tests stored catalogs and their audit rows.
 
 use store::{AuditAction, AuditQuery, Store};
 
@@ -33,7 +33,7 @@ pub(crate) async fn each_catalog_follows_the_last_and_is_audited(place: &Place) 
     assert_eq!(store.latest_catalog().await.unwrap(), None);
     assert_eq!(store.catalog_version().await.unwrap(), 0);
     assert_eq!(replace(&store, 0, "one").await, Some(1));
-    // Neither an older version nor one that does not exist yet is replaced.
+    // A catalog cannot replace an older version or one that does not exist yet.
     for expected in [0, 2, -1] {
         assert_eq!(replace(&store, expected, "other").await, None, "{expected}");
     }

@@ -1,4 +1,4 @@
-//! The chain of a wallet's entries: changes made in the database behind the store's back are found.
+//! Tests the hash chain of a wallet's entries: `verify` finds changes that were made directly in the database.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::place::{
     NOW, Place, actor, admit, assert_clean, credits, key, price, released, settled, wallet,
 };
 
-/// Two wallets: `a` with an entry of every kind and an open hold, `b` with a settled call.
+/// Creates two wallets: `a` with an entry of every kind and an open hold, `b` with a settled call.
 async fn history(store: &Store) -> KeyRow {
     let version = price(store).await;
     let new = NewWallet {
@@ -115,7 +115,7 @@ fn rules(report: &VerifyReport) -> BTreeSet<Rule> {
     report.differences.iter().map(|it| it.rule).collect()
 }
 
-/// Everything except the chain is made consistent, as an attacker would who knows the other rules.
+/// Everything except the chain is made consistent, as by an attacker who knows the other rules.
 pub(crate) async fn what_was_forged_is_found(place: &Place) {
     let a = "(SELECT n FROM wallets WHERE name = 'a')";
     let key_of = |name| {
@@ -200,7 +200,7 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
         "PRAGMA ignore_check_constraints = ON; PRAGMA synchronous = OFF;",
         "SET synchronous_commit = off;",
     );
-    // For each column, an expression for its new value. The last ones are optional.
+    // For each column, expressions for its new value. The last columns are optional.
     let number = ["{} + 1", "{} + 4611686018427387904"];
     let text = ["{} || ' '", "substr({}, 2)"];
     let maybe_number = ["coalesce({} + 1, 0)", "CASE WHEN {} IS NULL THEN 7 END"];
@@ -231,7 +231,7 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
         ("refund_of", &maybe_number),
         ("actor", &maybe_text),
     ];
-    // One change of each column shows what the database stores. The rest is the same code for both.
+    // One change of each column is enough to test what PostgreSQL stores. The rest is the same code for both databases.
     let changes_max = match place {
         Place::Sqlite(_) => usize::MAX,
         Place::Postgres(_) => 1,
@@ -270,7 +270,7 @@ pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
             .any(|noted| (noted.wallet, noted.entries) == (key_a.wallet, 15))
     );
 
-    // Later entries and wallets change nothing about the noted heads.
+    // Later entries and wallets do not affect the noted heads.
     store
         .top_up(key_a.wallet, credits(1), "later", &actor())
         .await
@@ -310,7 +310,7 @@ pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
     let report = store.verify_with(gone).await.unwrap();
     assert_eq!(report.differences.len(), 1, "{:#?}", report.differences);
 
-    // The program itself computes heads after a migration, which would be an easy way to rewrite a chain.
+    // The program itself computes heads after a migration, which could be abused to rewrite a chain.
     drop(store);
     place.tamper(&format!(
         "{} UPDATE entries SET note = 'gone' WHERE note = 'one'; CREATE TABLE heads_missing (since bigint)",
@@ -327,7 +327,7 @@ pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
     assert_eq!(difference.what, "head noted at entry 15");
 }
 
-/// The state of a database if the program was stopped after the SQL steps.
+/// The state of a database whose migration was stopped after the SQL steps.
 pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(place: &Place) {
     let store = place.open();
     let key_a = history(&store).await;
@@ -338,7 +338,7 @@ pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(p
         "UPDATE wallets SET head = ''; CREATE TABLE heads_missing (since bigint)",
     );
     place.tamper(stopped);
-    // A command finds the database without a server, and completes it too.
+    // A command that finds the database without a server completes the migration too.
     let command = place.attach();
     assert_eq!(command.verify().await.unwrap().heads, heads);
     drop(command);
@@ -352,7 +352,7 @@ pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(p
     assert!(report.is_clean(), "{:#?}", report.differences);
 }
 
-/// The chain continues whoever writes: the server, commands beside it, and the next start.
+/// The server, commands and the next start all continue the same chain.
 pub(crate) async fn server_and_commands_write_one_chain(place: &Place) {
     let store = place.open();
     let version = price(&store).await;
@@ -379,7 +379,7 @@ pub(crate) async fn server_and_commands_write_one_chain(place: &Place) {
     assert!(noted.is_clean(), "{:#?}", noted.differences);
     drop(command);
     drop(store);
-    // The next start closes what is left open.
+    // The next start closes the open hold.
     let store = place.open();
     let report = store.verify_with(noted.heads).await.unwrap();
     assert!(report.is_clean(), "{:#?}", report.differences);

@@ -1,4 +1,4 @@
-//! What calls cost at their upstreams, beside what their callers pay.
+//! Tests the upstream cost of calls, which is booked beside their charge.
 
 use ledger::{Meter, Micro, Step};
 use store::{
@@ -8,7 +8,7 @@ use store::{
 
 use crate::place::{NOW, Place, admit, assert_clean, credits, funded, price, settled};
 
-/// Half of the price: half a micro-credit for each token, so that odd counts are rounded.
+/// The cost is half of the price: half a micro-credit per token, so that odd counts are rounded.
 const CARD: &str = r#"{"input":"0.5"}"#;
 
 pub(crate) async fn version(store: &Store, channel: &str) -> CostVersion {
@@ -21,7 +21,7 @@ pub(crate) fn cost(version: CostVersion, micro: i64) -> Cost {
     Cost { amount, version }
 }
 
-/// The settlement of a call that cost this much.
+/// Sets the cost of a settlement.
 pub(crate) fn costing(mut close: Close, known: Option<Box<Cost>>) -> Close {
     if let End::Settled { cost, .. } = &mut close.end {
         *cost = known;
@@ -71,7 +71,7 @@ pub(crate) async fn the_cost_of_a_call_stands_in_its_entry(place: &Place) {
         told,
         [("story/model", "near", CARD), ("story/model", "far", CARD)]
     );
-    // The next start computes the same chain.
+    // The next start reads the same costs and computes the same chain.
     drop(store);
     let store = place.open();
     assert_eq!(costs(&store).await, expected);
@@ -85,12 +85,12 @@ fn seconds(count: u64) -> MeterText {
     })
 }
 
-/// At 0.1 credits a minute, rounded up once.
+/// The charge at 0.1 credits per minute, rounded up once.
 fn charge(seconds: u64) -> Micro {
     Micro::new(i64::try_from((seconds * 100_000).div_ceil(60)).unwrap())
 }
 
-/// At 0.01 credits a minute, rounded up once.
+/// The cost at 0.01 credits per minute, rounded up once.
 fn paid(seconds: u64) -> i64 {
     i64::try_from((seconds * 10_000).div_ceil(60)).unwrap()
 }
@@ -106,7 +106,7 @@ pub(crate) async fn the_cost_of_a_session_is_booked_by_its_steps_and_rounded_onc
         .unwrap();
     let key = funded(&store, credits(1)).await;
     let hold: HoldId = admit(&store, &key, charge(30)).await.unwrap().hold;
-    // The second step does not know its cost; the third makes up for it.
+    // The cost of the second step is unknown. The third step includes it.
     for (used, known) in [(10, true), (20, false), (31, true)] {
         let step = SessionStep {
             hold,

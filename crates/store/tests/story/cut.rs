@@ -1,4 +1,4 @@
-//! A TCP proxy between a store and its database, which can be told to misbehave.
+//! A TCP proxy between a store and its database, which can simulate failures.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What the proxy does with bytes.
+/// How the proxy treats connections and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Pass,
-    /// Connections are closed, and new ones at once.
+    /// Open connections are closed, and new ones are closed at once.
     Cut,
-    /// Connections stay open and nothing passes.
+    /// Connections stay open, but nothing passes.
     BlackHole,
     /// Each piece is delayed by this long.
     Slow(Duration),
-    /// The next piece towards the server that contains these bytes still arrives. Its answer, which contains
-    /// them too, does not: the connection is closed instead. Then bytes pass again.
+    /// The next piece towards the server that contains these bytes still arrives. Its answer, which contains them too,
+    /// does not: the connection is closed instead. After that, bytes pass again.
     LoseAnswerTo(&'static [u8]),
-    /// The next piece towards the server that contains these bytes does not arrive: connections are closed
-    /// instead, and new ones at once.
+    /// The next piece towards the server that contains these bytes does not arrive. Open connections are closed
+    /// instead, and new ones are closed at once.
     CutBefore(&'static [u8]),
 }
 
@@ -72,12 +72,12 @@ impl Cut {
         self.mode.send_replace(mode);
     }
 
-    /// How many connections were refused.
+    /// The number of connections that were refused.
     pub(crate) fn turned_away(&self) -> u32 {
         self.turned_away.load(Ordering::Relaxed)
     }
 
-    /// How many answers were lost.
+    /// The number of answers that were lost.
     pub(crate) fn lost(&self) -> u32 {
         *self.lost.lock()
     }
@@ -130,7 +130,7 @@ async fn relay(
             let mut kept_back = Vec::new();
             while let Ok(count @ 1..) = from_server.read(&mut piece).await {
                 if let Some(needle) = *unanswered.lock() {
-                    // The answer proves that the server has run the statement, however long that took.
+                    // The answer proves that the server has run the statement, regardless of how long that took.
                     kept_back.extend_from_slice(&piece[..count]);
                     if contains(&kept_back, needle) {
                         return;
@@ -157,7 +157,7 @@ fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
 }
 
-/// Waits as long as the mode says.
+/// Waits as long as the mode requires.
 async fn wait(mode: &watch::Sender<Mode>) {
     let now = *mode.borrow();
     match now {

@@ -1,4 +1,4 @@
-//! The limit on debt: the most that open calls may cost beyond their holds.
+//! Tests the debt limit, which bounds what open calls may cost beyond their holds.
 
 use ledger::{Micro, Refusal, Reservation};
 use store::{
@@ -9,7 +9,7 @@ use crate::place::{
     NOW, Place, admission, ask, assert_clean, credits, funded, price, released, settled,
 };
 
-/// A call that holds a tenth of a credit and may cost two.
+/// A call holds a tenth of a credit and may cost two credits.
 const HOLD: Micro = Micro::new(100_000);
 const MOST: Micro = Micro::new(2_000_000);
 
@@ -43,13 +43,13 @@ pub(crate) async fn exposure_is_kept_with_its_hold(place: &Place) {
     let exposed = store.balance(&key.id).await.unwrap().0.exposed;
     assert_eq!(exposed, Micro::new(3_800_000));
     assert_clean(&store).await;
-    // Four credits are reserved: one is there, three may be owed.
+    // Four credits are reserved: one is in the wallet, three may become debt.
     let before = store.balance(&key.id).await.unwrap();
     let third = store.admit(admission(&key, dear())).await;
     assert_eq!(refusal(third), Refusal::DebtLimitReached);
     assert_eq!(store.balance(&key.id).await.unwrap(), before);
 
-    // A hold that grows takes over its exposure, and no more.
+    // A growing hold reduces its exposure by the same amount.
     let grow = |hold: Micro| Extend {
         hold: one.hold,
         more: ask(hold),
@@ -69,14 +69,14 @@ pub(crate) async fn exposure_is_kept_with_its_hold(place: &Place) {
     let _left_open = store.admit(admission(&key, dear())).await.unwrap();
     drop(store);
 
-    // The next start closes what was open, and releases its exposure.
+    // The next start closes the open calls and releases their exposure.
     let store = open(place, credits(3));
     let back = store.balance(&key.id).await.unwrap().0;
     assert_eq!((back.frozen, back.exposed), (Micro::ZERO, Micro::ZERO));
     assert_clean(&store).await;
 }
 
-/// Two hundred calls at once on a wallet of one credit, each of which then costs its maximum.
+/// Admits two hundred calls at once on a wallet of one credit. Each admitted call then costs its maximum.
 async fn race(nodes: &[Store], key: &KeyRow, version: PriceVersion, debt_limit: Micro) {
     let mut asked = tokio::task::JoinSet::new();
     for n in 0..200 {
@@ -91,7 +91,7 @@ async fn race(nodes: &[Store], key: &KeyRow, version: PriceVersion, debt_limit: 
             (_, refused) => assert_eq!(refusal(refused), Refusal::DebtLimitReached),
         }
     }
-    // One credit and ten of debt are enough for five calls of two.
+    // One credit and ten credits of debt cover five calls of two credits.
     assert_eq!(admitted.len(), 5);
     for (node, call) in &admitted {
         call.durable.wait().await.unwrap();
@@ -125,8 +125,7 @@ pub(crate) async fn three_nodes_stay_within_the_debt_limit(place: &Place) {
     race(&nodes, &key, version, Settings::DEBT_LIMIT).await;
 }
 
-/// Plausible usage never comes near this, but a charge that does not fit is reported and not lost without a
-/// trace.
+/// Plausible usage never comes near this amount. If a charge does not fit anyway, it is recorded and counted.
 pub(crate) async fn a_charge_that_does_not_fit_is_noted_and_counted(place: &Place) {
     let store = place.open();
     let version = price(&store).await;

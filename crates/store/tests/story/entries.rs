@@ -1,4 +1,4 @@
-//! Reading entries.
+//! Tests reading entries.
 
 use ledger::{Delta, Micro};
 use store::EntryKind::{CreditLimit, Gift, Released, Settled, TopUp};
@@ -101,7 +101,7 @@ pub(crate) async fn entries_are_found_by_every_condition(place: &Place) {
         let shown = format!("{query:?}");
         assert_eq!(all(&store, query).await.len(), count, "{shown}");
     }
-    // Pages follow each other.
+    // The pages have no gaps and no repetitions.
     let mut paged = Vec::new();
     while let Some(row) = all(
         &store,

@@ -1,4 +1,4 @@
-//! What stays true when the database is unreachable, slow, or silent at the wrong moment (R8).
+//! Tests a database that is unreachable, slow, or silent at the wrong moment (R8).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use crate::place::{
     released, settled,
 };
 
-/// A store that reaches its database through a proxy.
+/// A store that connects to its database through a proxy.
 pub(crate) struct Rig {
     pub(crate) cut: Cut,
     pub(crate) store: Store,
@@ -46,7 +46,7 @@ impl Rig {
         }
     }
 
-    /// The balance and the frozen amount, after everything that is queued.
+    /// The balance and the frozen amount, after all queued commands.
     async fn money(&self) -> (Micro, Micro) {
         let (wallet, key) = self.store.balance(&self.key.id).await.unwrap();
         assert_eq!(wallet.frozen, key.frozen);
@@ -67,8 +67,8 @@ impl Rig {
     }
 }
 
-/// The outcome of a commit that was cut off stays unknown for longer than one round of questions. The call was
-/// answered meanwhile, and is charged when it turns out that its hold was lost.
+/// The outcome of an interrupted commit stays unknown for longer than one round of questions. The call was answered
+/// meanwhile, and is charged when it turns out that its hold was lost.
 pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &Place) {
     let lost_commit_max = Duration::from_millis(20);
     let mut settings = place.settings();
@@ -80,7 +80,7 @@ pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &P
     let call = admit(&rig.store, &rig.key, credits(1)).await.unwrap();
     rig.store.close(settled(call.hold, rig.version, 250_000));
     let doubtful = call.durable.clone();
-    // If the wait ended, an outcome was reported too soon.
+    // If the wait ended, an outcome was reported too early.
     let told = tokio::time::timeout(20 * lost_commit_max, doubtful.wait()).await;
     assert!(told.is_err(), "{told:?}");
     assert_eq!(rig.cut.lost(), 1);
@@ -94,8 +94,8 @@ pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &P
     assert_clean(&rig.store).await;
 }
 
-/// The database accepts no writes for a while, and then again. Every answer is charged, whether or not callers
-/// wait for the disk.
+/// The database refuses writes for a while. Every answered call is charged, whether or not its caller waited for the
+/// disk.
 pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are_charged(
     place: &Place,
 ) {
@@ -126,7 +126,7 @@ pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are
             tokio::spawn(async move {
                 while !over.load(Ordering::SeqCst) {
                     let Ok(call) = admit(&store, &key, Micro::new(20)).await else {
-                        // As a client that backs off.
+                        // The caller backs off like a client.
                         tokio::time::sleep(Duration::from_millis(1)).await;
                         continue;
                     };
@@ -141,7 +141,7 @@ pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are
             })
         })
         .collect();
-    // A full disk, and a server that has become a standby.
+    // The errors of a full disk, and of a server that has become a standby.
     for code in ["53100", "25006", "53100"] {
         let before = answered.load(Ordering::SeqCst);
         let goes_on = || answered.load(Ordering::SeqCst) > before + 50;
@@ -174,7 +174,7 @@ pub(crate) async fn a_commit_whose_answer_is_lost_happens_once(place: &Place) {
     let open = admit(&rig.store, &rig.key, credits(1)).await.unwrap();
     open.durable.wait().await.unwrap();
 
-    // A settlement, a top-up and an admission: each is there once, and nobody is told otherwise.
+    // A settlement, a top-up and an admission: each is booked once, and no caller gets an error.
     rig.cut.set(COMMIT);
     rig.store.close(settled(open.hold, rig.version, 250_000));
     rig.store.flush().await.unwrap();
@@ -259,7 +259,7 @@ pub(crate) async fn a_slow_database_is_slow_and_right(place: &Place) {
     assert_clean(&rig.store).await;
 }
 
-/// A wallet whose row somebody keeps locked does not delay the others.
+/// If a wallet's row stays locked, only that wallet waits.
 pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(place: &Place) {
     let settings = Settings {
         queue_wait_max: Duration::from_millis(500),
@@ -303,7 +303,7 @@ pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(place: &Plac
     assert_clean(&store).await;
 }
 
-/// A close that fails alone is set aside, and the others are booked.
+/// A close that fails even alone is set aside, and the others are booked.
 pub(crate) async fn a_close_that_cannot_be_booked_does_not_stop_the_others(place: &Place) {
     let store = place.open();
     let version = price(&store).await;
@@ -321,7 +321,7 @@ pub(crate) async fn a_close_that_cannot_be_booked_does_not_stop_the_others(place
     good.durable.wait().await.unwrap();
     store.close(settled(poison.hold, version, 13));
     store.close(settled(good.hold, version, 250_000));
-    // Calls that share the batch of the poisoned close are told that it failed. The next batch does not fail.
+    // Callers in the batch of the failing close get an error. The next batch succeeds.
     while store.flush().await.is_err() {}
     let (wallet, _) = store.balance(&key.id).await.unwrap();
     assert_eq!(

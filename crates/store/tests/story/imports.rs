@@ -1,4 +1,4 @@
-//! Accounts that were elsewhere before.
+//! Tests accounts that are imported from another gateway.
 
 use ledger::{Micro, WalletStatus};
 use store::{
@@ -81,12 +81,12 @@ pub(crate) async fn a_batch_of_accounts_is_created_as_a_whole(place: &Place) {
     let row = store.find_key(&disabled.id).await.unwrap().unwrap();
     assert!(!row.key.enabled);
     assert_eq!(row.key.limit, Some(credits(1)));
-    // Every wallet and key has its row of the audit.
+    // Every wallet and key has its audit row.
     let audit = store.audit(AuditQuery::default()).await.unwrap();
     let count = |action: &str| audit.iter().filter(|row| row.action == action).count();
     assert_eq!((count("wallet.create"), count("key.create")), (3, 2));
 
-    // The imported key pays from its wallet like any other.
+    // The imported key pays from its wallet like any other key.
     let key = store
         .find_key(&imported_key(1, &rich).id)
         .await
@@ -130,7 +130,7 @@ pub(crate) async fn a_batch_with_one_fault_creates_nothing(place: &Place) {
         assert_eq!(store.wallets().await.unwrap().len(), 1, "{word}");
     }
     store.import(first.clone(), &actor()).await.unwrap();
-    // A secret belongs to one key.
+    // A secret belongs to only one key.
     let again = ImportBatch {
         wallets: vec![],
         keys: vec![ImportedKey {

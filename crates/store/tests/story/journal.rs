@@ -1,4 +1,4 @@
-//! The journal.
+//! Tests the journal.
 
 use ledger::{DAY_MS, Meter, Micro, UnixMs};
 use store::{
@@ -64,7 +64,7 @@ pub(crate) async fn rows_come_back_as_they_were_given(place: &Place) {
         response_body: Some("{}".into()),
         ..row(1, at)
     };
-    // A caller that was not authenticated has neither wallet nor key.
+    // A caller that was not authenticated has neither a wallet nor a key.
     let bare = JournalRow {
         status: 401,
         ..row(2, at)
@@ -81,7 +81,7 @@ pub(crate) async fn rows_come_back_as_they_were_given(place: &Place) {
 pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(place: &Place) {
     let store = place.open();
     let at = now();
-    // Many rows in one millisecond, and a clock that goes back.
+    // Many rows have the same millisecond, and the clock is set back once.
     for n in 0..250 {
         store.journal_append(row(n, if n == 100 { at.minus_ms(DAY_MS) } else { at }));
     }
@@ -107,7 +107,7 @@ pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(place: &Place)
     let expected: Vec<String> = (0..250).rev().map(|n| format!("req_{n}")).collect();
     assert_eq!(seen, expected);
 
-    // Following: rows that are newer than a position.
+    // A reader follows the journal by asking for rows newer than a position.
     let newest = store
         .journal(JournalQuery {
             limit: 1,
@@ -234,7 +234,7 @@ pub(crate) async fn a_full_queue_drops_and_counts(place: &Place) {
     store.flush().await.unwrap();
     assert!(find(&store, JournalQuery::default()).await.is_empty());
     assert_eq!(store.stats().journal_dropped, 2);
-    // The health of the ledger is independent of it.
+    // A full queue of the journal does not affect the health of the ledger.
     assert!(store.healthy());
 }
 

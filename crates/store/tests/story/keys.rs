@@ -1,4 +1,4 @@
-//! What people set of a key besides its limits: models, tags and secrets; and how keys are found.
+//! Tests the models, tags and secrets of keys, and searches for keys.
 
 use std::fmt::Write as _;
 
@@ -53,7 +53,7 @@ pub(crate) async fn a_key_says_which_models_it_may_call(place: &Place) {
     let head_now = head().await;
     assert!(head_now.allows("sim/chat") && head_now.allows("acme/big"));
     assert!(!head_now.allows("sim/other"));
-    // Another change leaves the list as it is, and an empty list lifts it.
+    // Another change keeps the list, and an empty list removes it.
     store
         .set_key_enabled(key.id, false, &actor())
         .await
@@ -87,10 +87,10 @@ pub(crate) async fn an_old_secret_works_until_its_time(place: &Place) {
     );
     let (old, new) = (head("first").await.unwrap(), head("second").await.unwrap());
     assert_eq!((old.key, new.key), (key.id, key.id));
-    // The old one has an end, and the new one has none.
+    // The old secret has an end, and the new one has none.
     assert_eq!((old.expires_at, new.expires_at), (Some(until), None));
 
-    // The key's own end holds for both.
+    // The key's own expiry applies to both secrets.
     let ends_at = until.minus_ms(5);
     let change = KeyChange {
         expires_at: Some(Some(ends_at)),
@@ -101,7 +101,7 @@ pub(crate) async fn an_old_secret_works_until_its_time(place: &Place) {
         assert_eq!(head(secret).await.unwrap().expires_at, Some(ends_at));
     }
 
-    // A second rotation ends the secret before the last one; one without an overlap ends all.
+    // A second rotation ends the secret before the last one. A rotation without an overlap ends all earlier secrets.
     store
         .rotate_key(key.id, rotation("third", Some(until)), &actor())
         .await
@@ -117,7 +117,7 @@ pub(crate) async fn an_old_secret_works_until_its_time(place: &Place) {
         assert_eq!(head(secret).await.is_some(), works, "{secret}");
     }
 
-    // A time that has passed is over, and is not shown.
+    // A time in the past ends the old secret at once, and is not shown.
     let row = store
         .rotate_key(key.id, rotation("fifth", Some(LONG_AGO)), &actor())
         .await
@@ -125,7 +125,7 @@ pub(crate) async fn an_old_secret_works_until_its_time(place: &Place) {
     assert_eq!(row.old_secret_until, None);
     assert_eq!(head("fourth").await.unwrap().expires_at, Some(LONG_AGO));
 
-    // No secret belongs to two keys, not even an old one.
+    // No secret, current or old, can belong to two keys.
     for known in ["fourth", "fifth"] {
         let taken = store
             .rotate_key(key.id, rotation(known, None), &actor())
@@ -158,7 +158,7 @@ pub(crate) async fn a_key_remembers_when_it_was_used(place: &Place) {
         Place::Sqlite(_) => assert_eq!(at, NOW),
         Place::Postgres(_) => assert!(at > LONG_AGO),
     }
-    // It survives changes and a restart.
+    // The time survives changes and a restart.
     store
         .set_key_enabled(key.id, false, &actor())
         .await
@@ -237,7 +237,7 @@ pub(crate) async fn keys_are_found_by_name_tag_and_wallet_a_page_at_a_time(place
         ..KeyQuery::default()
     };
     assert!(find(beyond).await.is_empty());
-    // Tags are replaced as a whole, and senseless ones change nothing.
+    // Tags are replaced as a whole. Invalid tags change nothing.
     let tags = |tags: &[&str]| KeyChange {
         tags: Some(tags.iter().map(|tag| (*tag).to_owned()).collect()),
         ..KeyChange::default()
@@ -259,7 +259,7 @@ pub(crate) async fn keys_are_found_by_name_tag_and_wallet_a_page_at_a_time(place
     assert!(row.tags.is_empty());
 }
 
-/// A wallet of 9 micro-credits and its key, before keys had anything but limits.
+/// A wallet of 9 micro-credits and its key, in a schema in which keys only had limits.
 const OLD_KEY: &str = "INSERT INTO wallets (id, name, status, balance, entries, created_at)
         VALUES ('wal_0123456789abcdef', 'old', 'active', 9, 1, 0);
     INSERT INTO entries (wallet, seq, kind, at, charge, balance_delta, gift_delta, credit_delta)

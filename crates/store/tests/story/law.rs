@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, the ledger balances.
+//! Tests that the ledger balances after any sequence of operations.
 
 use ledger::{Meter, Micro, Reservation};
 use proptest::prelude::*;
@@ -57,7 +57,7 @@ enum Step {
         key: usize,
         limit: i64,
     },
-    /// Everything so far becomes durable. Otherwise steps share batches by chance.
+    /// Makes everything so far durable. Without this, it is up to chance which steps share a batch.
     Flush,
     /// The process ends with open holds and starts again.
     Restart,
@@ -139,7 +139,7 @@ struct Tale {
     store: Store,
     version: PriceVersion,
     keys: Vec<KeyRow>,
-    /// Closed holds stay in the list, because closing twice is part of the test.
+    /// Closed holds stay in the list, because closing a hold twice is part of the test.
     holds: Vec<HoldId>,
 }
 
@@ -271,7 +271,7 @@ impl Tale {
     }
 }
 
-/// Two wallets with two keys each, some with limits.
+/// Creates two wallets with two keys each, some with limits.
 async fn accounts(store: &Store) -> Vec<KeyRow> {
     let mut keys = Vec::new();
     for name in ["one", "two"] {

@@ -1,6 +1,6 @@
 //! The operations of [`store::Store`], tested in the same way on every database.
 //!
-//! A database is a [`Place`] where stores can be opened repeatedly. `story!` runs every test on one.
+//! A database is a [`Place`] where stores can be opened repeatedly. `story!` runs every test on one kind of database.
 //! `PostgreSQL` needs a server: `scripts/with-postgres cargo test -p tollgate-store`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -61,7 +61,7 @@ macro_rules! told_on {
     };
 }
 
-/// Every test on one database, and the tests that only it can run.
+/// Defines every test for one database, and the tests that only this database can run.
 macro_rules! story {
     ($backend:ident, [$($own:ident :: $test:ident),* $(,)?]) => {
         told_on!(

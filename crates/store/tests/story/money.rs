@@ -1,4 +1,4 @@
-//! Entries that people make: references, refunds, and what may be taken.
+//! Tests manual entries: references, refunds, and the amounts that may be taken.
 
 use ledger::{ManualKind, Micro, WalletStatus};
 use store::{
@@ -94,13 +94,13 @@ pub(crate) async fn a_reference_books_once(place: &Place) {
             "{refused}"
         );
     }
-    // Another wallet has references of its own, and entries without one are not compared.
+    // Another wallet may use the same references, and entries without a reference are not compared.
     assert!(book(&store, other, new).await.unwrap().is_new);
     for _ in 0..2 {
         let new = entry(ManualKind::TopUp, credits(2), "");
         assert!(book(&store, id, new).await.unwrap().is_new);
     }
-    // The same after a restart.
+    // The result is the same after a restart.
     drop(store);
     let store = place.open();
     let new = entry(ManualKind::TopUp, credits(2), "pay_1");
@@ -109,14 +109,14 @@ pub(crate) async fn a_reference_books_once(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// Many requests with few references at once. Each reference is booked once.
+/// Sends many requests with few references at once. Each reference is booked once.
 async fn race(nodes: &[Store], id: WalletId) {
     let before = entries(&nodes[0], id).await.len();
     let mut asked = tokio::task::JoinSet::new();
     for n in 0..200_usize {
         let store = nodes[n % nodes.len()].clone();
         let new = match n % 8 {
-            // A retry that differs.
+            // A retry with a different amount.
             7 => entry(ManualKind::TopUp, credits(2), "pay_1"),
             n => entry(
                 ManualKind::TopUp,
@@ -142,7 +142,7 @@ async fn race(nodes: &[Store], id: WalletId) {
             Err(error) => panic!("{error}"),
         }
     }
-    // Whichever amount came first, the other one is a conflict.
+    // The amount that came first is booked, and the other one is a conflict.
     let different = if winner == Some(true) { 100 } else { 25 };
     assert_eq!((new, known, conflicts), (2, 200 - 2 - different, different));
     assert_eq!(entries(&nodes[0], id).await.len(), before + 2);
@@ -152,7 +152,7 @@ async fn race(nodes: &[Store], id: WalletId) {
 pub(crate) async fn two_hundred_retries_book_one_entry(place: &Place) {
     let store = place.open();
     let id = wallet(&store, "acme", Micro::ZERO).await.id;
-    // A command beside the server, which has a writer of its own.
+    // A command that runs at the same time has a writer of its own.
     race(&[store, place.attach()], id).await;
 }
 
@@ -172,7 +172,7 @@ pub(crate) async fn refunds_never_exceed_their_top_up(place: &Place) {
         refund_of: Some(of.to_owned()),
         ..entry(ManualKind::Refund, credits(amount), reference)
     };
-    // At once, by reference and by number: 4 + 4 fit, a third does not.
+    // Concurrent refunds, by reference and by number: two of 4 credits fit, a third does not.
     let number = paid.seq.to_string();
     let mut asked = tokio::task::JoinSet::new();
     for n in 0..6 {
@@ -201,7 +201,7 @@ pub(crate) async fn refunds_never_exceed_their_top_up(place: &Place) {
             .unwrap()
             .is_new
     );
-    // What is named must be a top-up of this wallet.
+    // A refund must name a top-up of this wallet.
     for of in ["rest", "pay_9", "99", ""] {
         let refused = book(&store, id, refund(1, "x", of)).await.unwrap_err();
         assert!(
@@ -302,7 +302,7 @@ pub(crate) async fn what_people_set_of_a_wallet_is_set_as_a_whole(place: &Place)
         assert_eq!((row.id, row.wallet.credit_limit), (id, credits(9)));
         assert!(!row.is_active());
     }
-    // Its own name is free for it, and the old one for others.
+    // A wallet may keep its own name, and other wallets may take its old one.
     let same = WalletSettings {
         name: Some("new name".to_owned()),
         ..WalletSettings::default()
@@ -312,7 +312,7 @@ pub(crate) async fn what_people_set_of_a_wallet_is_set_as_a_whole(place: &Place)
     assert_clean(&store).await;
 }
 
-/// The connection is lost before and after the commit. The caller repeats its request until it is answered.
+/// The connection is lost before or after the commit. The caller repeats its request until it is answered.
 pub(crate) async fn a_payment_is_booked_once_whatever_becomes_of_its_answer(place: &Place) {
     let rig = Rig::new(place).await;
     let id = rig.key.wallet;

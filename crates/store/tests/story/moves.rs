@@ -1,4 +1,4 @@
-//! Moves of a whole store: to the other database and back, with everything in it.
+//! Tests moving a whole store to the other database and back.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn relocate(from: &Place, to: &Place) -> Result<TransferReport, TransferEr
     move_store(&from.settings(), &to.settings(), |_| ()).await
 }
 
-/// Something in every table.
+/// Writes rows to every table.
 pub(crate) async fn fill(place: &Place) {
     let store = usage::kept(place);
     let version = price(&store).await;
@@ -97,7 +97,7 @@ pub(crate) async fn fill(place: &Place) {
     usage::write(&store, &rows).await;
     store.flush().await.unwrap();
     assert_clean(&store).await;
-    // A server that is killed leaves counts which are not in the roll-ups yet.
+    // A killed server leaves counts that are not in the roll-ups yet.
     place.tamper_journal(place.says(
         "CREATE TABLE left_counts AS SELECT counts FROM usage_pending",
         "",
@@ -117,7 +117,7 @@ fn all_tasks() -> store::TaskQuery {
     }
 }
 
-/// What people and programs see of a store.
+/// The contents of a store, as people and programs see them.
 pub(crate) async fn seen(store: &Store) -> String {
     let entries = store.entries(store::EntryQuery::default()).await.unwrap();
     let journal = store.journal(JournalQuery {
@@ -167,7 +167,7 @@ pub(crate) async fn everything_arrives_and_comes_back(place: &Place) {
     let may_be_empty = [
         "usage_uncounted",
         place.says("", "balance_points"),
-        // Written by a server that watches.
+        // Only a server that checks for alerts writes these tables.
         "alert_rules",
         "alerts",
         "alert_deliveries",
@@ -181,7 +181,7 @@ pub(crate) async fn everything_arrives_and_comes_back(place: &Place) {
     assert_eq!(report.totals.entries, verified.entries);
     let after = seen(&there.attach()).await;
     assert_eq!(before, after);
-    // The same command again finds nothing left to do.
+    // Running the same command again finds nothing left to do.
     assert!(relocate(place, &there).await.unwrap().already_done);
     relocate(&there, &back).await.unwrap();
     assert_eq!(place.contents(), back.contents());
@@ -195,7 +195,7 @@ pub(crate) async fn a_moved_store_goes_on_where_it_was(place: &Place) {
     let there = other(place);
     relocate(place, &there).await.unwrap();
     let store = usage::kept(&there);
-    // The secret before the last rotation still works, and everything new gets a new number.
+    // The secret from before the last rotation still works, and new rows get new numbers.
     let key = store.key_by_digest(&Digest::of(b"limited")).await.unwrap();
     let key = store.find_key(&key.unwrap().key).await.unwrap().unwrap();
     let version = price(&store).await;
@@ -210,7 +210,7 @@ pub(crate) async fn a_moved_store_goes_on_where_it_was(place: &Place) {
     assert_eq!(catalogs::replace(&store, 1, "{}").await, Some(2));
     let rows = usage::rows(8, usage::now());
     usage::write(&store, &rows).await;
-    // The task that was open is found when it is due.
+    // The open task is found when it is due.
     let tasks = store.tasks(all_tasks()).await.unwrap();
     assert_eq!(tasks.tasks.len(), 2);
     drop(store);
@@ -288,7 +288,7 @@ pub(crate) async fn a_destination_of_an_earlier_version_is_upgraded_only_if_it_i
         panic!("{refused:?}");
     };
     assert_eq!(tables, "wallets");
-    // A table of a later version does not exist.
+    // The destination was not upgraded: this succeeds only if the table of a later version does not exist.
     there.tamper("CREATE TABLE alert_rules (n INTEGER)");
     if let Place::Postgres(_) = &empty {
         empty.migrate_to(6).await;
@@ -311,7 +311,7 @@ pub(crate) async fn a_destination_of_an_earlier_version_is_upgraded_only_if_it_i
 pub(crate) async fn an_unfinished_move_is_opened_by_nobody_and_goes_on(place: &Place) {
     fill(place).await;
     let there = other(place);
-    // It is stopped as soon as a part of the entries has arrived.
+    // The move is stopped as soon as some of the entries have arrived.
     let mut stopped = false;
     let stop = std::panic::AssertUnwindSafe(async {
         move_store(&place.settings(), &there.settings(), |progress| {
@@ -339,7 +339,7 @@ pub(crate) async fn an_unfinished_move_is_opened_by_nobody_and_goes_on(place: &P
             "{opened:?}"
         );
     }
-    // Another source does not continue it, nor does this one in another state.
+    // The move cannot be continued from another source, or from this one in another state.
     let stranger = Place::like(place);
     funded(&stranger.open(), credits(1)).await;
     let refused = relocate(&stranger, &there).await;
@@ -361,7 +361,7 @@ pub(crate) async fn a_ledger_that_is_not_right_is_not_moved(place: &Place) {
         panic!("{refused:?}");
     };
     assert_eq!(report.differences.len(), 1);
-    // The destination can be used for something else.
+    // The destination can be used for another store.
     funded(&there.open(), credits(1)).await;
 }
 
@@ -394,7 +394,7 @@ pub(crate) async fn a_text_that_a_server_cannot_store_is_replaced_in_the_journal
     for entry in store.journal(JournalQuery::default()).await.unwrap() {
         assert_eq!(&*entry.row.model, "a/\u{fffd}");
     }
-    // The ledger is hashed, so nothing in it is replaced.
+    // The ledger's texts are hashed, so no character in them is replaced.
     place.tamper("UPDATE wallets SET name = 'a' || char(0) || 'b'");
     let refused = relocate(place, &Place::like(&there)).await;
     let Err(TransferError::Text { table, column }) = refused else {

@@ -1,4 +1,4 @@
-//! Several nodes on one database.
+//! Tests several nodes on one database.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) async fn a_node_of_the_same_name_is_refused(place: &Place) {
         matches!(refused, OpenError::NodeRunning { .. }),
         "{refused}"
     );
-    // The first node continues, and another name is accepted.
+    // The first node continues, and a node with another name may start.
     let key = funded(&first, credits(1)).await;
     let (second, _) = Store::open(&named(place, "two")).unwrap();
     for store in [&first, &second] {
@@ -53,7 +53,7 @@ pub(crate) async fn two_nodes_share_wallets_and_limits(place: &Place) {
     let first = admit(&one, &key, credits(1)).await.unwrap();
     let second = admit(&two, &key, credits(1)).await.unwrap();
     assert_eq!(second.rates.requests.unwrap().remaining, 1);
-    // Two at a time, whichever node they are on.
+    // The key allows two calls at a time, regardless of the node.
     assert!(admit(&one, &key, credits(1)).await.is_err());
     assert!(admit(&two, &key, credits(1)).await.is_err());
     one.close(settled(first.hold, version, 700_000));
@@ -63,7 +63,7 @@ pub(crate) async fn two_nodes_share_wallets_and_limits(place: &Place) {
         (wallet.frozen, used.usage),
         (credits(1), Micro::new(700_000))
     );
-    // The third request of the minute, and no fourth.
+    // The third request of the minute is admitted, the fourth is not.
     let third = admit(&two, &key, credits(1)).await.unwrap();
     two.close(released(third.hold));
     two.close(released(second.hold));
@@ -91,7 +91,7 @@ pub(crate) async fn a_newer_schema_is_refused(place: &Place) {
     }
 }
 
-/// A wallet as nodes of the last version without chains left it, and one of these nodes, which still runs.
+/// A wallet as nodes of the last version without chains left it, and one of these nodes, which is still running.
 const UNCHAINED: &str = "INSERT INTO wallets (id, name, status, balance, entries, created_at)
         VALUES ('wal_0123456789abcdef', 'old', 'active', 9, 1, 0);
     INSERT INTO entries (wallet, seq, kind, at, charge, balance_delta, gift_delta, credit_delta)
@@ -101,28 +101,28 @@ const UNCHAINED: &str = "INSERT INTO wallets (id, name, status, balance, entries
 pub(crate) async fn older_nodes_stop_before_entries_are_chained(place: &Place) {
     place.migrate_to(5).await;
     place.tamper(UNCHAINED);
-    // A live node might write entries without chaining them.
+    // A live node of that version might write entries without chaining them.
     let impatient = Settings {
         lock_wait_max: Duration::ZERO,
         ..place.settings()
     };
     let refused = Store::open(&impatient).unwrap_err();
     assert!(matches!(refused, OpenError::OlderNodes { .. }), "{refused}");
-    // Entries were not chained while it was running, and are when it is gone.
+    // The entries that this node wrote are chained once it has ended.
     place.tamper("UPDATE nodes SET closed_at = 1, swept_at = 1");
     let newer = place.open();
     let report = newer.verify().await.unwrap();
     assert!(report.is_clean(), "{:#?}", report.differences);
     assert_eq!(report.heads.len(), 1);
 
-    // A node that was only asleep is refused by the database, whether it chains entries or not.
+    // The database refuses writes of a node that was only suspended, whether it chains entries or not.
     let entry = place.try_tamper("UPDATE wallets SET entries = entries + 1");
     assert!(entry.unwrap_err().contains("is not chained"));
     let entry = place.try_tamper("UPDATE wallets SET entries = entries + 1, head = 'other'");
     assert!(entry.unwrap_err().contains("every_entry_is_summed"));
 }
 
-/// Many calls at once, spread over nodes. Returns those that were admitted, each with its node.
+/// Sends many calls at once, spread over the nodes. Returns the admitted calls, each with its node.
 async fn race(nodes: &[Store], key: &KeyRow, calls: usize) -> Vec<(usize, Admitted)> {
     let mut asked = tokio::task::JoinSet::new();
     for n in 0..calls {
@@ -140,7 +140,7 @@ async fn race(nodes: &[Store], key: &KeyRow, calls: usize) -> Vec<(usize, Admitt
     admitted
 }
 
-/// W7: two nodes, credit for k calls, many calls at once.
+/// W7: three nodes, credit for seven calls, many calls at once.
 pub(crate) async fn three_nodes_race_for_seven_credits(place: &Place) {
     let nodes = [place.open(), place.open(), place.open()];
     let version = price(&nodes[0]).await;
@@ -166,7 +166,7 @@ pub(crate) async fn limits_are_exact_on_three_nodes(place: &Place) {
     for (limits, most) in [
         (
             KeyLimits {
-                // One more becomes available every twelve seconds.
+                // One more request becomes available every twelve seconds.
                 rpm: Some(5),
                 ..KeyLimits::default()
             },
@@ -202,7 +202,7 @@ pub(crate) async fn limits_are_exact_on_three_nodes(place: &Place) {
     assert_clean(&nodes[0]).await;
 }
 
-/// R7: a node that was silent for longer than its lease. Here another session says so; `kill` tests real
+/// R7: a node was silent for longer than its lease. Here another session closes its epoch; the `kill` tests have real
 /// silence.
 pub(crate) async fn a_node_that_lost_its_lease_begins_anew(place: &Place) {
     let (first, other) = (place.open(), place.open());
@@ -214,12 +214,12 @@ pub(crate) async fn a_node_that_lost_its_lease_begins_anew(place: &Place) {
     place.tamper(&format!(
         "UPDATE nodes SET closed_at = 1 WHERE epoch = {epoch}"
     ));
-    // No hold of the closed epoch is opened any more.
+    // The closed epoch opens no more holds.
     assert_eq!(
         admit(&first, &key, credits(1)).await.unwrap_err(),
         AdmitError::Unavailable
     );
-    // The other node closes what is open, and the late settlement changes nothing.
+    // The other node closes the open hold, and the late settlement changes nothing.
     eventually("the sweep", async || {
         other.balance(&key.id).await.unwrap().0.frozen == Micro::ZERO
     })
@@ -228,7 +228,7 @@ pub(crate) async fn a_node_that_lost_its_lease_begins_anew(place: &Place) {
     first.flush().await.unwrap();
     assert_eq!(first.stats().late_closes, 1);
     assert_eq!(other.balance(&key.id).await.unwrap().0.balance, credits(10));
-    // After a while the first node has a new epoch, and admits again.
+    // After a while the first node has a new epoch, and admits calls again.
     let mut next = None;
     eventually("a new epoch", async || {
         next = admit(&first, &key, credits(1)).await.ok();

@@ -1,6 +1,5 @@
-//! A database that is unreachable, short of a resource or read-only: an unknown key is not refused, a node's
-//! health matches what a call would experience, causes are described, and no journal row of a billed call is
-//! lost.
+//! Tests a database that is unreachable, short of a resource or read-only: an unknown key is not refused, a node's
+//! health matches what a call would experience, causes are described, and no journal row of a charged call is lost.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use crate::place::{
     NOW, Place, actor, admit, assert_clean, credits, eventually, funded, price, released,
 };
 
-/// The settings of a node that connects with the role.
+/// The settings of a node that connects to this server, with its role.
 fn settings_of(place: &Place, server: store::Server) -> Settings {
     Settings {
         location: store::Location::Server(server),
@@ -43,7 +42,7 @@ pub(crate) async fn a_key_that_was_not_met_before_is_not_refused_while_the_datab
     assert_clean(&rig.store).await;
 }
 
-/// The node's connections are closed and new ones are refused.
+/// The node's connections are closed, and new ones are refused.
 pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(place: &Place) {
     let guest = place.guest();
     let (store, _) = Store::open(&settings_of(place, guest.server())).unwrap();
@@ -53,7 +52,7 @@ pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(place:
     guest.alter("CONNECTION LIMIT 0");
     let refused = admit(&store, &unmet, credits(1)).await.unwrap_err();
     assert_eq!(refused, AdmitError::Unavailable);
-    // Without any call: a load balancer sends none to a node that is not ready.
+    // The node notices this without any call, because a load balancer sends none to a node that is not ready.
     eventually("that the node is not ready", async || !store.healthy()).await;
     let cause = store.find_wallet("nobody").await.unwrap_err();
     assert!(cause.is_temporary(), "{cause}");
@@ -94,7 +93,7 @@ pub(crate) async fn a_role_that_may_not_write_is_told_in_words(place: &Place) {
     store.close(released(admitted.hold));
 }
 
-/// Raises the error that the server raises when a file cannot grow.
+/// A trigger raises the error that the server raises when a file cannot grow.
 pub(crate) async fn a_full_disk_is_told_in_words_and_the_node_is_not_ready(place: &Place) {
     let store = place.open();
     let key = funded(&store, credits(1)).await;
@@ -122,7 +121,7 @@ pub(crate) async fn a_full_disk_is_told_in_words_and_the_node_is_not_ready(place
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     assert!(admitted.durable.wait().await.is_err());
     store.close(released(admitted.hold));
-    // It stays so while nobody calls.
+    // The node stays not ready while there are no calls.
     for _ in 0..50 {
         assert!(!store.healthy());
         tokio::task::yield_now().await;
@@ -177,7 +176,7 @@ fn row(number: i64, hold: Option<HoldId>) -> JournalRow {
     }
 }
 
-/// How often each request appears in the journal.
+/// The number of times that each request appears in the journal.
 async fn counted(store: &Store) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     let mut query = JournalQuery {
@@ -205,7 +204,7 @@ pub(crate) async fn journal_rows_of_billed_calls_outlive_an_outage(place: &Place
     .await;
     let hold = admit(&rig.store, &rig.key, Micro::ZERO).await.unwrap().hold;
     rig.cut.set(Mode::Cut);
-    // Calls that are refused meanwhile write rows too, which must not take the room of the others.
+    // Calls that are refused meanwhile write rows too. They must not displace the rows of other calls.
     for number in 0..1_000 {
         rig.store.journal_append(row(10_000 + number, None));
     }
@@ -229,7 +228,7 @@ pub(crate) async fn journal_rows_of_billed_calls_outlive_an_outage(place: &Place
     assert_eq!(rig.store.stats().journal_dropped, 1_300 - kept);
 }
 
-/// A reader who follows the journal has seen later rows of other nodes meanwhile, and reads only after them.
+/// A reader who follows the journal has meanwhile seen later rows of other nodes, and reads only rows after them.
 pub(crate) async fn journal_rows_that_waited_stand_behind_those_that_did_not(place: &Place) {
     let rig = Rig::new(place).await;
     let other = place.open();
@@ -251,7 +250,7 @@ pub(crate) async fn journal_rows_that_waited_stand_behind_those_that_did_not(pla
     let rows = other.journal(JournalQuery::default()).await.unwrap();
     let ids: Vec<&str> = rows.iter().map(|entry| &*entry.row.request_id).collect();
     assert_eq!(ids, ["req_1", "req_2"], "newest first");
-    // A search by the time of the call still finds it.
+    // A search by the time of the call still finds the row.
     let query = JournalQuery {
         until: Some(now.minus_ms(59_000)),
         ..JournalQuery::default()
@@ -264,13 +263,13 @@ fn now() -> ledger::UnixMs {
     ledger::UnixMs::new(i64::try_from(now.unwrap().as_millis()).unwrap())
 }
 
-/// A commit whose answer is lost has succeeded, and its rows are not written again.
+/// A commit whose answer is lost has succeeded, so its rows must not be written again.
 pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(place: &Place) {
     let rig = Rig::new(place).await;
     let hold = admit(&rig.store, &rig.key, Micro::ZERO).await.unwrap().hold;
     let mut lost = 0;
     let mut number = 0;
-    // Others commit too, so wait until it is the journal's answer that is lost.
+    // Other writers commit too, so this repeats until the journal's answer has been lost.
     while lost < 6 {
         rig.cut.set(Mode::LoseAnswerTo(b"COMMIT"));
         for _ in 0..3 {
@@ -287,7 +286,7 @@ pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(place: &Place)
     assert_eq!(rig.store.stats().journal_dropped, 0);
 }
 
-/// A row that the database rejects affects no other row.
+/// A row that the database rejects does not affect other rows.
 pub(crate) async fn a_journal_row_that_cannot_be_written_is_dropped_alone(place: &Place) {
     let store = place.open();
     price(&store).await;

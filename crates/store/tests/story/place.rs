@@ -1,4 +1,4 @@
-//! The databases of the tests, which can be opened repeatedly, and small helpers.
+//! The databases of the tests, and small helpers.
 
 use std::time::Duration;
 
@@ -21,16 +21,16 @@ mod postgres_schema {
     refinery::embed_migrations!("migrations/postgres");
 }
 
-/// A database that can be opened repeatedly. Its contents are deleted with it.
+/// A database that can be opened repeatedly. Its contents are deleted when it is dropped.
 pub(crate) enum Place {
     Sqlite(tempfile::TempDir),
     Postgres(Schema),
 }
 
-/// A fixed time, because nothing here depends on a clock.
+/// A fixed time. Nothing here depends on a real clock.
 pub(crate) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 
-/// In the past by every clock.
+/// A time that is in the past by every clock.
 pub(crate) const LONG_AGO: UnixMs = UnixMs::new(1_000_000_000_000);
 
 /// One credit per million input tokens, so a token costs a micro-credit.
@@ -42,7 +42,7 @@ impl Place {
         Some(Self::Sqlite(tempfile::tempdir().unwrap()))
     }
 
-    /// A schema of its own on the test server. `None` without a server.
+    /// A schema of its own on the test server. `None` without a test server.
     pub(crate) fn postgres() -> Option<Self> {
         Schema::new().map(Self::Postgres)
     }
@@ -80,7 +80,7 @@ impl Place {
         .unwrap()
     }
 
-    /// The expression of this database for something that differs.
+    /// Selects the SQL text for this kind of database.
     pub(crate) fn says<'a>(&self, sqlite: &'a str, postgres: &'a str) -> &'a str {
         match self {
             Self::Sqlite(_) => sqlite,
@@ -88,7 +88,7 @@ impl Place {
         }
     }
 
-    /// Holds locks of the database until the result is dropped.
+    /// Holds locks in the database until the result is dropped.
     pub(crate) fn hold_lock(&self, sql: &str) -> LockHolder {
         match self {
             Self::Sqlite(_) => panic!("SQLite has one lock; see its own fault tests"),
@@ -96,7 +96,7 @@ impl Place {
         }
     }
 
-    /// A role of its own on the server.
+    /// Creates a role of its own on the server.
     pub(crate) fn guest(&self) -> Guest<'_> {
         match self {
             Self::Sqlite(_) => panic!("SQLite has no roles"),
@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    /// Brings an empty database to a version of the schema, for tests of upgrades.
+    /// Migrates an empty database to a version of the schema, for tests of upgrades.
     pub(crate) async fn migrate_to(&self, version: i32) {
         match self {
             Self::Sqlite(folder) => {
@@ -128,19 +128,19 @@ impl Place {
         }
     }
 
-    /// Sets the clock of the database, if it is the database's that counts. Set it before a store is opened.
+    /// Sets the database's clock if the store uses it. Call it before a store is opened.
     pub(crate) fn set_clock(&self, now: UnixMs) {
         if let Self::Postgres(schema) = self {
             schema.set_clock(now.get());
         }
     }
 
-    /// Changes the database behind the store's back.
+    /// Changes the database directly, without the store.
     pub(crate) fn tamper(&self, sql: &str) {
         self.try_tamper(sql).unwrap();
     }
 
-    /// Changes the journal behind the store's back.
+    /// Changes the journal directly, without the store.
     pub(crate) fn tamper_journal(&self, sql: &str) {
         match self {
             Self::Sqlite(folder) => {
@@ -152,7 +152,7 @@ impl Place {
         }
     }
 
-    /// Every row of every table, apart from those that a start writes, and from numbers that are given anew.
+    /// Every row of every table, except rows that a start writes and numbers that are newly assigned.
     pub(crate) fn contents(&self) -> Vec<String> {
         match self {
             Self::Sqlite(folder) => {
@@ -164,7 +164,7 @@ impl Place {
         }
     }
 
-    /// The same, if the database is expected to refuse.
+    /// Like `tamper`, for changes that the database is expected to refuse.
     pub(crate) fn try_tamper(&self, sql: &str) -> Result<(), String> {
         match self {
             Self::Sqlite(folder) => {
@@ -202,7 +202,7 @@ fn rows_of(file: &std::path::Path) -> Vec<String> {
     found
 }
 
-/// Who makes the changes of these tests.
+/// The actor of the changes in these tests.
 pub(crate) fn actor() -> Actor {
     Actor::cli("story")
 }
@@ -241,7 +241,7 @@ pub(crate) async fn key(store: &Store, wallet: WalletId, limits: KeyLimits) -> K
         .unwrap()
 }
 
-/// A wallet with a key without limits.
+/// Creates a wallet and a key without limits.
 pub(crate) async fn funded(store: &Store, balance: Micro) -> KeyRow {
     let wallet = wallet(
         store,
@@ -329,7 +329,7 @@ pub(crate) async fn assert_clean(store: &Store) {
     assert!(report.is_clean(), "{:#?}", report.differences);
 }
 
-/// The counters of a store that has written every entry itself agree with the ledger.
+/// Checks that the counters agree with the ledger, for a store that has written every entry itself.
 pub(crate) async fn assert_counted(store: &Store) {
     let entries = store.entries(store::EntryQuery::default()).await.unwrap();
     let charged: i64 = entries.iter().map(|entry| entry.charge.get()).sum();

@@ -1,4 +1,4 @@
-//! Starting, ending, and commands beside a server.
+//! Tests starting and ending a server, and commands that run at the same time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ pub(crate) async fn holds_of_an_earlier_start_are_abandoned(place: &Place) {
     );
     assert_eq!((back.frozen, back.open_holds), (Micro::ZERO, 0));
     assert_eq!((store.stats().abandoned, store.stats().open_holds), (2, 0));
-    // A settlement that comes late finds its hold closed.
+    // A late settlement finds its hold closed.
     store.close(settled(open[1].hold, version, 1_000_000));
     let (wallet, _) = store.balance(&key.id).await.unwrap();
     assert_eq!(wallet.balance, Micro::new(9_500_000));
@@ -50,7 +50,7 @@ pub(crate) async fn a_charge_seen_in_the_balance_survives(place: &Place) {
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     store.close(settled(admitted.hold, version, 700_000));
     let (seen, _) = store.balance(&key.id).await.unwrap();
-    // As a killed process leaves it: nothing is drained or released.
+    // The store is left as by a killed process: nothing is drained or released.
     std::mem::forget(store.clone());
     let beside = place.attach();
     let found = beside.find_key(&key.id).await.unwrap().unwrap();
@@ -81,7 +81,7 @@ pub(crate) async fn a_second_server_is_refused(place: &Place) {
     let refused = Store::open(&place.settings()).unwrap_err();
     assert!(matches!(refused, OpenError::Locked { .. }), "{refused}");
     assert!(refused.to_string().contains("tollgate.db"), "{refused}");
-    // The first one continues.
+    // The first server continues.
     let key = funded(&store, credits(1)).await;
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     store.close(released(admitted.hold));
@@ -104,7 +104,7 @@ pub(crate) async fn a_command_beside_a_running_server_is_seen_by_it(place: &Plac
     let (wallet, _) = server.balance(&key.id).await.unwrap();
     assert_eq!((wallet.balance, wallet.frozen), (credits(5), credits(2)));
 
-    // And the other way round, while a hold of the server is open.
+    // The server also sees changes by the command, while one of its holds is open.
     command
         .set_key_enabled(key.id, false, &actor())
         .await
@@ -156,7 +156,7 @@ pub(crate) async fn a_command_gets_its_turn_beside_a_busy_server(place: &Place) 
 }
 
 pub(crate) async fn a_command_does_not_admit(place: &Place) {
-    // Also on a database that no server has ever used.
+    // This also works on a database that no server has ever used.
     let command = place.attach();
     let key = funded(&command, credits(1)).await;
     assert_eq!(

@@ -1,8 +1,8 @@
-//! A schema of its own for each place, on the server that `TOLLGATE_TEST_POSTGRES` names.
+//! A separate schema for each test, on the server that `TOLLGATE_TEST_POSTGRES` names.
 
 use store::{Server, WalletId};
 
-/// Dropped with everything in it, together with the place.
+/// A schema, which is dropped with everything in it.
 pub(crate) struct Schema {
     url: String,
     name: String,
@@ -31,7 +31,7 @@ impl Schema {
         )
     }
 
-    /// Makes the clock of the database stand at this time.
+    /// Sets the database's clock to a fixed time.
     pub(crate) fn set_clock(&self, ms: i64) {
         let sql = format!(
             "CREATE TABLE IF NOT EXISTS test_clock (ms bigint);
@@ -46,7 +46,7 @@ impl Schema {
         run_on(&self.url(), sql)
     }
 
-    /// Every row of every table, apart from those that a start writes.
+    /// Every row of every table, except rows that a start writes.
     pub(crate) fn rows(&self) -> Vec<String> {
         let url = self.url();
         let schema = self.name.clone();
@@ -77,7 +77,7 @@ impl Schema {
     }
 }
 
-/// A role of its own, whose rights a test can change. Deleted when dropped.
+/// A role whose rights a test can change. It is deleted when dropped.
 pub(crate) struct Guest<'s> {
     schema: &'s Schema,
     name: String,
@@ -99,7 +99,7 @@ impl Guest<'_> {
         Server::at(url.replace("tollgate@", &format!("{}@", self.name)))
     }
 
-    /// Changes the role, and ends its sessions so that the next ones see the change.
+    /// Changes the role, and ends its sessions, so that new sessions see the change.
     pub(crate) fn alter(&self, change: &str) {
         let name = &self.name;
         let sql = format!(
@@ -113,7 +113,7 @@ impl Guest<'_> {
 impl Drop for Guest<'_> {
     fn drop(&mut self) {
         let name = &self.name;
-        // What it created is deleted first. The server is stopped soon anyway.
+        // The role's own objects are deleted first. Errors are ignored, because the server is stopped soon anyway.
         drop(run_on(
             &self.schema.url,
             &format!("SET lock_timeout = 2000; DROP OWNED BY {name} CASCADE; DROP ROLE {name}"),
@@ -121,7 +121,7 @@ impl Drop for Guest<'_> {
     }
 }
 
-/// A transaction that holds its locks until it is dropped.
+/// A transaction that holds its locks until this is dropped.
 pub(crate) struct LockHolder {
     stop: Option<std::sync::mpsc::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -144,7 +144,7 @@ impl Schema {
                 client.batch_execute("BEGIN").await.unwrap();
                 client.batch_execute(&sql).await.unwrap();
                 locked.send(()).unwrap();
-                // Until the other end is dropped.
+                // Waits until the other end is dropped.
                 let _gone = stopped.recv();
                 client.batch_execute("ROLLBACK").await.unwrap();
                 drop(client);
@@ -170,7 +170,8 @@ impl Drop for LockHolder {
 
 impl Drop for Schema {
     fn drop(&mut self) {
-        // A store that was leaked on purpose may still hold locks. The server is stopped soon anyway.
+        // A store that was leaked on purpose may still hold locks. Errors are ignored, because the server is stopped
+        // soon anyway.
         drop(run_on(
             &self.url,
             &format!("SET lock_timeout = 2000; DROP SCHEMA {} CASCADE", self.name),

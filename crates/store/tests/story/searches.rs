@@ -1,4 +1,4 @@
-//! Searches and lookups beside each other.
+//! Tests searches and lookups that run at the same time.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use store::{AuditQuery, Digest, Settings, Store, StoreError, TaskQuery};
 
 use crate::place::{Place, wallet};
 
-/// As many as there are connections for searches, on either database, and more.
+/// More slow searches than either database has connections for searches.
 const SLOW: usize = 6;
 
-/// Calls wait for lookups. A search that takes too long is ended.
+/// Calls wait for lookups, so a search that takes too long is ended.
 pub(crate) async fn a_slow_search_is_ended_and_delays_no_lookup(place: &Place) {
     drop(place.open());
     place.tamper(place.says(
@@ -29,7 +29,7 @@ pub(crate) async fn a_slow_search_is_ended_and_delays_no_lookup(place: &Place) {
     delay_no_lookup(&store, || store.audit(AuditQuery::default())).await;
 }
 
-/// Callers list their own tasks. One with many of them must not delay the keys of all others.
+/// Callers list their own tasks. A caller with many tasks must not delay the key lookups of all others.
 pub(crate) async fn a_slow_list_of_a_wallets_tasks_delays_no_lookup(place: &Place) {
     let settings = Settings {
         search_max: Duration::from_secs(1),
@@ -37,7 +37,7 @@ pub(crate) async fn a_slow_list_of_a_wallets_tasks_delays_no_lookup(place: &Plac
     };
     let (store, _) = Store::open(&settings).unwrap();
     let owner = wallet(&store, "acme", Micro::ZERO).await;
-    // The limits keep the databases from seeing that there is nothing to find.
+    // The limits and offsets keep the databases from recognizing that there is nothing to find.
     place.tamper(place.says(
         "ALTER TABLE tasks RENAME TO task_rows;
          CREATE VIEW tasks AS WITH RECURSIVE more (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more)
@@ -52,7 +52,7 @@ pub(crate) async fn a_slow_list_of_a_wallets_tasks_delays_no_lookup(place: &Plac
     delay_no_lookup(&store, || store.tasks(of_wallet.clone())).await;
 }
 
-/// Searches that never end are ended, and keys are looked up meanwhile.
+/// Runs searches that never end, and checks that they are ended and that keys can be looked up meanwhile.
 async fn delay_no_lookup<T, F>(store: &Store, search: impl Fn() -> F)
 where
     T: std::fmt::Debug,

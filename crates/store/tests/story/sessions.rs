@@ -1,4 +1,4 @@
-//! Sessions: charged in steps while their holds stay open.
+//! Tests sessions, which are charged in steps while their holds stay open.
 
 use ledger::{Meter, Micro, Refusal, Step};
 use store::EntryKind::{Abandoned, Part, Settled, TopUp};
@@ -9,7 +9,7 @@ use store::{
 
 use crate::place::{NOW, Place, actor, admit, assert_clean, assert_counted, credits, funded};
 
-/// Ten seconds cost 16,666 and two thirds micro-credits.
+/// At this price, ten seconds cost 16,666 and two thirds micro-credits.
 const CARD: &str = r#"{"realtime_minute":"0.1"}"#;
 
 pub(crate) async fn price(store: &Store) -> PriceVersion {
@@ -23,7 +23,7 @@ fn meter(seconds: u64) -> MeterText {
     })
 }
 
-/// What this many seconds cost, rounded up once.
+/// The price of this many seconds, rounded up once.
 fn cost(seconds: u64) -> Micro {
     Micro::new(i64::try_from((seconds * 100_000).div_ceil(60)).unwrap())
 }
@@ -115,7 +115,7 @@ pub(crate) async fn a_session_is_charged_in_steps_and_rounded_once(place: &Place
         let price = cost(seconds.realtime_seconds);
         assert_eq!(call.charge(row.kind, price), row.charge);
     }
-    // Only the close is found as a close.
+    // Only the last entry counts as the close of the hold.
     let query = EntryQuery {
         closes: Some(hold),
         ..EntryQuery::default()
@@ -141,7 +141,7 @@ pub(crate) async fn a_step_reaches_as_far_as_the_money(place: &Place) {
     };
     assert_eq!(refusal, Refusal::InsufficientQuota);
     assert_eq!(store.balance(&key.id).await.unwrap(), before);
-    // Usage counted beyond the hold is not charged.
+    // Counted usage beyond the hold is not charged.
     store.close(settled(hold, version, 36));
     let (wallet, _) = store.balance(&key.id).await.unwrap();
     assert_eq!((wallet.balance, wallet.frozen), (Micro::ZERO, Micro::ZERO));
@@ -166,7 +166,7 @@ pub(crate) async fn a_dead_key_takes_no_further_step(place: &Place) {
     store.close(settled(hold, version, 10));
     let (_, used) = store.balance(&key.id).await.unwrap();
     assert_eq!(used.usage, cost(10));
-    // The session does not exist any more.
+    // The session no longer exists.
     let late = store.step_session(step(hold, version, 20, 30)).await;
     assert!(matches!(late, Err(AdmitError::Unavailable)), "{late:?}");
     assert_clean(&store).await;

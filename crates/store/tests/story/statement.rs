@@ -1,4 +1,4 @@
-//! Statements: running balances, ranges of time, totals, and the balances that an upgrade computes.
+//! Tests statements: running balances, time ranges, totals, and the balances that an upgrade computes.
 
 use ledger::{DAY_MS, Micro, UnixMs};
 use store::{
@@ -11,7 +11,7 @@ use crate::place::{Place, actor, admit, assert_clean, credits, funded, price, se
 /// The beginning of a day.
 const START: i64 = 20_000 * DAY_MS;
 
-/// All entries of a wallet in their order.
+/// All entries of a wallet, in order.
 async fn recorded(store: &Store, wallet: WalletId) -> Vec<EntryRow> {
     let mut all: Vec<EntryRow> = Vec::new();
     loop {
@@ -28,7 +28,7 @@ async fn recorded(store: &Store, wallet: WalletId) -> Vec<EntryRow> {
     }
 }
 
-/// The state after each entry, computed from the first one on.
+/// The state after each entry, computed from the first entry on.
 fn recomputed(entries: &[EntryRow]) -> Vec<BalancePoint> {
     let mut at = UnixMs::new(0);
     let (mut balances, mut charged) = (Balances::default(), 0);
@@ -46,7 +46,7 @@ fn recomputed(entries: &[EntryRow]) -> Vec<BalancePoint> {
     entries.iter().map(point).collect()
 }
 
-/// Compares everything that statements tell with what the entries say.
+/// Compares everything that statements report with the entries.
 async fn assert_told(store: &Store, wallet: WalletId) {
     let entries = recorded(store, wallet).await;
     let points = recomputed(&entries);
@@ -150,8 +150,8 @@ async fn assert_range(
     );
 }
 
-/// Calls over some days, whose ends are not always booked in the order of their times. `PostgreSQL` gives entries its
-/// own time.
+/// Makes calls over some days, whose ends are not always booked in the order of their times. `PostgreSQL` uses its own
+/// time for entries.
 async fn calls(store: &Store, balance: Micro, count: i64) -> WalletId {
     let version = price(store).await;
     let key = funded(store, balance).await;
@@ -162,7 +162,7 @@ async fn calls(store: &Store, balance: Micro, count: i64) -> WalletId {
             now: UnixMs::new(START + n * DAY_MS / 100 - jitter),
             ..settled(admitted.hold, version, 1 + (n % 9).unsigned_abs())
         });
-        // Another wallet in between, whose entries stand among these.
+        // Flushes from time to time, so that the entries are in several batches.
         if n % 10 == 0 {
             store.flush().await.unwrap();
         }
@@ -199,7 +199,7 @@ pub(crate) async fn a_long_statement_is_read_from_its_middle(place: &Place) {
     let wallet = calls(&store, credits(3), 2_100).await;
     assert_told(&store, wallet).await;
     assert_clean(&store).await;
-    // The same after a restart, and with more entries.
+    // The result is the same after a restart and with more entries.
     drop(store);
     let store = place.open();
     store
@@ -300,7 +300,7 @@ pub(crate) async fn the_history_has_every_day_with_entries(place: &Place) {
         for point in &told {
             assert_eq!(*point, points[usize::try_from(point.seq - 1).unwrap()]);
         }
-        // The last state of each day is told.
+        // The history contains the last state of each day.
         for pair in points
             .windows(2)
             .filter(|pair| day(pair[0].posted_at) < day(pair[1].posted_at))
@@ -311,7 +311,7 @@ pub(crate) async fn the_history_has_every_day_with_entries(place: &Place) {
     }
 }
 
-/// A ledger of the schema before statements, with calls and gifts of several days.
+/// A ledger with the schema before statements, with calls and gifts on several days.
 pub(crate) async fn an_upgrade_computes_the_balances_of_old_entries(place: &Place) {
     let id = WalletId::random();
     place
@@ -358,7 +358,7 @@ pub(crate) async fn an_upgrade_computes_the_balances_of_old_entries(place: &Plac
     assert_clean(&store).await;
 }
 
-/// Ends of a range can be any number, and a wallet need not have entries.
+/// The ends of a range may be any numbers, and a wallet need not have entries.
 pub(crate) async fn any_range_of_an_empty_wallet_is_empty(place: &Place) {
     let store = place.open();
     let empty = wallet(&store, "empty", Micro::ZERO).await.id;

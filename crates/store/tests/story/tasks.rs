@@ -1,4 +1,5 @@
-//! Tasks and callbacks: opened with their holds, claimed, polled, ended once, delivered.
+//! Tests tasks and callbacks: tasks are opened with their holds, claimed, polled and ended once, and callbacks
+//! delivered.
 
 use std::time::Duration;
 
@@ -14,9 +15,9 @@ use crate::place::{
     NOW, Place, admission, assert_clean, credits, funded, price, settled as close_of,
 };
 
-/// Expired when it begins.
+/// A lease that has already expired when it begins.
 const NONE: Duration = Duration::ZERO;
-/// Longer than any test.
+/// A lease that is longer than any test.
 const LONG: Duration = Duration::from_secs(3600);
 const CALLBACK: &str = "https://told.example/x";
 
@@ -121,7 +122,7 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
         (credits(2), Micro::ZERO)
     );
     assert_clean(&store).await;
-    // It belongs to its creator until it is accepted.
+    // The task belongs to its creator until it is accepted.
     assert!(claim(&store, LONG).await.is_empty());
     assert!(accept(&store, opened.claim).await);
     let channels = store.task_channels().await.unwrap();
@@ -204,7 +205,7 @@ pub(crate) async fn a_claim_is_worth_nothing_once_another_has_it(place: &Place) 
         frozen_and_used(&store, &key).await,
         (credits(2), Micro::ZERO)
     );
-    // Its owner may claim it from anybody.
+    // A claim for the task's own wallet succeeds, even if another worker has claimed the task.
     let id = opened.claim.task;
     let stranger = funded(&store, credits(1)).await;
     let foreign = store.claim_task(stranger.wallet, id, LONG, NOW).await;
@@ -221,7 +222,7 @@ pub(crate) async fn a_refused_task_leaves_nothing(place: &Place) {
     let store = place.open();
     let key = funded(&store, credits(3)).await;
     let opened = open(&store, &key, LONG).await;
-    // Two credits of three are frozen.
+    // Two of the three credits are frozen.
     let version = price(&store).await;
     assert!(
         store
@@ -246,7 +247,7 @@ pub(crate) async fn a_refused_task_leaves_nothing(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// T2: the hold of a task belongs to the task, and what a node had claimed is free when the node comes back.
+/// T2: the hold of a task belongs to the task. The claims of a node become free when the node restarts.
 pub(crate) async fn a_task_outlives_its_process(place: &Place) {
     let (store, _) = Store::open(&named(place, "one")).unwrap();
     let key = funded(&store, credits(10)).await;
@@ -283,7 +284,7 @@ pub(crate) async fn a_task_outlives_its_process(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// C1: an attempt counts from its claim on, and one that was not made does not.
+/// C1: an attempt counts from its claim on, but an attempt that was not made does not count.
 pub(crate) async fn a_callback_is_tried_until_it_is_told_or_given_up(place: &Place) {
     let store = place.open();
     let key = funded(&store, credits(10)).await;
@@ -441,7 +442,7 @@ pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
     );
     assert!(listed.ended_at.is_some() && listed.next_at.is_none());
 
-    // Only an ended task of one's own can be hidden.
+    // Callers can hide only ended tasks of their own.
     let hide = async |wallet, task| store.hide_task(wallet, task, NOW).await.unwrap();
     assert!(!hide(other.wallet, ended).await);
     assert!(!hide(key.wallet, opened[1].claim.task).await);
@@ -476,7 +477,7 @@ pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// V8.
+/// V8: `verify` reports the missing part.
 pub(crate) async fn a_task_that_lacks_something_is_found(place: &Place) {
     for (tamper, lacks) in [
         (
@@ -539,7 +540,7 @@ pub(crate) async fn a_task_whose_end_is_unknown_is_abandoned(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// Tasks of two nodes are claimed by one of them each.
+/// Each task is claimed by only one of two nodes.
 pub(crate) async fn two_nodes_never_have_one_task(place: &Place) {
     const TASKS: usize = 60;
     let (one, two) = (place.open(), place.open());
@@ -570,7 +571,7 @@ pub(crate) async fn no_lookup_waits_for_lists(place: &Place) {
     let store = place.open();
     let key = funded(&store, credits(5)).await;
     let task = open(&store, &key, LONG).await.claim.task;
-    // Lists read callbacks, lookups do not.
+    // Lists read the callbacks table, lookups do not.
     let holder = place.hold_lock("LOCK TABLE callbacks IN ACCESS EXCLUSIVE MODE");
     let list = || {
         store.tasks(TaskQuery {

@@ -1,4 +1,4 @@
-//! Usage: the roll-ups tell what a recount of the journal's rows tells, and searches use them.
+//! Tests that the roll-ups agree with a recount of the journal's rows, and that searches use them.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) fn now() -> UnixMs {
     UnixMs::new(i64::try_from(since.as_millis()).unwrap())
 }
 
-/// Calls of three months, many of them lately, with all that is counted.
+/// Calls over three months, many of them recent, with all values that are counted.
 pub(crate) fn rows(seed: u64, now: UnixMs) -> Vec<JournalRow> {
     let mut rng = rand::rngs::StdRng::seed_from_u64(seed);
     let accounts: Vec<(WalletId, KeyId)> = (0..5)
@@ -86,7 +86,7 @@ pub(crate) fn rows(seed: u64, now: UnixMs) -> Vec<JournalRow> {
     ages.into_iter().enumerate().map(row).collect()
 }
 
-/// What is counted of some calls: their number, errors, tokens in and out, charge, cost and margin.
+/// The counted values of some calls: their number, errors, tokens in and out, charge, cost and margin.
 type Counted = (u64, u64, u64, u64, i64, Option<i64>, Option<i64>);
 
 #[derive(Default)]
@@ -198,7 +198,7 @@ pub(crate) fn kept(place: &Place) -> Store {
     Store::open(&settings).unwrap().0
 }
 
-/// Questions of every kind, with ends on the units that are kept.
+/// Queries of every kind, whose ends are multiples of the units that are kept.
 fn questions(rows: &[JournalRow], now: UnixMs) -> Vec<UsageQuery> {
     use Dimension::{Channel, Endpoint, Key, Model, Wallet};
     let minute = |ago_ms: i64| UsageStep::Minute.start_of(now.minus_ms(ago_ms));
@@ -290,7 +290,7 @@ pub(crate) async fn a_report_with_too_many_rows_is_refused(place: &Place) {
     assert!(matches!(refused, StoreError::Invalid(_)), "{refused}");
 }
 
-/// `PostgreSQL` stores no NUL, so both names are one there.
+/// `PostgreSQL` cannot store NUL, so both names are the same there.
 pub(crate) async fn names_that_a_database_stores_alike_do_not_stop_the_journal(place: &Place) {
     let store = kept(place);
     let now = now();
@@ -316,7 +316,7 @@ pub(crate) async fn reports_equal_a_recount_of_the_rows(place: &Place) {
     for query in questions(&rows, now) {
         assert_recounted(&store, &rows, query).await;
     }
-    // Nothing is counted in memory alone.
+    // No counts exist only in memory.
     drop(store);
     let store = kept(place);
     for query in questions(&rows, now) {
@@ -353,7 +353,7 @@ pub(crate) async fn rows_of_earlier_versions_are_counted(place: &Place) {
     let (older, newer) = rows.split_at(400);
     write(&store, older).await;
     drop(store);
-    // As a store of the last version is migrated.
+    // Brings the store into the state after a migration from the last version.
     place.tamper_journal(
         "DELETE FROM usage_totals; DELETE FROM usage_series; DELETE FROM usage_uncounted;
          INSERT INTO usage_uncounted SELECT max(n) + 1 FROM calls",
@@ -377,7 +377,7 @@ pub(crate) async fn reports_over_an_upgrade_lack_nothing(place: &Place) {
     let rows = rows(4, now);
     write(&store, &rows).await;
     drop(store);
-    // As if the upgrade was some time ago. Earlier versions wrote no grains above 5.
+    // Brings the store into a state as if the upgrade was some time ago. Earlier versions wrote no grains above 5.
     let upgraded = now.minus_ms(40 * DAY_MS).get();
     place.tamper_journal(&format!(
         "INSERT INTO usage_long_steps VALUES ({upgraded});
@@ -388,7 +388,7 @@ pub(crate) async fn reports_over_an_upgrade_lack_nothing(place: &Place) {
         assert_recounted(&store, &rows, query).await;
     }
     drop(store);
-    // As a store of an earlier version is migrated.
+    // Brings the store into a state before the migration, as an earlier version left it.
     place.tamper_journal(&format!(
         "DELETE FROM usage_totals WHERE grain > 5; DROP TABLE usage_long_steps; {}
          DELETE FROM refinery_schema_history WHERE version >= {}",
@@ -401,7 +401,7 @@ pub(crate) async fn reports_over_an_upgrade_lack_nothing(place: &Place) {
     }
 }
 
-/// The pages of a search, put together.
+/// Reads all pages of a search and joins them.
 async fn pages(store: &Store, query: &JournalQuery) -> Vec<String> {
     let mut found = Vec::new();
     let mut before: Option<JournalCursor> = query.before;

@@ -1,11 +1,11 @@
-//! Verification: clean when everything is consistent, and never silent when it is not.
+//! Tests that verification is clean if everything is consistent, and reports every difference.
 
 use store::{KeyRow, Rule, Store};
 
 use crate::place::{NOW, Place, admit, assert_clean, credits, funded, price, settled};
 use store::{Basis, Close, End, IfLost};
 
-/// A wallet with a settled, a released and an open call.
+/// Creates a wallet with a settled, a released and an open call.
 async fn history(store: &Store) -> KeyRow {
     let version = price(store).await;
     let key = funded(store, credits(10)).await;
@@ -38,7 +38,7 @@ pub(crate) async fn a_clean_ledger_verifies(place: &Place) {
         (1, 1, 1, 3)
     );
 
-    // Counted usage is limited to the hold, and verifies as such.
+    // Counted usage is limited to the hold, and the verification expects that.
     let counted = admit(&store, &key, credits(1)).await.unwrap();
     let meter = ledger::Meter {
         input: 5_000_000,

@@ -1,7 +1,7 @@
-//! Spending limits for each day, week or month.
+//! Tests spending limits for each day, week or month.
 //!
-//! `SQLite` takes the time of each call from its caller; with `PostgreSQL` it is the database's. So that a test can
-//! stand at midnight, it sets both.
+//! `SQLite` takes the time of each call from its caller; with `PostgreSQL` it is the database's time. A test sets both,
+//! so that it can take place at midnight.
 
 use ledger::{HOUR_MS, Micro, Refusal, UnixMs};
 use store::{
@@ -13,7 +13,7 @@ use crate::place::{
     Place, actor, admission, ask, assert_clean, credits, key, price, released, settled, wallet,
 };
 
-/// Midnight on 2035-03-25 in Berlin: the day has 23 hours. Far ahead, because the rows are read at the real time.
+/// Midnight on 2035-03-25 in Berlin, a day with 23 hours. It is far ahead, because the rows are read at the real time.
 const BERLIN: UnixMs = UnixMs::new(2_058_390_000_000);
 
 pub(crate) fn window(amount: i64, per: PeriodLength, zone: &str) -> KeyWindow {
@@ -57,7 +57,7 @@ async fn settle_at(
     store.flush().await.unwrap();
 }
 
-/// A call that costs what it holds.
+/// Makes a call that costs as much as it holds.
 async fn spend(
     place: &Place,
     store: &Store,
@@ -99,7 +99,7 @@ pub(crate) async fn a_window_is_exact_at_midnight_of_its_zone(place: &Place) {
             BERLIN.plus_ms(5 * HOUR_MS),
             24,
         ),
-        // 2035-03-26 is a Monday, and 2035-04-01 the first of a month, both with summer time.
+        // 2035-03-26 is a Monday, and 2035-04-01 the first of a month. Both have daylight saving time.
         (
             PeriodLength::Week,
             "Europe/Berlin",
@@ -154,7 +154,8 @@ pub(crate) async fn a_hold_over_midnight_counts_where_it_is_booked(place: &Place
     let call = admit_at(place, &store, &key, credits(8), before)
         .await
         .unwrap();
-    // What is still held at midnight counts against the new day, and so does the charge when that call settles.
+    // An amount that is still held at midnight counts against the new day, and so does the charge when that call
+    // settles.
     let refused = spend(place, &store, &key, credits(3), BERLIN).await;
     assert_eq!(refused, Err(Refusal::KeyLimitReached));
     settle_at(place, &store, &call, version, credits(5), BERLIN).await;
@@ -166,7 +167,7 @@ pub(crate) async fn a_hold_over_midnight_counts_where_it_is_booked(place: &Place
     let other = spend(place, &store, &key, Micro::new(1), BERLIN).await;
     assert_eq!(other, Err(Refusal::KeyLimitReached));
     assert_clean(&store).await;
-    // A restart forgets nothing.
+    // Nothing is lost in a restart.
     drop(store);
     let store = place.open();
     assert_eq!(used(&store, &key).await.0, credits(10));
@@ -189,7 +190,7 @@ pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
     spend(place, &store, &key, credits(5), BERLIN)
         .await
         .unwrap();
-    // What was charged before it was set does not count.
+    // Charges from before the window was set do not count.
     let row = change(Some(window(10, PeriodLength::Day, "UTC")))
         .await
         .unwrap();
@@ -201,7 +202,7 @@ pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
         .await
         .unwrap();
     assert_eq!(used(&store, &key).await.0, credits(8));
-    // Another amount applies at once, and keeps what was charged.
+    // Another amount applies at once, and earlier charges still count.
     change(Some(window(9, PeriodLength::Day, "UTC")))
         .await
         .unwrap();
@@ -214,7 +215,7 @@ pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
         .await
         .unwrap();
     assert_eq!(used(&store, &key).await.0, credits(11));
-    // Other periods begin anew.
+    // Another period length begins a new period.
     change(Some(window(11, PeriodLength::Month, "UTC")))
         .await
         .unwrap();
@@ -271,7 +272,7 @@ pub(crate) async fn a_forged_window_is_found(place: &Place) {
     );
 }
 
-/// Only where time is an argument: a clock that was years ahead does not lock a key for years.
+/// A clock that was years ahead does not lock a key for years. This can only be tested where time is an argument.
 pub(crate) async fn a_clock_that_was_far_ahead_does_not_keep_its_period(place: &Place) {
     let store = place.open();
     let account = wallet(&store, "acme", credits(100)).await;
@@ -280,7 +281,7 @@ pub(crate) async fn a_clock_that_was_far_ahead_does_not_keep_its_period(place: &
     spend(place, &store, &key, credits(10), ahead)
         .await
         .unwrap();
-    // A little earlier is the same day, because calls are decided slightly out of order.
+    // A slightly earlier time belongs to the same day, because calls are decided slightly out of order.
     let early = spend(place, &store, &key, credits(1), ahead.minus_ms(3_000)).await;
     assert_eq!(early, Err(Refusal::KeyLimitReached));
     spend(place, &store, &key, credits(10), BERLIN)
@@ -303,7 +304,7 @@ pub(crate) async fn a_window_is_exact_on_three_nodes(place: &Place) {
         limits(7, PeriodLength::Day, "Europe/Berlin"),
     )
     .await;
-    // All of the first day is settled. Of the second day one hold stays open.
+    // All calls of the first day are settled. On the second day one hold is released, so that one more call fits.
     for (now, most) in [(before, 7), (BERLIN, 7), (BERLIN.plus_ms(1), 1)] {
         place.set_clock(now);
         let mut calls = tokio::task::JoinSet::new();

@@ -78,7 +78,7 @@ impl Backend {
         }
     }
 
-    /// Queues a command that nobody waits for and that is never refused.
+    /// Queues a command that no caller waits for. It is never refused.
     pub(crate) fn push_close(&self, command: Command) {
         match self {
             Self::Sqlite(sqlite) => sqlite.push_close(command),

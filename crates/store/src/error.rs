@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ledger::{Rates, Refusal};
 
-/// Why a store could not be opened. Nothing was changed.
+/// Errors from opening a store. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another server holds this database.
@@ -86,7 +86,7 @@ impl OpenError {
     }
 }
 
-/// Why an operation other than admission failed.
+/// Errors from operations other than admission.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No such wallet or key.
@@ -131,7 +131,7 @@ impl StoreError {
     }
 }
 
-/// Why a call was not admitted. Nothing was consumed.
+/// Errors from an admission. Nothing was consumed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdmitError {
     /// The ledger refused the call.
@@ -159,7 +159,7 @@ impl AdmitError {
     }
 }
 
-/// The error of a decision that was not committed or synced, and so has no effect.
+/// The decision was not committed or synced, and so has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the decision did not become durable")]
 pub struct NotDurable;

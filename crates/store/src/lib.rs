@@ -7,8 +7,8 @@
 //!
 //! This crate must never know HTTP, protocols, prices of models (it stores price cards as text) or upstreams.
 //!
-//! Start with [`Store`], then `queue` (how commands travel), `books` (how they are decided), then `sqlite` and
-//! `postgres`, which use the same names for the same things. [`Media`] is independent of the rest.
+//! Start with [`Store`], then `queue` (how commands reach the writer), `books` (how they are decided), then `sqlite`
+//! and `postgres`, which use the same names for the same things. [`Media`] is independent of the rest.
 
 mod backend;
 mod books;

@@ -37,7 +37,7 @@ pub struct Settings {
     pub queue_wait_max: Duration,
     /// The time limit of a list, search or report on a server. Calls never wait for these.
     pub search_max: Duration,
-    /// How long the writer, or a command beside a running server, waits for another writer.
+    /// The maximum time that the writer, or a command while a server runs, waits for another writer.
     pub lock_wait_max: Duration,
     /// The maximum number of wallet rows, and of key rows, that the writer caches.
     pub cached_rows_max: usize,

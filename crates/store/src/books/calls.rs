@@ -277,7 +277,7 @@ impl Books {
     }
 }
 
-/// The error of a refused call. A refusal changes nothing, so these are also the rates before the call.
+/// The error for a refused call. A refusal changes nothing, so these are also the rates before the call.
 fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     AdmitError::Refused {
         refusal,

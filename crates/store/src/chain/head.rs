@@ -14,7 +14,7 @@ const WALLET: &[u8] = b"tollgate ledger wallet 1";
 const ENTRY: &[u8] = b"tollgate ledger entry 1";
 /// The prefix for entries with a reference, a refunded top-up, or an actor.
 const MANUAL_ENTRY: &[u8] = b"tollgate ledger entry 2";
-/// The mark before the cost in the encoding of an entry.
+/// The marker before the cost in the encoding of an entry.
 const COST: &str = "cost";
 
 /// Large enough for an entry of usual size, so that the hasher is called once.
@@ -172,7 +172,7 @@ pub struct WalletHead {
 }
 
 /// Encodes values so that different lists of values give different bytes: integers have a fixed size, texts are
-/// preceded by their length, and optional values by a mark.
+/// preceded by their length, and optional values by a marker.
 struct Encoder {
     hasher: Sha256,
     /// Bytes that were not passed to the hasher yet. They are on the stack to avoid an allocation.

@@ -1,9 +1,9 @@
-//! Errors of reading the database of another program.
+//! Errors from reading the database of another program.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Errors of reading the database of another program.
+/// Errors from reading the database of another program.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
     /// The file cannot be opened or read.

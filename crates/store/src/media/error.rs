@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Errors of opening the media storage.
+/// Errors from opening the media storage.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaOpenError {
     /// A folder cannot be created or written to.
@@ -14,7 +14,7 @@ pub enum MediaOpenError {
     Bucket(String),
 }
 
-/// Errors of an operation. A retry may succeed later. A missing file is not an error.
+/// Errors from a media operation. A retry may succeed later. A missing file is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
     /// There is too little disk space.

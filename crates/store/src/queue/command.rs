@@ -273,7 +273,7 @@ pub(crate) enum KeyEdit {
 #[must_use = "an admitted call keeps credits frozen until its hold is closed"]
 pub struct Admitted {
     pub hold: HoldId,
-    /// What is left of the key's rate limits, for the response headers.
+    /// The remaining rate limits of the key, for the response headers.
     pub rates: Rates,
     /// No byte of the answer is sent to the client before this is durable (W12).
     pub durable: Durable,

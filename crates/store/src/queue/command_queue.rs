@@ -413,7 +413,7 @@ impl State {
     }
 }
 
-/// Why a command was not queued.
+/// Errors from queuing a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PushError {
     Full,

@@ -246,7 +246,7 @@ pub struct AlertSignal {
     pub message: String,
 }
 
-/// The event that a delivery reports: the begin or the end of an alert.
+/// The event that a delivery reports: the start or the end of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlertEvent {
     Begin,

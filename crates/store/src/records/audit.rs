@@ -93,7 +93,7 @@ pub struct AuditRow {
     pub cursor: AuditCursor,
     pub at: UnixMs,
     pub actor: Actor,
-    /// What was done, such as `wallet.create`.
+    /// The name of the action, such as `wallet.create`.
     pub action: String,
     /// The id of the changed object.
     pub target: String,

@@ -86,7 +86,7 @@ pub enum End {
     Abandoned,
 }
 
-/// Who measured the usage of a settlement.
+/// Whether the usage of a settlement was reported or counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// The upstream reported it: the charge is the price of the meter.

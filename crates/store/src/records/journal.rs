@@ -40,7 +40,7 @@ pub struct JournalRow {
     pub hold: Option<HoldId>,
     pub meter: Option<MeterText>,
     pub charge: Micro,
-    /// What the call cost us at its upstream, if that is known.
+    /// The upstream cost of the call, if it is known.
     pub cost: Option<Micro>,
     pub timings: Timings,
     /// The value of `x-dropped-params`.

@@ -2,7 +2,7 @@
 
 use super::ids::{KeyId, WalletId};
 
-/// Which keys to list, newest first. A key must meet every condition.
+/// A query for keys, newest first. A key must meet every condition that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyQuery {
     pub wallet: Option<WalletId>,

@@ -11,7 +11,7 @@ const PATTERN_BYTES_MAX: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelList(Box<[Box<str>]>);
 
-/// Errors of an invalid list of models.
+/// Errors from parsing a list of models.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelListError {
     #[error(

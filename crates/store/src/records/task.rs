@@ -54,7 +54,7 @@ pub struct TaskStanding {
 pub struct OpenedTask {
     pub claim: Claim,
     pub hold: HoldId,
-    /// What is left of the key's rate limits, for the response headers.
+    /// The remaining rate limits of the key, for the response headers.
     pub rates: Rates,
 }
 

@@ -163,7 +163,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 #[derive(Default)]
 pub(crate) struct Condvar(shuttle::sync::Condvar);
 
-/// How a wait with a deadline ended.
+/// The outcome of a wait with a deadline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waited {
     timed_out: bool,

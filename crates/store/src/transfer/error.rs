@@ -1,11 +1,12 @@
-//! Errors of transferring a store.
+//! Errors from transferring a store.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
 use crate::verify::VerifyReport;
 
-/// Errors of a transfer. The source is unchanged, and the destination cannot be opened until the transfer is complete.
+/// Errors from a transfer. The source is unchanged, and the destination cannot be opened until the transfer is
+/// complete.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// One of the databases could not be opened.

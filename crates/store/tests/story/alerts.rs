@@ -1,4 +1,4 @@
-//! Tests alerts: rules, begin and end, deliveries, and the reads from which alerts are computed.
+//! Tests alerts: rules, start and end, deliveries, and the reads from which alerts are computed.
 
 use std::time::Duration;
 

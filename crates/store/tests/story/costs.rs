@@ -1,4 +1,4 @@
-//! Tests the upstream cost of calls, which is booked beside their charge.
+//! Tests the upstream cost of calls, which is booked together with their charge.
 
 use ledger::{Meter, Micro, Step};
 use store::{

@@ -29,7 +29,7 @@ const COPY_MAX: Duration = Duration::from_secs(15);
 const COUNT_ROWS: u32 = 1_000;
 /// The pause between two of these transactions, so that new rows, other nodes and other database work come first.
 const COUNT_PAUSE: Duration = Duration::from_millis(50);
-/// The first pause after a failure. It doubles with each further failure, up to [`PAUSE_MAX`].
+/// The first pause after a failure. It doubles with each further failure, up to `PAUSE_MAX`.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// The lowest bits of a row's number identify the node that wrote it.

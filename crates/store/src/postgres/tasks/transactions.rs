@@ -59,7 +59,7 @@ pub(super) struct TaskTransactions {
     counters: Arc<Counters>,
 }
 
-/// Errors of a step. Nothing was written, unless the outcome of the commit is unknown.
+/// Errors that make a step fail. Nothing was written, unless the outcome of the commit is unknown.
 enum TaskError {
     Refused(AdmitError),
     /// The claim is no longer held.

@@ -9,7 +9,7 @@ use crate::postgres::connection::ledger_connection::Session;
 use crate::postgres::rows::WALLET;
 use crate::records::ids::WalletId;
 
-/// Errors of a change. Nothing was written.
+/// Errors that make a change fail. Nothing was written.
 pub(super) enum ChangeError {
     Refused(StoreError),
     /// Another transaction holds the wallet's lock.

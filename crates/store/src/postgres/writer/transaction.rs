@@ -168,7 +168,7 @@ pub(crate) async fn begin(
     })
 }
 
-/// Errors of a commit.
+/// Errors that make a commit fail.
 #[derive(Debug)]
 pub(crate) enum CommitError {
     /// The transaction was rolled back.

@@ -1,4 +1,4 @@
-//! Writes the begin and end of alerts, the signals of this node, and deliveries.
+//! Writes the start and end of alerts, the signals of this node, and deliveries.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -27,7 +27,7 @@ struct CurrentBatch {
     interrupted: bool,
 }
 
-/// Why the writer stops sharing the books.
+/// The reason why the writer stops sharing the books.
 enum WakeReason {
     /// Commands are queued.
     Queued,

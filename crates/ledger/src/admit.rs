@@ -1,4 +1,4 @@
-//! Admission: one decision over all limits, which reserves everything or nothing.
+//! Admission: decides whether a call may start. It checks all limits in one step and reserves everything or nothing.
 
 use crate::bucket::{Rate, Wait};
 use crate::key::Key;
@@ -7,12 +7,12 @@ use crate::rate_clock::AdmitTime;
 use crate::time::UnixMs;
 use crate::wallet::{Wallet, WalletStatus, add_amount, subtract_amount, to_i128};
 
-/// The reservation that a call asks for, and that its hold keeps until it is closed.
+/// What a call reserves. The hold keeps this reservation until it is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reservation {
     /// Credits to hold.
     pub hold: Micro,
-    /// The most that the call may cost beyond its hold.
+    /// The maximum that the call may cost beyond its hold.
     pub exposure: Micro,
     /// Tokens to take from the tokens-per-minute bucket.
     pub tokens: u64,
@@ -21,8 +21,8 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// The smallest reservation that covers both: whichever of the two a call turns out to need, its hold is large
-    /// enough, and so is the sum of hold and exposure for its worst case.
+    /// The smallest reservation that is enough for either of the two: its hold is the larger hold, and hold plus
+    /// exposure is the larger worst case.
     #[must_use]
     pub fn covering(&self, other: &Self) -> Self {
         let hold = self.hold.max(other.hold);
@@ -37,7 +37,7 @@ impl Reservation {
     }
 }
 
-/// The state of the key's limits per minute; `None` if there is no limit.
+/// The state of a key's limits per minute. A member is `None` if the key has no such limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
     /// Requests per minute.
@@ -46,7 +46,7 @@ pub struct Rates {
     pub tokens: Option<Rate>,
 }
 
-/// Why a request is not admitted.
+/// The reason why a request is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The wallet is disabled.
@@ -61,7 +61,7 @@ pub enum Refusal {
     /// The wallet cannot cover the hold.
     #[error("the wallet does not cover the request")]
     InsufficientQuota,
-    /// The wallet covers the hold, but not the most that this call and the open ones may cost.
+    /// The wallet covers the hold, but not the maximum that this call and the open calls may cost together.
     #[error(
         "the wallet covers the request's estimate, but not what the open requests may cost at most"
     )]
@@ -87,7 +87,7 @@ pub enum Refusal {
     Concurrency,
 }
 
-/// The wait that is reported under a limit of zero requests.
+/// The wait that is reported for a limit of zero requests per minute, which never admits.
 const ZERO_LIMIT_WAIT_MS: u64 = 60_000;
 
 impl Reservation {
@@ -99,12 +99,12 @@ impl Reservation {
         counts: false,
     };
 
-    /// The most that the call may cost.
+    /// The maximum that the call may cost.
     fn worst_case(&self) -> i128 {
         to_i128(self.hold) + to_i128(self.exposure)
     }
 
-    /// The reservation extended by `more`. The part that the hold now covers is no longer exposed.
+    /// The reservation extended by `more`. What is added to the hold is taken off the exposure.
     pub fn extended(&self, more: &Self) -> Option<Self> {
         let exposed = self.exposure.checked_add(more.exposure)?;
         Some(Self {
@@ -117,7 +117,7 @@ impl Reservation {
 }
 
 impl Rates {
-    /// The rates of a key at this moment, after an admission or a refusal.
+    /// The current rates of a key.
     pub fn of(key: &Key, now: UnixMs) -> Self {
         Self {
             requests: key.rpm_limit.map(|limit| key.rpm.rate(limit, now)),
@@ -128,9 +128,8 @@ impl Rates {
 
 /// Admits a request. Wallet, key, spending limit, rates and concurrency are decided together.
 ///
-/// Even if every open call costs the most that it may, the wallet falls no further than
-/// `debt_limit` below its credit line. A refusal changes nothing. The returned rates include this
-/// request.
+/// Even if every open call costs its maximum, the wallet falls at most `debt_limit` below its credit line. A refusal
+/// changes nothing. The returned rates include this request.
 pub fn admit(
     wallet: &mut Wallet,
     key: &mut Key,
@@ -189,11 +188,11 @@ pub(crate) fn check_usable(wallet: &Wallet, key: &Key, now: UnixMs) -> Result<()
     Ok(())
 }
 
-/// Grows an open hold by `more`, if wallet, debt limit and spending limit cover it, and returns the
-/// new reservation.
+/// Grows an open hold by `more`, if the wallet, the debt limit and the spending limit cover it, and returns the new
+/// reservation.
 ///
-/// Nothing else is checked: a disabled wallet or key stops only admission, and running output takes
-/// its tokens from the bucket even if that leaves it in debt. A refusal changes nothing.
+/// Nothing else is checked. A disabled wallet or key stops only admission. The tokens of output that is already being
+/// generated are taken from the bucket even if that leaves it in debt. A refusal changes nothing.
 pub fn extend(
     wallet: &mut Wallet,
     key: &mut Key,
@@ -210,7 +209,7 @@ pub fn extend(
     Ok(grown)
 }
 
-/// Wallet and key with `after` reserved instead of `before`, if both cover it.
+/// Copies of the wallet and the key with `after` reserved instead of `before`, if both cover it.
 fn with_reservation(
     wallet: &Wallet,
     key: &Key,

@@ -1,4 +1,4 @@
-//! The contract's Balance object.
+//! The Balance object of the API contract.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -14,7 +14,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// The view of a key and its wallet.
+    /// Copies a wallet and one of its keys.
     pub const fn view(wallet: &Wallet, key: &Key) -> Self {
         Self {
             wallet: *wallet,
@@ -22,8 +22,8 @@ impl Balance {
         }
     }
 
-    /// The amount that the key can spend: nothing if the wallet is disabled, otherwise the rest of
-    /// the wallet or of the key's limit, whichever is less.
+    /// The amount that the key can spend: nothing if the wallet is disabled, otherwise what is left
+    /// of the wallet or of the key's limit, whichever is less.
     pub fn available(&self) -> Micro {
         if self.wallet.status == WalletStatus::Disabled {
             return Micro::ZERO;
@@ -97,7 +97,7 @@ impl Serialize for WalletBalance<'_> {
     }
 }
 
-/// Every amount is written twice: in decimal credits and in whole micro-credits.
+/// Writes an amount twice: in decimal credits and in whole micro-credits.
 fn amount<M: SerializeMap>(
     members: &mut M,
     [credits, micro]: [&str; 2],

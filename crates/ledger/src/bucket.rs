@@ -1,14 +1,14 @@
 //! A token bucket whose whole state is one timestamp.
 //!
-//! A bucket of N holds N tokens and is refilled with N per minute. Its state is the time at which
-//! it will be full again. If that is half a minute ahead, half of the bucket is used. So a changed
-//! limit keeps the used fraction, and an unused bucket needs no refilling.
+//! A bucket of N holds N tokens and is refilled with N per minute. Its state is the time at which it will be full
+//! again. If that is half a minute ahead, half of the bucket is used. So the used fraction stays the same when the
+//! limit changes, and no job has to refill buckets.
 
 use crate::time::UnixMs;
 
-/// The state of a limit per minute: when it is full again, in Unix nanoseconds.
+/// The state of a limit per minute: the time at which the bucket is full again, in Unix nanoseconds.
 ///
-/// The default is in the past: a full bucket.
+/// The default is in the past, so the bucket is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Bucket(i64);
 
@@ -17,26 +17,26 @@ pub struct Bucket(i64);
 pub struct Rate {
     /// The limit per minute.
     pub limit: u32,
-    /// How many could be taken now.
+    /// The number of requests or tokens that could be taken now.
     pub remaining: u32,
     /// Milliseconds until the bucket is full.
     pub reset_ms: u64,
 }
 
-/// Why nothing was taken.
+/// The reason why nothing was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// There will be enough after this many milliseconds, if nobody else takes any.
+    /// There will be enough tokens after this many milliseconds, if no other request takes any.
     Ms(u64),
-    /// There will never be enough: the request exceeds the whole bucket.
+    /// There will never be enough tokens: the request exceeds the whole bucket.
     Never,
 }
 
 const MINUTE_NS: i128 = 60_000_000_000;
 const MS_NS: i128 = 1_000_000;
 
-/// How far ahead a correction may push a bucket. So a nonsensical report of usage blocks a key for at
-/// most an hour.
+/// How far ahead a correction may push a bucket. It limits the damage of an absurd usage report: the key is blocked for
+/// an hour at most.
 const AHEAD_NS_MAX: i128 = 60 * MINUTE_NS;
 
 /// A state further ahead than this was written before the clock was set back, and is ignored. It is
@@ -44,7 +44,7 @@ const AHEAD_NS_MAX: i128 = 60 * MINUTE_NS;
 const CREDIBLE_NS_MAX: i128 = 2 * AHEAD_NS_MAX;
 
 impl Bucket {
-    /// The bucket with a stored state.
+    /// A bucket with a stored state.
     pub const fn from_state(full_at_ns: i64) -> Self {
         Self(full_at_ns)
     }
@@ -98,7 +98,7 @@ impl Bucket {
         }
     }
 
-    /// The state of the limit.
+    /// The current state, for the rate-limit headers.
     pub fn rate(self, limit: u32, now: UnixMs) -> Rate {
         let free = i128::from(limit) * MINUTE_NS - self.used(limit, now);
         Rate {
@@ -120,11 +120,10 @@ impl Bucket {
 
     /// The used part of the bucket, in tokens times nanoseconds per minute.
     ///
-    /// The state was rounded up to a whole nanosecond, which adds less than `limit` here. Time
-    /// passes in whole milliseconds, so the exact value is a multiple of [`MS_NS`]. As long as that
-    /// grid is wider than the rounding, the exact value can be recovered, and rounding errors do
-    /// not accumulate over calls. For larger limits whole tokens are recovered, so that a burst of
-    /// N is exactly N for every N.
+    /// The state was rounded up to a whole nanosecond, which adds less than `limit` here. Time passes in whole
+    /// milliseconds, so the exact value is a multiple of [`MS_NS`]. If `limit` is at most `MS_NS`, the exact value can
+    /// be recovered, and rounding errors do not accumulate over calls. For larger limits whole tokens are recovered, so
+    /// that a burst of N is exactly N for every N.
     fn used(self, limit: u32, now: UnixMs) -> i128 {
         let limit = i128::from(limit);
         let used = self.ahead(now) * limit;
@@ -170,13 +169,12 @@ mod tests {
 
     #[test]
     fn a_burst_of_the_limit_is_admitted_exactly() {
-        // Limits that divide a minute and limits that do not, small ones and ones beyond the
-        // nanosecond resolution.
+        // Limits that divide a minute and limits that do not, small limits and limits beyond the nanosecond resolution.
         for limit in [1, 2, 3, 7, 59, 60, 61, 999, 10_007, 99_991] {
             assert_eq!(burst(&mut Bucket::default(), limit, NOON), limit);
         }
         for limit in [1_000_003, 7_000_001, 999_999_937, u32::MAX] {
-            // A burst in a thousand unequal pieces, each rounded by itself.
+            // A burst in a thousand unequal pieces, each of which is rounded separately.
             let mut bucket = Bucket::default();
             let mut left = u64::from(limit);
             for piece in 1..1000 {

@@ -1,5 +1,4 @@
-//! Closing a hold. The status of key and wallet does not matter: whatever was admitted can be
-//! closed.
+//! Closes holds. Every hold can be closed, even if its key or wallet has been disabled since.
 
 use crate::admit::Reservation;
 use crate::key::Key;
@@ -30,8 +29,8 @@ pub fn settle(
     Ok(delta)
 }
 
-/// Closes a hold without a charge: its credits and tokens are returned, and it no longer counts
-/// as a request in flight. It still counts against the requests per minute.
+/// Closes a hold without a charge: its credits and tokens are returned, and it no longer counts as
+/// a request in flight. The call still counts against the requests per minute.
 pub fn release(
     wallet: &mut Wallet,
     key: &mut Key,
@@ -45,8 +44,8 @@ pub fn release(
     Ok(())
 }
 
-/// Stops counting an open hold as a request in flight, because its client has gone and only the
-/// upstream is still read.
+/// Stops counting an open hold as a request in flight. This is for calls whose client has gone and
+/// whose upstream is still being read.
 pub fn stop_counting(key: &mut Key, held: &mut Reservation) -> Result<(), Overflow> {
     if held.counts {
         key.open_holds = key.open_holds.checked_sub(1).ok_or(Overflow)?;
@@ -55,7 +54,7 @@ pub fn stop_counting(key: &mut Key, held: &mut Reservation) -> Result<(), Overfl
     Ok(())
 }
 
-/// Wallet and key without the reservation of the hold.
+/// Copies of the wallet and the key without the reservation of the hold.
 fn without_reservation(
     wallet: &Wallet,
     key: &Key,
@@ -104,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_settlement_ends_the_hold_and_books_the_charge() {
-        // Charges below the hold, above it, and above everything.
+        // Charges below the hold, above the hold, and above everything that the wallet has.
         for (charge, balance, credit_used) in [(0, 100, 0), (25, 75, 0), (90, 10, 0), (130, 0, 30)]
         {
             let (mut wallet, mut key, held) = held();
@@ -196,7 +195,7 @@ mod tests {
         assert_eq!(key.rpm.rate(10, NOON).remaining, 9);
     }
 
-    /// W11.
+    /// W11: an admitted call settles even if its key or wallet was disabled.
     #[test]
     fn an_admitted_call_settles_whatever_happened_to_wallet_and_key() {
         let (mut wallet, mut key, held) = held();
@@ -222,7 +221,8 @@ mod tests {
         let (mut wallet, mut key, mut held) = held();
         stop_counting(&mut key, &mut held).unwrap();
         assert_eq!(key.open_holds, 0);
-        // A second call changes nothing, and the close does not count the hold again.
+        // A second `stop_counting` changes nothing, and closing the hold does not subtract it
+        // again.
         stop_counting(&mut key, &mut held).unwrap();
         release(&mut wallet, &mut key, &held, NOON).unwrap();
         assert_eq!(key.open_holds, 0);

@@ -1,14 +1,14 @@
-//! Exact decimal text: multiples of a power of ten, parsed and formatted without floats.
+//! Parses and formats exact decimal numbers as integer multiples of a power of ten, without floats.
 
 use std::fmt;
 
-/// Why a text is not a decimal number.
+/// The reason why a text is not a valid decimal number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
-    /// Not digits with at most one point between them and an optional minus sign.
+    /// The text is not an optional minus sign and digits with at most one point between them.
     #[error("is not a decimal number such as \"1.25\"")]
     Malformed,
-    /// More digits after the point than the unit has. Only rounding could fit them.
+    /// There are more digits after the point than the unit has, and digits are never rounded away.
     #[error("has more than {0} digits after the point")]
     TooFine(usize),
     /// The number does not fit the type.

@@ -1,25 +1,26 @@
-//! Estimates the hold of a call before it is made.
+//! Estimates how many credits to hold for a call before it is made.
 
 use crate::meter::Meter;
 use crate::micro::Micro;
 use crate::price::{PriceCard, PriceError};
 
-/// The most that a text call may use, by its request and the model's profile.
+/// The maximum usage of a text call, from its request and the model's profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextBound {
     /// Input tokens, as counted at admission.
     pub input_tokens: u64,
-    /// The most output tokens of one choice; `None` if unbounded.
+    /// The maximum number of output tokens of one choice; `None` if unbounded.
     pub output_tokens_max: Option<u64>,
     /// The number of requested choices; 0 counts as 1.
     pub choices: u32,
 }
 
-/// The usage to reserve for a call: its input, and its output bound times its choices, at most
-/// `reserve_tokens` of output. With 0 the whole bound is reserved.
+/// The usage to reserve for a call: its input, and its output bound times its choices. At most
+/// `reserve_tokens` of output are reserved; 0 reserves the whole bound.
 ///
-/// `max_tokens: 128000` must not freeze a small wallet, so the reserve is small and grows with the
-/// observed output. An unbounded call reserves more than any wallet has.
+/// `max_tokens: 128000` must not freeze a small wallet, so the reservation starts small and grows
+/// with the observed output. An unbounded call that reserves its whole bound reserves more than any
+/// wallet has.
 pub fn bound_meter(bound: &TextBound, reserve_tokens: u64) -> Meter {
     let one = bound.output_tokens_max.unwrap_or(u64::MAX);
     let whole = one.saturating_mul(u64::from(bound.choices.max(1)));
@@ -36,11 +37,11 @@ pub fn bound_meter(bound: &TextBound, reserve_tokens: u64) -> Meter {
 }
 
 /// The credits to hold for usage of at most `bound`: its price with the most expensive class of
-/// input and of output. The long-context prices of every threshold below 5/4 of the counted input
-/// are included, because the count may be a fifth too low.
+/// input and of output. The input count may be a fifth too low, so the long-context prices of every
+/// threshold below 5/4 of the count are included.
 ///
-/// No usage within the bound costs more, whatever its classes turn out to be. Tiers are taken from
-/// `bound`; if the upstream chooses the tier, put [`PriceCard::dearest_tier`] there.
+/// No usage within the bound costs more, whichever classes its tokens belong to. The tiers are
+/// those of `bound`; if the upstream chooses the tier, put [`PriceCard::dearest_tier`] there.
 pub fn hold_of(card: &PriceCard, bound: &Meter) -> Result<Micro, PriceError> {
     card.price_with(&card.dearest_tokens(bound.input_total()), bound)
 }

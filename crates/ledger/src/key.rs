@@ -1,4 +1,4 @@
-//! An API key: how much of a wallet it may spend, and how fast.
+//! An API key with its limits: how much of a wallet it may spend, and how fast.
 
 use crate::bucket::Bucket;
 use crate::micro::Micro;
@@ -11,33 +11,33 @@ use crate::window::{Period, Window};
 pub struct Key {
     /// Whether the key admits requests.
     pub enabled: bool,
-    /// When it expires.
+    /// The time at which the key expires.
     pub expires_at: Option<UnixMs>,
-    /// The most that it may spend in total.
+    /// The maximum that the key may spend in total.
     pub limit: Option<Micro>,
-    /// The most that it may spend in one period of the calendar.
+    /// The maximum that the key may spend in each calendar period.
     pub window: Option<Window>,
-    /// The amount spent: the sum of its settled charges.
+    /// The amount spent: the sum of the key's settled charges.
     pub usage: Micro,
-    /// The sum that its open holds reserve.
+    /// The sum of the key's open holds.
     pub frozen: Micro,
-    /// Its open holds that count as requests in flight.
+    /// The number of the key's open holds that count as requests in flight.
     pub open_holds: u32,
-    /// Requests per minute.
+    /// The maximum number of requests per minute.
     pub rpm_limit: Option<u32>,
-    /// Tokens per minute.
+    /// The maximum number of tokens per minute.
     pub tpm_limit: Option<u32>,
-    /// Requests in flight.
+    /// The maximum number of requests in flight.
     pub concurrency_limit: Option<u32>,
-    /// Requests of the last minute.
+    /// The bucket of requests per minute.
     pub rpm: Bucket,
-    /// Tokens of the last minute.
+    /// The bucket of tokens per minute.
     pub tpm: Bucket,
 }
 
 impl Key {
-    /// The rest of the spending limits: `max(limit - usage, 0)`, or the rest of the current period if that is less;
-    /// `None` without a limit.
+    /// What is left under the spending limits: `max(limit - usage, 0)`, or what is left of the current period if that
+    /// is less; `None` if there is no limit.
     pub fn limit_remaining(&self) -> Option<Micro> {
         self.unspent().map(not_negative)
     }
@@ -58,7 +58,7 @@ impl Key {
         self.window.is_some_and(|window| window.is_over(now))
     }
 
-    /// Begins a period of the window. Charges until now belong to earlier periods. Open holds count against the new
+    /// Begins a new period of the window. Earlier charges belong to earlier periods. Open holds count against the new
     /// period, because they will be charged in it.
     pub fn begin_period(&mut self, period: Period) {
         if let Some(window) = &mut self.window {

@@ -1,14 +1,14 @@
 //! The arithmetic of money: amounts, prices, estimates, wallets, keys and their limits.
 //!
 //! Everything here is a pure function of its arguments. The crate has no clock, socket, thread,
-//! database or random source: `now` is an argument. A store runs these functions inside its
-//! transaction and writes the result, so both databases share the same arithmetic.
+//! database or random source: `now` is an argument. The store runs these functions inside its
+//! transaction and writes the result, so SQLite and PostgreSQL share the same arithmetic.
 //!
 //! Amounts are whole micro-credits in an `i64` ([`Micro`]), products are `i128`, and floats are not
 //! used. Overflow is an error: nothing wraps and nothing is clamped.
 //!
 //! Where to start: [`PriceCard::price`] turns a [`Meter`] into a charge and is the only place that
-//! rounds; [`hold_of`] does the same for the most that a call may use. [`admit()`], [`settle`] and
+//! rounds; [`hold_of`] does the same for the maximum usage of a call. [`admit()`], [`settle`] and
 //! [`release`] change a [`Wallet`] and a [`Key`]. A session is charged in [`step()`]s.
 
 mod admit;

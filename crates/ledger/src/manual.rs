@@ -1,8 +1,7 @@
-//! Credits that people move: top-ups, gifts, debits, refunds and adjustments.
+//! Changes of a wallet's credits by people: top-ups, gifts, debits, refunds and adjustments.
 //!
-//! Debits and refunds take paid credits only; a negative adjustment may also use the credit line.
-//! Gifts are never taken, open holds stay covered, and a withdrawal that does not fit is refused as
-//! a whole (`docs/decisions/035`).
+//! Debits and refunds take paid credits only; a negative adjustment may also use the credit line. Gifts are never
+//! taken, and open holds stay covered. A withdrawal that does not fit is refused as a whole (`docs/decisions/035`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,29 +18,29 @@ pub enum ManualKind {
     Gift,
     /// Takes paid credits for something other than a call.
     Debit,
-    /// Takes back paid credits whose price is refunded to the customer.
+    /// Takes back paid credits because the customer gets the money back.
     Refund,
-    /// Corrects the books. A positive amount adds paid credits. A negative one takes paid credits
-    /// and, beyond them, uses the credit line.
+    /// Corrects the balance. A positive amount adds paid credits. A negative amount takes paid credits first and then
+    /// uses the credit line.
     Adjustment,
 }
 
-/// Why credits were not moved. Nothing has changed.
+/// The reason why credits were not moved. The wallet is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ManualError {
-    /// Only an adjustment may be negative.
+    /// The amount is zero or negative. Only an adjustment may be negative.
     #[error("the amount must be above zero")]
     NotPositive,
-    /// An adjustment by zero.
+    /// The adjustment is zero.
     #[error("the amount must not be zero")]
     Zero,
-    /// The wallet does not have this much, or open holds need it.
+    /// The wallet has fewer credits than this, or its open holds need them.
     #[error("the wallet has {most} credits that can be taken")]
     NotCovered {
-        /// The most that can be taken now.
+        /// The maximum that can be taken now.
         most: Micro,
     },
-    /// The amount is outside the range of amounts.
+    /// The result does not fit the amount type.
     #[error(transparent)]
     Overflow(#[from] Overflow),
 }
@@ -82,7 +81,7 @@ impl fmt::Display for ManualKind {
     }
 }
 
-/// A word that is not a kind of manual entry.
+/// The error for a text that is not a kind of manual entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("write `top_up`, `gift`, `debit`, `refund` or `adjustment`")]
 pub struct UnknownManualKind;
@@ -97,7 +96,7 @@ impl FromStr for ManualKind {
 }
 
 impl Delta {
-    /// The change of all credits together: paid credits and gifts, minus the used credit.
+    /// The change of all credits together: paid credits and gifts, minus the used credit line.
     pub fn total(&self) -> i64 {
         self.balance
             .saturating_add(self.gift_balance)
@@ -106,14 +105,14 @@ impl Delta {
 }
 
 impl Wallet {
-    /// The most that a debit or refund can take: paid credits that no open hold needs. Calls spend
-    /// gift credits first, so these count as cover of the holds.
+    /// The maximum that a debit or refund can take: paid credits that no open hold needs. Gift credits cover the holds
+    /// first, because calls spend them first.
     pub fn withdrawable(&self) -> Micro {
         self.balance.min(self.available())
     }
 
-    /// The most that a negative adjustment can take: paid credits, then the rest of the credit
-    /// line, as far as no open hold needs them.
+    /// The maximum that a negative adjustment can take: paid credits and the unused part of the credit line, without
+    /// what open holds need.
     pub fn adjustable(&self) -> Micro {
         let paid = to_i128(self.balance) + to_i128(self.credit_remaining());
         not_negative(paid).min(self.total_available())
@@ -137,7 +136,7 @@ impl Wallet {
         }
     }
 
-    /// Takes paid credits, then the credit line, up to `most`.
+    /// Takes `amount` from the paid credits and then from the credit line. Refuses more than `most`.
     fn take(&mut self, amount: Micro, most: Micro) -> Result<Delta, ManualError> {
         if amount > most {
             return Err(ManualError::NotCovered { most });

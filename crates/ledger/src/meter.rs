@@ -9,11 +9,11 @@ use crate::price::PriceKey;
 /// The quantities of one call, one member for each price key.
 ///
 /// The classes are disjoint: a cached token counts in `cached_input` and not in `input`; reasoning
-/// counts in `output`. A meter contains only what is billed: a call that is settled by the
-/// upstream's cost does not also list its images or seconds.
+/// counts in `output`. A meter contains only what is billed. A call that is settled by the
+/// upstream's cost does not list its images or seconds as well.
 ///
-/// It is stored with each settled entry, so that pricing it again always gives the same number.
-/// Members that are zero are omitted, and unknown members are an error.
+/// The meter is stored with each settled entry, so that pricing the entry again always gives the
+/// same amount. Members that are zero are omitted, and unknown members are an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Meter {
@@ -53,10 +53,11 @@ pub struct Meter {
     /// Seconds of video, rounded up.
     #[serde(skip_serializing_if = "is_zero")]
     pub video_seconds: u64,
-    /// Video tokens that the upstream reported at the end.
+    /// Video tokens, as reported by the upstream at the end.
     #[serde(skip_serializing_if = "is_zero")]
     pub video_tokens: u64,
-    /// The resolution of the video, for its seconds and its tokens; the card's default if absent.
+    /// The resolution of the video, which selects the price of its seconds and tokens; the card's
+    /// default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_tier: Option<Box<str>>,
     /// The cost that the upstream reports, in ticks of 1e-10 US dollar.
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_stored_meter_is_read_back() {
-        // Every member has a different value, so that a mix-up is detected.
+        // Every member has a different value, so that swapped members are detected.
         let members: Vec<String> = METERED
             .iter()
             .zip(1..)

@@ -1,25 +1,25 @@
-//! The amount type: whole micro-credits.
+//! The type of all amounts: whole micro-credits.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::decimal::{self, DecimalError};
 
-/// An amount of credits in whole micro-credits; 1 credit = 1,000,000 micro.
+/// An amount in whole micro-credits; 1 credit is 1,000,000 micro-credits.
 ///
-/// There are no arithmetic operators on purpose: every sum is checked, and the caller handles
+/// The type has no arithmetic operators on purpose: every sum is checked, and the caller handles
 /// overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Micro(i64);
 
-/// An amount that the ledger cannot represent: beyond an `i64`, or negative where that has no
-/// meaning.
+/// The error for an amount that the ledger cannot represent: it does not fit an `i64`, or it is
+/// negative where only positive amounts make sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the amount is beyond what the ledger can hold")]
 pub struct Overflow;
 
 impl Micro {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// The largest amount.
     pub const MAX: Self = Self(i64::MAX);
@@ -29,7 +29,7 @@ impl Micro {
         Self(micro)
     }
 
-    /// Micro-credits.
+    /// The number of micro-credits.
     pub const fn get(self) -> i64 {
         self.0
     }
@@ -56,14 +56,14 @@ impl Micro {
     }
 }
 
-/// Decimal credits without trailing zeros, as the contract writes amounts.
+/// Formats an amount as decimal credits without trailing zeros, as the API does.
 impl fmt::Display for Micro {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         decimal::show(self.0, 6, f)
     }
 }
 
-/// Decimal credits with at most six digits after the point.
+/// Parses decimal credits with at most six digits after the point.
 impl FromStr for Micro {
     type Err = DecimalError;
 

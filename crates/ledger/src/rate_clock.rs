@@ -1,16 +1,17 @@
-//! A clock for limits per minute: wall time that never goes back.
+//! A clock for limits per minute: wall-clock time that never goes back.
 //!
 //! The state of a bucket is a time in the future. If the wall clock is set back by an hour, that
-//! time is an hour further away, and the key would be refused for an hour. This clock adds the time
-//! by which the wall clock was set back. A clock that is set forward only refills buckets, as if
-//! that time had passed.
+//! time is an hour further away, and the key would be refused for an hour. To prevent this, the
+//! clock adds the time by which the wall clock was set back. A wall clock that is set forward only
+//! refills buckets, as if that time had passed.
 
 use crate::time::UnixMs;
 
-/// Requests are decided slightly out of order. An earlier time within this bound is not a jump.
+/// Requests may be decided slightly out of order, so a time that is earlier by less than this is
+/// not a jump.
 const DISORDER_MS: i64 = 5_000;
 
-/// Follows the times of admissions and detects when the wall clock is set back.
+/// Tracks the times of admissions and detects when the wall clock is set back.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateClock {
     /// The latest wall time since the last jump.
@@ -32,22 +33,22 @@ impl RateClock {
         }
     }
 
-    /// The time to use for limits at this wall time.
+    /// The time to use for limits per minute at a wall-clock time.
     pub fn at(&self, wall: UnixMs) -> UnixMs {
         wall.plus_ms(self.set_back_ms)
     }
 }
 
-/// The times of an admission.
+/// The two times that an admission is decided with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdmitTime {
-    /// The time for the expiry of keys.
+    /// The wall-clock time, which decides whether a key has expired.
     pub wall: UnixMs,
-    /// The time for limits per minute.
+    /// The time of the `RateClock`, which limits per minute use.
     pub rates: UnixMs,
 }
 
-/// A wall clock that was not set back.
+/// Both times are the same if the wall clock was never set back.
 impl From<UnixMs> for AdmitTime {
     fn from(now: UnixMs) -> Self {
         Self {
@@ -84,9 +85,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the wall clock does, a key gets its limit per minute. A clock that is set back
-        /// never locks it out, and each time the clock is set forward, it gets at most one more
-        /// full bucket.
+        /// However the wall clock jumps, a key gets its limit per minute. Setting the clock back
+        /// never locks a key out. Setting it forward gives the key at most one more full bucket
+        /// each time.
         #[test]
         fn a_limit_holds_under_any_jumps(
             steps in prop::collection::vec((0_i64..2_000, prop_oneof![
@@ -107,7 +108,7 @@ mod tests {
                 let result = bucket.take(1, LIMIT, clock.at(wall));
                 match result {
                     Ok(()) => taken += 1,
-                    // One token returns each second, however the clock was set.
+                    // One token comes back each second, however the clock was set.
                     Err(wait) => {
                         prop_assert_eq!(before, bucket);
                         prop_assert!(matches!(wait, crate::bucket::Wait::Ms(ms) if ms <= 1_000), "{:?}", wait);

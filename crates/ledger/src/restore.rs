@@ -1,5 +1,5 @@
 //! Restores decisions that were lost before they were stored. Nothing is checked again, because the
-//! callers have been told.
+//! callers have already been told that their calls were admitted.
 
 use crate::admit::Reservation;
 use crate::key::Key;
@@ -32,7 +32,7 @@ pub fn reopen(
     Ok(())
 }
 
-/// Grows a hold to `amount` again, after that growth was lost. An error changes nothing.
+/// Grows a hold to `amount` again, after an earlier growth was lost. An error changes nothing.
 pub fn regrow(
     wallet: &mut Wallet,
     key: &mut Key,

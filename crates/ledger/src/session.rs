@@ -1,7 +1,7 @@
-//! The steps of a session: each books the usage so far and extends the hold.
+//! Charges a session in steps. Each step books the usage so far and extends the hold.
 //!
-//! Amounts are totals since the session began, not increments. So a session is rounded once, and a
-//! step that is lost or repeated does no harm.
+//! Amounts are totals since the session began, not increments. So the amount of a session is
+//! rounded once, and it does no harm if a step is lost or repeated.
 
 use crate::admit::{Refusal, Reservation, check_usable};
 use crate::key::Key;
@@ -31,12 +31,12 @@ pub struct BookedStep {
     pub hold: Micro,
 }
 
-/// Books the usage of a session beyond `booked`, and extends its hold as far as wanted, or as far
-/// as the wallet can pay.
+/// Books the usage of a session beyond `booked`, and extends the hold to the wanted amount, or as
+/// far as the wallet can pay.
 ///
-/// A disabled or expired key and a disabled wallet refuse it, so the session ends at its next step
-/// (K2). A session pays before it uses, so it has no exposure; its steps leave room for the
-/// exposure of other calls. A refusal changes nothing.
+/// The step is refused if the key is disabled or expired or the wallet is disabled, so the session
+/// ends at its next step (K2). A session pays in advance, so it has no exposure; its steps leave
+/// room for the exposure of other calls. A refusal changes nothing.
 pub fn step(
     wallet: &mut Wallet,
     key: &mut Key,
@@ -52,7 +52,7 @@ pub fn step(
     next_wallet.unfreeze(held.hold).map_err(broken)?;
     next_key.frozen = subtract_amount(key.frozen, held.hold).map_err(broken)?;
     let charge = not_negative(to_i128(step.used) - to_i128(booked));
-    // The least and the wanted amount: the charge and the new hold together.
+    // Both amounts are the sum of the charge and the new hold.
     let least = to_i128(step.least).max(to_i128(step.used)) - to_i128(booked);
     let wanted = (to_i128(step.wanted) - to_i128(booked)).max(least);
     if to_i128(next_wallet.total_available()) < least {
@@ -153,7 +153,7 @@ mod tests {
             let spent = 100 - wallet.balance.get() - wallet.gift_balance.get();
             assert_eq!(spent, charge, "{name}");
             assert_eq!(key.open_holds, 1);
-            // The remaining hold is closed like any other.
+            // The remaining hold is closed like the hold of a call.
             let held = Reservation {
                 hold: stepped.hold,
                 ..held
@@ -170,7 +170,8 @@ mod tests {
         let asked = asked(15, 45, 16);
         let (booked, limit) = (Micro::ZERO, Micro::new(5));
         let stepped = step(&mut wallet, &mut key, &held, booked, &asked, limit, NOON).unwrap();
-        // 100 plus a debt of 5, minus 75 of other calls: 15 are charged and 15 are held.
+        // 100 credits plus a debt limit of 5, minus 75 for other calls, leave 30: 15 are charged
+        // and 15 are held.
         assert_eq!(stepped.charge, Micro::new(15));
         assert_eq!(stepped.hold, Micro::new(15));
         assert_eq!(wallet.headroom(limit), 0);

@@ -1,4 +1,4 @@
-//! Points in time, as the contract counts them: Unix milliseconds.
+//! Points in time in Unix milliseconds, the unit of the API.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub const HOUR_MS: i64 = 60 * MINUTE_MS;
 /// A day in milliseconds. Every day of UTC has this length, because Unix time has no leap seconds.
 pub const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// A point in time in Unix milliseconds. It is always an argument here, never read from a clock.
+/// A point in time in Unix milliseconds. This crate never reads a clock; every time is an argument.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -17,29 +17,29 @@ pub const DAY_MS: i64 = 24 * HOUR_MS;
 pub struct UnixMs(i64);
 
 impl UnixMs {
-    /// The point `ms` milliseconds after the epoch.
+    /// The time `ms` milliseconds after the Unix epoch.
     pub const fn new(ms: i64) -> Self {
         Self(ms)
     }
 
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     pub const fn get(self) -> i64 {
         self.0
     }
 
-    /// The point `ms` later, saturating.
+    /// The time `ms` milliseconds later, saturating.
     #[must_use]
     pub const fn plus_ms(self, ms: i64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 
-    /// The point `ms` earlier, saturating.
+    /// The time `ms` milliseconds earlier, saturating.
     #[must_use]
     pub const fn minus_ms(self, ms: i64) -> Self {
         Self(self.0.saturating_sub(ms))
     }
 
-    /// Milliseconds from `earlier` to this point; negative if this point is earlier.
+    /// Milliseconds from `earlier` to this time; negative if `earlier` is later than this time.
     pub const fn ms_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }

@@ -10,38 +10,38 @@ use crate::micro::{Micro, Overflow};
 pub struct Wallet {
     /// Whether the wallet admits requests.
     pub status: WalletStatus,
-    /// Credits topped up.
+    /// Paid credits.
     pub balance: Micro,
     /// Promotional credits, which are spent first.
     pub gift_balance: Micro,
     /// Credits that open holds reserve.
     pub frozen: Micro,
-    /// The most that the calls of open holds may cost beyond their holds.
+    /// The maximum that open calls may cost beyond their holds, summed.
     pub exposed: Micro,
     /// The approved credit line.
     pub credit_limit: Micro,
-    /// The used part of the credit line. It may exceed the line after an overdraft.
+    /// The used part of the credit line. It may exceed `credit_limit`, because charges are booked in full.
     pub credit_used: Micro,
 }
 
 /// Whether a wallet admits requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WalletStatus {
-    /// It admits requests.
+    /// The wallet admits requests.
     #[default]
     Active,
-    /// It does not. Calls that were admitted before still settle.
+    /// The wallet refuses requests. Calls that were admitted before still settle.
     Disabled,
 }
 
 /// How an entry changes a wallet, in signed micro-credits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Delta {
-    /// Change of the balance.
+    /// The change of the balance.
     pub balance: i64,
-    /// Change of the gift balance.
+    /// The change of the gift balance.
     pub gift_balance: i64,
-    /// Change of the used credit.
+    /// The change of the used credit line.
     pub credit_used: i64,
 }
 
@@ -56,18 +56,18 @@ impl Wallet {
         not_negative(self.spendable())
     }
 
-    /// The rest of the credit line: `max(credit_limit - credit_used, 0)`.
+    /// The unused part of the credit line: `max(credit_limit - credit_used, 0)`.
     pub fn credit_remaining(&self) -> Micro {
         not_negative(to_i128(self.credit_limit) - to_i128(self.credit_used))
     }
 
-    /// Whether `amount` more can be held.
+    /// Whether another `amount` can be held.
     pub(crate) fn covers(&self, amount: Micro) -> bool {
         self.spendable().max(0) >= to_i128(amount)
     }
 
-    /// The largest worst-case cost that a new call may add. Beyond it, the wallet could end up more
-    /// than `debt_limit` below its credit line if every open call cost its maximum.
+    /// The largest worst-case cost that a new call may add. With a larger one, the wallet could end up more than
+    /// `debt_limit` below its credit line if every open call cost its maximum.
     ///
     /// A call that the wallet's own credits cover adds no debt. It is admitted even if the operator
     /// has lowered the credit line below the debt.
@@ -100,11 +100,10 @@ impl Wallet {
         Ok(())
     }
 
-    /// Books a charge: gift first, then balance, then the credit line, beyond its limit if
-    /// necessary.
+    /// Books a charge: gift credits first, then the balance, then the credit line, beyond its limit if necessary.
     ///
-    /// It never refuses: delivered output is booked in full, and admission fails until there is credit again. An error
-    /// changes nothing.
+    /// It never refuses a charge, because delivered output is booked in full. Admission fails until there is credit
+    /// again. An error changes nothing.
     pub fn debit(&mut self, amount: Micro) -> Result<Delta, Overflow> {
         if amount.is_negative() {
             return Err(Overflow);
@@ -168,8 +167,7 @@ impl Wallet {
         })
     }
 
-    // Balance, gift and credit line together must fit one amount, so that no sum of them has to be
-    // clamped.
+    // Balance, gift balance and credit line together must fit one amount, so that no sum needs clamping.
     fn change(&mut self, next: Self) -> Result<(), Overflow> {
         let all = to_i128(next.balance) + to_i128(next.gift_balance) + to_i128(next.credit_limit);
         if all > to_i128(Micro::MAX) {
@@ -189,7 +187,7 @@ impl Wallet {
 }
 
 impl WalletStatus {
-    /// The status as the contract spells it.
+    /// The status as the API spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -198,7 +196,7 @@ impl WalletStatus {
     }
 }
 
-/// A text that is not a wallet status.
+/// The error for a text that is not a wallet status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a wallet is `active` or `disabled`")]
 pub struct UnknownStatus;
@@ -221,7 +219,7 @@ pub(crate) fn to_i128(amount: Micro) -> i128 {
 
 /// The amount, or zero if it is negative.
 pub(crate) fn not_negative(amount: i128) -> Micro {
-    // The operations above never exceed an amount, but a wallet built by hand may.
+    // The operations above keep every sum within an `i64`, but a test may build a wallet that does not.
     i64::try_from(amount.max(0)).map_or(Micro::MAX, Micro::new)
 }
 

@@ -1,20 +1,20 @@
-//! A spending limit for each period of the calendar, such as a day.
+//! A spending limit per calendar period, such as a day.
 //!
 //! The periods follow each other without a gap. A charge counts in the period in which it is
-//! booked. The key stores how much it had been charged when the period began, so a charge changes
-//! nothing here, and a new period needs only new starting values. When a period ends
-//! is an argument; the calendar with its time zones is `store/src/records/calendar.rs`.
+//! booked. The window stores the key's total charges at the start of the period, so a charge does
+//! not change the window, and a new period only needs new starting values. The end of a period is
+//! an argument: calendars and time zones are in `store/src/records/calendar.rs`.
 
 use crate::micro::Micro;
 use crate::time::UnixMs;
 use crate::wallet::to_i128;
 
-/// A spending limit for each period, and the current period.
+/// A spending limit per period, and the current period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
-    /// The most that may be charged in one period.
+    /// The maximum that may be charged in one period.
     pub amount: Micro,
-    /// The charges of the key when the period began.
+    /// The total charges of the key when the period began.
     pub usage_before: Micro,
     /// The current period.
     pub period: Period,
@@ -23,9 +23,10 @@ pub struct Window {
 /// A period of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Period {
-    /// The first moment after the period. The default is long past: no period has begun.
+    /// The first moment after the period. The default is long past, which means that no period has
+    /// begun.
     pub ends_at: UnixMs,
-    /// How many entries the wallet had when the period began. The entries after them count in the
+    /// The number of entries that the wallet had when the period began. Later entries count in the
     /// period.
     pub entries_before: i64,
 }
@@ -48,7 +49,7 @@ impl Window {
         now >= self.period.ends_at
     }
 
-    /// The charges in the period, if the key has been charged `usage` in total.
+    /// The charges in the period, for a key that has been charged `usage` in total.
     pub(crate) fn spent(&self, usage: Micro) -> i128 {
         to_i128(usage) - to_i128(self.usage_before)
     }
@@ -64,7 +65,7 @@ mod tests {
     use crate::key::Key;
     use crate::wallet::Wallet;
 
-    /// A key of a rich wallet that may spend 100 in each period.
+    /// A key that may spend 100 in each period, of a wallet with plenty of credits.
     fn rows() -> (Wallet, Key) {
         let wallet = Wallet {
             balance: Micro::new(1_000_000),
@@ -87,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Periods of ten milliseconds.
+    /// Begins a new period when one is due. Periods are ten milliseconds long.
     fn roll(key: &mut Key, now: i64) {
         if key.needs_period(UnixMs::new(now)) {
             let ends_at = UnixMs::new((now / 10 + 1) * 10);
@@ -163,8 +164,7 @@ mod tests {
         assert_eq!(key.window_usage(), Micro::new(30));
     }
 
-    /// An event of a key: a call that is admitted and settled with these amounts after a time, or a
-    /// hold that stays open until later.
+    /// A call: the pause before it, its hold, its charge, and the time until its hold is closed.
     #[derive(Debug, Clone, Copy)]
     struct Call {
         after: i64,
@@ -185,7 +185,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every decision is the same as that of a sum over all charges since the period began.
+        /// Every decision agrees with a sum over all charges since the period began.
         #[test]
         fn a_window_decides_like_a_sum_over_the_charges_of_its_period(calls in calls()) {
             let (mut wallet, mut key) = rows();

@@ -2,7 +2,7 @@ use super::*;
 
 const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
 
-/// The calls of these tests have no exposure.
+/// No debt is allowed, because the calls of these tests have no exposure.
 const NO_DEBT: Micro = Micro::ZERO;
 
 fn wallet(balance: i64) -> Wallet {
@@ -30,7 +30,7 @@ fn reservation(hold: i64, tokens: u64) -> Reservation {
 
 #[test]
 fn a_hold_that_grows_takes_over_what_was_exposed() {
-    // Hold and exposure before, added, and after.
+    // Each case lists hold and exposure three times: before, added, after.
     for (before, more, after) in [
         ((100, 900), (400, 0), (500, 500)),
         ((100, 900), (1_000, 0), (1_100, 0)),
@@ -273,7 +273,7 @@ fn a_hold_below_zero_is_refused() {
 
 #[test]
 fn growth_asks_for_money_alone() {
-    // A disabled key of a disabled wallet, with its rate and its concurrency used up.
+    // The key and its wallet are disabled, and the key's rate and concurrency are used up.
     let mut wallet = Wallet {
         status: WalletStatus::Disabled,
         ..wallet(100)
@@ -300,7 +300,8 @@ fn growth_asks_for_money_alone() {
         (Micro::new(60), Micro::new(60))
     );
     assert_eq!(key.open_holds, 0);
-    // The bucket includes the output: 50 beyond the limit, and one more.
+    // The bucket has counted the output too: it is 50 tokens over the limit, and one more token is
+    // requested.
     let wait = key.tpm.take(1, 100, NOON);
     assert_eq!(wait, Err(Wait::Ms(30_600)));
 

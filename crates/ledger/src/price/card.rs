@@ -1,4 +1,4 @@
-//! The price card and the one function that prices a call.
+//! The price card, and the only function that prices a call.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,10 @@ pub struct PriceCard {
     pub(super) tokens: TokenPrices,
     /// Ascending by `above_tokens`.
     pub(super) long_context: Vec<LongContextPrices>,
-    /// The other keys, in the order of [`PriceKey::ALL`]. For tiered keys this is the default.
+    /// The prices of all other keys, in the order of [`PriceKey::ALL`]. For tiered keys this is the
+    /// default.
     pub(super) plain: [Option<Price>; PriceKey::ALL.len()],
-    /// The tiers of each key except the default, with lower-case names, sorted.
+    /// The tiers of each key except the default tier, with lower-case names, sorted.
     pub(super) tiers: BTreeMap<PriceKey, Vec<(Box<str>, Price)>>,
     pub(super) tools: BTreeMap<String, Price>,
 }
@@ -42,7 +43,7 @@ pub struct Line {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct TokenPrices([Option<Price>; 9]);
 
-/// The prices of a call whose input exceeds a number of tokens.
+/// The token prices of calls whose input exceeds a number of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LongContextPrices {
     pub(super) above_tokens: u64,
@@ -65,13 +66,13 @@ enum ComponentName<'a> {
 impl PriceCard {
     /// The price of a call: the exact sum of all components, rounded up once.
     ///
-    /// Tools that have no price cost nothing ([`PriceCard::unpriced_tools`] names them); anything
-    /// else without a price is an error.
+    /// Tools without a price cost nothing ([`PriceCard::unpriced_tools`] names them); anything else
+    /// without a price is an error.
     pub fn price(&self, meter: &Meter) -> Result<Micro, PriceError> {
         self.price_with(self.tokens_at(meter.input_total()), meter)
     }
 
-    /// The same, with the given prices of the token classes.
+    /// Like `price`, with the given prices of the token classes.
     pub(crate) fn price_with(
         &self,
         tokens: &TokenPrices,
@@ -120,7 +121,7 @@ impl PriceCard {
     }
 
     /// Whether writes to a one-hour cache would be billed at the lower price of five-minute writes,
-    /// because the card has a price for those only.
+    /// because the card has no price for one-hour writes.
     pub fn underprices_long_cache_writes(&self) -> bool {
         self.tokens.named(PriceKey::CacheWrite).is_some()
             && self.tokens.named(PriceKey::CacheWrite1h).is_none()
@@ -142,8 +143,8 @@ impl PriceCard {
         keys.iter().all(|key| self.unit_price(*key).is_some())
     }
 
-    /// The price of `key`, the default price if it has tiers. Token classes fall back to `input`
-    /// and `output`.
+    /// The price of `key`; for a key with tiers, its default price. Token classes fall back to
+    /// `input` and `output`.
     pub fn unit_price(&self, key: PriceKey) -> Option<Price> {
         if key.is_token_class() {
             self.tokens.get(key)
@@ -152,14 +153,14 @@ impl PriceCard {
         }
     }
 
-    /// The tiers of `key` except the default, with lower-case names.
+    /// The tiers of `key` except the default tier, with lower-case names.
     pub fn tiers(&self, key: PriceKey) -> impl Iterator<Item = (&str, Price)> {
         let tiers = self.tiers.get(&key).into_iter().flatten();
         tiers.map(|(name, price)| (&**name, *price))
     }
 
     /// The most expensive tier of `key`, if it costs more than the default. It bounds the price of
-    /// a request that lets the upstream choose.
+    /// a request that lets the upstream choose the tier.
     pub fn dearest_tier(&self, key: PriceKey) -> Option<&str> {
         let (name, price) = self
             .tiers
@@ -172,7 +173,7 @@ impl PriceCard {
     /// The highest price of any input class and of any output class for a call of about `input`
     /// tokens, including the long-context prices that it might reach.
     pub(crate) fn dearest_tokens(&self, input: u64) -> TokenPrices {
-        // The count may be a fifth too low, so the call may have 5/4 of it.
+        // The count may be a fifth too low, so the actual input may be 5/4 of it.
         let reach = input.saturating_add(input / 4);
         let thresholds = self
             .long_context
@@ -246,7 +247,7 @@ impl PriceCard {
 }
 
 impl TokenPrices {
-    /// The price of a token class, or of its fallback.
+    /// The price of a token class, or else of its fallback.
     pub(super) fn get(&self, key: PriceKey) -> Option<Price> {
         self.named(key).or_else(|| self.get(key.fallback()?))
     }

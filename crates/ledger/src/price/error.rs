@@ -1,10 +1,10 @@
-//! Errors of price cards.
+//! Errors in price cards and in pricing.
 
 use super::PriceKey;
 use crate::decimal::DecimalError;
 use crate::micro::Overflow;
 
-/// Why a card cannot be read or a call cannot be priced.
+/// The reason why a card cannot be read or a call cannot be priced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PriceError {
     /// A member of the card is wrong; `key` is its path.
@@ -18,12 +18,12 @@ pub enum PriceError {
     /// The card has no price for something that the call used.
     #[error("the card has no price for `{0}`")]
     Unpriced(PriceKey),
-    /// The amount does not fit.
+    /// The amount does not fit the amount type.
     #[error(transparent)]
     Overflow(#[from] Overflow),
 }
 
-/// What is wrong with a member of a price card.
+/// The reason why a member of a price card is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CardFault {
     /// There is no price key of this name.
@@ -43,7 +43,7 @@ pub enum CardFault {
     /// A required member is missing.
     #[error("is missing")]
     Missing,
-    /// Two members have the same meaning.
+    /// Two members mean the same thing, such as a tier in two spellings.
     #[error("stands twice")]
     Twice,
 }

@@ -1,4 +1,4 @@
-//! Prices and exact amounts: integers over one denominator, rounded once.
+//! Prices and exact amounts: integers over a common denominator, rounded once.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,12 +22,12 @@ impl Price {
     }
 }
 
-/// Decimal credits with at most twelve digits after the point, not negative.
+/// Parses decimal credits with at most twelve digits after the point. Negative prices are refused.
 impl FromStr for Price {
     type Err = DecimalError;
 
     fn from_str(text: &str) -> Result<Self, DecimalError> {
-        // A price has no sign, not even before a zero.
+        // A price has no sign. This also refuses `-0`.
         if text.starts_with('-') {
             return Err(DecimalError::Malformed);
         }
@@ -48,19 +48,19 @@ impl fmt::Display for Price {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Exact(i128);
 
-/// The denominator, in parts of 1e-12 credit: the least common multiple of all units.
+/// The common denominator, in parts of 1e-12 credit: the least common multiple of all units.
 const PARTS: i128 = 30_000_000_000;
 const PARTS_PER_MICRO: i128 = PARTS * 1_000_000;
 const PARTS_PER_CREDIT: i128 = PARTS_PER_MICRO * 1_000_000;
 
 impl Exact {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// `quantity` at `price`, which is for `per` of them; `per` is a unit of
+    /// The amount for `quantity` at `price`, where the price is for `per` units; `per` is one of
     /// [`PriceKey::per`](super::PriceKey::per).
     ///
-    /// Amounts are not negative, so if a part does not fit, neither does the sum.
+    /// Amounts are never negative, so if one component does not fit, neither does the sum.
     pub(crate) fn of(quantity: u64, price: Price, per: u64) -> Result<Self, Overflow> {
         i128::from(quantity)
             .checked_mul(i128::from(price.0))
@@ -74,7 +74,7 @@ impl Exact {
         self.0.checked_add(other.0).map(Self)
     }
 
-    /// Rounds up to the next whole micro-credit. This is the only rounding.
+    /// Rounds up to the next whole micro-credit. No other function rounds an amount.
     pub fn round_up(self) -> Result<Micro, Overflow> {
         let whole = self.0 / PARTS_PER_MICRO;
         let rest = i128::from(self.0 % PARTS_PER_MICRO > 0);
@@ -84,7 +84,7 @@ impl Exact {
     }
 }
 
-/// Decimal credits with all digits; `…` marks a recurring fraction (thirds).
+/// Formats an amount as decimal credits with all digits; `…` marks a recurring fraction (thirds).
 impl fmt::Display for Exact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0 / PARTS_PER_CREDIT)?;
@@ -92,7 +92,7 @@ impl fmt::Display for Exact {
         if rest > 0 {
             f.write_str(".")?;
         }
-        // The denominator is 3 x 10^22: after 22 digits only thirds can be left.
+        // The denominator is 3 x 10^22, so after 22 digits only thirds can be left.
         for _ in 0..22 {
             if rest == 0 {
                 return Ok(());

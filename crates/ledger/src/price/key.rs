@@ -1,4 +1,4 @@
-//! The names of prices and the units they are quoted in.
+//! Price keys: the names of prices and the units that they are quoted in.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub enum PriceKey {
     VideoSecond,
     /// Video tokens, by tier.
     VideoTokens,
-    /// The upstream's own cost in US dollars.
+    /// The cost in US dollars that the upstream reports.
     Usd,
     /// Characters of text to speech.
     TtsCharacters,
@@ -107,7 +107,7 @@ impl PriceKey {
         }
     }
 
-    /// The key of this name.
+    /// Looks up a key by its name in a card.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|key| key.as_str() == name)
     }
@@ -138,7 +138,7 @@ impl PriceKey {
         }
     }
 
-    /// The class whose price applies to a special token class without its own price.
+    /// The class whose price applies if a special token class has no price of its own.
     pub const fn fallback(self) -> Option<Self> {
         match self {
             Self::CachedInput | Self::CacheWrite | Self::ImageInput | Self::AudioInput => {
@@ -150,7 +150,7 @@ impl PriceKey {
         }
     }
 
-    /// Whether the key may have tiers: those for which a meter records one.
+    /// Whether the key may have tiers. A meter records a tier for these keys only.
     pub(crate) const fn has_tiers(self) -> bool {
         matches!(self, Self::Image | Self::VideoSecond | Self::VideoTokens)
     }

@@ -1,4 +1,4 @@
-//! The prices that each kind of model needs.
+//! Checks that a price card has the prices that a kind of model needs.
 
 use super::{PriceCard, PriceKey};
 
@@ -31,8 +31,8 @@ impl PriceCard {
             "image" if !has(PriceKey::Image) && !has(PriceKey::Input) => {
                 vec!["an image model billed by tokens needs `input`".to_owned()]
             }
-            // The upstream's cost is known only at the end, so it can settle a call but not
-            // determine a hold.
+            // The upstream's cost is known only at the end. It can settle a call, but it cannot be
+            // used to estimate a hold.
             "video" if !has(PriceKey::VideoSecond) && !has(PriceKey::VideoTokens) => {
                 vec!["a video model needs `video_second` or `video_tokens`".to_owned()]
             }

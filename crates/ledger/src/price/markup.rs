@@ -1,4 +1,4 @@
-//! Prices that are computed from a cost.
+//! Computes prices from costs by a markup factor.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use super::{Price, PriceKey};
 use crate::decimal::{self, DecimalError};
 use crate::micro::Overflow;
 
-/// The digits after the point that a factor may have.
+/// The maximum number of digits after the point of a factor.
 const DIGITS: u32 = 6;
 const ONE: i64 = 10_i64.pow(DIGITS);
 
@@ -49,8 +49,8 @@ impl fmt::Display for Markup {
 }
 
 impl PriceCard {
-    /// The card with every price multiplied. This is the only place that rounds a price; the amount
-    /// of a call is rounded once more, at its end.
+    /// A copy of the card with every price multiplied. This is the only place that rounds a price;
+    /// the amount of a call is rounded again, once, at its end.
     pub fn marked_up(&self, markup: Markup) -> Result<Self, Overflow> {
         let mut card = self.clone();
         multiply(&mut card.tokens, markup)?;

@@ -25,7 +25,7 @@ impl PriceCard {
                     }
                 }
                 (None, "tools") => card.read_tools(value, &mut faults),
-                // Parsed last, because long-context prices inherit `input` and `output` of the card.
+                // Parsed last, because long-context prices inherit `input` and `output` from the card.
                 (None, "long_context") => {}
                 (None, _) => faults.add(name, CardFault::Unknown),
             }
@@ -120,8 +120,8 @@ impl PriceCard {
                 _ => faults.add(&path, CardFault::Unknown),
             }
         }
-        // Above a threshold all token prices of the call are replaced. A special class without a price
-        // there costs the `input` or `output` from there; only these two are inherited from the card.
+        // Above a threshold, all token prices of the call are replaced. Only `input` and `output` are inherited from
+        // the card. A special class without its own price costs as much as `input` or `output` above the threshold.
         for key in [PriceKey::Input, PriceKey::Output] {
             tokens.set(key, tokens.named(key).or(self.tokens.named(key)));
         }

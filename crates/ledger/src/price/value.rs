@@ -1,4 +1,4 @@
-//! The values of a price card as the configuration writes them, before they are checked.
+//! The values of a price card as written in the configuration, before they are checked.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,8 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// One value of a price card in TOML or JSON.
 ///
-/// Any shape is accepted, so that all errors of a card can be reported at once and by name.
+/// Any shape is accepted here, so that parsing can report all errors of a card at once, each with
+/// its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PriceValue {
     /// A text: a decimal price.
@@ -18,7 +19,8 @@ pub enum PriceValue {
     Table(BTreeMap<String, PriceValue>),
     /// A list: long-context prices, one table for each threshold.
     List(Vec<PriceValue>),
-    /// Another type, by its name. The value is not kept, because a float has already lost digits.
+    /// A value of any other type, by the name of the type. The value is not kept, because a float
+    /// has already lost digits.
     Unfit(&'static str),
 }
 

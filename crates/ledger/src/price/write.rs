@@ -1,8 +1,8 @@
 //! Writes a price card in its canonical form.
 //!
-//! The form is stored with the entries that it priced and compared as text, so equal cards must
-//! give equal bytes: keys in a fixed order, trimmed decimals, a single default without a table,
-//! long-context prices ascending and always as a list.
+//! This form is stored with the entries that the card priced, and compared as text. So equal cards
+//! must give equal bytes: keys in a fixed order, trimmed decimals, a default without other tiers as
+//! a plain value, long-context prices ascending and always as a list.
 
 use std::fmt::Display;
 

@@ -22,7 +22,7 @@ fn a_charge_takes_gift_then_balance_then_credit() {
         (15, 0, 0, 0),
         (16, 0, 0, 1),
         (35, 0, 0, 20),
-        // The charge goes beyond the credit line, but is booked.
+        // The charge exceeds the credit line, but is booked in full.
         (36, 0, 0, 21),
         (1_000, 0, 0, 985),
     ] {
@@ -83,9 +83,9 @@ fn the_headroom_is_own_credits_and_what_is_left_above_the_debt_limit() {
         ((5, 10, 20, 0), 3, 4, 7, 35),
         ((0, 0, 20, 15), 0, 0, 7, 12),
         ((0, 0, 0, 0), 0, 10, 7, -3),
-        // Overdrawn within the debt limit: the rest of the limit counts.
+        // Overdrawn within the debt limit: what is left of that limit counts.
         ((0, 0, 20, 25), 0, 0, 7, 2),
-        // Overdrawn beyond it: only own credits count.
+        // Overdrawn beyond the debt limit: only the wallet's own credits count.
         ((6, 0, 20, 30), 0, 0, 7, 6),
         ((6, 0, 20, 30), 2, 3, 7, 1),
         (
@@ -157,7 +157,7 @@ fn a_status_is_read_as_it_is_shown() {
     assert_eq!("Active".parse::<WalletStatus>(), Err(UnknownStatus));
 }
 
-/// A simple model of a wallet: single credits in the order in which they are spent, and a count of debt.
+/// A simple model of a wallet: single credits in the order in which they are spent, and the debt as a count.
 #[derive(Default)]
 struct CoinModel {
     gifts: Vec<()>,
@@ -211,7 +211,7 @@ proptest! {
             let parts = [model.coins.len(), model.gifts.len(), model.debt]
                 .map(|part| i64::try_from(part).unwrap());
             prop_assert_eq!([wallet.balance, wallet.gift_balance, wallet.credit_used].map(Micro::get), parts);
-            // W2: the deltas add up to the columns. W4: no balance while there is debt.
+            // W2: the deltas add up to the amounts of the wallet. W4: no balance while there is debt.
             prop_assert_eq!([sum.balance, sum.gift_balance, sum.credit_used], parts);
             prop_assert!(wallet.credit_used == Micro::ZERO || wallet.balance == Micro::ZERO);
         }

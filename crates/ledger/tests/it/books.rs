@@ -1,4 +1,5 @@
-//! The books balance after any interleaving of admissions, closes, payments and changes.
+//! Property test: wallet and keys stay consistent after any interleaving of admissions, closes,
+//! payments and changes.
 
 use ledger::{
     Balance, Delta, Key, Micro, Refusal, Reservation, UnixMs, Wait, Wallet, WalletStatus, admit,
@@ -120,8 +121,8 @@ impl Books {
         Ok(())
     }
 
-    /// W7: a request is admitted if nothing speaks against it; otherwise it is refused for a valid
-    /// reason and nothing changes.
+    /// W7: a request is admitted if there is no reason against it; otherwise it is refused for a
+    /// valid reason and nothing changes.
     fn admit(&mut self, key: usize, reservation: Reservation) -> Result<(), TestCaseError> {
         let refusals = self.refusals(key, &reservation);
         let before = (self.wallet, self.keys);
@@ -155,7 +156,7 @@ impl Books {
         };
         let (growth, exposure) = (more.hold.get(), more.exposure.get());
         let exposed = (held.exposure.get() + exposure - growth).max(0);
-        // Growth beyond the known worst case of the call.
+        // The growth beyond the call's stated worst case.
         let beyond = growth + exposed - held.exposure.get();
         let fits =
             self.covered(growth) && self.within_limit(key, growth) && self.within_debt(beyond);
@@ -173,11 +174,12 @@ impl Books {
         Ok(())
     }
 
-    /// All reasons against a request, according to the log.
+    /// All reasons to refuse a request, according to the log.
     fn refusals(&self, of: usize, reservation: &Reservation) -> Vec<Refusal> {
         let key = &self.keys[of];
         let full = |limit: u32| self.in_flight(of) >= limit as usize;
-        // The buckets have their own property tests. Here it only matters that they are checked.
+        // The buckets have their own property tests. This test only makes sure that they are
+        // checked.
         let (mut rpm, mut tpm) = (key.rpm, key.tpm);
         let requests = key.rpm_limit.map(|limit| rpm.take(1, limit, self.now));
         let tokens = key
@@ -235,7 +237,7 @@ impl Books {
         (own + line - self.frozen(|_| true)).max(0) >= hold
     }
 
-    /// Whether the debt limit holds if all open calls and `more` cost the most that they may.
+    /// Whether the debt limit holds if all open calls cost their maximum and `more` is spent too.
     fn within_debt(&self, more: i64) -> bool {
         let own = self.sum(|delta| delta.balance) + self.sum(|delta| delta.gift_balance);
         let most: i64 = self
@@ -278,7 +280,7 @@ impl Books {
 
     fn balance(&self) -> Result<(), TestCaseError> {
         let wallet = &self.wallet;
-        // W2: the columns are the sum of the deltas.
+        // W2: the amounts of the wallet are the sums of the deltas.
         prop_assert_eq!(wallet.balance.get(), self.sum(|delta| delta.balance));
         prop_assert_eq!(
             wallet.gift_balance.get(),
@@ -288,7 +290,7 @@ impl Books {
             wallet.credit_used.get(),
             self.sum(|delta| delta.credit_used)
         );
-        // W3 and W4.
+        // W3: no amount is negative. W4: no balance while there is debt.
         for amount in [
             wallet.balance,
             wallet.gift_balance,
@@ -299,7 +301,8 @@ impl Books {
             prop_assert!(!amount.is_negative());
         }
         prop_assert!(wallet.credit_used == Micro::ZERO || wallet.balance == Micro::ZERO);
-        // W1, and W9 for each key.
+        // W1: `frozen` is the sum of the open holds. W9: the usage of each key is the sum of its
+        // charges.
         prop_assert_eq!(wallet.frozen.get(), self.frozen(|_| true));
         let exposed: i64 = self
             .open
@@ -312,7 +315,7 @@ impl Books {
             prop_assert_eq!(key.open_holds as usize, self.in_flight(of));
             prop_assert_eq!(key.usage.get(), self.spent(of));
         }
-        // The balance view adds up at any time.
+        // The Balance object adds up at any time.
         let view = serde_json::to_value(Balance::view(wallet, &self.keys[0]))?;
         let micro = |name: &str| {
             let shown = view["wallet"][format!("{name}_micro")].as_str();

@@ -1,5 +1,5 @@
-//! The bound on debt: no interleaving of calls takes a wallet further below its credit line than
-//! the debt limit, as long as each call costs at most its stated worst case.
+//! Tests of the debt limit: no interleaving of calls takes a wallet further below its credit line
+//! than the debt limit, as long as each call costs at most its stated worst case.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 use ledger::{
@@ -45,7 +45,7 @@ fn the_hold_and_the_worst_case_are_checked_apart() {
         (100, 0, 10, 91, 1, None),
         (100, 50, 10, 140, 0, None),
         (100, 50, 10, 141, 0, Some(Refusal::DebtLimitReached)),
-        // The debt limit is not a credit: the hold itself must be covered.
+        // The debt limit does not lend credits: the wallet must cover the hold itself.
         (0, 0, 1, 0, 1_000, Some(Refusal::InsufficientQuota)),
         (0, 0, 0, 0, 0, None),
         (0, 0, 0, 1, 0, Some(Refusal::DebtLimitReached)),
@@ -72,7 +72,7 @@ fn growth_within_the_worst_case_asks_for_the_hold_alone() {
     let (mut wallet, mut key) = opened(100, 0);
     let (limit, mut held) = (Micro::new(20), call(10, 110));
     admit(&mut wallet, &mut key, &held, limit, NOON).unwrap();
-    // The wallet is at its limit, but the call may still cost its stated worst case.
+    // The wallet is at its limit, but the call may still grow to its stated worst case.
     held = extend(&mut wallet, &mut key, &held, &call(60, 0), limit, NOON).unwrap();
     assert_eq!((held.hold, held.exposure), (Micro::new(70), Micro::new(50)));
     assert_eq!((wallet.frozen, wallet.exposed), (held.hold, held.exposure));
@@ -96,7 +96,7 @@ fn an_upstream_that_exceeds_the_worst_case_is_followed_as_far_as_the_limit() {
     admit(&mut wallet, &mut key, &held, limit, NOON).unwrap();
     let other = call(0, 90);
     admit(&mut wallet, &mut key, &other, limit, NOON).unwrap();
-    // 130 can be spent in total. 90 belong to another call, so this one can reach 40.
+    // 130 can be spent in total. 90 are reserved for another call, so this one can reach 40.
     held = extend(&mut wallet, &mut key, &held, &call(30, 0), limit, NOON).unwrap();
     assert_eq!((held.hold, held.exposure), (Micro::new(40), Micro::ZERO));
     let refused = extend(&mut wallet, &mut key, &held, &call(1, 0), limit, NOON);
@@ -150,7 +150,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The open calls, with what the steps of sessions have booked.
+/// The open calls, each with the amount that the steps of its session have booked.
 type Open = Vec<(Reservation, Micro)>;
 
 fn happen(event: Event, wallet: &mut Wallet, key: &mut Key, open: &mut Open, limit: Micro) {
@@ -168,7 +168,7 @@ fn happen(event: Event, wallet: &mut Wallet, key: &mut Key, open: &mut Open, lim
             }
         }
         Event::Step(which, used) => {
-            // Sessions are the calls without exposure.
+            // A call without exposure is a session.
             let session = open
                 .get_mut(which)
                 .filter(|(held, _)| held.exposure == Micro::ZERO);
@@ -205,7 +205,7 @@ fn happen(event: Event, wallet: &mut Wallet, key: &mut Key, open: &mut Open, lim
 }
 
 proptest! {
-    /// Any events in any order, after which every open call costs its worst case.
+    /// Runs any events in any order and then lets every open call cost its worst case.
     #[test]
     fn no_wallet_falls_further_than_the_debt_limit(
         events in prop::collection::vec(any_event(), 1..150),
@@ -221,7 +221,7 @@ proptest! {
             }
             happen(event, &mut wallet, &mut key, &mut open, micro);
             prop_assert!(debt(&wallet) <= limit);
-            // So sums of charges cannot overflow unless that much was paid in.
+            // It follows that the sum of charges cannot overflow unless that much was paid in.
             prop_assert!(key.usage.get() <= paid + wallet.credit_limit.get() + limit);
             let exposed: i64 = open.iter().map(|(held, _)| held.exposure.get()).sum();
             prop_assert_eq!(wallet.exposed.get(), exposed);

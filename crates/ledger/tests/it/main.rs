@@ -1,4 +1,4 @@
-//! Tests of the public interface: prices, and books that balance.
+//! Tests of the public interface: prices, the debt limit, and the consistency of wallets and keys.
 
 mod books;
 mod debt;

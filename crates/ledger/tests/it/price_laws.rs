@@ -1,12 +1,12 @@
-//! Compares prices with a second implementation that shares no code with the first: it looks up
-//! cards by name in their written form and uses plain fractions.
+//! Property tests that compare prices with a second implementation. It shares no code with the
+//! first: it looks up cards by name in their written form and uses plain fractions.
 
 use std::collections::BTreeMap;
 
 use ledger::{Exact, Meter, PriceCard, PriceValue, TextBound, bound_meter, hold_of};
 use proptest::prelude::*;
 
-/// Name, metered units per price, and the quantity of a meter.
+/// Price key, metered units per price, and a function that reads the quantity from a meter.
 type Row = (&'static str, u128, fn(&Meter) -> u64);
 
 const TOKENS: [Row; 9] = [
@@ -171,7 +171,7 @@ fn any_decimal() -> impl Strategy<Value = PriceValue> {
     })
 }
 
-/// Prices for some of the names. Each is left out in one of `absent` cases.
+/// Prices for some of the names. Each price is left out in one of `absent` cases.
 fn any_members(names: Vec<&'static str>, absent: u32) -> impl Strategy<Value = Members> {
     let each = names
         .into_iter()
@@ -209,7 +209,7 @@ fn any_steps() -> impl Strategy<Value = PriceValue> {
             threshold.insert("above_tokens".to_owned(), PriceValue::Whole(bound));
             PriceValue::Table(threshold)
         };
-        // Descending, so that the order in the list cannot decide.
+        // In descending order, to show that the order in the list does not matter.
         PriceValue::List(thresholds.into_iter().rev().map(threshold).collect())
     })
 }
@@ -289,7 +289,8 @@ fn any_meter() -> impl Strategy<Value = Meter> {
     )
 }
 
-/// Splits `count` into as many pieces as there are cuts; the rest is dropped.
+/// Splits `count` into as many pieces as there are cuts. Each cut is a percentage of what is left;
+/// the rest is dropped.
 fn pieces<const N: usize>(count: u64, cuts: [u64; N]) -> [u64; N] {
     let mut left = count;
     cuts.map(|cut| {
@@ -322,7 +323,7 @@ proptest! {
         prop_assert_eq!(again, card);
     }
 
-    /// N4.
+    /// N4: usage within the bound never costs more than the hold.
     #[test]
     fn usage_inside_the_bound_never_costs_more_than_the_hold(
         members in any_card(),

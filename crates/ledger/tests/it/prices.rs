@@ -1,4 +1,4 @@
-//! Prices calculated by hand, for cards as an operator writes them.
+//! Compares prices with amounts calculated by hand, for cards as operators write them.
 
 use ledger::{Exact, Meter, Micro, Overflow, PriceCard, PriceError, PriceKey};
 use serde_json::json;
@@ -31,17 +31,17 @@ fn prices_are_what_a_calculation_by_hand_gives() {
         (&text, json!({}), 0),
         // 1,250 and 5,000 micro-credits.
         (&text, json!({"input": 1_000, "output": 500}), 6_250),
-        // 125 + 25 + 10, and no rounding where none is needed.
+        // 125 + 25 + 10, a whole number that needs no rounding.
         (
             &text,
             json!({"input": 100, "cached_input": 200, "output": 1}),
             160,
         ),
-        // 1.25 + 0.125 is 1.375.
+        // 1.25 + 0.125 = 1.375.
         (&text, json!({"input": 1, "cached_input": 1}), 2),
         (&small, json!({"input": 1}), 1),
         (&small, json!({"input": 20}), 3),
-        // 0.45 + 4.2 is 4.65: each rounded by itself would make 6.
+        // 0.45 + 4.2 = 4.65. Rounding each of the two separately would give 6.
         (&small, json!({"input": 3, "output": 7}), 5),
         // Special classes without their own price are priced as input and output.
         (
@@ -89,10 +89,10 @@ fn prices_are_what_a_calculation_by_hand_gives() {
         (&marked_up, json!({"usd_ticks": 4_000_000_000_u64}), 440_000),
         (&voice, json!({"tts_characters": 43}), 645),
         (&voice, json!({"tts_stream_characters": 43}), 1_290),
-        // An hour is 100,000.0008.
+        // An hour costs 100,000.0008 micro-credits.
         (&voice, json!({"stt_seconds": 3_600}), 100_001),
         (&voice, json!({"stt_stream_seconds": 9}), 501),
-        // A second is 1,333 and a third.
+        // A second costs 1,333 and a third.
         (&voice, json!({"realtime_seconds": 1}), 1_334),
         (&voice, json!({"realtime_seconds": 3}), 4_000),
         (
@@ -118,7 +118,7 @@ fn prices_are_what_a_calculation_by_hand_gives() {
 
 #[test]
 fn thirds_and_ticks_are_added_before_they_are_rounded() {
-    // A second is a third of a micro-credit, a tick a ten-thousandth.
+    // A second costs a third of a micro-credit, a tick costs a ten-thousandth.
     let card = card(json!({"realtime_minute": "0.00002", "usd": "1"}));
     for (ticks, micro) in [(6_666, 1), (6_667, 2), (16_666, 2), (16_667, 3)] {
         let used = Meter {

@@ -9,10 +9,10 @@ use crate::error::ChannelError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) tls: bool,
-    /// A name or an IP address; IPv6 without brackets.
+    /// A name or an IP address. IPv6 addresses have no brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// The value of the `host` header: as written, without a default port.
+    /// The value of the `host` header: as configured, without a default port.
     pub(crate) authority: String,
     /// The path without a trailing slash; empty for a bare host.
     pub(crate) path: String,
@@ -65,7 +65,7 @@ impl Address {
         })
     }
 
-    /// The path without a trailing version, to which `/v1/…` and `/v1beta/…` are appended.
+    /// The path without a trailing version. The paths `/v1/…` and `/v1beta/…` are appended to it.
     pub(crate) fn root(&self) -> &str {
         self.path.strip_suffix("/v1").unwrap_or(&self.path)
     }

@@ -1,37 +1,37 @@
-//! The circuit breaker of a channel: its health, and when a failing channel is tried again.
+//! The circuit breaker of a channel: tracks its health and decides when a failing channel is tried again.
 //!
-//! A pure state machine: times are arguments and monotonic. It never refuses a call; it only orders
-//! the channels that are tried.
+//! It is a pure state machine: times are arguments and monotonic. It never refuses a call; it only affects the order in
+//! which channels are tried.
 
 use std::time::{Duration, Instant};
 
-/// Failures in a row that open the breaker.
+/// The number of consecutive failures that opens the breaker.
 const CONSECUTIVE_FAILURES_MAX: u32 = 5;
-/// The span over which the failure ratio is measured.
+/// The length of the window in which the failure ratio is measured.
 const WINDOW: Duration = Duration::from_secs(30);
-/// Fewer calls in the window than this have no meaningful ratio.
+/// The minimum number of calls in the window. With fewer calls, the ratio means nothing.
 const WINDOW_CALLS_MIN: u32 = 20;
 /// The percentage of failed calls in the window that opens the breaker.
 const WINDOW_FAILED_PERCENT: u32 = 50;
 /// The first cooldown. It doubles with each failed probe.
 const COOLDOWN_MIN: Duration = Duration::from_secs(5);
-/// The longest cooldown, whatever `retry-after` an upstream sends.
+/// The longest cooldown, also when an upstream sends a longer `retry-after`.
 const COOLDOWN_MAX: Duration = Duration::from_secs(60);
-/// The cooldown after a refused credential. It is long because an operator must act.
+/// The cooldown after a refused credential. It is long because only an operator can correct a credential.
 const CREDENTIAL_COOLDOWN: Duration = Duration::from_secs(60);
-/// A probe without a report counts as lost after this time.
+/// A probe whose outcome is not reported within this time counts as lost.
 const PROBE_LOST: Duration = Duration::from_secs(30);
 
-/// The evidence that the end of a call gives about the health of its channel.
+/// What the end of a call shows about the health of its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
     /// The upstream works. It may have refused the request because of a mistake of the client.
     Served,
-    /// No response, a broken or late one, or a server error.
+    /// There was no response, it was incomplete or late, or it was a server error.
     Failed,
     /// The upstream is overloaded, and may have said when to retry.
     Overloaded { retry_after: Option<Duration> },
-    /// The upstream limits our calls, usually those of one model, and may have said when to retry.
+    /// The upstream rate-limits our calls, usually those for one model, and may have said when to retry.
     RateLimited { retry_after: Option<Duration> },
     /// Our credential was refused.
     CredentialRefused,
@@ -41,12 +41,12 @@ pub enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// The evidence of a response's status.
+    /// The outcome that a response's status stands for.
     pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
         match status {
             401 => Self::CredentialRefused,
-            // Usually about one model, region or project, so the channel's other models are
-            // unaffected (docs/decisions/015).
+            // A 403 usually concerns one model, region or project, so the other models of the channel are unaffected
+            // (docs/decisions/015).
             403 => Self::Unknown,
             429 => Self::RateLimited { retry_after },
             529 => Self::Overloaded { retry_after },
@@ -61,13 +61,13 @@ impl CallOutcome {
 /// The state of a breaker at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
-    /// Healthy.
+    /// The channel is healthy.
     Closed,
     /// The cooldown is over. One call may probe the channel.
     Probe,
-    /// Failing since this time. The cooldown lasts, or a probe is under way.
+    /// The channel has been failing since this time. Its cooldown is not over, or a probe is under way.
     Open { since: Instant },
-    /// Its credential was refused.
+    /// The channel's credential was refused.
     CredentialRefused { since: Instant },
 }
 
@@ -79,7 +79,7 @@ pub struct Breaker {
     trouble: Option<Trouble>,
 }
 
-/// The calls of one span. A new span starts when it is over.
+/// The calls of one window. The next window starts when it is over.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     start: Option<Instant>,
@@ -136,14 +136,14 @@ impl Breaker {
         }
     }
 
-    /// How long until a refused credential is tried again; `None` if it is not refused.
+    /// The time until a refused credential is tried again; `None` if it is not refused.
     pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         let trouble = self.trouble?;
         let is_out = matches!(self.state(now), BreakerState::CredentialRefused { .. });
         is_out.then(|| trouble.cooldown_ends.saturating_duration_since(now))
     }
 
-    /// A call starts at `now`. If the breaker is not closed, the call is a probe, even during the
+    /// Records that a call starts at `now`. If the breaker is not closed, the call is a probe, even during the
     /// cooldown: when every route is open, one of them is tried anyway, and its outcome counts.
     pub fn attempt(&mut self, now: Instant) {
         if let Some(trouble) = &mut self.trouble {
@@ -151,12 +151,12 @@ impl Breaker {
         }
     }
 
-    /// A call ended at `now`.
+    /// Records the outcome of a call that ended at `now`.
     pub fn report(&mut self, outcome: CallOutcome, now: Instant) {
         match outcome {
             CallOutcome::Served => self.served(now),
-            // A `retry-after` of a rate limit applies to one model. If no other model is served in between, the whole
-            // channel counts as limited.
+            // The `retry-after` of a rate limit applies to one model, so it is not used as a cooldown. If no other
+            // model is served in between, repeated limits open the breaker.
             CallOutcome::Failed | CallOutcome::RateLimited { .. } => self.failed(now, None),
             CallOutcome::Overloaded { retry_after } => self.failed(now, retry_after),
             CallOutcome::CredentialRefused => {
@@ -176,8 +176,8 @@ impl Breaker {
                 self.consecutive_failures = 0;
                 self.window.count(false, now);
             }
-            // The success of a call that started before the failures says nothing about the channel
-            // now. But an accepted credential is valid.
+            // A success of a call that started before the failures does not show that the channel works now. But it
+            // shows that the credential is valid.
             Some(trouble)
                 if trouble.probe_started.is_some()
                     || trouble.cause == TroubleCause::CredentialRefused =>
@@ -204,7 +204,7 @@ impl Breaker {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
         self.window.count(true, now);
         match retry_after {
-            // The upstream said when to retry, so the breaker opens at once.
+            // The upstream said when to retry, so the breaker opens immediately.
             Some(cooldown) => self.enter(TroubleCause::Failing, cooldown, now),
             None if self.consecutive_failures >= CONSECUTIVE_FAILURES_MAX
                 || self.window.is_bad() =>

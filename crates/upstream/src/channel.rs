@@ -1,4 +1,4 @@
-//! One upstream account: its settings, its connections, its health.
+//! A channel: one account at an upstream, with its settings, connections and health.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ mod spec;
 pub use spec::ChannelSpec;
 use spec::identity_words;
 
-/// One upstream account. A clone is the same account: connections and health are shared.
+/// One account at an upstream. Clones refer to the same account and share connections and health.
 #[derive(Clone, Debug)]
 pub struct Channel(Arc<Inner>);
 
@@ -40,7 +40,7 @@ struct Inner {
     address: Address,
     template: HeadTemplate,
     authorization: Authorization,
-    /// Words that identify the upstream.
+    /// Lower-case words that identify the upstream.
     identity: Box<[Box<str>]>,
     connector: Connector,
     pool: Arc<Pool<Box<Connection>>>,
@@ -49,13 +49,13 @@ struct Inner {
 }
 
 impl Channel {
-    /// Checks the settings. The first call opens the first connection.
+    /// Checks the settings and creates a channel. No connection is opened before the first call.
     pub fn new(spec: ChannelSpec, timeouts: Timeouts) -> Result<Self, ChannelError> {
         Self::reaching(spec, timeouts, &Reach::Configured)
     }
 
-    /// Like [`Channel::new`], for an upstream that runs in this process and accepts its connections from the listener.
-    /// Nothing else differs, so tests run whole calls in virtual time.
+    /// Like [`Channel::new`], for an upstream in this process that accepts connections from an in-memory listener.
+    /// Nothing else differs, so tests can run complete calls in virtual time.
     pub fn in_memory(
         spec: ChannelSpec,
         timeouts: Timeouts,
@@ -65,7 +65,7 @@ impl Channel {
         Ok((channel, listener))
     }
 
-    /// A channel that is not configured yet. It calls only addresses that the policy allows.
+    /// Creates a channel for an upstream that is not configured yet. It calls only addresses that the policy allows.
     pub fn guarded(
         spec: ChannelSpec,
         timeouts: Timeouts,
@@ -110,12 +110,12 @@ impl Channel {
         })))
     }
 
-    /// The name in the configuration.
+    /// The channel's name in the configuration.
     pub fn name(&self) -> &str {
         &self.0.spec.name
     }
 
-    /// The address that it calls.
+    /// The address that the channel calls.
     pub fn base_url(&self) -> String {
         let Address {
             tls,
@@ -132,22 +132,22 @@ impl Channel {
         &self.0.identity
     }
 
-    /// The settings from which it was created. A reload keeps a channel whose settings did not change.
+    /// The settings that the channel was created from. A reload keeps a channel whose settings did not change.
     pub fn spec(&self) -> &ChannelSpec {
         &self.0.spec
     }
 
-    /// The deadlines of its calls.
+    /// The deadlines of the channel's calls.
     pub fn timeouts(&self) -> Timeouts {
         self.0.timeouts
     }
 
-    /// The protocols it speaks, in the order of the configuration.
+    /// The protocols that the channel speaks, in the order of the configuration.
     pub fn protocols(&self) -> &[Protocol] {
         &self.0.protocols
     }
 
-    /// Whether it speaks this protocol.
+    /// Whether the channel speaks this protocol.
     pub fn speaks(&self, protocol: Protocol) -> bool {
         self.0.protocols.contains(&protocol)
     }
@@ -170,15 +170,14 @@ impl Channel {
         has_one && self.speaks(dialect.into()) && counts.unwrap_or(spec.preset.counts_tokens())
     }
 
-    /// How long the upstream is read for its usage report after the client has gone, if the channel
-    /// sets it.
+    /// How long to keep reading for the usage report after the client has gone; `None` if the channel does not set it.
     pub fn client_gone_drain(&self) -> Option<Duration> {
         self.spec().client_gone_drain
     }
 
-    /// The dialect in which a call of dialect `client` is sent: the one pinned by the route,
-    /// otherwise the client's own, otherwise the first text protocol of the channel. `None` if the
-    /// channel does not speak the pinned dialect, or no text dialect at all.
+    /// The dialect to send a call in, if the client uses dialect `client`: the dialect pinned by the route, otherwise
+    /// the client's own, otherwise the first text dialect of the channel. `None` if the channel does not speak the
+    /// pinned dialect, or no text dialect at all.
     pub fn text_dialect_for(&self, client: Dialect, pinned: Option<Dialect>) -> Option<Dialect> {
         if let Some(pinned) = pinned {
             return self.speaks(pinned.into()).then_some(pinned);
@@ -189,8 +188,8 @@ impl Channel {
         self.0.protocols.iter().find_map(|it| it.dialect())
     }
 
-    /// The endpoint for text in a dialect that the channel speaks. Messages requests go to Converse if the channel
-    /// does not have Messages itself.
+    /// The endpoint for text in a dialect that the channel speaks. Messages requests go to Converse if the channel does
+    /// not speak Messages itself.
     pub fn text_endpoint(&self, dialect: Dialect, stream: bool) -> Endpoint {
         let is_converse = dialect == Dialect::Messages
             && !self.speaks(Protocol::Messages)
@@ -202,8 +201,8 @@ impl Channel {
         }
     }
 
-    /// Renews the channel's token if that is due. `None` if it is not. The engine calls this regularly, so that calls
-    /// find a token.
+    /// Renews the channel's token if it is due; returns `None` if it is not. The engine calls this regularly, so that
+    /// calls rarely have to wait for a token.
     pub async fn renew_token(&self) -> Option<Result<(), TokenError>> {
         self.0.authorization.renew().await
     }
@@ -218,29 +217,28 @@ impl Channel {
         same_tokens && self.is_origin(theirs.tls, &theirs.host, theirs.port)
     }
 
-    /// Whether this is the origin of the channel's `base_url`.
+    /// Whether these are the scheme, host and port of the channel's `base_url`.
     pub(crate) fn is_origin(&self, tls: bool, host: &str, port: u16) -> bool {
         let own = &self.0.address;
         own.tls == tls && own.port == port && own.host.eq_ignore_ascii_case(host)
     }
 
-    /// Whether the channel leads to the origin of this URL.
+    /// Whether a URL has the same origin as the channel's `base_url`.
     pub fn leads_to(&self, url: &str) -> bool {
         Address::parse(url).is_ok_and(|it| self.is_origin(it.tls, &it.host, it.port))
     }
 
-    /// Adds the header line with the channel's credential.
+    /// Adds the header line with the channel's credential, for a fetch from the channel's own origin.
     pub(crate) fn write_credential(&self, head: &mut Vec<u8>) {
         self.0.authorization.write_for_fetch(head);
     }
 
-    /// Closes connections that have been idle for too long. Without this, a channel without calls
-    /// would keep them.
+    /// Closes connections that have been idle for too long. Without this, a channel that gets no calls would keep them.
     pub fn close_expired(&self) {
         self.0.pool.close_expired(Clock::now());
     }
 
-    /// The number of open connections: those of calls and sessions, and idle ones.
+    /// The number of open connections, in use or idle.
     pub fn open_connections(&self) -> usize {
         self.0.open.count()
     }
@@ -255,15 +253,15 @@ impl Channel {
         self.0.health.state(now)
     }
 
-    /// Whether its models can be listed: it has a credential if it needs one, and the upstream has
-    /// not refused it, or it is time to try it again. Other failures do not unlist a model.
+    /// Whether the channel's models can be listed. It must have a credential if it needs one, and the upstream must not
+    /// have refused that credential, unless it is time to try it again. Other failures do not unlist a model.
     pub fn is_live(&self, now: impl FnOnce() -> Instant) -> bool {
         let bare = self.0.spec.credential.is_none() && self.0.spec.preset.needs_credential();
         !bare && !matches!(self.state(now), BreakerState::CredentialRefused { .. })
     }
 
-    /// The text with the channel's secrets replaced, because upstreams repeat what they refuse: the answer to a wrong
-    /// signature contains all signed headers. The text may be JSON.
+    /// Replaces the channel's secrets in a text from the upstream. Upstreams repeat what they refuse: the answer to a
+    /// wrong signature contains all signed headers. The text may be JSON.
     pub fn without_credential(&self, text: &str) -> String {
         let spec = &self.0.spec;
         let credential = spec.credential.as_ref().map(Secret::expose);
@@ -280,18 +278,18 @@ impl Channel {
         self.0.authorization.without_token(text)
     }
 
-    /// How long until a refused credential is tried again; `None` if it is not refused. Zero while
-    /// a probe is under way.
+    /// The time until a refused credential is tried again; `None` if it is not refused. Zero while a probe is under
+    /// way.
     pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         self.0.health.credential_retry_in(now)
     }
 
-    /// How its calls ended in the last 60 minutes, the oldest minute first.
+    /// The outcomes of the channel's calls in the last 60 minutes, oldest minute first.
     pub fn history(&self, now: Instant) -> [MinuteOfCalls; 60] {
         self.0.health.history(now)
     }
 
-    /// Reports how a call ended at `now`.
+    /// Reports the outcome of a call that ended at `now`.
     pub fn report(&self, outcome: CallOutcome, now: Instant) {
         self.0.health.report(outcome, now);
     }

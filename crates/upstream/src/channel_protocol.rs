@@ -24,7 +24,7 @@ pub enum Protocol {
     Predict,
     ContentTask,
     Voice,
-    /// Messages in the notation of a cloud. Upstreams alone use it.
+    /// Messages in the wire format of a cloud. Only upstreams use it, not clients.
     Converse,
 }
 
@@ -64,7 +64,8 @@ impl Protocol {
         }
     }
 
-    /// The text dialect of this protocol, or the one that its requests are made from; `None` for media protocols.
+    /// The text dialect of this protocol, or the dialect that its requests are converted from; `None` for media
+    /// protocols.
     pub fn dialect(self) -> Option<Dialect> {
         match self {
             Self::Chat => Some(Dialect::Chat),

@@ -1,53 +1,56 @@
-//! The endpoints of upstreams that can be called.
+//! The endpoints of upstreams.
 
 use protocol::Dialect;
 
 /// An endpoint of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Text generation in a dialect. In some dialects the path says whether the answer streams.
+    /// Text generation in a dialect. In some dialects the path determines whether the answer is
+    /// streamed.
     Text { dialect: Dialect, stream: bool },
-    /// Text generation by a Messages request in the notation of Converse.
+    /// Text generation by a Messages request in the wire format of Converse.
     Converse { stream: bool },
-    /// The number of tokens of a text request. Responses, Messages and Generate Content have it.
+    /// Counts the tokens of a text request. Responses, Messages and Generate Content have this
+    /// endpoint.
     TokenCount(Dialect),
-    /// Embeddings in the `OpenAI` form.
+    /// Embeddings in the wire format of `OpenAI`.
     Embeddings,
-    /// Embeddings in the form of Generate Content, of one content or of several.
+    /// Embeddings in the wire format of Generate Content, for one content or several.
     EmbedContent { batch: bool },
-    /// Embeddings in the instances form of a cloud.
+    /// Embeddings in the instances format of a cloud.
     EmbedInstances,
-    /// The embedding of one content in the form of a cloud.
+    /// The embedding of one content in the format of a cloud.
     EmbedHostedContent,
-    /// New pictures.
+    /// Generates pictures from text.
     ImageGenerations,
-    /// Pictures made from pictures.
+    /// Generates pictures from pictures.
     ImageEdits,
-    /// Speech from text.
+    /// Text to speech.
     Speech,
-    /// Text from speech.
+    /// Speech to text.
     Transcript,
     /// The list of voices, or the voice that `UpstreamRequest::item` names.
     Voices,
-    /// A new video-A task: a video.
+    /// Creates a video-A task that makes a new video.
     VideoGenerations,
-    /// A new video-A task: a video made from a video.
+    /// Creates a video-A task that edits a video.
     VideoEdits,
-    /// A new video-A task: the continuation of a video.
+    /// Creates a video-A task that continues a video.
     VideoExtensions,
     /// The state of the video-A task that `UpstreamRequest::item` names.
     Video,
-    /// A new long-running operation of predict.
+    /// Creates a long-running operation of predict.
     PredictLongRunning,
-    /// The state of the operation whose path `UpstreamRequest::item` holds.
+    /// The state of the operation whose path is in `UpstreamRequest::item`.
     Operation,
-    /// Like `Operation`, at a cloud that expects a POST. Channels use it instead of `Operation`.
+    /// Like `Operation`, for clouds that expect a POST. Their channels use it instead of
+    /// `Operation`.
     FetchOperation,
-    /// A new content task.
+    /// Creates a content task.
     ContentTasks,
     /// The state of the content task that `UpstreamRequest::item` names.
     ContentTask,
-    /// Deletion of the content task that `UpstreamRequest::item` names.
+    /// Deletes the content task that `UpstreamRequest::item` names.
     ContentTaskDeletion,
     /// The list of the models that the account can call.
     Models,
@@ -82,7 +85,7 @@ impl Endpoint {
         }
     }
 
-    /// The method of an endpoint without a request body. All others take a POST.
+    /// The method of an endpoint without a request body; `None` for all others, which use POST.
     pub(crate) fn bodiless(self) -> Option<&'static str> {
         match self {
             Self::Voices | Self::Video | Self::Operation | Self::ContentTask | Self::Models => {
@@ -93,7 +96,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether this is an endpoint of Messages in the vendor's own notation.
+    /// Whether this is a Messages endpoint in the vendor's own wire format.
     pub(crate) fn is_native_messages(self) -> bool {
         self.dialect() == Dialect::Messages && !matches!(self, Self::Converse { .. })
     }

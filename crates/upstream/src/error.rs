@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-/// Why a channel cannot be made from its settings. No message contains the credential.
+/// The reason why a channel cannot be created from its settings. No message contains the
+/// credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
     /// The preset has no default address.
@@ -18,7 +19,7 @@ pub enum ChannelError {
     /// The credential contains bytes that a header cannot carry.
     #[error("the credential contains characters that a header cannot carry")]
     Credential,
-    /// The credential is not of a form that the preset has.
+    /// The credential has none of the forms that the preset accepts.
     #[error("the credential is not of a form that this preset uses")]
     CredentialForm,
     /// The credential is a key file that cannot be used.
@@ -33,29 +34,29 @@ pub enum ChannelError {
     /// The token endpoint cannot be called.
     #[error("the token endpoint {0:?}: {1}")]
     TokenUrl(String, &'static str),
-    /// `protocols` was given and is empty.
+    /// `protocols` is set but empty.
     #[error("protocols is empty: the channel could serve nothing")]
     NoProtocols,
 }
 
-/// Whether the upstream may have seen the request. It decides whether the request may be sent
+/// Whether the upstream may have seen the request. This determines whether the request may be sent
 /// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// No byte of the request left us.
+    /// No byte of the request was sent.
     No,
-    /// Some or all of it may have arrived.
+    /// Some or all of the request may have arrived.
     Maybe,
 }
 
-/// The wait during which a deadline passed.
+/// The stage of a call at which a deadline passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutStage {
-    /// Name lookup, TCP or TLS.
+    /// DNS lookup, TCP or TLS.
     Connect,
-    /// The head of the response.
+    /// Waiting for the head of the response.
     FirstByte,
-    /// The next piece of the response body.
+    /// Waiting for the next piece of the response body.
     Idle,
     /// The whole call.
     Total,
@@ -66,19 +67,19 @@ pub enum TimeoutStage {
 pub enum CallErrorKind {
     /// The upstream could not be reached.
     Connect,
-    /// Nothing was sent, because a token for our credential was refused.
+    /// Nothing was sent, because the token endpoint refused our credential.
     Credential,
     /// A deadline passed.
     Timeout(TimeoutStage),
-    /// The response is not HTTP, or it broke off.
+    /// The response is not valid HTTP, or it broke off.
     Broken,
-    /// The response exceeds the limit that the engine gave.
+    /// The response exceeds the limit that the engine set.
     TooLarge,
 }
 
-/// A call that got no response, or an incomplete one.
+/// The error of a call that got no response or an incomplete one.
 ///
-/// Its text and sources are for the log. They may contain the upstream's address.
+/// The message and the sources are for the log. They may contain the upstream's address.
 #[derive(Debug)]
 pub struct CallError {
     /// Whether the upstream may have seen the request.
@@ -109,17 +110,17 @@ impl CallError {
         }
     }
 
-    /// The response cannot be used.
+    /// The error for a response that cannot be used.
     pub(crate) fn broken(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::because(Sent::Maybe, CallErrorKind::Broken, source)
     }
 
-    /// Whether the upstream closed an idle connection. The call can use another one.
+    /// Whether the upstream had closed an idle connection. The call can use another connection.
     pub(crate) fn is_stale(&self) -> bool {
         self.sent == Sent::No && self.kind == CallErrorKind::Broken
     }
 
-    /// A deadline passed after some of the request was sent.
+    /// The error for a deadline that passed after some of the request was sent.
     pub(crate) fn late(stage: TimeoutStage) -> Self {
         Self::new(Sent::Maybe, CallErrorKind::Timeout(stage))
     }

@@ -22,9 +22,9 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// The client headers that are forwarded to upstreams.
 const FORWARDED: [&str; 1] = ["anthropic-beta"];
 
-/// The constant parts of a channel's requests.
+/// The parts of request heads that are the same for all calls of a channel.
 pub(crate) struct HeadTemplate {
-    /// Complete header lines, including a credential that is the same in all requests.
+    /// Complete header lines. They include the credential if it is the same in all requests.
     lines: Box<[u8]>,
     chat: Target,
     responses: Target,
@@ -49,15 +49,15 @@ pub(crate) struct HeadTemplate {
     /// The path before the name of an operation.
     operations: Target,
     content_tasks: Target,
-    /// A model, to which a verb is appended.
+    /// The path of a model, to which a verb is appended.
     generate: Target,
-    /// The list of models, with the largest page size of the vendor.
+    /// The list of models, with the largest page size that the vendor allows.
     models: Target,
-    /// Whether requests for the list of models have the version header of Messages.
+    /// Whether requests for the list of models carry the version header of Messages.
     models_need_version: bool,
-    /// Whether Messages requests have their version in a header.
+    /// Whether Messages requests carry their version in a header.
     messages_need_version: bool,
-    /// The values of `anthropic-beta` that are forwarded; all of them if `None`.
+    /// The `anthropic-beta` values that are forwarded; `None` forwards all of them.
     betas: Option<&'static [String]>,
 }
 
@@ -100,8 +100,8 @@ impl HeadTemplate {
         credential_line: &[u8],
     ) -> Result<Self, ChannelError> {
         let path = address.path.as_str();
-        // The paths that the vendor's SDK would append. Protocols of other vendors use the paths of
-        // the vendor's compatible endpoints and of common servers.
+        // The paths that the vendor's SDK would append. For protocols of other vendors, the paths are those of the
+        // vendor's compatible endpoints and of common servers.
         let (openai_like, root) = match preset.address_form() {
             AddressForm::Versioned => (path.to_owned(), address.root()),
             AddressForm::Bare => (format!("{path}/v1"), path),
@@ -155,8 +155,8 @@ impl HeadTemplate {
         })
     }
 
-    /// Writes the head of a request. Header values cannot contain line breaks and paths are built
-    /// from checked parts, so nothing can be injected.
+    /// Writes the head of a request. Header values cannot contain line breaks, and paths are built from checked parts,
+    /// so a client cannot inject headers.
     pub(crate) fn write_head(&self, call: &UpstreamRequest, grant: &Grant, head: &mut Vec<u8>) {
         let bodiless = call.endpoint.bodiless();
         head.extend_from_slice(bodiless.unwrap_or("POST").as_bytes());
@@ -185,7 +185,7 @@ impl HeadTemplate {
         head.extend_from_slice(b"\r\n");
     }
 
-    /// Writes the client's headers that the upstream knows.
+    /// Forwards those headers of the client that the upstream understands.
     fn write_forwarded(&self, call: &UpstreamRequest, head: &mut Vec<u8>) {
         for name in FORWARDED {
             for value in call.extra.get_all(name) {
@@ -308,8 +308,7 @@ fn lines(address: &Address, credential_line: &[u8]) -> Result<Box<[u8]>, Channel
     for (name, value) in [
         ("user-agent", USER_AGENT),
         ("accept", "application/json"),
-        // We read the usage from every response and forward its bytes, so it must not be
-        // compressed.
+        // We read the usage in every response and forward the bytes unchanged, so the response must not be compressed.
         ("accept-encoding", "identity"),
     ] {
         write_line(&mut lines, name, &HeaderValue::from_static(value));
@@ -317,7 +316,7 @@ fn lines(address: &Address, credential_line: &[u8]) -> Result<Box<[u8]>, Channel
     Ok(lines.into())
 }
 
-/// The known ones among a header's comma-separated values; `None` if there are none.
+/// The values of a comma-separated header that are known; `None` if there are none.
 fn known_values(value: &HeaderValue, known: &[String]) -> Option<HeaderValue> {
     let values = value.to_str().ok()?.split(',').map(str::trim);
     let kept: Vec<_> = values
@@ -334,7 +333,7 @@ fn write_version(head: &mut Vec<u8>) {
     write_line(head, "anthropic-version", &version);
 }
 
-/// Writes one path segment. A slash in a model's name is escaped. `@` is not, because it occurs in names of models.
+/// Writes one path segment. A slash in a model's name is escaped; `@` is not, because it is common in model names.
 fn write_segment(text: &str, head: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {

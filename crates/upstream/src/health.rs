@@ -1,4 +1,4 @@
-//! The breaker of a channel, shared by calls on many threads.
+//! The health of a channel: its breaker and its history, shared by calls on many threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use crate::breaker::{Breaker, BreakerState, CallOutcome};
 use crate::history::{History, MinuteOfCalls};
 
-/// A breaker that is nearly always closed. Reading a closed breaker loads one flag from a cache
-/// line that is rarely written. It takes no lock and does not read the clock.
+/// The breaker is nearly always closed. Checking a closed breaker loads one flag from a cache line
+/// that is rarely written. It takes no lock and does not read the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     troubled: AtomicBool,
@@ -23,7 +23,7 @@ struct Watched {
     history: History,
 }
 
-/// On cache lines of its own, because every call writes to it when it ends.
+/// Puts the value on its own cache lines, because every call writes to it when it ends.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct CacheAligned<T>(T);
@@ -37,24 +37,24 @@ impl Health {
         self.breaker.0.lock().breaker.state(now())
     }
 
-    /// How long until a refused credential is tried again.
+    /// The time until a refused credential is tried again.
     pub(crate) fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         self.breaker.0.lock().breaker.credential_retry_in(now)
     }
 
-    /// The last 60 minutes, the oldest first.
+    /// The last 60 minutes, oldest first.
     pub(crate) fn history(&self, now: Instant) -> [MinuteOfCalls; 60] {
         self.breaker.0.lock().history.read(now)
     }
 
-    /// A call starts at `now`.
+    /// Records that a call starts at `now`.
     pub(crate) fn attempt(&self, now: Instant) {
         if self.troubled.load(Ordering::Relaxed) {
             self.breaker.0.lock().breaker.attempt(now);
         }
     }
 
-    /// A call ended at `now`.
+    /// Records the outcome of a call that ended at `now`.
     pub(crate) fn report(&self, outcome: CallOutcome, now: Instant) {
         let mut watched = self.breaker.0.lock();
         watched.history.count(outcome, now);

@@ -1,17 +1,17 @@
-//! How the calls of a channel ended in the last hour, minute by minute, in this process.
+//! Counts the outcomes of a channel's calls per minute, for the last hour of this process.
 
 use std::time::{Duration, Instant};
 
 use crate::breaker::CallOutcome;
 
-/// How many minutes are kept.
+/// The number of minutes that are kept.
 const MINUTES: usize = 60;
 
-/// The calls of one minute.
+/// The outcomes of the calls of one minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinuteOfCalls {
     pub requests: u32,
-    /// No response, a broken or late one, or a server error.
+    /// There was no response, it was incomplete or late, or it was a server error.
     pub failed: u32,
     /// The upstream asked us to retry later.
     pub overloaded: u32,
@@ -45,7 +45,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Counts a call that ended at `now`. One that says nothing about the channel is not counted.
+    /// Counts a call that ended at `now`. A call that says nothing about the channel is not counted.
     pub(crate) fn count(&mut self, outcome: CallOutcome, now: Instant) {
         let number = minute(*self.start.get_or_insert(now), now);
         let Some((of, calls)) = self.slots.get_mut(slot(number)) else {
@@ -69,7 +69,7 @@ impl History {
         calls.requests = calls.requests.saturating_add(1);
     }
 
-    /// The last 60 minutes, the oldest first. The last one is not over yet.
+    /// The last 60 minutes, oldest first. The last of them is not over yet.
     pub(crate) fn read(&self, now: Instant) -> [MinuteOfCalls; MINUTES] {
         let mut minutes = [MinuteOfCalls::default(); MINUTES];
         let last = self.start.map_or(0, |start| minute(start, now));
@@ -86,7 +86,7 @@ impl History {
     }
 }
 
-/// The number of the minute, from 1.
+/// The number of the minute since `start`, counted from 1.
 fn minute(start: Instant, now: Instant) -> u64 {
     let since = now.saturating_duration_since(start);
     since.as_secs() / Duration::from_secs(60).as_secs() + 1
@@ -127,13 +127,13 @@ mod tests {
         assert_eq!((read[57].requests, read[57].errors()), (1, 0));
         assert_eq!((read[58], read[59]), (MinuteOfCalls::default(), bad));
         assert_eq!(read[59].errors(), 3);
-        // After 59 minutes the bad minute is the oldest one, and a minute later it is gone.
+        // After 59 minutes the minute with the failures is the oldest, and a minute later it is gone.
         assert_eq!(history.read(after(start, 61))[0], bad);
         assert_eq!(
             history.read(after(start, 62)),
             [MinuteOfCalls::default(); MINUTES]
         );
-        // Its slot is reused.
+        // The slot of that minute is reused.
         history.count(CallOutcome::Served, after(start, 62));
         assert_eq!(history.read(after(start, 62))[59].requests, 1);
         assert_eq!(history.read(after(start, 62))[0], MinuteOfCalls::default());

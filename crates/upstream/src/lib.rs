@@ -1,16 +1,15 @@
-//! Calls to upstreams: their settings, connections and health.
+//! Calls upstreams: their settings, connections and health.
 //!
-//! A [`Channel`] is one upstream account. It sends an [`UpstreamRequest`] over a kept-alive
-//! connection of its own pool and returns an [`UpstreamResponse`], whose [`Body`] enforces the
-//! deadlines of the call. The outcome of each call updates the channel's [`Breaker`];
-//! [`order_routes`] orders the routes of a model by the health of their channels.
+//! A [`Channel`] is one account at an upstream. It sends an [`UpstreamRequest`] over a kept-alive connection of its own
+//! pool and returns an [`UpstreamResponse`], whose [`Body`] enforces the deadlines of the call. The outcome of each
+//! call updates the channel's [`Breaker`]; [`order_routes`] orders the routes of a model by the health of their
+//! channels.
 //!
-//! A [`Guarded`] client fetches URLs that a client or an upstream names. It connects to public
-//! addresses only (`guarded/`).
+//! A [`Guarded`] client calls URLs that a client or an upstream names. It connects to public addresses only
+//! (`guarded/`).
 //!
-//! This crate knows nothing about wallets, keys and prices, and does not interpret bodies. An
-//! upstream's credential enters as a [`Secret`] and leaves only in a request header, or in a request for a token
-//! (`credential/`).
+//! This crate knows nothing about wallets, API keys and prices, and does not interpret bodies. An upstream's credential
+//! enters as a [`Secret`] and leaves only in a request header or in a token request (`credential/`).
 //!
 //! Start reading in `channel.rs`. A call continues in `head_template.rs`, `wire/` and
 //! `response.rs`.
@@ -68,6 +67,6 @@ pub use spool::{SpoolFile, SpooledPart};
 pub use timeouts::Timeouts;
 pub use unknown_name::UnknownName;
 pub use wire::MemoryListener;
-/// The bodies of the fuzz targets. The rest of `wire` is private.
+/// The entry points of the fuzz targets. The rest of `wire` is private.
 #[cfg(fuzzing)]
 pub use wire::{any_chunked, any_head};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// The addresses that share a prefix.
+/// All addresses that share a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -21,7 +21,8 @@ impl Network {
         }
     }
 
-    /// A range of IPv6 addresses by its first four groups. The bits after the prefix must be zero.
+    /// A range of IPv6 addresses, given by its first four groups. The bits after the prefix must be
+    /// zero.
     pub(crate) const fn v6(groups: [u16; 4], prefix: u32) -> Self {
         let [a, b, c, d] = groups;
         Self {
@@ -30,8 +31,8 @@ impl Network {
         }
     }
 
-    /// Whether the range contains the address. An IPv4-mapped IPv6 address (`::ffff:…`), as a
-    /// dual-stack socket reports it, counts as IPv4.
+    /// Whether the range contains the address. An IPv4-mapped IPv6 address (`::ffff:…`), which a
+    /// dual-stack socket reports for an IPv4 peer, counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(ours), IpAddr::V4(theirs)) => {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-/// The number of open connections. Only opening and closing a connection changes memory that
-/// threads share.
+/// Counts open connections. Threads write to this shared memory only when a connection opens or
+/// closes, not in each call.
 #[derive(Debug, Default)]
 pub(crate) struct OpenConnections(Arc<()>);
 
-/// Held by a connection as long as it is open.
+/// Kept by a connection while it is open.
 #[derive(Debug)]
 pub(crate) struct OpenMark(#[expect(dead_code, reason = "its references are counted")] Arc<()>);
 
@@ -18,7 +18,7 @@ impl OpenConnections {
     }
 
     pub(crate) fn count(&self) -> usize {
-        // One of the references is our own.
+        // One of the references is this counter's own.
         Arc::strong_count(&self.0).saturating_sub(1)
     }
 }

@@ -1,4 +1,4 @@
-//! An address that the operator has configured and that accepts documents, such as a collector of telemetry.
+//! Sends documents to an address that the operator has configured, such as a telemetry collector.
 
 use std::fmt;
 use std::io::Write as _;
@@ -14,11 +14,12 @@ use crate::header_line::{USER_AGENT, write_line};
 use crate::response::Body;
 use crate::wire::{Connection, Connector};
 
-/// The longest answer that is read.
+/// The maximum size of an answer.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// Sends documents by POST, by the rules of calls to upstreams: deadlines, public roots, no redirects. The address
-/// policy does not apply, because the operator has named the address. Each document has a connection of its own.
+/// Sends documents by POST. The rules for calls to upstreams apply: deadlines, public root certificates, no redirects.
+/// The address policy does not apply, because the operator has chosen the address. Each document uses its own
+/// connection.
 pub struct OperatorEndpoint {
     address: Address,
     connector: Connector,
@@ -28,13 +29,13 @@ pub struct OperatorEndpoint {
 #[derive(Debug)]
 pub struct PostAnswer {
     pub status: u16,
-    /// How long it asks us to wait.
+    /// How long the endpoint asks us to wait.
     pub retry_after: Option<Duration>,
     pub body: Bytes,
 }
 
 impl OperatorEndpoint {
-    /// An endpoint below this URL.
+    /// Creates an endpoint for this URL.
     pub fn new(url: &str) -> Result<Self, ChannelError> {
         let address = Address::parse(url)?;
         Ok(Self {
@@ -43,7 +44,7 @@ impl OperatorEndpoint {
         })
     }
 
-    /// Delivers a document to a path below the URL. `headers` are sent unchanged.
+    /// Sends a document to a path below the URL. `headers` are sent unchanged.
     pub async fn post(
         &self,
         path: &str,

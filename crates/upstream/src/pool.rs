@@ -1,4 +1,4 @@
-//! Idle connections of a channel.
+//! The pool of a channel's idle connections.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,18 +8,19 @@ use parking_lot::Mutex;
 use tokio::runtime::Id;
 use tokio::time::Instant;
 
-/// The size of the pool. A connection that returns to a full pool is closed.
+/// The maximum number of idle connections. A connection that returns to a full pool is closed.
 const IDLE_CONNECTIONS_MAX: usize = 1024;
-/// How long a connection may be idle. Many upstreams close at 60 s or later; closing first avoids
-/// calls on a connection that is being closed.
+/// How long a connection may be idle. Many upstreams close idle connections after 60 s or later. We
+/// close first, so that a call does not use a connection that is being closed.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(55);
-/// How many expired connections are closed for each one that returns.
+/// The number of expired connections that are closed when a connection is returned.
 const PRUNED_PER_RETURN: usize = 2;
 
 /// The idle connections of one channel.
 ///
-/// A connection stays with the runtime that opened it, because that runtime watches its socket. The
-/// last one returned is used first, so that surplus connections expire and the others stay warm.
+/// A connection stays with the runtime that opened it, because that runtime polls its socket. The
+/// connection returned last is used first, so that surplus connections expire and the others stay
+/// in use.
 pub(crate) struct Pool<C> {
     runtimes: Mutex<Vec<RuntimeConnections<C>>>,
 }
@@ -37,7 +38,7 @@ impl<C> Pool<C> {
         }
     }
 
-    /// A connection of this runtime that has not expired.
+    /// Takes a connection of this runtime that has not expired.
     pub(crate) fn take(&self, runtime: Id, now: Instant) -> Option<C> {
         let mut runtimes = self.runtimes.lock();
         let runtime = runtimes.iter_mut().find(|it| it.runtime == runtime)?;
@@ -45,7 +46,8 @@ impl<C> Pool<C> {
         if !is_expired(since, now) {
             return Some(conn);
         }
-        // The newest has expired, so all have. They are closed after the lock is released.
+        // The newest connection has expired, so all of them have. They are closed after the lock is
+        // released.
         let expired = std::mem::take(&mut runtime.idle);
         drop(runtimes);
         drop((conn, expired));
@@ -87,11 +89,12 @@ impl<C> Pool<C> {
     pub(crate) fn close_expired(&self, now: Instant) {
         let mut closed = Vec::new();
         for RuntimeConnections { idle, .. } in self.runtimes.lock().iter_mut() {
-            // The oldest is first.
+            // The oldest connection is first.
             let expired = idle.partition_point(|(since, _)| is_expired(*since, now));
             closed.extend(idle.drain(..expired));
         }
-        // The lock is released here, because closing takes system calls.
+        // The connections are closed after the lock is released, because closing takes system
+        // calls.
         drop(closed);
     }
 

@@ -1,15 +1,16 @@
 //! Rendezvous hashing: calls with the same key prefer the same route, without any stored state.
 //!
-//! Each route draws a number from the key and its own name. The order of these numbers is the order of the routes, so
-//! if a route disappears, only the keys that preferred it move. The numbers are exponentially distributed with the
-//! weight as their rate, so each route is preferred by a share of the keys that is proportional to its weight.
+//! Each route gets a number that is drawn from the key and the route's name. Routes are ordered by these numbers, so if
+//! a route disappears, only the keys that preferred it move. The numbers are exponentially distributed with the weight
+//! as their rate, so the share of keys that prefer a route is proportional to its weight.
 
 use crate::route_order::mix;
 
-/// Bits after the binary point of a logarithm.
+/// The number of bits after the binary point of a logarithm.
 const FRACTION_BITS: u32 = 24;
 
-/// A hash of these bytes that is the same on every node and in every version. It does not resist deliberate collisions.
+/// Hashes bytes. The result is the same on every node and in every version. The hash does not resist deliberate
+/// collisions.
 pub fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
     let mut hash = mix(seed ^ bytes.len() as u64);
     let mut words = bytes.chunks_exact(8);
@@ -22,7 +23,7 @@ pub fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
     mix(hash ^ rest)
 }
 
-/// The rank of a route for a key: the smallest comes first. A route without weight comes last.
+/// The rank of a route for a key. The smallest rank comes first; a route of weight 0 comes last.
 pub fn sticky_rank(key: u64, route: &[u8], weight: u32) -> u64 {
     let drawn = hash_bytes(key, route);
     match weight {
@@ -55,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// The routes in the order of a key.
+    /// The routes in the order in which a key prefers them.
     fn order(key: u64, routes: &[(&str, u32)]) -> Vec<String> {
         let mut ranked: Vec<_> = routes
             .iter()

@@ -9,10 +9,10 @@ use protocol::messages::HostedMessages;
 use crate::endpoint::Endpoint;
 use crate::spool::SpooledPart;
 
-/// The header in which clients of Messages ask for features.
+/// The header in which clients of Messages request beta features.
 const BETA: &str = "anthropic-beta";
 
-/// The features that a client of Messages asks for in its headers.
+/// The beta features that a client of Messages requests in its headers.
 pub fn betas(headers: &HeaderMap) -> Vec<&str> {
     let values = headers.get_all(BETA).iter();
     let values = values.filter_map(|value| value.to_str().ok());
@@ -35,7 +35,7 @@ pub struct UpstreamRequest {
     pub spooled: Option<SpooledPart>,
     /// Headers of the client's request. Only those on this crate's allow-list are forwarded (K5).
     pub extra: HeaderMap,
-    /// The trace that the request belongs to, if the channel sends it.
+    /// The `traceparent` header, if the channel sends it.
     pub traceparent: Option<HeaderValue>,
 }
 
@@ -54,7 +54,7 @@ impl UpstreamRequest {
         }
     }
 
-    /// The Messages request in the form of a cloud that hosts the model.
+    /// Converts a Messages request to the form of a cloud that hosts the model.
     pub(crate) fn hosted_by(&self, form: &HostedMessages) -> Self {
         let keeps_model = matches!(self.endpoint, Endpoint::TokenCount(_));
         let mut extra = self.extra.clone();
@@ -75,8 +75,8 @@ impl UpstreamRequest {
         }
     }
 
-    /// A request for the state of an operation, at a cloud whose body names the operation and whose path names the
-    /// model.
+    /// Converts a request for the state of an operation to the form of clouds whose body names the operation and whose
+    /// path names the model.
     pub(crate) fn fetching_operation(&self) -> Self {
         let body = serde_json::json!({ "operationName": self.item });
         let body = vec![Bytes::from(body.to_string())];

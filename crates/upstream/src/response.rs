@@ -1,4 +1,4 @@
-//! A response of an upstream: its head, and its body with the deadlines of the call.
+//! The response of an upstream: its head, and its body with the deadlines of the call.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -15,7 +15,7 @@ use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
 use crate::pool::Pool;
 use crate::wire::{Connection, Framing};
 
-/// How many pieces a dropped body reads to find its end.
+/// The maximum number of pieces that a dropped body reads to find its end.
 const LEFT_PIECES_MAX: usize = 4;
 
 /// The body of a response and the part of its head that the layers above may see.
@@ -33,20 +33,21 @@ pub struct UpstreamResponse {
 /// The body of a response, as it arrives.
 ///
 /// The connection returns to the pool as soon as the last byte has been taken. If the body is
-/// dropped earlier, it closes the connection, which tells the upstream to stop, unless the end of
-/// the body has already arrived.
+/// dropped earlier, the connection is closed, which tells the upstream to stop. If the end of the
+/// body has already arrived, the connection is kept.
 pub struct Body {
     state: BodyState,
     framing: Framing,
     idle: Duration,
     /// The deadline of the whole call.
     total: Instant,
-    /// When we started to wait for the upstream. Time in which the reader does not poll is not
-    /// counted as idle.
+    /// When we started to wait for the upstream. Time in which the reader does not poll does not
+    /// count as idle.
     waiting: Option<Instant>,
-    /// Where the connection goes at the end of the body; without a pool it is closed.
+    /// The pool that gets the connection at the end of the body. Without a pool, the connection is
+    /// closed.
     pool: Option<Arc<Pool<Box<Connection>>>>,
-    /// Turns a binary event stream into server-sent events.
+    /// Converts a binary event stream to server-sent events.
     decoder: Option<Box<Decoder>>,
 }
 
@@ -80,7 +81,7 @@ impl Body {
         }
     }
 
-    /// Turns a binary event stream into server-sent events.
+    /// Makes the body convert a binary event stream to server-sent events.
     pub(crate) fn decoding_events(mut self, events: ToSse) -> Self {
         self.decoder = Some(Box::new(Decoder {
             events,
@@ -89,7 +90,7 @@ impl Body {
         self
     }
 
-    /// Returns the connection to `pool` when the body has been read to its end.
+    /// Makes the body return its connection to `pool` when it has been read to its end.
     pub(crate) fn returning_to(mut self, pool: Arc<Pool<Box<Connection>>>) -> Self {
         self.pool = Some(pool);
         if self.framing.has_ended() {
@@ -98,7 +99,8 @@ impl Body {
         self
     }
 
-    /// The next piece, or `None` at the regular end. A broken body returns an error on every call.
+    /// The next piece, or `None` at the end of a complete body. A broken body returns an error on
+    /// every call.
     ///
     /// A piece is the result of one read. After `Pending`, everything that has arrived has been
     /// returned.
@@ -122,7 +124,7 @@ impl Body {
         }
     }
 
-    /// The events that a piece completes. An error after them is returned by the next call.
+    /// The events that a piece completes. If decoding then fails, the next call returns the error.
     fn decode(&mut self, piece: &[u8]) -> Bytes {
         let mut events = Vec::with_capacity(piece.len());
         if let Some(decoder) = &mut self.decoder {
@@ -131,13 +133,13 @@ impl Body {
         Bytes::from(events)
     }
 
-    /// A stream that ends within a message was cut, even if the body has its regular end.
+    /// Reports a stream that ends within a message as cut off, even if the body itself is complete.
     fn end_of_events(&mut self) -> Option<Result<Bytes, CallError>> {
         let end = self.decoder.as_ref().map_or(Ok(()), |it| it.events.end());
         end.err().map(|malformed| Err(self.broken(malformed)))
     }
 
-    /// The number of bytes that wait for the rest of their message.
+    /// The number of buffered bytes of an incomplete message.
     pub fn held_bytes(&self) -> usize {
         let decoder = self.decoder.as_ref();
         decoder.map_or(0, |decoder| decoder.events.held_bytes())
@@ -165,12 +167,12 @@ impl Body {
         }
     }
 
-    /// The next piece, or `None` at the regular end; see [`Self::poll_next`].
+    /// The next piece, or `None` at the end of a complete body; see [`Self::poll_next`].
     pub async fn next(&mut self) -> Option<Result<Bytes, CallError>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The whole body, if it is not larger than `limit` bytes.
+    /// Reads the whole body, if it has at most `limit` bytes.
     pub async fn collect(mut self, limit: usize) -> Result<Bytes, CallError> {
         if let Some(length) = self.length_left() {
             return self.collect_known(length, limit).await;
@@ -197,7 +199,7 @@ impl Body {
         })
     }
 
-    /// Reads a body of known length into one buffer, without a copy.
+    /// Reads a body of known length into one buffer, without copying.
     async fn collect_known(&mut self, length: u64, limit: usize) -> Result<Bytes, CallError> {
         let length = usize::try_from(length).ok().filter(|it| *it <= limit);
         let Some(length) = length else {
@@ -214,7 +216,7 @@ impl Body {
         self.next().await.unwrap_or(Ok(Bytes::new()))
     }
 
-    /// How many bytes are left, if the upstream declared a length.
+    /// The number of bytes left, if the upstream declared a length.
     pub fn length_left(&self) -> Option<u64> {
         self.framing.left()
     }
@@ -224,7 +226,7 @@ impl Body {
         matches!(self.state, BodyState::Ended)
     }
 
-    /// Reads more into the connection's buffer, or finds that the upstream has closed.
+    /// Reads more bytes into the connection's buffer, or handles a close by the upstream.
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         let BodyState::Open(conn) = &mut self.state else {
             return Poll::Ready(Ok(()));
@@ -289,8 +291,8 @@ impl Body {
 }
 
 impl Drop for Body {
-    /// A reader that recognises the last event of its stream stops there, often just before the few
-    /// bytes that end the body. If those have already arrived, the connection can be reused.
+    /// Keeps the connection if the end of the body has already arrived. A reader that recognises
+    /// the last event of a stream often stops just before the few bytes that end the body.
     fn drop(&mut self) {
         if self.pool.is_none() {
             return;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-/// The longest accepted wait. It also keeps sums within bounds.
+/// The longest wait that is accepted. The limit also keeps sums of times from overflowing.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The value of `retry-after` or `retry-after-ms`.
@@ -13,7 +13,7 @@ pub(crate) enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// How long to wait. The clock is read only for a date. A date in the past means no wait.
+    /// The time to wait. The clock is read only for a date. A date in the past means no wait.
     pub(crate) fn wait(self, now: impl FnOnce() -> SystemTime) -> Duration {
         let wait = match self {
             Self::In(wait) => wait,
@@ -23,9 +23,9 @@ impl RetryAfter {
     }
 }
 
-/// `retry-after`: a date (RFC 9110 section 10.2.3), or seconds, with a fraction as some upstreams
-/// send them. A date is compared with the response's own `date` header if there is one, so that the
-/// wait is right even if the upstream's clock differs from ours.
+/// Parses `retry-after`: a date (RFC 9110 section 10.2.3), or seconds, which some upstreams send
+/// with a fraction. A date is compared with the response's own `date` header if there is one, so
+/// that the wait is right even if the upstream's clock differs from ours.
 pub(crate) fn seconds(value: &[u8], date: Option<&[u8]>) -> Option<RetryAfter> {
     if let Some(wait) = decimal_ms(value, 3) {
         return Some(RetryAfter::In(wait));
@@ -37,19 +37,19 @@ pub(crate) fn seconds(value: &[u8], date: Option<&[u8]>) -> Option<RetryAfter> {
     }
 }
 
-/// A date in any of the three forms of RFC 9110 section 5.6.7.
+/// Parses a date in any of the three forms of RFC 9110 section 5.6.7.
 fn http_date(value: &[u8]) -> Option<SystemTime> {
     let text = std::str::from_utf8(value.trim_ascii()).ok()?;
     httpdate::parse_http_date(text).ok()
 }
 
-/// `retry-after-ms`. It is more precise than `retry-after` and takes precedence.
+/// Parses `retry-after-ms`. It is more precise than `retry-after` and takes precedence.
 pub(crate) fn milliseconds(value: &[u8]) -> Option<RetryAfter> {
     decimal_ms(value, 0).map(RetryAfter::In)
 }
 
-/// A decimal number times ten to the `shift`, in milliseconds, rounded up so that we never retry
-/// too early.
+/// Parses a decimal number times ten to the `shift` as milliseconds. It is rounded up, so that we
+/// never retry too early.
 fn decimal_ms(value: &[u8], shift: usize) -> Option<Duration> {
     let text = std::str::from_utf8(value.trim_ascii()).ok()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -103,7 +103,7 @@ mod tests {
             (" Sun, 06 Nov 1994 08:49:38 GMT ", 1),
             ("Sunday, 06-Nov-94 08:50:07 GMT", 30),
             ("Sun Nov  6 08:50:07 1994", 30),
-            // Now, and long ago.
+            // The current time, and a time long ago.
             ("Sun, 06 Nov 1994 08:49:37 GMT", 0),
             ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
         ] {

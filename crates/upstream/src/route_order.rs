@@ -1,4 +1,4 @@
-//! The order in which the routes of a model are tried.
+//! Orders the routes of a model for a call.
 
 use std::time::Instant;
 
@@ -7,20 +7,21 @@ use crate::breaker::BreakerState;
 /// The properties of a route that determine the order.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteCandidate {
-    /// Lower is tried first.
+    /// The lowest priority is tried first.
     pub priority: u32,
-    /// The share of calls among routes of the same priority. A route with 0 comes after all others.
+    /// The share of calls among routes of the same priority. A route of weight 0 comes after all others.
     pub weight: u32,
-    /// The breaker of the route's channel, or of the route itself.
+    /// The state of the breaker of the route's channel, or of the route itself.
     pub state: BreakerState,
-    /// The cost or the latency of a call on this route. Among routes of the same priority, the smallest is tried first.
+    /// The cost or the latency of a call on this route. Among routes of the same priority, the lowest is tried first.
     pub rank: u64,
-    /// Among routes that are equal otherwise, the smallest is tried first. Equal ones share the calls by weight.
+    /// Decides between routes that are equal otherwise: the lowest is tried first. If these are equal too, the routes
+    /// share the calls by weight.
     pub sticky_rank: u64,
 }
 
 /// The indices of `candidates` in the order in which they are tried: by priority, then by rank, then at random by
-/// weight. Open breakers come after all others, the longest open first, and refused credentials
+/// weight. Routes with open breakers come after all others, the longest open first, and routes with refused credentials
 /// come last. No candidate is left out, so breakers alone never cause an outage.
 ///
 /// `draw` is the source of randomness: equal draws give equal orders.
@@ -40,7 +41,7 @@ pub fn order_routes(candidates: &[RouteCandidate], draw: u64) -> Vec<usize> {
     ranked.into_iter().map(|(index, ..)| index).collect()
 }
 
-/// Smaller ranks come first. Equal ranks are shuffled by weight.
+/// The sort key of a route. The smallest comes first; equal ones are shuffled by weight.
 type Rank = (u8, Option<Instant>, u32, u64, u64);
 
 fn rank(candidate: &RouteCandidate) -> Rank {
@@ -58,8 +59,8 @@ fn rank(candidate: &RouteCandidate) -> Rank {
     (health, since, priority, rank, sticky_rank)
 }
 
-/// Draws the peers one after the other, each with a probability proportional to its weight among
-/// the remaining ones. Returns the state of the generator.
+/// Draws the peers one after another, each with a probability proportional to its weight among the remaining peers.
+/// Returns the state of the generator.
 fn shuffle<T>(mut peers: &mut [(usize, T, u32)], mut draw: u64) -> u64 {
     while peers.len() > 1 {
         let total: u64 = peers.iter().map(|&(.., weight)| u64::from(weight)).sum();
@@ -76,7 +77,7 @@ fn shuffle<T>(mut peers: &mut [(usize, T, u32)], mut draw: u64) -> u64 {
             rest -= weight;
             false
         });
-        // The chosen peer moves to the front. The others keep their order.
+        // The chosen peer moves to the front. The other peers keep their order.
         if let Some(head) = chosen.and_then(|chosen| peers.get_mut(..=chosen)) {
             head.rotate_right(1);
         }
@@ -88,7 +89,7 @@ fn shuffle<T>(mut peers: &mut [(usize, T, u32)], mut draw: u64) -> u64 {
     draw
 }
 
-/// One step of splitmix64, so that one draw serves several choices.
+/// One step of splitmix64. It derives several choices from one draw.
 pub(crate) fn mix(draw: u64) -> u64 {
     let mut mixed = draw.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -205,8 +206,8 @@ mod tests {
             prop_assert_eq!(tries, (0..candidates.len()).collect::<Vec<_>>());
         }
 
-        /// Health goes before priority, priority before cost or latency, and that before stickiness. Weights decide only
-        /// between equals.
+        /// Health takes precedence over priority, priority over cost or latency, and these over stickiness. Weights
+        /// decide only between equal routes.
         #[test]
         fn a_route_is_never_tried_before_a_better_one(
             shapes in prop::collection::vec((0u32..3, 0u32..4, 0u8..4, 0u64..3, 0u64..3), 0..12),

@@ -1,11 +1,11 @@
-//! An upstream credential that cannot be printed (K3).
+//! A credential of an upstream that cannot be printed (K3).
 
 use std::fmt;
 
 /// A credential that prints as `***` in every format.
 ///
-/// It has no `Deref`, `AsRef` or `Into`, so every access to its text can be found by searching for
-/// one method.
+/// The type has no `Deref`, `AsRef` or `Into`, so every access to the text can be found by
+/// searching for one method.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<str>);
 
@@ -15,7 +15,7 @@ impl Secret {
         Self(text.trim().into())
     }
 
-    /// Whether it is empty, which is a configuration error.
+    /// Whether the credential is empty, which is a configuration error.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

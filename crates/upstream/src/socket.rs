@@ -1,4 +1,4 @@
-//! WebSocket sessions with an upstream: the handshake and the socket.
+//! WebSocket sessions with an upstream: handshake and socket.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::wire::Stream;
 
 /// How long an upstream may take to accept or refuse a session.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(30);
-/// Bytes per read: a few frames of 20 ms.
+/// The number of bytes per read: a few frames of 20 ms.
 const READ_BYTES: usize = 4 << 10;
 
 /// The endpoint of a session.
@@ -33,7 +33,7 @@ pub struct SocketRequest<'a> {
     pub endpoint: SocketEndpoint,
     /// The encoded query string.
     pub query: &'a str,
-    /// The trace that the session belongs to, if the channel sends it.
+    /// The `traceparent` header, if the channel sends it.
     pub traceparent: Option<&'a HeaderValue>,
     pub message_bytes_max: usize,
 }
@@ -52,7 +52,7 @@ pub type Socket = WebSocketStream<SocketStream>;
 #[derive(Debug)]
 pub struct SocketStream {
     stream: Stream,
-    /// Counts it among the open connections of its channel.
+    /// Counts the socket among the open connections of its channel.
     _open_mark: Option<OpenMark>,
 }
 
@@ -65,8 +65,8 @@ impl SocketStream {
     }
 }
 
-/// The WebSocket limits of a session, for both of its sides. Messages are not buffered for
-/// batching: each is written before the next one is read.
+/// The WebSocket limits of a session, used for client and upstream. Messages are not batched: each
+/// is written before the next one is read.
 pub fn socket_config(message_bytes_max: usize) -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BYTES)

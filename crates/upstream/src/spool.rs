@@ -1,4 +1,4 @@
-//! A part of a request body that is stored in a file, because it is too large for memory.
+//! A part of a request body that is stored in a file because it is too large for memory.
 
 use std::fs::File;
 use std::future::Future as _;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-/// Bytes per read.
+/// The number of bytes per read.
 const CHUNK_BYTES: u64 = 64 << 10;
 
 /// A file that is sent from its beginning. A second attempt reads it again.
@@ -31,7 +31,7 @@ impl SpoolFile {
     }
 }
 
-/// A file and its position in a body: before the piece `at`.
+/// A file and its position in a body: it is sent before the piece with index `at`.
 #[derive(Debug, Clone)]
 pub struct SpooledPart {
     pub at: usize,
@@ -47,7 +47,7 @@ impl SpooledPart {
 /// Reads a spool file while it is sent.
 #[derive(Debug)]
 pub(crate) struct SpoolReader {
-    /// The number of pieces of the body that are sent before it.
+    /// The number of pieces of the body that are sent before the file.
     pub(crate) at: usize,
     spool: SpoolFile,
     read: u64,
@@ -91,7 +91,7 @@ impl SpoolReader {
     }
 }
 
-/// Reads exactly this many bytes, because the length has already been sent.
+/// Reads exactly this many bytes. The length was sent in the head, so the body must not be shorter.
 fn read_at(file: &Mutex<File>, at: u64, bytes: u64) -> io::Result<Bytes> {
     let mut file = file.lock();
     file.seek(SeekFrom::Start(at))?;
@@ -121,7 +121,7 @@ mod tests {
             let more = poll_fn(|cx| {
                 let chunk = ready!(feed.poll_chunk(cx))?;
                 Poll::Ready(io::Result::Ok(chunk.map(|chunk| {
-                    // Takes a part of the chunk, as a socket does.
+                    // Takes only a part of the chunk, as a socket would.
                     chunk
                         .get(..1000.min(chunk.len()))
                         .unwrap_or_default()

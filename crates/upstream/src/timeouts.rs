@@ -5,10 +5,10 @@ use std::time::Duration;
 /// The timeouts of one call. Every wait has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Name lookup, TCP and TLS together.
+    /// DNS lookup, TCP and TLS together.
     pub connect: Duration,
-    /// From the request to the head of the response. Long, because models that reason send nothing
-    /// meanwhile.
+    /// From the request to the head of the response. It is long, because reasoning models send
+    /// nothing while they think.
     pub first_byte: Duration,
     /// Between two pieces of the response body.
     pub idle: Duration,

@@ -1,4 +1,4 @@
-//! Names that a configuration may use, and the error for any other.
+//! Looks up names in a configuration, and the error for unknown names.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The event at a second of a test.
+/// What happens at one second of a test.
 enum Event {
     Attempt,
     Ends(CallOutcome),
@@ -8,7 +8,7 @@ enum Event {
 }
 use Event::{Attempt, Ends, Nothing};
 
-/// A state with its time in seconds, as the tables write it.
+/// A state with its time in seconds, as the test tables write it.
 #[derive(Debug, PartialEq)]
 enum Expected {
     Closed,
@@ -120,7 +120,7 @@ fn half_of_the_calls_failing_opens() {
 fn a_ratio_counts_within_its_window_only() {
     let start = Instant::now();
     let mut breaker = Breaker::new();
-    // Every second call fails, but 20 calls never fall into one window.
+    // Every second call fails, but no window contains 20 calls.
     for call in 0..200u32 {
         let now = start + Duration::from_secs(u64::from(call) * 2);
         breaker.report(
@@ -161,7 +161,7 @@ fn overload_without_a_time_is_a_failure_like_others() {
     ]);
 }
 
-/// The wait that an upstream names for one model says nothing about the others.
+/// A `retry-after` for one model does not affect the other models.
 #[test]
 fn a_limit_of_one_model_opens_the_channel_only_if_nothing_else_is_served() {
     let limited = || {
@@ -226,7 +226,7 @@ fn a_probe_without_a_result_makes_room_for_the_next() {
         (5, Attempt, Expected::OpenSince(0)),
         (6, UNKNOWN, Expected::Probe),
         (6, Attempt, Expected::OpenSince(0)),
-        // This probe is never reported.
+        // The outcome of this probe is never reported.
         (35, Nothing, Expected::OpenSince(0)),
         (36, Nothing, Expected::Probe),
     ]);

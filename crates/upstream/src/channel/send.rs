@@ -1,4 +1,4 @@
-//! Sends requests: authorises them, takes a connection from the pool or opens one, and reads the head of the answer.
+//! Sends requests: authorises them, takes a connection from the pool or opens one, and reads the response head.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -22,9 +22,9 @@ use crate::wire::Connection;
 impl Channel {
     /// Sends a request and returns the response as soon as its head has arrived.
     ///
-    /// If an idle connection turns out to be closed, another one is used, as long as no byte of the
-    /// request was written to it. A request whose token is refused is repeated with another one, because the upstream
-    /// has not looked at it. The caller must [`report`](Self::report) how the call ended.
+    /// If an idle connection turns out to be closed before a byte of the request was written to it, another connection
+    /// is used. If the upstream refuses the token of a request, the request is sent again with another token, because
+    /// the upstream has not processed it. The caller must [`report`](Self::report) how the call ended.
     pub async fn send(&self, call: &UpstreamRequest) -> Result<UpstreamResponse, CallError> {
         let start = Clock::now();
         let total = start + self.0.timeouts.total;
@@ -48,7 +48,7 @@ impl Channel {
             return Err(CallError::because(Sent::No, CallErrorKind::TooLarge, why));
         }
         let grant = self.0.authorization.grant(&call.body, grant_by).await?;
-        // The wait for a token does not count as time to connect.
+        // The time spent waiting for a token does not count towards the connect timeout.
         let answer = self.send_with(call, &grant, Clock::now(), total);
         let answer = answer.await?;
         if answer.status == 401
@@ -59,7 +59,7 @@ impl Channel {
         Ok(answer)
     }
 
-    /// Another grant after the upstream has refused one. Only tokens can be replaced.
+    /// Gets another grant after the upstream has refused one. Only tokens can be replaced.
     async fn other_grant(&self, refused: &Grant, total: Clock) -> Option<Grant> {
         let Grant::Token(_) = refused else {
             return None;
@@ -83,7 +83,7 @@ impl Channel {
             }
         }
         let deadline = (start + self.0.timeouts.connect).min(total);
-        // Boxed because its state is large and few calls need a new connection.
+        // Boxed, because this future is large and few calls need a new connection.
         let stream = Box::pin(self.0.connector.connect(deadline)).await?;
         let connected = Clock::now();
         let conn = Connection::new(stream, connected + self.0.timeouts.first_byte);
@@ -139,7 +139,7 @@ impl Channel {
         })
     }
 
-    /// Opens a session on a connection of its own, or returns the response that refuses it.
+    /// Opens a session on its own connection, or returns the response with which the upstream refuses it.
     pub async fn open_socket(&self, ask: SocketRequest<'_>) -> Result<Handshake, CallError> {
         let start = Clock::now();
         self.0.health.attempt(start.into_std());

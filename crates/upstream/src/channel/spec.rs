@@ -10,43 +10,44 @@ use crate::preset::Preset;
 use crate::secret::Secret;
 use crate::timeouts::Timeouts;
 
-/// The settings of a channel, as an operator writes them.
+/// The settings of a channel as an operator writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelSpec {
     pub name: String,
     pub preset: Preset,
-    /// The preset's default when absent.
+    /// The preset's default if absent.
     pub base_url: Option<String>,
     pub credential: Option<Secret>,
-    /// The settings that the preset needs beside the credential, such as a project.
+    /// The settings that the preset needs in addition to the credential, such as a project.
     pub account: Account,
-    /// The preset's default when absent.
+    /// The preset's default if absent.
     pub protocols: Option<Vec<Protocol>>,
-    /// Whether the upstream can reach private addresses that clients must not reach through it.
+    /// Whether the upstream can reach private addresses. Clients must not reach these through it.
     pub private_network: bool,
-    /// Whether the upstream never exceeds the output limit of a request. When absent, only a
-    /// vendor's own endpoint is trusted to keep it.
+    /// Whether the upstream never exceeds the output limit of a request. If absent, only a vendor's
+    /// own endpoint is trusted to respect the limit.
     pub keeps_output_limit: Option<bool>,
-    /// How long the upstream is read for its usage report after the client has gone; the node's
-    /// value when absent.
+    /// How long to keep reading for the usage report after the client has gone; the node's setting
+    /// if absent.
     pub client_gone_drain: Option<Duration>,
-    /// Whether the upstream can count the tokens of requests; the preset's default when absent.
+    /// Whether the upstream can count the tokens of requests; the preset's default if absent.
     pub counts_tokens: Option<bool>,
-    /// Whether requests name the trace that they belong to.
+    /// Whether requests carry a `traceparent` header.
     pub sends_traceparent: bool,
 }
 
 impl ChannelSpec {
-    /// Whether a channel can be made from the settings.
+    /// Checks that a channel can be created from these settings.
     pub fn check(&self) -> Result<(), ChannelError> {
         Channel::new(self.clone(), Timeouts::default()).map(drop)
     }
 }
 
-/// Host name labels that do not identify an owner.
+/// Host name labels that do not identify the owner of a host.
 const COMMON_LABELS: [&str; 8] = ["ai", "api", "cloud", "co", "com", "dev", "io", "www"];
 
-/// Words that identify the upstream, in lower case: the channel's name, its host, the labels of the host, and the account.
+/// Lower-case words that identify the upstream: the channel's name, its host, the labels of the
+/// host, and the account.
 pub(super) fn identity_words(spec: &ChannelSpec, host: &str) -> Box<[Box<str>]> {
     let host = host.to_ascii_lowercase();
     let labels = host

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::ChannelError;
 use crate::secret::Secret;
 
-/// The settings of an account, by name. A preset says which ones it has; some of them can be secrets.
+/// The settings of an account, by name. The preset defines which settings there are; some can be secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account(BTreeMap<String, Secret>);
 
@@ -37,16 +37,16 @@ impl FromIterator<(String, Secret)> for Account {
     }
 }
 
-/// The placeholder for the model of a call, which is filled in when the call is sent.
+/// The placeholder for the model of a call. It is filled in when the call is sent.
 pub(crate) const MODEL: &str = "model";
 
-/// The names between braces, in order.
+/// The names between braces in a template, in order.
 pub(crate) fn placeholders(template: &str) -> impl Iterator<Item = &str> {
     let parts = template.split('{').skip(1);
     parts.filter_map(|part| Some(part.split_once('}')?.0))
 }
 
-/// Replaces `{name}` with the value of the setting, or of the preset's default. `{model}` stays.
+/// Replaces each `{name}` with the value of that setting, or with the preset's default. `{model}` stays.
 pub(crate) fn fill(
     template: &str,
     account: &Account,
@@ -86,7 +86,7 @@ pub(crate) fn is_plain(value: &str) -> bool {
     !value.is_empty() && value.bytes().all(plain) && !value.bytes().all(|byte| byte == b'.')
 }
 
-/// Whether the value can be part of a request at all.
+/// Whether the value can be sent in a request at all.
 pub(crate) fn is_printable(value: &str) -> bool {
     !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -21,25 +21,25 @@ use crate::header_line::write_line;
 use crate::preset::{Auth, Preset};
 use crate::secret::Secret;
 
-/// How the requests of a channel are authorised.
+/// The way in which the requests of a channel are authorised.
 #[derive(Debug)]
 pub(crate) enum Authorization {
-    /// By the same header line in every request; empty without a credential.
+    /// The same header line in every request; empty if there is no credential.
     Fixed(Box<[u8]>),
-    /// By a bearer token that expires.
+    /// A bearer token that expires.
     Token(Box<TokenSource>),
-    /// By a signature of its own in each request.
+    /// A separate signature in each request.
     Signed(Arc<Signer>),
 }
 
 /// The authorisation of one request.
 #[derive(Clone, Debug)]
 pub(crate) enum Grant {
-    /// The header line that all requests of the channel have.
+    /// The header line that is part of every request of the channel.
     Fixed,
     /// A bearer token.
     Token(Arc<Token>),
-    /// A signature over the head that is written, and a body with this hash.
+    /// A signature that covers the written head and a body with this hash.
     Signed(Arc<Signer>, BodyHash),
 }
 
@@ -77,7 +77,7 @@ impl Authorization {
         Ok(Self::Token(Box::new(TokenSource::new(endpoint))))
     }
 
-    /// The line that all requests have.
+    /// The header line that is part of every request.
     pub(crate) fn fixed_line(&self) -> &[u8] {
         match self {
             Self::Fixed(line) => line,
@@ -93,12 +93,12 @@ impl Authorization {
         }
     }
 
-    /// Whether the body of a request must be known before its head is written.
+    /// Whether the body of a request must be known before its head can be written.
     pub(crate) fn is_signature(&self) -> bool {
         matches!(self, Self::Signed(_))
     }
 
-    /// Authorises a request with this body that is sent now. Waits for a token if there is none.
+    /// Authorises a request with this body, to be sent now. Waits for a token if there is none.
     pub(crate) async fn grant(
         &self,
         body: &[Bytes],
@@ -114,7 +114,7 @@ impl Authorization {
         }
     }
 
-    /// Another grant after the upstream has refused this one; `None` if there is no other.
+    /// Gets another grant after the upstream has refused this one; `None` if there is no other.
     pub(crate) async fn grant_after(&self, refused: &Grant, deadline: Instant) -> Option<Grant> {
         match (self, refused) {
             (Self::Token(source), Grant::Token(refused)) => source
@@ -125,7 +125,7 @@ impl Authorization {
         }
     }
 
-    /// Renews a token that is due. `None` if none is.
+    /// Renews the token if it is due; returns `None` if it is not.
     pub(crate) async fn renew(&self) -> Option<Result<(), TokenError>> {
         match self {
             Self::Fixed(_) | Self::Signed(_) => None,
@@ -133,11 +133,11 @@ impl Authorization {
         }
     }
 
-    /// Adds the credential's line to a fetch from the upstream's own origin, if there is one.
+    /// Adds the credential's header line, if there is one, to a fetch from the upstream's own origin.
     pub(crate) fn write_for_fetch(&self, head: &mut Vec<u8>) {
         match self {
             Self::Fixed(line) => head.extend_from_slice(line),
-            // Files that the answers of a signed channel name need no credential.
+            // Files that a signed channel's answers link to can be fetched without a credential.
             Self::Signed(_) => {}
             Self::Token(source) => {
                 if let Some(token) = source.current() {
@@ -147,7 +147,7 @@ impl Authorization {
         }
     }
 
-    /// The text without the tokens in use, because upstreams repeat what they refuse.
+    /// Removes the current token from a text of the upstream, because upstreams repeat what they refuse.
     pub(crate) fn without_token(&self, text: String) -> String {
         match self {
             Self::Fixed(_) | Self::Signed(_) => text,
@@ -160,7 +160,7 @@ impl Authorization {
 }
 
 impl Grant {
-    /// Adds the header lines of this request. `head` already has the request line and all other headers.
+    /// Adds the authorisation header lines of this request. `head` already has the request line and all other headers.
     pub(crate) fn write(&self, head: &mut Vec<u8>) {
         match self {
             Self::Fixed => {}

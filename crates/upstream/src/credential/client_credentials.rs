@@ -1,4 +1,4 @@
-//! The client credentials grant of OAuth 2: an application's id and secret for a token.
+//! The client credentials grant of OAuth 2: exchanges an application's id and secret for a token.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::secret::Secret;
 /// How long before its expiry a token is renewed.
 pub(super) const MARGIN: Duration = Duration::from_secs(300);
 
-/// An application that gets tokens.
+/// An application that gets tokens by its id and secret.
 #[derive(Debug)]
 pub(super) struct ClientCredentials {
     client_id: String,

@@ -1,4 +1,4 @@
-//! The forms of credentials that presets name.
+//! The forms of credentials that a preset can have.
 
 use serde::Deserialize;
 
@@ -10,11 +10,12 @@ use crate::secret::Secret;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CredentialForm {
-    /// A key, sent as it is.
+    /// A key that is sent unchanged.
     Key,
-    /// The secret of an application that gets tokens by the client credentials grant of OAuth 2.
+    /// The secret of an application, which is exchanged for tokens by the client credentials grant
+    /// of OAuth 2.
     ClientCredentials,
-    /// The key file of a service account, which gets tokens for a signed assertion.
+    /// The key file of a service account. It signs assertions, which are exchanged for tokens.
     ServiceAccount,
     /// The secret of an access key, which signs requests.
     AccessKey,
@@ -30,18 +31,19 @@ impl CredentialForm {
         }
     }
 
-    /// Whether the value of an account setting must not be written in a configuration file.
+    /// Whether an account setting is a secret, whose value must not be written in a configuration
+    /// file.
     pub(crate) fn is_secret(setting: &str) -> bool {
         setting == SESSION_TOKEN
     }
 
-    /// The values of an account's settings that are secrets.
+    /// The values of the account settings that are secrets.
     pub(crate) fn secrets_of(account: &Account) -> impl Iterator<Item = &str> {
         let names = account.names().filter(|name| Self::is_secret(name));
         names.filter_map(|name| account.get(name))
     }
 
-    /// Whether the channel's credential has this form.
+    /// Whether a credential has this form.
     fn is_meant(self, account: &Account, credential: &Secret) -> bool {
         match self {
             Self::Key => true,
@@ -55,7 +57,7 @@ impl CredentialForm {
         }
     }
 
-    /// The form of a credential, among those of a preset. A credential that no other form claims is
+    /// Finds which of a preset's forms a credential has. A credential that matches no other form is
     /// a key.
     pub(crate) fn of(forms: &[Self], account: &Account, credential: &Secret) -> Option<Self> {
         let meant = |form: &&Self| form.is_meant(account, credential);

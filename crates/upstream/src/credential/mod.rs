@@ -1,7 +1,7 @@
-//! How the requests of a channel are authorised.
+//! Authorises the requests of channels.
 //!
-//! A vendor's key is the same header line in every request. At clouds, a request needs a token that expires, or a
-//! signature of its own. [`Authorization`] implements these forms, with the credential and the [`Account`] of a
+//! A vendor's key is the same header line in every request. Clouds require a token that expires, or a separate
+//! signature in each request. [`Authorization`] implements these forms, using the credential and the [`Account`] of a
 //! channel.
 
 mod account;

@@ -1,4 +1,4 @@
-//! The key file of a service account: a signed assertion for a token.
+//! The key file of a service account: signs an assertion and exchanges it for a token.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use super::token::TokenError;
 use crate::error::ChannelError;
 use crate::secret::Secret;
 
-/// The audience of the assertion, whatever address the key file names.
+/// The audience of the assertion. It does not depend on the address in the key file.
 const AUDIENCE: &str = "https://oauth2.googleapis.com/token";
-/// The longest lifetime of an assertion.
+/// The lifetime of an assertion, the longest that the vendor allows.
 const LIFE_SECS: u64 = 3_600;
-/// How long before its expiry a token is renewed. The vendor's caches renew theirs four minutes ahead, so an earlier
-/// request would return the same token.
+/// How long before its expiry a token is renewed. The vendor's caches renew theirs four minutes before expiry, so an
+/// earlier request would return the same token.
 pub(super) const MARGIN: Duration = Duration::from_secs(225);
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
@@ -52,7 +52,7 @@ struct Claims<'a> {
     scope: &'a str,
 }
 
-/// A service account that gets tokens.
+/// A service account that gets tokens by signed assertions.
 pub(super) struct ServiceAccount {
     email: String,
     key_id: String,
@@ -61,7 +61,7 @@ pub(super) struct ServiceAccount {
 }
 
 impl ServiceAccount {
-    /// Reads a key file. Also returns the address of its token endpoint.
+    /// Reads a key file. Also returns the URL of the token endpoint.
     pub(super) fn read(file: &Secret, scope: String) -> Result<(Self, String), ChannelError> {
         let file: KeyFile = serde_json::from_str(file.expose()).map_err(|_| {
             ChannelError::ServiceAccount(
@@ -85,7 +85,7 @@ impl ServiceAccount {
         Ok((account, url))
     }
 
-    /// The body of a token request at this time.
+    /// The body of a token request that is sent at `now`.
     pub(super) fn form(&self, now: SystemTime) -> Result<String, TokenError> {
         let assertion = self
             .assertion(now)
@@ -126,7 +126,7 @@ impl ServiceAccount {
     }
 }
 
-/// RS256.
+/// The signature algorithm RS256.
 const SCHEME: SignatureScheme = SignatureScheme::RSA_PKCS1_SHA256;
 
 impl fmt::Debug for ServiceAccount {

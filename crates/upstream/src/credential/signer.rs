@@ -1,7 +1,7 @@
 //! Signs requests with an access key (Signature Version 4).
 //!
-//! Only the headers that no proxy changes are signed: host, content type, date and session token. The signature covers
-//! the path exactly as it is sent, and the body.
+//! Only headers that no proxy changes are signed: host, content type, date and session token. The signature also covers
+//! the body, and the path exactly as it is sent.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ pub(crate) const REGION: &str = "region";
 /// Only temporary access keys have this setting.
 pub(crate) const SESSION_TOKEN: &str = "session_token";
 
-/// Bodies above this size are hashed in a thread for blocking work, because that takes more than a millisecond.
+/// Bodies above this size are hashed on a blocking thread, because hashing them takes more than a millisecond.
 const HASHED_BYTES_MAX: usize = 1 << 20;
 
 /// An access key for one service in one region.
@@ -35,7 +35,7 @@ pub(crate) struct Signer {
     service: String,
 }
 
-/// The hash of a body, which the signature covers.
+/// The hash of a body. The signature covers it.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyHash(String);
 
@@ -61,17 +61,16 @@ impl Signer {
             region: required(REGION)?.to_owned(),
             service: service.to_owned(),
         };
-        // Signs a sample, so that an unusable access key is refused when the channel is created and not at its first
-        // call.
+        // Signs a sample, so that an unusable access key is refused when the channel is created, not at its first call.
         let request = b"GET / HTTP/1.1\r\nhost: a\r\n";
         let trial = signer.sign(request, &BodyHash::of(&[]), SystemTime::UNIX_EPOCH);
         trial.ok_or(ChannelError::Credential)?;
         Ok(signer)
     }
 
-    /// The header lines that sign a request. `head` contains its request line and other headers.
+    /// The header lines that carry the signature of a request. `head` contains its request line and other headers.
     pub(super) fn sign(&self, head: &[u8], body: &BodyHash, now: SystemTime) -> Option<Vec<u8>> {
-        // A client's header may contain any bytes. It is not signed.
+        // A client's header may contain any bytes. Such a header is not signed.
         let lines = head.split(|byte| *byte == b'\n');
         let mut lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
         let mut request_line = lines.next()?.split(' ');
@@ -120,7 +119,7 @@ impl BodyHash {
         Self(text)
     }
 
-    /// The hash of a body that is sent in these pieces.
+    /// Hashes a body that is sent in these pieces.
     pub(super) async fn compute(body: &[Bytes]) -> Self {
         let bytes: usize = body.iter().map(Bytes::len).sum();
         if bytes <= HASHED_BYTES_MAX {
@@ -128,7 +127,7 @@ impl BodyHash {
         }
         let pieces = body.to_vec();
         let hashed = tokio::task::spawn_blocking(move || Self::of(&pieces));
-        // Only a runtime that shuts down refuses the work.
+        // The blocking pool refuses the work only if the runtime is shutting down.
         hashed.await.unwrap_or_else(|_| Self::of(body))
     }
 }
@@ -148,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Requests that the vendor's own library has signed (`conformance/signatures` signs more of them).
+    /// Compares with requests that the vendor's own library has signed (`conformance/signatures` signs more of them).
     #[test]
     fn signatures_are_those_of_the_vendors_library() {
         let body = r#"{"messages":[{"role":"user","content":[{"text":"Hi"}]}]}"#;

@@ -1,4 +1,4 @@
-//! A bearer token, and the errors of token requests.
+//! A bearer token, and the errors of requesting one.
 
 use std::time::Duration;
 
@@ -9,27 +9,28 @@ use tokio::time::Instant;
 use crate::header_line::write_line;
 use crate::secret::Secret;
 
-/// Tokens that live longer than this, and for which the endpoint names no time of renewal, are renewed after half of
-/// their lifetime.
+/// A token with at least this lifetime is renewed after half of its lifetime, unless the endpoint names a time of
+/// renewal.
 const LONG_LIFE: Duration = Duration::from_secs(7_200);
-/// The shortest useful lifetime of a token.
+/// The shortest lifetime of a token. Shorter ones are raised to it.
 const LIFE_MIN: Duration = Duration::from_secs(1);
-/// The longest lifetime of a token: a day. Vendors give an hour or two, and clock arithmetic cannot overflow below it.
+/// The longest lifetime of a token: a day. Vendors grant an hour or two. The limit also keeps clock arithmetic from
+/// overflowing.
 const LIFE_MAX_SECS: u64 = 86_400;
 
-/// A token and its times.
+/// A token with the times of its renewal and expiry.
 #[derive(Debug)]
 pub(crate) struct Token {
     text: Secret,
     line: Box<[u8]>,
-    /// When it should be replaced.
+    /// When the token should be replaced.
     pub(super) renew_at: Instant,
-    /// When it can no longer be used.
+    /// When the token can no longer be used.
     pub(super) expires_at: Instant,
     pub(super) issued_at: Instant,
 }
 
-/// Why there is no token. The text is for operators and never contains the credential.
+/// The reason why there is no token. The message is for operators and never contains the credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// The same request may succeed later.
@@ -76,7 +77,7 @@ impl From<Number> for Seconds {
 }
 
 impl Token {
-    /// Reads the answer of a token endpoint. `margin` is how long before its expiry a token is renewed.
+    /// Reads the answer of a token endpoint. A token is renewed `margin` before its expiry.
     pub(super) fn read(
         status: u16,
         body: &[u8],
@@ -98,7 +99,7 @@ impl Token {
             let problem = "the token has characters that a header cannot carry".to_owned();
             return Err(TokenError::Transient(problem));
         };
-        // Without a time, the token is used for as long as it is accepted, at most for an hour.
+        // If the answer has no lifetime, an hour is assumed.
         let life = answer.expires_in.0.unwrap_or(3_600).min(LIFE_MAX_SECS);
         let life = Duration::from_secs(life).max(LIFE_MIN);
         let renew_in = match answer.refresh_in.0 {
@@ -117,7 +118,7 @@ impl Token {
         })
     }
 
-    /// The header line.
+    /// The header line that carries the token.
     pub(crate) fn line(&self) -> &[u8] {
         &self.line
     }
@@ -131,7 +132,7 @@ impl Token {
 fn refusal(status: u16, error: Option<String>, description: Option<String>) -> TokenError {
     let error = error.unwrap_or_else(|| "no reason".to_owned());
     let transient = is_transient(status, Some(&error));
-    // The description is a sentence of the vendor for people. It may have several lines.
+    // The description is prose from the vendor and may have several lines.
     let description: String = description.unwrap_or_default().chars().take(300).collect();
     let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     let separator = if description.is_empty() { "" } else { ": " };

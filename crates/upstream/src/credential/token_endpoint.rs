@@ -1,4 +1,5 @@
-//! Requests tokens, by the rules of calls to upstreams: deadlines, public roots, no redirects.
+//! Requests tokens. The rules for calls to upstreams apply: deadlines, public root certificates, no
+//! redirects.
 
 use std::fmt;
 use std::io::Write as _;
@@ -22,13 +23,13 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// The size limit of an answer. Tokens have a few kilobytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// The addresses that a channel may call, and how it reaches them.
+/// Which addresses a channel may call, and how it reaches them.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Reach {
     /// The address that the operator has configured.
     #[default]
     Configured,
-    /// Addresses that the policy allows, because the channel is not configured yet.
+    /// Only addresses that the policy allows, because the channel is not configured yet.
     Guarded(AddressPolicy),
     /// A listener in this process.
     Memory(MemoryDialer),
@@ -45,7 +46,7 @@ impl Reach {
     }
 }
 
-/// The credential with which a token is requested.
+/// The credential that is exchanged for a token.
 #[derive(Debug)]
 pub(super) enum Claim {
     Client(ClientCredentials),

@@ -1,7 +1,7 @@
-//! The current token of a channel, and its renewal.
+//! Keeps the current token of a channel and renews it.
 //!
-//! Calls read the token without a lock. The engine renews it in the background before it expires, while calls still use
-//! the old one. A call that finds no usable token requests one itself, and other calls wait for that request.
+//! Calls read the token without a lock. The engine renews it in the background before it expires; until then calls use
+//! the old token. A call that finds no usable token requests one itself, and other calls wait for that request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,12 @@ use super::token_endpoint::TokenEndpoint;
 use crate::address::Address;
 use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
 
-/// The pause after the first failure. It doubles with each further one.
+/// The pause after the first failure. It doubles with each further failure.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
-/// The longest pause, and the pause after a refusal that only an operator can resolve.
+/// The longest pause, which also applies after a refusal that only an operator can resolve.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// An upstream that refuses a fresh token will refuse the next one too.
+/// The age below which a refused token is not replaced: an upstream that refuses a fresh token will refuse the next one
+/// too.
 const REFUSED_TOKEN_AGE_MIN: Duration = Duration::from_secs(30);
 
 /// Requests and keeps the tokens of one account.
@@ -27,11 +28,11 @@ const REFUSED_TOKEN_AGE_MIN: Duration = Duration::from_secs(30);
 pub(crate) struct TokenSource {
     endpoint: TokenEndpoint,
     current: ArcSwapOption<Token>,
-    /// Held during a token request, so that one request serves all waiting calls.
+    /// Locked during a token request, so that one request serves all waiting calls.
     asking: Mutex<Trouble>,
 }
 
-/// The failures since the last token.
+/// The failures since the last successful token request.
 #[derive(Debug, Default)]
 struct Trouble {
     failures: u32,
@@ -52,25 +53,25 @@ impl TokenSource {
         self.endpoint.address()
     }
 
-    /// The token in use, even if it has expired.
+    /// The current token, even if it has expired.
     pub(super) fn current(&self) -> Option<Arc<Token>> {
         self.current.load_full()
     }
 
-    /// A token that can be used now.
+    /// A token that can be used now. Requests one if there is none.
     pub(super) async fn token(&self, deadline: Instant) -> Result<Arc<Token>, CallError> {
         let now = Instant::now();
         let current = self.current.load_full();
         match current.filter(|token| now < token.expires_at) {
             Some(token) => Ok(token),
-            // Boxed, because few calls get here.
+            // Boxed, because few calls need a new token.
             None => {
                 Box::pin(self.ask_by(deadline, |token| Instant::now() < token.expires_at)).await
             }
         }
     }
 
-    /// Another token after the upstream has refused this one; `None` if there is no other.
+    /// Gets another token after the upstream has refused this one; `None` if there is no other.
     pub(super) async fn token_after(
         &self,
         refused: &Arc<Token>,
@@ -87,7 +88,8 @@ impl TokenSource {
         self.ask_by(deadline, other).await.ok()
     }
 
-    /// Requests a token if the current one is due. `None` if it is not, or if the last failure is too recent.
+    /// Requests a token if the current one is due for renewal. Returns `None` if it is not, or if the last failure is
+    /// too recent.
     pub(super) async fn renew(&self) -> Option<Result<(), TokenError>> {
         let is_fresh = |token: &Token| Instant::now() < token.renew_at;
         let current = self.current.load_full();
@@ -106,7 +108,7 @@ impl TokenSource {
         Some(self.ask(&mut trouble).await.map(drop))
     }
 
-    /// Requests a token, or takes one that another call has received meanwhile.
+    /// Requests a token, or takes the one that another call has received in the meantime.
     async fn ask_by(
         &self,
         deadline: Instant,

@@ -1,4 +1,4 @@
-//! The body of a fetch, limited in size.
+//! The body of a fetch, with a size limit.
 
 use bytes::Bytes;
 
@@ -27,12 +27,12 @@ impl BoundedBody {
         })
     }
 
-    /// How many bytes are left, if the server declared a length.
+    /// The number of bytes left, if the server declared a length.
     pub fn length_left(&self) -> Option<u64> {
         self.body.length_left()
     }
 
-    /// The next piece, or `None` at the regular end.
+    /// The next piece, or `None` at the end of a complete body.
     pub async fn next(&mut self) -> Option<Result<Bytes, FetchError>> {
         let piece = match self.body.next().await? {
             Ok(piece) => piece,

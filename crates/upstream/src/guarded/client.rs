@@ -1,4 +1,4 @@
-//! The client for URLs that others name. Each call has a connection of its own.
+//! The client for URLs that clients and upstreams name. Each call uses its own connection.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,19 +20,19 @@ use crate::response::Body;
 use crate::timeouts::Timeouts;
 use crate::wire::{Connection, Connector, Head, Lookups};
 
-/// How many redirects a fetch follows.
+/// The maximum number of redirects that a fetch follows.
 const REDIRECTS_MAX: usize = 5;
-/// The largest response head.
+/// The maximum size of a response head.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// How much of the response to a delivery is read. Its contents are ignored.
+/// The number of bytes that are read of the response to a delivery. Its content is ignored.
 const ANSWER_BYTES_READ: u64 = 4 * 1024;
-/// Concurrent lookups of names that others give.
+/// The maximum number of concurrent DNS lookups for such URLs.
 const LOOKUPS_MAX: usize = 64;
 
-/// The client for URLs that others name.
+/// The client for URLs that clients and upstreams name.
 ///
-/// It sends no credential, except a channel's own to the channel's own origin. It has no cookies,
-/// no proxy and no connection pool.
+/// It sends no credential, except that a channel's own credential is sent to the channel's own origin. It has no
+/// cookies, no proxy and no connection pool.
 #[derive(Debug)]
 pub struct Guarded {
     policy: AddressPolicy,
@@ -44,7 +44,7 @@ pub struct Guarded {
 /// A successful response.
 #[derive(Debug)]
 pub struct FetchResponse {
-    /// The type that the server declares; only a hint.
+    /// The content type that the server declares. It is only a hint.
     pub content_type: Option<HeaderValue>,
     pub body: BoundedBody,
 }
@@ -65,8 +65,8 @@ impl Guarded {
         }
     }
 
-    /// Sets the addresses of our own listeners, which nobody may reach through us. Only the first
-    /// call has an effect.
+    /// Sets the addresses of our own listeners, which must not be reachable through us. Only the first call has an
+    /// effect.
     pub fn set_listeners(&self, listeners: Vec<SocketAddr>) {
         let _ = self.listeners.set(listeners);
     }
@@ -81,7 +81,7 @@ impl Guarded {
         self.listeners.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Checks a URL that an upstream will fetch: all its addresses must be allowed.
+    /// Checks a URL that an upstream will fetch: every address that it resolves to must be allowed.
     pub async fn check(&self, url: &str, times: Timeouts) -> Result<(), FetchError> {
         let link = ExternalUrl::read(url)?;
         let deadline = Instant::now() + times.connect;
@@ -90,8 +90,8 @@ impl Guarded {
 
     /// Fetches a URL and follows at most five redirects, each of which is checked again.
     ///
-    /// A URL on the origin of `own_channel` is fetched with that channel's credential and without the
-    /// address check, because the operator configured that origin.
+    /// A URL on the origin of `own_channel` is fetched with that channel's credential and without the address check,
+    /// because the operator has configured that origin.
     pub async fn get(
         &self,
         url: &str,
@@ -199,7 +199,7 @@ impl Guarded {
         Ok((conn, head))
     }
 
-    /// The addresses of a URL, looked up once and all checked.
+    /// Resolves the host of a URL once and checks every address.
     async fn addresses(
         &self,
         link: &ExternalUrl,
@@ -242,7 +242,7 @@ impl Guarded {
         Ok(())
     }
 
-    /// Checks the address of the connected socket itself.
+    /// Checks the address that the socket is actually connected to.
     fn check_peer(&self, peer: SocketAddr, local: IpAddr) -> Result<(), UrlRefusal> {
         self.policy.check_address(peer.ip())?;
         if self

@@ -5,7 +5,8 @@ use std::io;
 
 use crate::error::CallError;
 
-/// Why a URL or an address may not be called. The message may be shown to the client that named it.
+/// The reason why a URL or an address may not be called. The message may be shown to the client
+/// that named the URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlRefusal {
     #[error("the URL is longer than 2048 bytes")]
@@ -21,13 +22,13 @@ pub enum UrlRefusal {
     /// The address is not public, or it is our own.
     #[error("the URL leads to an address that is not public")]
     Address,
-    /// A channel that leads to this gateway. Its calls would call themselves.
+    /// The channel leads to this gateway, so a call to it would call the gateway again.
     #[error("the address is that of this gateway")]
     Loop,
 }
 
 impl UrlRefusal {
-    /// The refusal that made a call to a guarded channel fail, if it was one.
+    /// The refusal that caused the error of a guarded channel's call, if there was one.
     pub fn behind(error: &CallError) -> Option<Self> {
         let io = error.source()?.downcast_ref::<io::Error>()?;
         io.get_ref()?.downcast_ref().copied()
@@ -36,8 +37,8 @@ impl UrlRefusal {
 
 /// A fetch that failed or is incomplete.
 ///
-/// No message contains the URL: the client that sent it knows it, and for others it may be a
-/// secret.
+/// No message contains the URL: the client that sent it knows it already, and for anyone else it
+/// may be a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error(transparent)]

@@ -7,10 +7,11 @@ use url::{Host, Url};
 
 use super::error::UrlRefusal;
 
-/// The longest URL that is accepted.
+/// The maximum length of a URL.
 const URL_BYTES_MAX: usize = 2048;
 
-/// Top-level names that mean this machine or this network, whatever they resolve to.
+/// Top-level names that stand for this machine or this network. They are refused whatever they
+/// resolve to.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "local", "internal"];
 
 /// A parsed URL. The address policy decides whether its addresses may be called.
@@ -24,25 +25,25 @@ pub struct ExternalUrl {
 /// The host of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum UrlHost {
-    /// Lower case, without a trailing dot.
+    /// A lower-case name without a trailing dot.
     Name(String),
     Address(IpAddr),
 }
 
 impl ExternalUrl {
-    /// Parses a URL whose name must be public.
+    /// Parses a URL and refuses a host name that cannot be public.
     pub fn parse(text: &str) -> Result<Self, UrlRefusal> {
         let link = Self::read(text)?;
         link.check_name()?;
         Ok(link)
     }
 
-    /// Checks the syntax only. Whether the name is public is checked when it is called.
+    /// Parses a URL and checks only its syntax. The name is checked when the URL is called.
     pub fn parse_any(text: &str) -> Result<Self, UrlRefusal> {
         Self::read(text)
     }
 
-    /// The host of a URL, for counting; `None` if it is not a URL.
+    /// The host of a URL, as a label for counters; `None` if the text is not a URL.
     pub fn host_of(text: &str) -> Option<String> {
         Self::read(text).ok().map(|link| match link.host {
             UrlHost::Name(name) => name,
@@ -86,7 +87,7 @@ impl ExternalUrl {
         })
     }
 
-    /// Refuses names that mean this machine or this network.
+    /// Refuses names that stand for this machine or this network.
     pub(super) fn check_name(&self) -> Result<(), UrlRefusal> {
         match &self.host {
             UrlHost::Name(name) if !is_public(name) => Err(UrlRefusal::Name),
@@ -115,7 +116,7 @@ impl ExternalUrl {
         }
     }
 
-    /// Path and query for the request line: ASCII without spaces.
+    /// Path and query for the request line. Both are ASCII without spaces.
     pub(super) fn target(&self) -> &str {
         let from = url::Position::BeforePath;
         &self.url[from..url::Position::AfterQuery]

@@ -1,9 +1,9 @@
-//! Fetches URLs that clients and upstreams name.
+//! Calls URLs that clients and upstreams name.
 //!
 //! An attacker may use such a URL to reach private systems through the gateway. So the name of an
-//! [`ExternalUrl`] is checked first, then every address that it resolves to by the
-//! [`AddressPolicy`]. The connection goes to the checked address, and each redirect is checked
-//! again (A1, A2, A3). [`Guarded`] makes the calls; URLs and policy are pure.
+//! [`ExternalUrl`] is checked first, and then the [`AddressPolicy`] checks every address that it
+//! resolves to. The connection goes to a checked address, and each redirect is checked again (A1,
+//! A2, A3). [`Guarded`] makes the calls; URLs and policy are pure.
 
 mod body;
 mod client;

@@ -1,4 +1,4 @@
-//! The addresses that may be called on behalf of others (A3).
+//! Decides which addresses may be called on behalf of others (A3).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -28,9 +28,9 @@ const V4_REFUSED: [Network; 18] = [
     Network::v4([240, 0, 0, 0], 4),
 ];
 
-/// The public part of IPv6. Everything else is refused.
+/// The public range of IPv6. Everything else is refused.
 const V6_PUBLIC: Network = Network::v6([0x2000, 0, 0, 0], 3);
-/// Ranges inside the public part that are not public.
+/// Ranges inside `V6_PUBLIC` that are not public.
 const V6_REFUSED: [Network; 5] = [
     Network::v6([0x2001, 0, 0, 0], 23),
     Network::v6([0x2001, 0xdb8, 0, 0], 32),
@@ -38,10 +38,10 @@ const V6_REFUSED: [Network; 5] = [
     Network::v6([0x2620, 0x4f, 0x8000, 0], 48),
     Network::v6([0x3fff, 0, 0, 0], 20),
 ];
-/// IPv4 addresses behind a NAT64 translator.
+/// The range through which a NAT64 translator reaches IPv4 addresses.
 const NAT64: Network = Network::v6([0x64, 0xff9b, 0, 0], 96);
 
-/// Metadata services that hand out credentials of the machine. One has a public address.
+/// Metadata services, which issue credentials of the machine. One of them has a public address.
 const METADATA: [IpAddr; 8] = [
     IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
     IpAddr::V4(Ipv4Addr::new(169, 254, 170, 2)),
@@ -53,22 +53,23 @@ const METADATA: [IpAddr; 8] = [
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// The operator's exceptions to the rules.
+/// The operator's exceptions, and our own addresses, which are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
-    /// Ranges that may be called although they are not public. Tests allow loopback.
+    /// Ranges that may be called although they are not public. Tests use this to allow loopback.
     pub allow: Vec<Network>,
     /// Whether this network reaches IPv4 through NAT64 (`64:ff9b::/96`).
     pub nat64: bool,
-    /// Hosts of our own systems, such as the storage: lower-case names, or addresses.
+    /// Hosts of our own systems, such as the object storage: lower-case names, or addresses.
     pub own_hosts: Vec<String>,
-    /// Our own listeners. A channel that leads to one of them would call itself.
+    /// The addresses of our own listeners. A channel that leads to one of them would call the
+    /// gateway itself.
     pub listeners: Vec<SocketAddr>,
 }
 
 impl AddressPolicy {
-    /// Refuses all addresses if one is refused: a name with public and private addresses is an
-    /// attack.
+    /// Refuses all addresses if one of them is refused: a name with both public and private
+    /// addresses is an attack.
     pub fn check_addresses(&self, addresses: &[SocketAddr]) -> Result<(), UrlRefusal> {
         addresses
             .iter()
@@ -89,7 +90,7 @@ impl AddressPolicy {
         }
     }
 
-    /// Refuses the host of a channel if it is one of our own systems.
+    /// Refuses a channel whose host is one of our own systems.
     pub(crate) fn check_host(&self, host: &str) -> Result<(), UrlRefusal> {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let is_own = |own: &String| own.eq_ignore_ascii_case(host);
@@ -99,7 +100,7 @@ impl AddressPolicy {
         Ok(())
     }
 
-    /// Refuses a connection of a channel that has reached one of our own listeners.
+    /// Refuses a channel's connection that has reached one of our own listeners.
     pub(crate) fn check_connected(
         &self,
         peer: SocketAddr,
@@ -113,7 +114,7 @@ impl AddressPolicy {
 
     fn allows_v6(&self, v6: Ipv6Addr) -> bool {
         let address = IpAddr::V6(v6);
-        // No legitimate name resolves to an IPv4-mapped address, so not even `allow` permits it.
+        // No legitimate name resolves to an IPv4-mapped address, so `allow` cannot permit one.
         if v6.to_ipv4_mapped().is_some() {
             return false;
         }
@@ -129,9 +130,9 @@ impl AddressPolicy {
     }
 }
 
-/// Whether a connection has reached one of our listeners. A listener on all interfaces is reached
-/// by any address of this machine; then both ends of the connection are equal, or the peer is
-/// loopback.
+/// Whether a connection has reached one of our listeners. A listener on all interfaces can be
+/// reached by any address of this machine. In that case both ends of the connection have the same
+/// address, or the peer is loopback.
 pub(super) fn is_ours(own: SocketAddr, peer: SocketAddr, local: IpAddr) -> bool {
     let is_here = peer.ip() == local || peer.ip().is_loopback();
     own.port() == peer.port() && (own.ip() == peer.ip() || (own.ip().is_unspecified() && is_here))
@@ -156,8 +157,8 @@ mod tests {
         policy.check_address(address.parse().unwrap()).is_ok()
     }
 
-    /// For each refused range: the address before it, its first, its last, and the address after
-    /// it.
+    /// Four addresses for each refused range: the one before it, its first, its last, and the one
+    /// after it.
     const REFUSED: &str = "
         -               0.0.0.0        0.255.255.255     1.0.0.0
         9.255.255.255   10.0.0.0       10.255.255.255    11.0.0.0

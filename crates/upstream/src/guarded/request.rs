@@ -22,7 +22,7 @@ pub struct FetchLimits {
 pub struct Post<'a> {
     pub url: &'a str,
     pub content_type: HeaderValue,
-    /// Further headers. They are sent as given.
+    /// Additional headers, sent unchanged.
     pub headers: &'a HeaderMap,
     pub body: Bytes,
     /// The time limit, from the DNS lookup to the head of the response.
@@ -44,7 +44,8 @@ pub(super) fn write_post(link: &ExternalUrl, post: &Post<'_>, head: &mut Vec<u8>
     let _ = write!(head, "content-length: {}\r\n", post.body.len());
 }
 
-/// The URL parser leaves neither spaces nor line breaks in a target or an authority.
+/// Writes the request line and the first headers. The URL parser leaves neither spaces nor line
+/// breaks in a target or an authority.
 fn write_start(method: &str, link: &ExternalUrl, head: &mut Vec<u8>) {
     let _ = write!(
         head,

@@ -3,7 +3,7 @@ use bytes::Bytes;
 use super::*;
 use crate::secret::Secret;
 
-/// The head of a request of a channel at a cloud.
+/// Writes the request head of a channel at a cloud.
 fn cloud_head(preset: &str, settings: &[(&str, &str)], call: &UpstreamRequest) -> String {
     let preset: Preset = preset.parse().unwrap();
     let account: Account = settings
@@ -31,7 +31,7 @@ const fn text(dialect: Dialect, stream: bool) -> Endpoint {
     Endpoint::Text { dialect, stream }
 }
 
-/// Preset, account, endpoint, model, and the host and the target that follow.
+/// Each case: preset, account, endpoint, model, and the expected host and target.
 const CASES: [(&str, Settings, Endpoint, &str, &str, &str); 16] = [
     (
         "bedrock-converse",

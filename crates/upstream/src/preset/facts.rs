@@ -1,4 +1,4 @@
-//! Reads `catalog/presets.toml`, which is a part of the program.
+//! Reads `catalog/presets.toml`, which is compiled into the program.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use crate::credential::CredentialForm;
 
 const FILE: &str = include_str!("../../../../catalog/presets.toml");
 
-/// The facts about one kind of upstream.
+/// The facts about one preset, that is, one kind of upstream.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(
@@ -22,12 +22,12 @@ const FILE: &str = include_str!("../../../../catalog/presets.toml");
 pub(super) struct Facts {
     pub(super) name: String,
     pub(super) title: String,
-    /// The maker in the public ids of its models; absent if it has no models of its own.
+    /// The maker in the public ids of the vendor's models; absent if the vendor has no models of its own.
     pub(super) maker: Option<String>,
-    /// Absent if there is no single address. Here and below, `{name}` is a placeholder for an account setting of a
+    /// Absent if there is no single address. Here and below, `{name}` is a placeholder for an account setting of the
     /// channel.
     pub(super) base_url: Option<String>,
-    /// Different addresses for some values of the account setting `location`.
+    /// Other addresses, for some values of the account setting `location`.
     #[serde(default)]
     pub(super) locations: BTreeMap<String, String>,
     /// Default values of account settings.
@@ -47,32 +47,32 @@ pub(super) struct Facts {
     /// The environment variables that may contain account settings, by setting.
     #[serde(default)]
     pub(super) account_env: BTreeMap<String, Vec<String>>,
-    /// The environment variables in which the vendor's own tools look for another address.
+    /// The environment variables from which the vendor's own tools read another address.
     #[serde(default)]
     pub(super) base_url_env: Vec<String>,
-    /// The header that contains the credential alone. Without it, the credential is sent as a bearer token.
+    /// The header that contains nothing but the credential. If absent, the credential is sent as a bearer token.
     pub(super) credential_header: Option<String>,
     /// The accepted forms of a credential.
     #[serde(default = "key_alone")]
     pub(super) credentials: Vec<CredentialForm>,
-    /// How a token is requested, for credentials that are not sent themselves.
+    /// How a token is requested, for credentials that are exchanged for one.
     pub(super) token: Option<TokenFacts>,
-    /// The service for which requests are signed, if a credential can be an access key.
+    /// The service name in signatures, if the credential can be an access key.
     pub(super) signing_service: Option<String>,
     #[serde(default = "yes")]
     pub(super) needs_credential: bool,
-    /// The default credential of a channel.
+    /// The credential of a channel that configures none.
     pub(super) own_credential: Option<String>,
-    /// Whether it usually runs in the operator's own network.
+    /// Whether the upstream usually runs in the operator's own network.
     #[serde(default)]
     pub(super) private_network: bool,
-    /// In order of preference.
+    /// The protocols in order of preference.
     pub(super) protocols: Vec<Protocol>,
     #[serde(default)]
     pub(super) paths: Paths,
-    /// Set if Messages requests carry their model and version elsewhere.
+    /// Set if the upstream is a cloud that hosts Messages: the path names the model and the body the version.
     pub(super) hosted_messages: Option<HostedMessages>,
-    /// The values of `anthropic-beta` that are forwarded; all of them if absent.
+    /// The `anthropic-beta` values that are forwarded; all of them if absent.
     pub(super) betas: Option<Vec<String>>,
     #[serde(default = "yes")]
     pub(super) lists_models: bool,
@@ -80,35 +80,35 @@ pub(super) struct Facts {
     pub(super) output_limit: OutputLimit,
     #[serde(default)]
     pub(super) stream_usage: StreamUsage,
-    /// Whether embeddings of Generate Content are requested in the instances form.
+    /// Whether embeddings of Generate Content are requested in the instances format.
     #[serde(default)]
     pub(super) embeds_instances: bool,
     /// The models of such an upstream whose embeddings are requested one content at a time.
     #[serde(default)]
     pub(super) embeds_content: ContentModels,
-    /// The models that take fewer instances a call than others, and how many.
+    /// The models that accept fewer instances per call than others, each with its maximum.
     #[serde(default)]
     pub(super) instances_max: BTreeMap<String, usize>,
-    /// Whether the state of an operation is requested by a POST to its model.
+    /// Whether the state of an operation is requested by a POST to the operation's model.
     #[serde(default)]
     pub(super) fetches_operations: bool,
     #[serde(default)]
     pub(super) counts_tokens: bool,
     #[serde(default)]
     pub(super) keeps_output_limit: bool,
-    /// Its names in `LiteLLM`'s price map.
+    /// The vendor's names in `LiteLLM`'s price map.
     #[serde(default)]
     pub(super) litellm: Vec<String>,
-    /// Its names at models.dev.
+    /// The vendor's names at models.dev.
     #[serde(default)]
     pub(super) models_dev: Vec<String>,
-    /// Its name in the conventions of OpenTelemetry, if that is not the preset's.
+    /// The vendor's name in the conventions of OpenTelemetry, if it differs from the preset's name.
     pub(super) otel: Option<String>,
     #[serde(default)]
     pub(super) notes: Vec<String>,
     #[serde(default)]
     pub(super) unsure: Vec<String>,
-    /// The sources of the facts, how far they were checked, and when. For readers of the file.
+    /// The sources of the facts, how far they were checked, and when. Only for readers of the file.
     #[serde(rename = "source")]
     _source: Option<String>,
     #[serde(rename = "checked")]
@@ -117,16 +117,16 @@ pub(super) struct Facts {
     _date: Option<toml::value::Datetime>,
 }
 
-/// How a credential is sent.
+/// The header in which a credential is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Auth {
     /// `authorization: Bearer …`
     Bearer,
-    /// The credential alone, in a header of this name.
+    /// Only the credential, in a header of this name.
     Header(&'static str),
 }
 
-/// The part of the path that the `base_url` of a preset already contains, as in the vendor's SDK.
+/// The part of the path that a preset's `base_url` already contains, as in the vendor's SDK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AddressForm {
@@ -139,7 +139,7 @@ pub(crate) enum AddressForm {
     BareBeta,
 }
 
-/// Paths that do not follow from the address, relative to the root of the host. `{model}` is a placeholder for the
+/// Paths that cannot be derived from the address, relative to the root of the host. `{model}` is a placeholder for the
 /// model of a call.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -147,7 +147,7 @@ pub(crate) struct Paths {
     pub(crate) chat: Option<String>,
     pub(crate) responses: Option<String>,
     pub(crate) messages: Option<String>,
-    /// The path for streams, if it differs.
+    /// The path for streams, if it differs from `messages`.
     pub(crate) messages_stream: Option<String>,
     pub(crate) message_count: Option<String>,
     /// The path of a Generate Content model, without the verb.
@@ -158,7 +158,7 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    /// The paths that are named.
+    /// The paths that are set.
     pub(super) fn named(&self) -> impl Iterator<Item = &str> {
         let all = [
             &self.chat,
@@ -181,7 +181,7 @@ impl Paths {
 pub(super) struct ContentModels {
     /// A model matches if its name contains one of these words.
     pub(super) words: Vec<String>,
-    /// Models that do not match although their names contain such a word.
+    /// Models that do not match although their names contain one of the words.
     pub(super) except: Vec<String>,
 }
 
@@ -189,7 +189,7 @@ pub(super) struct ContentModels {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TokenFacts {
-    /// The endpoint. A key file may name its own.
+    /// The token endpoint. A key file may name another.
     pub(super) url: String,
     pub(super) scope: String,
 }
@@ -198,12 +198,12 @@ pub(super) struct TokenFacts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StreamUsage {
-    /// By `stream_options.include_usage`. Servers without it ignore the member.
+    /// `stream_options.include_usage` requests it. Servers that do not know this member ignore it.
     #[default]
     OnRequest,
-    /// The usage always comes. Such vendors may refuse unknown members.
+    /// The upstream always reports the usage. Such vendors may refuse unknown members.
     Always,
-    /// The vendor refuses requests with `stream_options`, and may report nothing.
+    /// The vendor refuses requests with `stream_options`, and may not report the usage.
     Refused,
 }
 
@@ -223,7 +223,7 @@ fn key_alone() -> Vec<CredentialForm> {
     vec![CredentialForm::Key]
 }
 
-/// The default: every server accepts the older name of the output limit.
+/// The default is the older name of the output limit, which every server accepts.
 fn older_name() -> OutputLimit {
     OutputLimit::MaxTokens
 }
@@ -232,7 +232,7 @@ fn older_name() -> OutputLimit {
 pub(super) fn all() -> &'static [Facts] {
     static ALL: LazyLock<Vec<Facts>> = LazyLock::new(|| match toml::from_str::<File>(FILE) {
         Ok(file) => file.preset,
-        // A test reads this file, so a program with an invalid file is never released.
+        // A test reads this file, so a release cannot contain an invalid file.
         Err(fault) => unreachable!("catalog/presets.toml: {fault}"),
     });
     &ALL
@@ -268,7 +268,7 @@ mod tests {
                 assert!(address.tls || facts.private_network, "{name}: {url}");
                 assert!(!url.ends_with('/'), "{name}: {url}");
             }
-            // An environment variable must identify its vendor.
+            // The name of an environment variable must identify its vendor.
             let variables_of_preset = facts.env.iter().chain(&facts.file_env);
             for variable in variables_of_preset.chain(&facts.base_url_env) {
                 assert!(variables.insert(variable), "{variable} twice");

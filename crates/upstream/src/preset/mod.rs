@@ -1,6 +1,6 @@
-//! Presets: the kinds of upstream that a channel can be, read from `catalog/presets.toml`.
+//! Presets: the kinds of upstreams that a channel can use, read from `catalog/presets.toml`.
 //!
-//! `facts.rs` reads the file; `named.rs` is the handle that the rest of the program uses.
+//! `facts.rs` reads the file; `named.rs` defines the type that the rest of the program uses.
 
 mod facts;
 mod named;

@@ -1,4 +1,4 @@
-//! A preset, found by its name.
+//! A preset: a named kind of upstream, with access to its facts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,17 +29,17 @@ impl Preset {
         &self.0.name
     }
 
-    /// The name for people.
+    /// The display name.
     pub fn title(self) -> &'static str {
         &self.0.title
     }
 
-    /// The maker in the public ids of its own models.
+    /// The maker in the public ids of the vendor's own models.
     pub fn maker(self) -> Option<&'static str> {
         self.0.maker.as_deref()
     }
 
-    /// Its name for the output limit of a chat request.
+    /// The member of a chat request that limits the output.
     pub fn output_limit(self) -> OutputLimit {
         self.0.output_limit
     }
@@ -54,13 +54,13 @@ impl Preset {
         self.0.base_url.as_deref()
     }
 
-    /// The addresses of its regions, by name.
+    /// The addresses of the vendor's regions, by name.
     pub fn regions(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let regions = self.0.regions.iter();
         regions.map(|(name, url)| (name.as_str(), url.as_str()))
     }
 
-    /// The environment variables that may contain its key, the usual one first.
+    /// The environment variables that may contain the key, in order of preference.
     pub fn key_variables(self) -> &'static [String] {
         &self.0.env
     }
@@ -75,13 +75,13 @@ impl Preset {
         self.0.account_env.get(setting).map_or(&[], Vec::as_slice)
     }
 
-    /// The environment variables that may contain another address for it.
+    /// The environment variables that may contain another address.
     pub fn base_url_variables(self) -> &'static [String] {
         &self.0.base_url_env
     }
 
-    /// Whether an upstream at `base_url` (the vendor's own when absent) is trusted to keep the
-    /// output limit of a request. Only a vendor's own endpoint is.
+    /// Whether an upstream at `base_url` (the vendor's own if absent) is trusted to respect the output limit of a
+    /// request. Only a vendor's own endpoint is.
     pub fn keeps_output_limit(self, base_url: Option<&str>) -> bool {
         let bare = |url: &str| url.trim_end_matches('/').to_owned();
         self.0.keeps_output_limit
@@ -95,34 +95,35 @@ impl Preset {
         self.0.counts_tokens
     }
 
-    /// Whether embeddings of Generate Content are requested in the instances form.
+    /// Whether embeddings of Generate Content are requested in the instances format.
     pub fn embeds_instances(self) -> bool {
         self.0.embeds_instances
     }
 
-    /// Whether embeddings of this model are requested one content at a time, instead of in the instances form.
+    /// Whether embeddings of this model are requested one content at a time, instead of in the instances format.
     pub fn embeds_content(self, model: &str) -> bool {
         let models = &self.0.embeds_content;
         let is_other = models.except.iter().any(|name| name == model);
         !is_other && models.words.iter().any(|word| model.contains(word))
     }
 
-    /// How many inputs a call for embeddings in the instances form may have, if that is known of the model.
+    /// The maximum number of inputs of an embeddings call in the instances format, if it is known for this model.
     pub fn instances_max(self, model: &str) -> Option<usize> {
         self.0.instances_max.get(model).copied()
     }
 
-    /// Whether the state of an operation is requested by a POST to its model.
+    /// Whether the state of an operation is requested by a POST to the operation's model.
     pub(crate) fn fetches_operations(self) -> bool {
         self.0.fetches_operations
     }
 
-    /// Whether it offers a list of its models.
+    /// Whether the upstream can list its models.
     pub fn lists_models(self) -> bool {
         self.0.lists_models
     }
 
-    /// The protocols that it speaks by default. Calls in other dialects are converted to the first text protocol.
+    /// The protocols that a channel speaks by default. Calls in other dialects are converted to the first text
+    /// protocol.
     pub fn protocols(self) -> &'static [Protocol] {
         &self.0.protocols
     }
@@ -132,23 +133,23 @@ impl Preset {
         self.0.needs_credential
     }
 
-    /// Whether it usually runs in the operator's own network, where callers must not reach through it.
+    /// Whether the upstream usually runs in the operator's own network. Callers must not reach that network through it.
     pub fn is_in_private_network(self) -> bool {
         self.0.private_network
     }
 
-    /// The default credential. The simulated upstream requires a key, as vendors do, and accepts
-    /// any, so operators need not invent one.
+    /// The credential of a channel that configures none. The simulated upstream requires a key, as vendors do, but
+    /// accepts any key, so operators need not invent one.
     pub fn own_credential(self) -> Option<&'static str> {
         self.0.own_credential.as_deref()
     }
 
-    /// Its names in `LiteLLM`'s price map.
+    /// The vendor's names in `LiteLLM`'s price map.
     pub fn litellm_names(self) -> &'static [String] {
         &self.0.litellm
     }
 
-    /// Its names at models.dev.
+    /// The vendor's names at models.dev.
     pub fn models_dev_names(self) -> &'static [String] {
         &self.0.models_dev
     }
@@ -187,17 +188,17 @@ impl Preset {
         &self.0.credentials
     }
 
-    /// How Messages requests to this cloud differ from those to the API's own vendor; `None` if they do not.
+    /// How Messages requests to this cloud differ from those to the vendor of the API; `None` if they do not.
     pub(crate) fn hosted_messages(self) -> Option<&'static HostedMessages> {
         self.0.hosted_messages.as_ref()
     }
 
-    /// The service for which requests are signed, if its credential can be an access key.
+    /// The service name in signatures, if the credential can be an access key.
     pub(crate) fn signing_service(self) -> Option<&'static str> {
         self.0.signing_service.as_deref()
     }
 
-    /// The values of `anthropic-beta` that are forwarded; all of them if `None`.
+    /// The `anthropic-beta` values that are forwarded; `None` forwards all of them.
     pub(crate) fn betas(self) -> Option<&'static [String]> {
         self.0.betas.as_deref()
     }
@@ -211,7 +212,7 @@ impl Preset {
         filled.transpose()
     }
 
-    /// A path for an account, with `{model}` left as it is.
+    /// A path with the placeholders of an account filled in. `{model}` stays.
     pub(crate) fn fill_path(self, path: &str, account: &Account) -> Result<String, ChannelError> {
         fill(path, account, &self.0.account, is_plain)
     }
@@ -272,18 +273,18 @@ pub struct AccountSetting {
     pub need: SettingNeed,
     /// The default value.
     pub default: Option<&'static str>,
-    /// Whether its value must not be written in a configuration file.
+    /// Whether the setting is a secret, whose value must not be written in a configuration file.
     pub is_secret: bool,
 }
 
 /// When an account setting is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingNeed {
-    /// For every call.
+    /// It is needed for every call.
     Always,
-    /// Unless the channel has its own address.
+    /// It is needed unless the channel sets its own `base_url`.
     ForAddress,
-    /// If the credential is of a form that uses it.
+    /// It is needed if the credential has a form that uses it.
     ForCredential,
 }
 
@@ -361,7 +362,7 @@ mod tests {
         assert!(error.starts_with(start), "{error}");
     }
 
-    /// Configurations of the first releases depend on these names.
+    /// These names must not change, because configurations of the first releases use them.
     #[test]
     fn the_oldest_presets_are_what_they_were() {
         let shown = |preset: Preset| {

@@ -4,34 +4,34 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use super::malformed::Malformed;
 
-/// The longest size line of a chunk, extensions included. Extensions are ignored.
+/// The maximum length of a chunk's size line, including extensions, which are ignored.
 const SIZE_LINE_BYTES_MAX: usize = 1024;
-/// The size of all trailer fields, which are ignored.
+/// The maximum size of all trailer fields, which are ignored.
 const TRAILER_BYTES_MAX: usize = 16 * 1024;
-/// Chunks up to this size are moved next to the previous one, so that both are one piece. For
+/// Chunks up to this size are moved next to the previous chunk, so that both form one piece. For
 /// larger chunks, moving costs more than handling two pieces.
 const JOINED_BYTES_MAX: usize = 4096;
 
-/// The position of the reader in the coding.
+/// The position of the reader in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chunked {
     /// At the start of a size line.
     Size,
-    /// Inside a chunk of which this much is left.
+    /// Inside a chunk, with this many bytes left.
     Data(u64),
     /// At the line break after a chunk.
     DataEnd,
     /// After the last chunk; this many bytes of trailer fields have been skipped.
     Trailer(usize),
-    /// After the end.
+    /// After the end of the body.
     Ended,
 }
 
 impl Chunked {
-    /// Takes the data of all chunks in `buf` as one piece and leaves incomplete parts of the coding
-    /// in it. `None` means that more bytes are needed, or the end.
+    /// Takes the data of all chunks in `buf` as one piece. Incomplete parts of the coding stay in
+    /// `buf`. `None` means that more bytes are needed or that the body has ended.
     pub(crate) fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Bytes>, Malformed> {
-        // `buf` starts with `joined` bytes of data; the coding continues at `at`.
+        // `buf` starts with `joined` bytes of data; the unread part of the coding starts at `at`.
         let mut joined = 0;
         let mut at = 0;
         let result = loop {
@@ -43,14 +43,15 @@ impl Chunked {
         };
         let data = (joined > 0).then(|| buf.split_to(joined).freeze());
         buf.advance(at - joined);
-        // Return the valid data first. The next call meets the same error again.
+        // Return the valid data first. The next call finds the same error again.
         match result {
             Err(malformed) if data.is_none() => Err(malformed),
             _ => Ok(data),
         }
     }
 
-    /// Reads one part of the coding; false if `buf` has to be returned or filled first.
+    /// Reads one part of the coding. Returns false if the data must be returned first or more bytes
+    /// are needed.
     fn step(
         &mut self,
         buf: &mut BytesMut,
@@ -136,7 +137,7 @@ fn size_line(bytes: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
         .take_while(|byte| byte.is_ascii_hexdigit())
         .count();
     let (size, extension) = line.split_at(digits);
-    // Fifteen digits exceed any body and cannot overflow.
+    // A size of fifteen digits is larger than any body and cannot overflow.
     if size.is_empty() || size.len() > 15 {
         return Err(Malformed::Chunk);
     }

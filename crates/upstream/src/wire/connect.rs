@@ -1,4 +1,4 @@
-//! Opens a connection to an upstream: lookup, TCP and TLS within one deadline.
+//! Opens a connection to an upstream: DNS lookup, TCP and TLS within one deadline.
 
 use std::fmt;
 use std::io;
@@ -18,8 +18,8 @@ use crate::address::Address;
 use crate::error::{CallError, CallErrorKind, ChannelError, Sent, TimeoutStage};
 use crate::guarded::AddressPolicy;
 
-/// Concurrent lookups of one upstream's name. An upstream whose name server does not answer must
-/// not use up the threads that others need.
+/// The maximum number of concurrent lookups of one upstream's name. An upstream whose name server
+/// does not answer must not use up the threads that other upstreams need.
 const LOOKUPS_MAX: usize = 16;
 
 /// The destination, and the certificates to trust.
@@ -29,9 +29,9 @@ pub(crate) struct Connector {
     port: u16,
     lookups: Lookups,
     tls: Option<(TlsConnector, ServerName<'static>)>,
-    /// Set if the upstream runs in this process. The other members are not used then.
+    /// Set if the upstream runs in this process. The other members are then unused.
     memory: Option<MemoryDialer>,
-    /// The policy for addresses, for a host that is not configured yet.
+    /// The address policy, for a host that is not configured yet.
     policy: Option<Arc<AddressPolicy>>,
 }
 
@@ -45,8 +45,8 @@ impl Connector {
             .map_err(|_| ChannelError::BaseUrl(address.authority.clone(), "has a bad host name"))
     }
 
-    /// A connector for a host that does not belong to a channel. Fails if the host cannot be the
-    /// name of a certificate.
+    /// Creates a connector for a host that does not belong to a channel. Fails if the host is not a
+    /// valid name for a certificate.
     pub(crate) fn to_any(host: &str, port: u16, tls: bool) -> Result<Self, InvalidDnsNameError> {
         Self::to(host, port, tls.then_some(&PUBLIC_ROOTS))
     }
@@ -70,13 +70,13 @@ impl Connector {
         })
     }
 
-    /// Connects within this process instead.
+    /// Makes the connector connect within this process.
     pub(crate) fn through(mut self, memory: MemoryDialer) -> Self {
         self.memory = Some(memory);
         self
     }
 
-    /// Connects only to addresses that the policy allows.
+    /// Makes the connector refuse addresses that the policy does not allow.
     pub(crate) fn guarded_by(self, policy: AddressPolicy) -> Self {
         Self {
             policy: Some(Arc::new(policy)),
@@ -84,7 +84,7 @@ impl Connector {
         }
     }
 
-    /// Opens a connection. If this fails, nothing of a request was sent.
+    /// Opens a connection. If this fails, no byte of a request was sent.
     pub(crate) async fn connect(&self, deadline: Instant) -> Result<Stream, CallError> {
         within(deadline, self.open(deadline)).await
     }
@@ -103,7 +103,7 @@ impl Connector {
             .check_host(&self.host)
             .and_then(|()| policy.check_addresses(&addresses))
             .map_err(refused)?;
-        // The connection goes to the addresses that were checked, without another lookup.
+        // The connection goes to the checked addresses, without another lookup.
         let tcp = first_to_answer(addresses, deadline).await?;
         policy
             .check_connected(tcp.peer_addr()?, tcp.local_addr()?.ip())
@@ -111,7 +111,7 @@ impl Connector {
         self.secure(tcp).await
     }
 
-    /// Opens a connection to one of these addresses, without another lookup. `check` can reject the
+    /// Opens a connection to one of these addresses, without a lookup. `check` can reject the
     /// socket before anything is sent on it.
     pub(crate) async fn connect_to(
         &self,
@@ -128,7 +128,8 @@ impl Connector {
     }
 
     async fn secure(&self, tcp: TcpStream) -> io::Result<Stream> {
-        // Head and body of a request leave in one write, so Nagle's algorithm would only delay.
+        // Head and body of a request are sent in one write, so Nagle's algorithm would only add
+        // delay.
         tcp.set_nodelay(true)?;
         match &self.tls {
             None => Ok(Stream::Plain(tcp)),
@@ -165,7 +166,7 @@ async fn within(
 }
 
 /// Tries the addresses in order. Each gets an equal share of the remaining time, so that an address
-/// that drops packets does not use up the time of the others.
+/// that drops packets does not use up the time of the other addresses.
 async fn first_to_answer(addresses: Vec<SocketAddr>, deadline: Instant) -> io::Result<TcpStream> {
     let mut error = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     let mut left = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
@@ -182,8 +183,8 @@ async fn first_to_answer(addresses: Vec<SocketAddr>, deadline: Instant) -> io::R
     Err(error)
 }
 
-/// The public certificate authorities. The crypto provider is explicit, because another crate could
-/// change the process-wide default.
+/// Trusts the public certificate authorities. The crypto provider is explicit, because another
+/// crate could change the process-wide default.
 static PUBLIC_ROOTS: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
@@ -218,7 +219,7 @@ mod tests {
     use crate::guarded::UrlRefusal;
     use crate::wire::{Connection, ExchangeError, Framing};
 
-    // A test root and a certificate signed by it for `localhost` and `127.0.0.1`, made with
+    // A test root and a certificate that it signed for `localhost` and `127.0.0.1`, made with
     // openssl, valid for a hundred years.
     const ROOT: &[u8] = include_bytes!("../../fixtures/tls/root.der");
     const LEAF: &[u8] = include_bytes!("../../fixtures/tls/leaf.der");
@@ -298,7 +299,8 @@ mod tests {
             assert_eq!((error.sent, error.kind), (Sent::No, CallErrorKind::Connect));
             let refusal = UrlRefusal::behind(&error);
             assert_eq!(refusal, Some(UrlRefusal::Address), "{error:?}");
-            // No guarded connection arrived: the next one to arrive is the one without a guard.
+            // No guarded connection arrived: the first connection to be accepted is the unguarded
+            // one.
             let (accepted, connected) = tokio::join!(listener.accept(), connector.connect(soon()));
             assert!(accepted.is_ok() && connected.is_ok(), "{host}");
         }
@@ -322,7 +324,8 @@ mod tests {
         }
     }
 
-    /// Without a TLS close notification, a truncated response cannot be told from a complete one.
+    /// Without a TLS close notification, a truncated response cannot be distinguished from a
+    /// complete one.
     #[tokio::test]
     async fn a_tls_connection_that_just_stops_is_not_a_regular_end() {
         let (listener, port) = listener().await;

@@ -18,21 +18,21 @@ use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
 use crate::open_connections::OpenMark;
 use crate::spool::{SpoolReader, SpooledPart};
 
-/// Bytes per read at first.
+/// The number of bytes per read at first.
 const READ_BYTES: usize = 8 * 1024;
-/// Bytes per read if the upstream keeps filling the buffer.
+/// The number of bytes per read if the upstream keeps filling the buffer.
 const READ_BYTES_MAX: usize = 64 * 1024;
-/// With less room than this, the buffer grows before a read.
+/// If the buffer has less free space than this, it grows before a read.
 const READ_BYTES_MIN: usize = 1024;
 
-/// The number of pieces of a request in one write.
+/// The maximum number of pieces of a request in one write.
 const SLICES_MAX: usize = 8;
-/// Bodies up to this size are copied after their head, because a write of one piece is cheaper for
+/// Bodies up to this size are copied behind their head, because writing one piece is cheaper for
 /// the kernel.
 const COPIED_BYTES_MAX: usize = 2 * 1024;
 
-/// A connection. Nobody watches it while it is idle: if the upstream closes it, the next use
-/// notices that before it writes.
+/// A connection. No task polls it while it is idle. If the upstream closes it, the next use notices
+/// that before it writes.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Stream,
@@ -42,10 +42,10 @@ pub(crate) struct Connection {
     read_bytes: usize,
     pub(crate) timer: DeadlineTimer,
     request: Request,
-    /// Whether it has been idle, so that the upstream may have closed it.
+    /// Whether the connection has been idle, so that the upstream may have closed it.
     is_reused: bool,
     head_bytes_max: usize,
-    /// Counts it among the open connections of its channel.
+    /// Counts the connection among the open connections of its channel.
     open_mark: Option<OpenMark>,
 }
 
@@ -55,23 +55,23 @@ struct Request {
     head: Vec<u8>,
     /// A large body, in the pieces in which it arrived.
     body: Vec<Bytes>,
-    /// The part of the body in a file, until it has been sent.
+    /// The part of the body that is in a file, until it has been sent.
     feed: Option<SpoolReader>,
-    /// The file could not be read, so the request cannot be completed.
+    /// Whether reading the file failed, so that the request cannot be completed.
     unread: bool,
     written: usize,
-    /// TLS has accepted bytes, so we no longer know whether any left.
+    /// Whether TLS has accepted bytes. If so, we cannot know whether any were sent.
     touched: bool,
     done: bool,
     provisional: u8,
 }
 
-/// A request without a response.
+/// The error of a request that got no response.
 #[derive(Debug)]
 pub(crate) enum ExchangeError {
-    /// No byte of it left us.
+    /// No byte of the request was sent.
     Unsent(io::Error),
-    /// Some of it may have arrived.
+    /// Some of the request may have arrived.
     Lost(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -90,13 +90,13 @@ impl Connection {
         }
     }
 
-    /// Counts it as a connection of a channel, as long as it is open.
+    /// Counts the connection as one of a channel while it is open.
     pub(crate) fn counted_by(mut self, mark: OpenMark) -> Self {
         self.open_mark = Some(mark);
         self
     }
 
-    /// The runtime that opened it and watches its socket.
+    /// The runtime that opened the connection and polls its socket.
     pub(crate) fn runtime(&self) -> Id {
         self.runtime
     }
@@ -107,8 +107,8 @@ impl Connection {
         self
     }
 
-    /// Prepares a request; [`Self::poll_answer`] sends it. `write_head` fills an empty buffer whose
-    /// capacity is kept between calls.
+    /// Prepares a request; [`Self::poll_answer`] sends it. `write_head` writes into an empty
+    /// buffer, whose capacity is kept between calls.
     pub(crate) fn begin(
         &mut self,
         write_head: impl FnOnce(&mut Vec<u8>),
@@ -133,7 +133,7 @@ impl Connection {
         };
     }
 
-    /// Whether the upstream may have seen some of the request.
+    /// Whether the upstream may have seen a part of the request.
     pub(crate) fn sent(&self) -> Sent {
         if self.request.written == 0 && !self.request.touched {
             Sent::No
@@ -143,7 +143,7 @@ impl Connection {
     }
 
     /// Sends the request and waits for the head of the response until `deadline`. A timeout is
-    /// reported as one of `stage`.
+    /// reported with `stage`.
     pub(crate) async fn answer(
         &mut self,
         deadline: Instant,
@@ -173,7 +173,7 @@ impl Connection {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Head, ExchangeError>> {
         if !self.request.done {
-            // Detects that the upstream closed an idle connection or sent something unasked.
+            // Detects that the upstream closed an idle connection or sent something unrequested.
             // Usually this takes no system call.
             if self.is_reused
                 && self.sent() == Sent::No
@@ -193,8 +193,8 @@ impl Connection {
                 Poll::Ready(Err(error)) if self.request.unread => {
                     return Poll::Ready(Err(ExchangeError::Lost(error.into())));
                 }
-                // The upstream may have answered before it stopped reading, for example to a body
-                // that is too large. It may also answer while the write waits.
+                // The upstream may answer before it has read the whole request, for example if the
+                // body is too large. So the response is read even if a write fails or has to wait.
                 Poll::Ready(Err(_)) | Poll::Pending => {}
             }
         }
@@ -221,7 +221,7 @@ impl Connection {
         }
     }
 
-    /// Sends head and body in one write. If they are separate, delayed acknowledgements can cost 40
+    /// Sends head and body in one write. In separate writes, delayed acknowledgements can cost 40
     /// ms.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Request {
@@ -279,8 +279,8 @@ impl Connection {
         Poll::Ready(Ok(count))
     }
 
-    /// Reserves room for a response of known length, so that it is read as one piece. A little
-    /// extra room keeps the last read from reallocating.
+    /// Reserves space for a response of known length, so that it is read as one piece. A little
+    /// extra space keeps the last read from reallocating.
     pub(crate) fn expect(&mut self, length: usize) {
         if length > self.buf.len() {
             self.buf.reserve(length - self.buf.len() + READ_BYTES_MIN);
@@ -292,13 +292,14 @@ impl Connection {
         (self.stream, self.buf.to_vec(), self.open_mark)
     }
 
-    /// Whether nothing of the last response is left. Only then can the connection be reused.
+    /// Whether all bytes of the last response have been consumed. Otherwise the connection cannot
+    /// be reused.
     pub(crate) fn is_clean(&self) -> bool {
         self.buf.is_empty()
     }
 
-    /// Prepares the connection for the pool. The buffer is dropped: idle connections need none, and
-    /// the last piece taken from it becomes its only owner.
+    /// Prepares the connection for the pool. The buffer is dropped, because idle connections need
+    /// none. The last piece taken from it then owns its memory alone.
     pub(crate) fn prepare_for_reuse(&mut self) {
         self.buf = BytesMut::new();
         self.read_bytes = READ_BYTES;
@@ -306,8 +307,8 @@ impl Connection {
     }
 }
 
-/// Fills `slices` with what is left of `pieces` after the first `written` bytes, and returns how
-/// many slices it filled.
+/// Fills `slices` with the rest of `pieces` after the first `written` bytes, and returns the number
+/// of slices used.
 fn fill_slices<'a>(
     slices: &mut [IoSlice<'a>; SLICES_MAX],
     pieces: impl Iterator<Item = &'a [u8]>,

@@ -5,11 +5,11 @@ use std::task::{Context, Poll, Waker, ready};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Wakes the task at or after a moving deadline.
+/// Wakes the task when a moving deadline has passed.
 ///
 /// Setting a timer takes a lock of the runtime, and almost every deadline is replaced by a later
-/// one long before it passes. So the timer lives as long as its connection and is not touched when
-/// the deadline moves back. If it fires too early, it is set again.
+/// one long before it passes. So the timer lives as long as its connection and is not changed when
+/// the deadline moves to a later time. If it fires too early, it is set again.
 #[derive(Debug)]
 pub(crate) struct DeadlineTimer(Pin<Box<Sleep>>);
 
@@ -18,7 +18,7 @@ impl DeadlineTimer {
         Self(Box::pin(sleep_until(first)))
     }
 
-    /// Ready when `deadline` has passed. Otherwise the task will be woken then.
+    /// Ready if `deadline` has passed. Otherwise the task is woken at that time.
     pub(crate) fn poll_at(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
         if deadline < self.0.deadline() {
             self.0.as_mut().reset(deadline);

@@ -5,21 +5,21 @@ use bytes::{Bytes, BytesMut};
 use super::chunked::Chunked;
 use super::malformed::Malformed;
 
-/// How the end of a body is marked, and how much has been read.
+/// The way in which the end of a body is marked, and the progress of reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// This many bytes are left.
+    /// The body has a declared length, of which this many bytes are left.
     Length(u64),
     Chunked(Chunked),
     /// The body ends when the upstream closes the connection.
     UntilClose,
-    /// The upstream has closed such a body.
+    /// A body of the kind `UntilClose` has ended.
     Closed,
 }
 
 impl Framing {
-    /// Takes the part of the body that is in `buf`. `None` means that more bytes are needed, or the
-    /// end.
+    /// Takes the part of the body that is in `buf`. `None` means that more bytes are needed or that
+    /// the body has ended.
     pub(crate) fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Bytes>, Malformed> {
         match self {
             Self::Chunked(chunked) => chunked.take(buf),
@@ -33,7 +33,7 @@ impl Framing {
         }
     }
 
-    /// The upstream closed the connection. An error if the body is incomplete.
+    /// Handles a close by the upstream. It is an error if the body is incomplete.
     pub(crate) fn close(&mut self) -> Result<(), Malformed> {
         if *self == Self::UntilClose {
             *self = Self::Closed;
@@ -52,7 +52,7 @@ impl Framing {
         )
     }
 
-    /// How many bytes are left, if that is known.
+    /// The number of bytes left, if it is known.
     pub(crate) fn left(&self) -> Option<u64> {
         match *self {
             Self::Length(left) => Some(left),
@@ -68,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// Feeds `wire` in pieces of the given sizes.
+    /// Reads `wire` in pieces of the given sizes.
     fn read(
         mut framing: Framing,
         wire: &[u8],

@@ -1,4 +1,4 @@
-//! Parses response heads. Only the listed fields are kept.
+//! Parses response heads. Only the fields of `Head` are kept.
 
 use std::mem::MaybeUninit;
 
@@ -10,10 +10,10 @@ use super::framing::Framing;
 use super::malformed::Malformed;
 use crate::retry_after::{self, RetryAfter};
 
-/// The largest head of an upstream, status line included.
+/// The maximum size of a response head, including the status line.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 const FIELDS_MAX: usize = 128;
-/// The number of provisional (1xx) responses before the final one.
+/// The maximum number of provisional (1xx) responses before the final one.
 const PROVISIONAL_MAX: u8 = 8;
 
 /// The fields of a response head that are kept. No other field leaves this module (K5).
@@ -22,7 +22,7 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) content_type: Option<HeaderValue>,
     pub(crate) retry_after: Option<RetryAfter>,
-    /// The name of an error, which some upstreams do not repeat in the body.
+    /// The name of an error. Some upstreams send it only in the head.
     pub(crate) error_name: Option<HeaderValue>,
     /// The target of a redirect.
     pub(crate) location: Option<HeaderValue>,
@@ -33,16 +33,16 @@ pub(crate) struct Head {
     pub(crate) accept: Option<HeaderValue>,
 }
 
-/// Takes the head at the front of `buf`, after skipping provisional ones, if it does not exceed
-/// `bytes_max`. `None` means that more bytes are needed.
+/// Takes the response head at the front of `buf` and skips provisional heads before it. The head
+/// must not exceed `bytes_max`. `None` means that more bytes are needed.
 pub(crate) fn take(
     buf: &mut BytesMut,
     provisional: &mut u8,
     bytes_max: usize,
 ) -> Result<Option<Head>, Malformed> {
     while !buf.is_empty() {
-        // Left uninitialised, because clearing the unused entries costs more than parsing the used
-        // ones.
+        // Left uninitialised, because clearing the unused entries would cost more than parsing the
+        // used ones.
         let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
         let mut answer = httparse::Response::new(&mut []);
         let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
@@ -58,7 +58,7 @@ pub(crate) fn take(
         };
         let status = answer.code.unwrap_or_default();
         let head = match status {
-            // The caller checks the value against its key.
+            // The caller checks this value against its key.
             101 => {
                 let head = read(status, true, answer.headers)?;
                 let switched = head.accept.is_some();
@@ -131,7 +131,8 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
                 error_name = HeaderValue::from_bytes(value).ok();
             }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
-                // Exactly one coding. With anything else, the end of the body would be a guess.
+                // Exactly one coding is accepted. With any other list, the end of the body would be
+                // a guess.
                 if chunked || !http_1_1 || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
                     return Err(Malformed::Length);
                 }
@@ -173,7 +174,7 @@ fn keeps_alive(value: &[u8], before: bool) -> bool {
     keep_alive
 }
 
-/// The two most common types are static, so they are not allocated.
+/// Returns the two most common types as static values, which need no allocation.
 fn media_type(value: &[u8]) -> Option<HeaderValue> {
     match value {
         b"application/json" => Some(HeaderValue::from_static("application/json")),
@@ -182,7 +183,7 @@ fn media_type(value: &[u8]) -> Option<HeaderValue> {
     }
 }
 
-/// A length: only digits, and within bounds.
+/// Parses a length: only digits, and within bounds.
 fn digits(value: &[u8]) -> Option<u64> {
     let value = value.trim_ascii();
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {

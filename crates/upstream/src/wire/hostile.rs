@@ -1,5 +1,5 @@
-//! Properties of the parsers for any bytes of an upstream: the bodies of the fuzz targets, which
-//! the tests run for a bounded time.
+//! Properties of the parsers that hold for any bytes from an upstream. The functions are the bodies
+//! of the fuzz targets; the tests run them for a limited time.
 
 use bytes::BytesMut;
 
@@ -7,8 +7,8 @@ use super::chunked::Chunked;
 use super::head::{HEAD_BYTES_MAX, Head, take};
 use super::malformed::Malformed;
 
-/// Checks that the head and the body of a response do not depend on how its bytes were split, and
-/// that the body is never longer than the input.
+/// Checks that the parsed head and body of a response do not depend on how its bytes were split,
+/// and that the body is never longer than the input.
 #[cfg_attr(
     not(fuzzing),
     expect(unreachable_pub, reason = "the fuzz target is another crate")
@@ -56,8 +56,8 @@ fn read(data: &[u8], size: usize) -> Answer {
     (head, body, None)
 }
 
-/// Checks that a chunked body is read like a simple parser reads the whole input, however its bytes
-/// were split. Bytes after its end are left alone.
+/// Checks that a chunked body is read as a simple parser reads the whole input, however its bytes
+/// were split. Bytes after the end of the body must stay in the buffer.
 #[cfg_attr(
     not(fuzzing),
     expect(unreachable_pub, reason = "the fuzz target is another crate")
@@ -72,9 +72,9 @@ pub fn any_chunked(data: &[u8]) {
 /// How reading a chunked body ended.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
-    /// It is incomplete.
+    /// The body is incomplete.
     Open,
-    /// It ended; these bytes follow it.
+    /// The body ended, and these bytes follow it.
     Whole(Vec<u8>),
     Bad,
 }
@@ -99,7 +99,7 @@ fn read_chunks(data: &[u8], size: usize) -> (Vec<u8>, End) {
     (body, end)
 }
 
-/// RFC 9112 section 7.1 without regard to speed, line by line and chunk by chunk.
+/// Parses RFC 9112 section 7.1 line by line and chunk by chunk, without regard to speed.
 fn read_plainly(data: &[u8]) -> (Vec<u8>, End) {
     /// The same limits as in `Chunked`.
     const LINE_MAX: usize = 1024;
@@ -152,7 +152,7 @@ fn read_plainly(data: &[u8]) -> (Vec<u8>, End) {
     }
 }
 
-/// The size at the beginning of a line, which only an extension or blanks may follow.
+/// Parses the size at the beginning of a line. Only an extension or blanks may follow it.
 fn size_of(line: &[u8]) -> Option<u64> {
     let digits = line.iter().position(|byte| !byte.is_ascii_hexdigit());
     let (digits, behind) = line.split_at(digits.unwrap_or(line.len()));

@@ -1,4 +1,4 @@
-//! DNS lookups, a bounded number at a time.
+//! DNS lookups with a limit on their number.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// Bounds the number of concurrent lookups.
+/// Limits the number of concurrent lookups.
 ///
 /// The system's resolver blocks a thread and cannot be cancelled. A lookup therefore keeps its
 /// permit until the resolver returns, even if its caller gives up earlier. Otherwise a resolver
-/// that does not answer would take every thread of the blocking pool, and file reads would wait for
-/// it.
+/// that does not answer would occupy every thread of the blocking pool, and file reads would have
+/// to wait.
 #[derive(Debug, Clone)]
 pub(crate) struct Lookups(Arc<Semaphore>);
 
@@ -21,7 +21,7 @@ impl Lookups {
         Self(Arc::new(Semaphore::new(at_once_max)))
     }
 
-    /// The addresses of a name. Waits while too many other lookups run. An IP address needs no
+    /// Resolves a name. Waits while too many other lookups are running. An IP address needs no
     /// lookup.
     pub(crate) async fn look_up(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         if let Ok(address) = name.parse::<IpAddr>() {
@@ -61,14 +61,15 @@ mod tests {
         let lookups = Lookups::new(1);
         let (answer, asked) = mpsc::channel();
         let silent = lookups.run(move || asked.recv().map_err(io::Error::other));
-        // Zero time: the future is polled once, which starts the resolver, and then dropped.
+        // With a timeout of zero, the future is polled once, which starts the resolver, and then
+        // dropped.
         timeout(Duration::ZERO, silent).await.unwrap_err();
 
         let found = SocketAddr::from(([192, 0, 2, 1], 80));
         let mut next = std::pin::pin!(lookups.run(move || Ok(vec![found])));
         timeout(Duration::ZERO, &mut next).await.unwrap_err();
         assert_eq!(lookups.0.available_permits(), 0);
-        // An IP address does not wait.
+        // The lookup of an IP address does not wait.
         assert_eq!(lookups.look_up("::1", 80).await.unwrap().len(), 1);
 
         answer.send(Vec::new()).unwrap();

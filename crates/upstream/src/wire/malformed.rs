@@ -1,6 +1,6 @@
-//! Violations of HTTP in a response.
+//! The error for responses that violate HTTP or our limits.
 
-/// How a response violates HTTP or our limits.
+/// The way in which a response violates HTTP or our limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("the answer's head is not HTTP/1")]

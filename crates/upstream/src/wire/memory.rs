@@ -1,22 +1,23 @@
-//! Connections within this process: an upstream that runs beside the engine and needs no socket.
+//! Connections within this process, to an upstream that needs no socket.
 
 use std::io;
 
 use tokio::io::{DuplexStream, duplex};
 use tokio::sync::mpsc;
 
-/// Connections that may wait to be accepted.
+/// The maximum number of connections that wait to be accepted.
 const BACKLOG: usize = 128;
-/// Bytes that may wait in each direction of a connection.
+/// The maximum number of bytes that wait in each direction of a connection.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Accepts the connections of a channel that was made by
-/// [`Channel::in_memory`](crate::Channel::in_memory). When it is dropped, connections are refused.
+/// Accepts the connections of a channel that was created by
+/// [`Channel::in_memory`](crate::Channel::in_memory). When the listener is dropped, connections are
+/// refused.
 #[derive(Debug)]
 pub struct MemoryListener(mpsc::Receiver<DuplexStream>);
 
 impl MemoryListener {
-    /// The upstream's end of the next connection. `None` when the channel is gone.
+    /// The upstream's end of the next connection; `None` when the channel is gone.
     pub async fn accept(&mut self) -> Option<DuplexStream> {
         self.0.recv().await
     }

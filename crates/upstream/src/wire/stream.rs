@@ -1,4 +1,4 @@
-//! The byte stream under a connection: a plain socket, one with TLS, or memory of this process.
+//! The byte stream of a connection: a TCP socket, TLS over TCP, or buffers within this process.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

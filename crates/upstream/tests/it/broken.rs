@@ -1,10 +1,11 @@
-//! Responses that are incomplete or not HTTP.
+//! Tests of responses that are incomplete or not HTTP.
 
 use upstream::{CallErrorKind, Sent};
 
 use crate::upstream_script::{Peer, both, call, upstream};
 
-/// What a caller sees of a response: the pieces before an error, and the error.
+/// Reads a response as a caller does, and returns the data before an error and whether there was an
+/// error.
 async fn see(answer: &str, reset: bool) -> (String, bool) {
     let (listener, channel) = upstream().await;
     let (taken, wait) = tokio::sync::oneshot::channel::<()>();
@@ -13,7 +14,7 @@ async fn see(answer: &str, reset: bool) -> (String, bool) {
         peer.request().await;
         peer.say(answer).await;
         if reset {
-            // A reset discards what was not read yet.
+            // A reset discards bytes that were not read yet.
             let _ = wait.await;
             peer.reset();
         }
@@ -42,7 +43,7 @@ async fn see(answer: &str, reset: bool) -> (String, bool) {
                         (error.sent, error.kind),
                         (Sent::Maybe, CallErrorKind::Broken)
                     );
-                    // It stays broken: a later call must not report a regular end.
+                    // The body stays broken: a later call must not report that it is complete.
                     assert!(matches!(body.next().await, Some(Err(_))));
                     break (seen, true);
                 }
@@ -77,7 +78,7 @@ async fn a_reset_within_the_body_is_an_error() {
     for answer in [
         "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\none",
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n",
-        // Without a length, only a regular close is an end.
+        // Without a length, only a regular close ends the body.
         "HTTP/1.0 200 OK\r\n\r\none",
     ] {
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Every wait has a deadline. The clock is paused and advances only while a test waits.
+//! Tests that every wait has a deadline. The clock is paused and advances only while a test waits.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_stream_that_falls_silent_is_given_up_at_the_idle_deadline() {
         peer.say("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
             .await;
         pause();
-        // Each piece arrives within the timeout; then none does.
+        // Three pieces arrive within the timeout, and then no more.
         for _ in 0..3 {
             tokio::time::sleep(Duration::from_secs(299)).await;
             peer.say("1\r\nx\r\n").await;

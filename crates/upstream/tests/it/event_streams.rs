@@ -1,11 +1,11 @@
-//! Bodies that are binary event streams.
+//! Tests of response bodies that are binary event streams.
 
 use tokio::io::AsyncWriteExt;
 use upstream::CallErrorKind;
 
 use crate::upstream_script::{Peer, both, call, upstream};
 
-/// A message with `{"type":"ping"}`, as the vendor's own library reads it.
+/// A message with `{"type":"ping"}`, verified with the vendor's own library.
 const PING: &str = "0000007b0000004b0a2e96af0b3a6576656e742d747970650700056368756e6b0d3a636f6e74656e742d7479\
     70650700106170706c69636174696f6e2f6a736f6e0d3a6d6573736167652d747970650700056576656e747b226279\
     746573223a2265794a306558426c496a6f6963476c755a794a39227da01f56c4";
@@ -17,7 +17,7 @@ fn ping() -> Vec<u8> {
     digits.chunks_exact(2).map(byte).collect()
 }
 
-/// The events of a stream with this body, and whether it broke.
+/// Reads a stream with this body and returns its events and its error.
 async fn read(body: &[u8]) -> (String, Option<CallErrorKind>) {
     let (listener, channel) = upstream().await;
     let server = async {
@@ -26,7 +26,7 @@ async fn read(body: &[u8]) -> (String, Option<CallErrorKind>) {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: application/vnd.amazon.eventstream\r\n";
         peer.say(&format!("{head}content-length: {}\r\n\r\n", body.len()))
             .await;
-        // In two reads, somewhere within a message.
+        // The body is sent in two writes, split within a message.
         let (first, rest) = body.split_at(body.len() / 3);
         for piece in [first, rest] {
             peer.0.write_all(piece).await.unwrap();
@@ -60,7 +60,7 @@ async fn a_binary_stream_is_read_as_server_sent_events() {
 #[tokio::test]
 async fn events_before_a_fault_arrive_and_then_the_fault() {
     let broken = Some(CallErrorKind::Broken);
-    // The body has its regular end, and yet the stream was cut.
+    // The body is complete, but the stream in it was cut off.
     let mut cut = [ping(), ping()].concat();
     cut.pop();
     assert_eq!(read(&cut).await, (EVENT.to_owned(), broken));

@@ -1,4 +1,4 @@
-//! Fetches of external URLs over real sockets.
+//! Tests of calls to external URLs over real sockets.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use upstream::{
 
 use crate::upstream_script::{HELLO, Peer, SECRET, both, channel_to, seconds};
 
-/// A client that may call this one loopback address.
+/// A client that may call only this loopback address.
 fn guarded() -> Guarded {
     Guarded::new(AddressPolicy {
         allow: vec!["127.0.0.1".parse().unwrap()],
@@ -32,7 +32,7 @@ async fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Answers one connection after the other and returns the requests.
+/// Serves one connection after another and returns the requests.
 async fn answer<'a>(
     listener: &TcpListener,
     answers: impl IntoIterator<Item = &'a str>,
@@ -164,7 +164,7 @@ async fn bodies_above_their_limit_are_refused() {
                 Err(error) => panic!("{error}"),
             }
 
-            // The same limit holds piece by piece.
+            // The same limit applies when the body is read piece by piece.
             let pieces = async {
                 let mut fetched = guarded.get(&url, None, bounds(bytes_max)).await?;
                 let mut whole = Vec::new();
@@ -244,7 +244,7 @@ async fn the_credential_goes_to_the_channels_own_origin_only() {
     let (home_listener, home_address) = listener().await;
     let (listener, address) = listener().await;
     let channel = channel_to(&format!("http://{home_address}/v1"), seconds(5, 5, 5, 5));
-    // Only the origin of the channel is allowed here.
+    // This policy has no exceptions, so only the origin of the channel is allowed.
     let strict = Guarded::new(AddressPolicy::default());
     let url = format!("http://{home_address}/files/1");
     let fetch = strict.get(&url, Some(&channel), bounds(9));
@@ -294,7 +294,7 @@ async fn a_delivery_is_sent_whole_and_a_redirect_is_its_answer() {
         ("HTTP/1.1 204 Fine\r\n\r\n", 204),
         (&*moved, 302),
         (&*large, 500),
-        // The body of the response is ignored, complete or not.
+        // The body of the response is ignored, whether it is complete or not.
         ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello", 200),
     ] {
         let (requests, found) = tokio::join!(answer(&listener, [text]), guarded.post(&post));

@@ -1,4 +1,4 @@
-//! A channel's settings, its health, and what its debug output shows.
+//! Tests of a channel's settings, health and debug output.
 
 use std::time::{Duration, Instant};
 

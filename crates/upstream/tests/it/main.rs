@@ -1,4 +1,4 @@
-//! Calls over real sockets, against a scripted upstream.
+//! Tests of calls over real sockets, against a scripted upstream.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Reuse of connections between calls.
+//! Tests of the reuse of connections between calls.
 
 use bytes::Bytes;
 use upstream::{CallErrorKind, Sent};

@@ -1,5 +1,5 @@
-//! Channels whose requests are authorised by tokens, in virtual time: the upstream and the token endpoint run in this
-//! process.
+//! Tests of channels that authorise their requests by tokens. The upstream and the token endpoint run in this process,
+//! in virtual time.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -14,20 +14,20 @@ use upstream::{
     Timeouts, TokenError, UpstreamRequest,
 };
 
-/// What the cloud has seen, and how it answers.
+/// A simulated cloud: the requests that it has received, and how it answers.
 #[derive(Default)]
 struct Cloud {
-    /// The token requests so far.
+    /// The number of token requests so far.
     asked: u32,
-    /// The statuses and bodies of the next answers of the token endpoint. A token if there is none.
+    /// The statuses and bodies of the next answers of the token endpoint. If there is none, it issues a token.
     scripted: VecDeque<(u16, &'static str)>,
     /// Tokens below this number are refused.
     revoked: u32,
-    /// The `authorization` of each call.
+    /// The `authorization` header of each call.
     calls: Vec<String>,
     /// How long a call waits for its answer.
     call_takes: Duration,
-    /// How long a token request waits for its answer, beyond the shortest time.
+    /// How long a token request waits for its answer, in addition to a fixed delay.
     token_takes: Duration,
 }
 
@@ -79,7 +79,7 @@ async fn answer_all(mut stream: DuplexStream, cloud: Shared) {
             (cloud.call_takes, cloud.token_takes)
         };
         if is_token {
-            // In virtual time. Long enough for others to come and wait.
+            // This is virtual time, long enough for other calls to arrive and wait.
             sleep(Duration::from_millis(50) + token_takes).await;
         } else {
             sleep(call_takes).await;
@@ -126,7 +126,7 @@ fn answer(request: &str, is_token: bool, cloud: &Shared) -> (u16, String) {
     }
 }
 
-/// A request with its body. `None` at the end of the connection.
+/// Reads a request with its body; `None` at the end of the connection.
 async fn read(stream: &mut DuplexStream) -> Option<String> {
     let mut read = Vec::new();
     loop {
@@ -201,7 +201,7 @@ async fn a_token_is_renewed_ahead_of_its_end_and_the_old_one_is_used_meanwhile()
     assert_eq!(channel.renew_token().await, Some(Ok(())));
     assert_eq!(call(&channel).await.unwrap(), 200);
     assert_eq!(last_call(&cloud), "token-4");
-    // Without renewal, a call asks for itself.
+    // The token is not renewed here, so the call requests one itself.
     advance(Duration::from_secs(3_600)).await;
     assert_eq!(call(&channel).await.unwrap(), 200);
     assert_eq!(last_call(&cloud), "token-5");
@@ -211,7 +211,7 @@ async fn a_token_is_renewed_ahead_of_its_end_and_the_old_one_is_used_meanwhile()
 async fn a_token_that_the_upstream_refuses_is_replaced_once() {
     let (channel, cloud) = channel();
     assert_eq!(call(&channel).await.unwrap(), 200);
-    // A fresh token would be refused again.
+    // The token is fresh, so no other token is requested.
     cloud.lock().unwrap().revoked = 2;
     assert_eq!(call(&channel).await.unwrap(), 401);
     assert_eq!(cloud.lock().unwrap().asked, 1);
@@ -276,7 +276,7 @@ async fn the_wait_for_a_token_is_no_part_of_other_waits_but_of_the_whole_call() 
         cloud.lock().unwrap().call_takes = Duration::ZERO;
         cloud.lock().unwrap().token_takes = Duration::ZERO;
         assert_eq!(call(&channel).await.unwrap(), 200);
-        // Its connection is idle when the next call has to wait for a token.
+        // The connection is idle when the next call has to wait for a token.
         advance(Duration::from_secs(11)).await;
         cloud.lock().unwrap().scripted.push_back(short);
         cloud.lock().unwrap().token_takes = Duration::from_secs(3);

@@ -1,4 +1,4 @@
-//! A scripted upstream: raw bytes on a loopback socket.
+//! A scripted upstream that sends raw bytes on a loopback socket.
 
 use std::future::Future;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(crate) async fn upstream_within(timeouts: Timeouts) -> (TcpListener, Channel
     (listener, channel_to(&base_url, timeouts))
 }
 
-/// Timeouts far apart, so that a test can tell which one passed.
+/// Timeouts that are far apart, so that a test can tell which of them passed.
 pub(crate) fn seconds(connect: u64, first_byte: u64, idle: u64, total: u64) -> Timeouts {
     Timeouts {
         connect: Duration::from_secs(connect),
@@ -94,10 +94,10 @@ impl Peer {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// Waits until the other side has closed.
+    /// Waits until the client has closed the connection.
     pub(crate) async fn closed(&mut self) {
         let mut rest = [0; 1];
-        // A reset is a close as well.
+        // A reset counts as a close.
         assert!(!matches!(self.0.read(&mut rest).await, Ok(1..)));
     }
 
@@ -107,7 +107,7 @@ impl Peer {
     }
 }
 
-/// Runs both sides and returns the result of the calling side.
+/// Runs the upstream and the client, and returns the client's result.
 pub(crate) async fn both<T>(
     server: impl Future<Output = ()>,
     client: impl Future<Output = T>,
@@ -115,7 +115,7 @@ pub(crate) async fn both<T>(
     tokio::join!(server, client).1
 }
 
-/// Yields until the other side has run and the runtime has polled the sockets.
+/// Yields until the other tasks have run and the runtime has polled the sockets.
 pub(crate) async fn others_run() {
     for _ in 0..100 {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Requests and responses on the wire, without failures.
+//! Tests of requests and responses on the wire, without failures.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -96,7 +96,7 @@ async fn an_answer_that_comes_before_the_request_was_read_is_seen() {
     let incoming = incoming.unwrap();
     assert_eq!(incoming.status, 413);
     assert_eq!(incoming.body.collect(100).await.unwrap(), "no");
-    // Half a request was written to it, so it must not be reused.
+    // Half a request was written to the connection, so it must not be reused.
     assert_eq!(channel.idle_connections(), 0);
     drop(peer);
 }
@@ -154,7 +154,7 @@ async fn collect_takes_what_fits_and_refuses_what_does_not() {
     }
 }
 
-/// hyper as the server, with bodies of many sizes in both directions.
+/// Uses hyper as the server, with bodies of many sizes in both directions.
 #[tokio::test]
 async fn bodies_of_all_sizes_pass_through_a_common_server() {
     let (listener, channel) = upstream().await;

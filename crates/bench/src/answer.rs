@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Content chunks in every stream.
+/// The number of content chunks in every stream.
 pub(crate) const CONTENT_CHUNKS: usize = 100;
 /// The last bytes of every complete stream.
 pub(crate) const STREAM_END: &[u8; 14] = b"data: [DONE]\n\n";
@@ -11,7 +11,7 @@ const LARGE_ANSWER_BYTES: usize = 1_000_000;
 const ANSWER: &str = "The gate opens for those who have paid the toll, and it opens at once; nobody \
     waits for the clerk, who writes the fare into the book while the cart is already rolling.";
 
-/// All answers, with head and framing.
+/// All answers, with their HTTP heads and framing.
 pub(crate) struct Answers {
     pub(crate) plain: Vec<u8>,
     pub(crate) large: Vec<u8>,
@@ -63,8 +63,8 @@ impl Stream {
         Self { bytes, event_ends }
     }
 
-    /// The answer in `count` writes with about the same number of events each. The first includes
-    /// the head.
+    /// The answer in `count` writes with about the same number of events each. The first write
+    /// includes the head.
     pub(crate) fn writes(&self, count: usize) -> impl Iterator<Item = &[u8]> {
         let events = self.event_ends.len();
         let count = count.clamp(1, events);

@@ -1,9 +1,9 @@
 //! The baseline: a proxy that only forwards bytes.
 //!
 //! hyper serves and a pooled hyper-util client calls, both with `TCP_NODELAY`, on tokio's
-//! multi-threaded runtime. Allocator and number of threads are those of the gateway, whose cost is
-//! stated in multiples of this proxy's. After a handshake, the bytes of a session are copied in
-//! both directions without parsing frames.
+//! multi-threaded runtime. Allocator and number of threads are the same as in the gateway, because
+//! the gateway's cost is stated as a multiple of this proxy's cost. After a handshake, the bytes of
+//! a session are copied in both directions without parsing frames.
 
 use std::convert::Infallible;
 use std::io;
@@ -49,7 +49,7 @@ pub(crate) async fn serve(args: Args) -> io::Result<()> {
                 let proxy = Arc::clone(&proxy);
                 async move { Ok::<_, Infallible>(proxy.forward(request).await) }
             });
-            // A client that leaves ends its own connection only.
+            // If a client disconnects, only its own connection ends.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(socket), service)
                 .with_upgrades()
@@ -109,7 +109,7 @@ impl Proxy {
     }
 }
 
-/// Copies in both directions until both sides have ended or one has failed.
+/// Copies bytes in both directions until both sides have ended or one has failed.
 async fn copy(client: OnUpgrade, upstream: OnUpgrade) {
     if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
         let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));

@@ -22,7 +22,7 @@ pub(crate) struct FilledGateway {
 }
 
 impl FilledGateway {
-    /// Starts it and waits until it is ready.
+    /// Starts the gateway and waits until it is ready.
     pub(crate) async fn start(
         binary: &Path,
         folder: &Path,

@@ -1,16 +1,17 @@
 //! The subset of WebSocket that the upstream and the load generator use.
 //!
-//! Every message is one frame. Pings are not answered, because audio shows that the connection is
-//! alive.
+//! Every message is one frame. Pings are not answered, because the audio already shows that the
+//! connection is alive.
 
 use std::io;
 use std::ops::Range;
 
-/// A mask without effect. Client frames must be masked, and this saves the load generator CPU time.
+/// A mask that changes nothing. Client frames must be masked, and this mask saves the load
+/// generator CPU time.
 const NO_MASK: [u8; 4] = [0; 4];
 const FINAL: u8 = 0x80;
 const MASKED: u8 = 0x80;
-/// Markers instead of a length: the length follows in two or in eight bytes.
+/// Values of the length byte which mean that the length follows in two or in eight bytes.
 const IN_TWO: u8 = 0x7e;
 const IN_EIGHT: u8 = 0x7f;
 
@@ -24,7 +25,7 @@ pub(crate) enum Kind {
     Sign,
 }
 
-/// The sender of a frame. Client frames are masked.
+/// The sender of a frame. Clients must mask their frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sender {
     Client,
@@ -62,7 +63,7 @@ pub(crate) fn write(kind: Kind, sender: Sender, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The position of a frame in the bytes it was read from.
+/// The kind of a frame and its position in the bytes that it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: Kind,
@@ -71,7 +72,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The frame at the start of `bytes`; `None` if it is incomplete.
+    /// Reads the frame at the start of `bytes`; `None` if it is incomplete.
     pub(crate) fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
         let Some((&[first, second], rest)) = bytes.split_first_chunk() else {
             return Ok(None);
@@ -111,7 +112,7 @@ impl Frame {
         }))
     }
 
-    /// An unmasked piece of the payload, `at` bytes from its start.
+    /// Unmasks `N` bytes of the payload, `at` bytes from its start.
     pub(crate) fn piece<const N: usize>(&self, bytes: &[u8], at: usize) -> Option<[u8; N]> {
         let payload = bytes.get(self.payload.clone())?;
         let mut piece: [u8; N] = *payload.get(at..)?.first_chunk()?;

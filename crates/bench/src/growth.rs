@@ -29,9 +29,9 @@ const SMALL: Size = Size {
     tasks: 0,
 };
 const CONNECTIONS: u32 = 64;
-/// Both stores serve calls of this many keys, so that only the size of the stores differs.
+/// Both stores serve calls of this many keys, so that the stores differ only in size.
 const ACTIVE_KEYS: usize = 1_000;
-/// How often each gateway is started; the median counts.
+/// The number of times that each gateway is started. The median counts.
 const STARTS: usize = 5;
 
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// The size of the large store.
     #[command(flatten)]
     size: Size,
-    /// How often both are measured.
+    /// How many times both stores are measured.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Length of each measurement.
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     program: Program,
 }
 
-/// A filled store and what was measured on it.
+/// A filled store and the measurements taken on it.
 struct Side {
     name: &'static str,
     folder: PathBuf,
@@ -61,7 +61,7 @@ struct Side {
     resident_bytes: u64,
 }
 
-/// Fills both stores, and measures them alternately.
+/// Fills both stores and measures them alternately.
 pub(crate) async fn run(args: Args) -> io::Result<()> {
     let binary = args.program.binary().await?;
     let folder = args.program.folder()?;
@@ -133,7 +133,7 @@ impl Side {
     }
 }
 
-/// Keys from all over the store, because neighbours would share pages.
+/// Picks keys from the whole store, because adjacent keys would share database pages.
 fn active_keys(accounts: &Accounts) -> Vec<&str> {
     let step = (accounts.secrets.len() / ACTIVE_KEYS).max(1);
     let keys = accounts.secrets.iter().step_by(step).take(ACTIVE_KEYS);

@@ -1,10 +1,9 @@
-//! Measures what the gateway costs.
+//! Measures the cost of the gateway: CPU time, latency and memory.
 //!
-//! `cargo run --profile dist -p tollgate-bench` starts a fixed upstream, a bare proxy that only forwards
-//! bytes, and the gateway in both commit modes, each as a separate process. A load generator
-//! measures them alternately, with plain calls, streams and WebSocket sessions. The results are
-//! ratios, which hardly depend on the machine. Each process is a subcommand, so that it can be
-//! profiled alone.
+//! `cargo run --profile dist -p tollgate-bench` starts a fixed upstream, a bare proxy that only forwards bytes, and the
+//! gateway in both commit modes, each as a separate process. A load generator measures them alternately, with plain
+//! calls, streams and WebSocket sessions. The results are ratios, which hardly depend on the machine. Each process is a
+//! subcommand, so that it can be profiled separately.
 
 mod admin;
 mod answer;
@@ -29,7 +28,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
-/// The allocator of the gateway, for a fair comparison with the bare proxy.
+/// The same allocator as in the gateway, for a fair comparison with the bare proxy.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -55,20 +54,20 @@ enum Command {
     Load(load::Args),
     /// Fills a store with wallets, keys, entries, tasks and a million calls.
     Fill(fill::Args),
-    /// Times every read of the admin API on such a store, and calls beside them.
+    /// Times every read of the admin API on such a store, and calls while these reads run.
     Admin(admin::Args),
     /// Compares calls on such a store with calls on a small one.
     Growth(growth::Args),
     /// Moves such a store to `PostgreSQL`, and compares both ends.
     Move(transfer::Args),
-    /// Opens streams or sessions and keeps them open until it is killed.
+    /// Opens streams or sessions and keeps them open until the process is killed.
     Hold(load::HoldArgs),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
-        // The processes around the measured one take one thread each and leave it the other cores.
+        // The upstream and the load generator use one thread each and leave the other cores to the measured process.
         Some(Command::Upstream(args)) => {
             one_thread().and_then(|it| it.block_on(upstream::serve(args)))
         }
@@ -94,8 +93,8 @@ fn one_thread() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// The number of workers is the runtime's default or `TOKIO_WORKER_THREADS`, as for the serving
-/// threads of the gateway.
+/// The number of workers is the runtime's default or `TOKIO_WORKER_THREADS`. The same applies to the serving threads of
+/// the gateway.
 fn on_all_cores() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }

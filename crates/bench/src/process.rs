@@ -1,7 +1,7 @@
-//! The server processes of a run: the upstream, the bare proxy, the gateway.
+//! Starts and ends the server processes of a run: the upstream, the bare proxy and the gateway.
 //!
-//! Each is killed by its id when its value is dropped. Our own processes also exit when their
-//! standard input closes, so that nothing is left if the runner is killed.
+//! Each process is killed by its id when its value is dropped. Our own processes also exit when
+//! their standard input closes, so that none is left behind if the runner is killed.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -70,7 +70,7 @@ impl ServerProcess {
     }
 }
 
-/// Sets the number of runtime workers, which is the same for all compared processes.
+/// Sets the number of runtime workers. It is the same for all compared processes.
 pub(crate) fn set_workers(command: &mut Command, workers: Option<usize>) {
     if let Some(workers) = workers {
         command.env("TOKIO_WORKER_THREADS", workers.to_string());

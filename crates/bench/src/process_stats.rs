@@ -1,4 +1,4 @@
-//! CPU time and memory of a process, as the kernel reports them.
+//! Reads the CPU time and memory of a process from the kernel.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// systems.
 const TICK: Duration = Duration::from_millis(10);
 
-/// User and system time of all threads so far, ended ones included.
+/// User and system time of all threads so far, including threads that have ended.
 pub(crate) fn cpu_time(pid: u32) -> io::Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     ticks(&stat)
@@ -16,7 +16,8 @@ pub(crate) fn cpu_time(pid: u32) -> io::Result<Duration> {
         .ok_or_else(|| unexpected("stat"))
 }
 
-/// `utime` and `stime` are fields 14 and 15. The name in field 2 may contain spaces and brackets.
+/// Parses `utime` and `stime`, which are fields 14 and 15. The name in field 2 may contain spaces
+/// and brackets.
 fn ticks(stat: &str) -> Option<u32> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace().skip(11);
@@ -25,17 +26,17 @@ fn ticks(stat: &str) -> Option<u32> {
     user.checked_add(system)
 }
 
-/// Resident memory now, in bytes.
+/// The current resident memory in bytes.
 pub(crate) fn resident_bytes(pid: u32) -> io::Result<u64> {
     status(pid, "VmRSS:")
 }
 
-/// The peak of resident memory since the last [`forget_peak`], in bytes.
+/// The peak of resident memory in bytes since the last [`forget_peak`].
 pub(crate) fn peak_bytes(pid: u32) -> io::Result<u64> {
     status(pid, "VmHWM:")
 }
 
-/// Resets the peak. If the kernel does not support this, the peak is that of the whole run.
+/// Resets the peak. If the kernel does not support this, the peak covers the whole run.
 pub(crate) fn forget_peak(pid: u32) {
     let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
 }
@@ -81,7 +82,7 @@ mod tests {
         assert!(cpu_time(pid).is_ok());
         assert!(resident_bytes(pid).unwrap() > 0);
         assert!(peak_bytes(pid).unwrap() > 0);
-        // Read at the same time, because other tests allocate meanwhile.
+        // Both values come from one read, because other tests allocate in the meantime.
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         assert!(kib(&status, "VmHWM:").unwrap() >= kib(&status, "VmRSS:").unwrap());
     }

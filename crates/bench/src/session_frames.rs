@@ -1,8 +1,8 @@
 //! The frames of sessions, built once before the first session.
 //!
 //! The load generator sends frames with 20 ms of audio each, and puts a timestamp into every fifth.
-//! The upstream answers a stamped frame with one that has the same stamp, which gives the
-//! round-trip time.
+//! The upstream answers a stamped frame with a frame that carries the same timestamp. This gives
+//! the round-trip time.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::frame::{self, Frame, Kind, Sender};
 
 /// The audio in one frame, and the interval between frames.
 pub(crate) const FRAME_TIME: Duration = Duration::from_millis(20);
-/// Every how many frames the upstream answers. While one side of a session speaks, the other sends
-/// little.
+/// The upstream answers one frame out of this many. While one side of a session speaks, the other
+/// sends little.
 const ANSWERED_EVERY: u64 = 5;
 /// One frame of 16-bit PCM at 24 kHz: 480 samples, 20 ms.
 const AUDIO_BYTES: usize = 960;
@@ -26,7 +26,7 @@ pub(crate) type Stamp = [u8; STAMP_BYTES];
 
 pub(crate) fn stamp(nanos: u64) -> Stamp {
     let mut stamp = UNSTAMPED;
-    // Runs of more than a hundred days would not fit.
+    // A time of more than a hundred days would not fit.
     let _ = write!(&mut stamp[..], "{nanos:0STAMP_BYTES$}");
     stamp
 }
@@ -38,14 +38,14 @@ pub(crate) fn nanos(stamp: Stamp) -> Option<u64> {
 /// The kind of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionKind {
-    /// Audio both ways, in JSON.
+    /// Audio in both directions, in JSON.
     Realtime,
     /// Audio in binary frames; the answers are text.
     Transcript,
 }
 
 impl SessionKind {
-    /// The kind that a request target names.
+    /// The kind of session that a request target asks for.
     pub(crate) fn of_target(target: &str) -> Option<Self> {
         let path = target.split('?').next()?;
         [Self::Realtime, Self::Transcript]
@@ -53,7 +53,7 @@ impl SessionKind {
             .find(|kind| path.ends_with(kind.path()))
     }
 
-    /// The path after the base URL.
+    /// The path that follows the base URL.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Realtime => "/realtime",
@@ -61,7 +61,7 @@ impl SessionKind {
         }
     }
 
-    /// The query parameters besides the model.
+    /// The query parameters other than the model.
     pub(crate) fn query(self) -> &'static str {
         match self {
             Self::Realtime => "",
@@ -69,7 +69,8 @@ impl SessionKind {
         }
     }
 
-    /// The first frame of the upstream. It sets manual turns, so that every audio frame is metered.
+    /// The first frame of the upstream. It selects manual turns, so that every audio frame is
+    /// metered.
     pub(crate) fn opening(self) -> Vec<u8> {
         let event = match self {
             Self::Realtime => {
@@ -113,18 +114,18 @@ impl SessionKind {
     }
 }
 
-/// Any base64 letters, because nobody decodes them.
+/// Arbitrary base64 characters, which are never decoded.
 fn base64_audio() -> String {
     let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     letters.chars().cycle().take(AUDIO_BYTES / 3 * 4).collect()
 }
 
-/// A frame in which only the stamp changes.
+/// A frame in which only the timestamp changes.
 #[derive(Debug, Clone)]
 pub(crate) struct Stamped {
     bytes: Vec<u8>,
     payload_bytes: usize,
-    /// The position of the stamp in the payload.
+    /// The position of the timestamp in the payload.
     stamp_at: usize,
 }
 
@@ -142,14 +143,14 @@ impl Stamped {
         Self::new(Kind::Text, sender, event.as_bytes(), stamp_at)
     }
 
-    /// The frame with this stamp.
+    /// Writes a timestamp into the frame and returns the frame.
     pub(crate) fn with(&mut self, stamp: Stamp) -> &[u8] {
         let at = self.bytes.len() - self.payload_bytes + self.stamp_at;
         self.bytes[at..at + STAMP_BYTES].copy_from_slice(&stamp);
         &self.bytes
     }
 
-    /// The stamp of a frame; `None` if the frame is of another kind or has no stamp.
+    /// The timestamp of a frame; `None` if the frame is of another kind or has no timestamp.
     pub(crate) fn stamp_of(&self, frame: &Frame, bytes: &[u8]) -> Option<Stamp> {
         if frame.payload.len() != self.payload_bytes {
             return None;
@@ -159,8 +160,8 @@ impl Stamped {
     }
 }
 
-/// Whether the frame of this number is answered in the session of this index. The index spreads the
-/// answers of the sessions over time.
+/// Whether the frame with this number is answered in the session with this index. The index spreads
+/// the answers of different sessions over time.
 pub(crate) fn is_answered(number: u64, session: u64) -> bool {
     (number + session).is_multiple_of(ANSWERED_EVERY)
 }

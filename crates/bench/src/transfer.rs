@@ -1,4 +1,5 @@
-//! Times `tollgate move` of a filled store. On request, a first move is killed in the middle, and the second one resumes it.
+//! Times `tollgate move` of a filled store. Optionally, a first move is killed halfway and a second
+//! one resumes it.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -29,13 +30,13 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// When a first move is killed, if one is.
+    /// The time after which the first move is killed; `None` if it is not.
     pub(crate) fn kill_after(&self) -> Option<Duration> {
         self.kill_after_ms.map(Duration::from_millis)
     }
 }
 
-/// Fills a store, moves it, and compares both ends.
+/// Fills a store, moves it, and compares the source with the target.
 pub(crate) async fn run(args: Args) -> io::Result<()> {
     let binary = args.program.binary().await?;
     let folder = args.program.folder()?;
@@ -82,7 +83,7 @@ async fn measure(args: &Args, from: &End, to: &End) -> io::Result<()> {
     writeln!(output, "{} chain heads are equal", count.unwrap_or(1))
 }
 
-/// The heads of all chains, once everything was verified.
+/// Verifies the ledger of one end and returns the heads of all its chains.
 async fn verified(end: &End, what: &str) -> io::Result<Value> {
     let began = Instant::now();
     let mut report = end.json(&["ledger", "verify"]).await?;
@@ -95,7 +96,7 @@ async fn verified(end: &End, what: &str) -> io::Result<Value> {
     Ok(report["heads"].take())
 }
 
-/// Starts a move and kills it.
+/// Starts a move and kills it after a while.
 async fn kill_move(from: &End, to: &End, after: Duration) -> io::Result<String> {
     let mut child = from
         .command(&["move", "--to", &to.url])
@@ -110,7 +111,7 @@ async fn kill_move(from: &End, to: &End, after: Duration) -> io::Result<String> 
     Ok(format!("killed (SIGKILL) after {after:?}"))
 }
 
-/// One end of a move: a configuration that names its database.
+/// The source or the target of a move: a configuration that names its database.
 struct End {
     binary: PathBuf,
     config: PathBuf,
@@ -135,7 +136,7 @@ impl End {
         command
     }
 
-    /// The report of a command, which must succeed.
+    /// Runs a command, which must succeed, and returns its report.
     async fn json(&self, words: &[&str]) -> io::Result<Value> {
         let mut command = self.command(words);
         let told = output_of(command.arg("--json")).await?;

@@ -1,10 +1,10 @@
-//! The fixed upstream: always the same chat completions, at minimal cost.
+//! The fixed upstream: serves constant chat completions at minimal cost.
 //!
 //! The path before `/v1` selects the behaviour, so that the base URL of a channel can choose it and
-//! proxies pass it on: `/delay-50/v1/chat/completions` waits 50 ms, `pace-100` pauses 100 ms
+//! proxies pass it on. `/delay-50/v1/chat/completions` waits 50 ms, `pace-100` pauses 100 ms
 //! between the writes of a stream, `writes-102` splits a stream into that many writes, and `large`
-//! answers with a megabyte. The body says whether to stream. A WebSocket handshake opens a session
-//! (`upstream_session.rs`).
+//! answers with a megabyte. The body determines whether the answer is streamed. A WebSocket
+//! handshake opens a session (`upstream_session.rs`).
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,9 +20,11 @@ use crate::answer::Answers;
 use crate::upstream_session::UpstreamSession;
 use crate::wire::{Head, ReadBuffer, target};
 
-/// A stream of a hundred events usually arrives in about three reads on a busy connection.
+/// The number of writes of a stream. On a busy connection, a stream of a hundred events usually
+/// arrives in about three reads.
 const WRITES: usize = 3;
-/// How much of a request body is searched for `stream`. The rest is read and discarded.
+/// The number of bytes of a request body that are searched for `stream`. The rest is read and
+/// discarded.
 const OPENING_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(clap::Args)]
@@ -85,7 +87,7 @@ async fn converse(mut socket: TcpStream, answers: &Answers) -> io::Result<()> {
     Ok(())
 }
 
-/// What a request asks for.
+/// The kind of a request: a call or a session.
 enum RequestKind {
     Answer(AnswerOptions),
     Session(UpstreamSession),
@@ -125,7 +127,7 @@ async fn read_request(
     Ok(Some(kind))
 }
 
-/// How to answer, according to the path.
+/// How to answer, as selected by the path.
 #[derive(Debug, PartialEq, Eq)]
 struct AnswerOptions {
     delay: Duration,

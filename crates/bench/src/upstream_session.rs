@@ -1,4 +1,4 @@
-//! The upstream's side of a session. It answers stamped audio frames at once.
+//! The upstream's side of a session. It answers stamped audio frames immediately.
 
 use std::io;
 
@@ -18,7 +18,7 @@ pub(crate) struct UpstreamSession {
 }
 
 impl UpstreamSession {
-    /// `None` if the request is not a handshake.
+    /// Reads a handshake; `None` if the request is not one.
     pub(crate) fn requested_by(head: &[u8]) -> Option<Self> {
         let key = header(head, b"sec-websocket-key:")?;
         let kind = SessionKind::of_target(str::from_utf8(target(head)).ok()?)?;

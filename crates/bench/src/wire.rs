@@ -1,7 +1,7 @@
 //! The subset of HTTP/1.1 that the upstream and the load generator use.
 //!
-//! Both must cost very little compared with what is measured, so nothing is allocated, and only the
-//! two headers that frame the body are read.
+//! Both must cost very little compared with the measured process, so nothing is allocated, and only
+//! the two headers that frame the body are read.
 
 use std::io;
 
@@ -63,7 +63,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// `None` if the head is incomplete.
+    /// Reads a head; `None` if it is incomplete.
     pub(crate) fn read(bytes: &[u8]) -> io::Result<Option<Self>> {
         let Some(end) = memmem::find(bytes, b"\r\n\r\n") else {
             return Ok(None);
@@ -117,7 +117,7 @@ fn decimal(digits: &[u8]) -> io::Result<u64> {
         .ok_or_else(|| io::Error::other("a content length that is not a number"))
 }
 
-/// The rest of a body.
+/// The part of a body that has not been read yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Body {
     Length(u64),
@@ -140,8 +140,8 @@ impl Body {
         matches!(self, Self::Length(0) | Self::Chunked(ChunkState::Done))
     }
 
-    /// Passes the content of this body in `bytes` to `sink`. Returns how many bytes belong to the
-    /// body: all of them, unless it ends earlier.
+    /// Passes the part of this body in `bytes` to `sink`. Returns the number of bytes that belong
+    /// to the body, which is all of them unless the body ends earlier.
     pub(crate) fn take(&mut self, bytes: &[u8], sink: &mut impl FnMut(&[u8])) -> io::Result<usize> {
         match self {
             Self::Length(left) => {
@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// The content and the length of the body, if it arrives in pieces of `step` bytes.
+    /// Reads a body in pieces of `step` bytes. Returns its content and its length.
     fn content(mut body: Body, bytes: &[u8], step: usize) -> (Vec<u8>, usize) {
         let mut content = Vec::new();
         let mut taken = 0;

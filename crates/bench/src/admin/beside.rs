@@ -1,4 +1,5 @@
-//! Compares calls while the admin API is read with calls while it is not, alternately.
+//! Measures how much reads of the admin API slow down calls: alternates between rounds with such
+//! reads and rounds without.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::load::Measured;
 const PAUSE: Duration = Duration::from_millis(50);
 const CONNECTIONS: u32 = 16;
 
-/// The results of both kinds, one measurement for each round.
+/// The measurements with and without reads, one of each per round.
 #[derive(Default)]
 struct Rounds {
     without: Vec<Measured>,
@@ -60,7 +61,7 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// Reads everything repeatedly.
+/// Sends all requests again and again.
 async fn read_on(client: &AdminClient, requests: &[AdminRead]) -> io::Result<()> {
     loop {
         for request in requests {

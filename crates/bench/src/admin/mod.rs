@@ -1,4 +1,4 @@
-//! Times every read of the admin API on a filled store, and how much slower calls get while such reads run.
+//! Times every read of the admin API on a filled store, and measures how much such reads slow down calls.
 
 mod beside;
 mod command;

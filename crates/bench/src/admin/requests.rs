@@ -1,4 +1,4 @@
-//! The timed requests: every read of the admin API, with its most expensive filters.
+//! The requests that are timed: every read of the admin API, with its most expensive filters.
 
 use std::io;
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 use super::timing::AdminClient;
 use crate::fill::{Accounts, MODELS, Size, request_id};
 
-/// Reads that answer until they are left.
+/// Reads that are not timed because their answers end only when the client disconnects.
 const ENDLESS: [&str; 2] = ["/events", "/play/{path}"];
 
-/// A read, and its name in the table.
+/// A read and its name in the table of results.
 pub(super) struct AdminRead {
     pub(super) what: String,
     pub(super) path: String,
 }
 
-/// The ids and names that the requests contain.
+/// The ids and names from the filled store that the requests contain.
 pub(super) struct Known {
     wallet: String,
     wallet_name: String,
@@ -170,7 +170,8 @@ impl Known {
         reads
     }
 
-    /// The reads that the gateway's description lists, and those of them that are not timed.
+    /// The timed reads, and the paths of all other reads that the gateway's OpenAPI description
+    /// lists.
     pub(super) async fn described(
         &self,
         client: &AdminClient,
@@ -201,7 +202,7 @@ impl AdminRead {
     }
 }
 
-/// Whether a request matches a path template with names in braces.
+/// Whether a request matches a path template, which has names in braces.
 fn is_of(request: &str, template: &str) -> bool {
     let path = request.split('?').next().unwrap_or_default();
     let (mut of_path, mut of_template) = (path.split('/'), template.split('/'));

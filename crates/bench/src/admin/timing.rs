@@ -21,11 +21,11 @@ pub(super) struct AdminClient {
     address: SocketAddr,
 }
 
-/// The time of a read.
+/// The measured time of a read.
 pub(super) struct Timed {
     pub(super) median_ms: f64,
     pub(super) max_ms: f64,
-    /// The number of rows of the answer, or its size in bytes if it has no rows.
+    /// The number of rows in the answer, or its size in bytes if it has no rows.
     pub(super) size: String,
 }
 
@@ -37,7 +37,7 @@ impl AdminClient {
         }
     }
 
-    /// Reads a path of the admin listener. Any status but 200 is an error.
+    /// Reads a path of the admin listener. Any status other than 200 is an error.
     pub(super) async fn bytes(&self, path: &str) -> io::Result<Bytes> {
         let request = Request::get(format!("http://{}{path}", self.address))
             .header("authorization", format!("Bearer {TOKEN}"))
@@ -58,7 +58,7 @@ impl AdminClient {
         Ok(serde_json::from_slice(&self.bytes(path).await?)?)
     }
 
-    /// Reads a path `times` times, one after the other.
+    /// Reads a path `times` times, one read after another.
     pub(super) async fn time(&self, path: &str, times: usize) -> io::Result<Timed> {
         let mut taken = Vec::with_capacity(times);
         let mut body = Bytes::new();

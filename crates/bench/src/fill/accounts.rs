@@ -1,4 +1,4 @@
-//! Wallets and keys with entries and tasks. Each wallet and key also has an audit row.
+//! Creates wallets and keys, with entries and tasks. Each wallet and key also gets an audit row.
 
 use std::io;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use tokio::time::sleep;
 use super::calls::now;
 use super::command::Size;
 
-/// How many changes are sent to the writer at the same time.
+/// The number of changes that are sent to the ledger writer at the same time.
 const TOGETHER: usize = 256;
-/// How many times a busy ledger is asked again for one call, and the pause before each time.
+/// The maximum number of attempts to admit a call while the ledger is busy, and the pause between them.
 const BUSY_RETRIES: usize = 1_000;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 const CARD: &str = r#"{"input":"1.25","output":"10"}"#;
 const LIMIT: u32 = 1_000_000;
 
-/// The accounts to which calls can belong.
+/// The wallets and keys of the filled store.
 pub(crate) struct Accounts {
     pub(crate) wallets: Vec<WalletRow>,
     /// The keys are spread over the wallets: key n belongs to wallet n modulo the number of
@@ -133,7 +133,7 @@ async fn price(store: &Store) -> io::Result<PriceVersion> {
     version.map_err(io::Error::other)
 }
 
-/// Admits a call. A large store is filled faster than its ledger can write at times, so a busy ledger is asked again.
+/// Admits a call. At times this program is faster than the ledger writer, so it retries while the ledger is busy.
 async fn admitted(store: &Store, key: &KeyRow) -> Result<store::Admitted, AdmitError> {
     for _ in 0..BUSY_RETRIES {
         match store.admit(admission(key)).await {

@@ -1,4 +1,4 @@
-//! Journal rows, spread over the time before now.
+//! Writes journal rows, spread over the days before now.
 
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,8 +10,8 @@ use super::accounts::Accounts;
 use super::command::Size;
 use super::random::Random;
 
-/// Rows that are queued before the next ones wait for the writer. With `PostgreSQL` a quarter of the queue is for calls
-/// without a hold, such as these.
+/// The number of rows that are queued before we wait for the writer. With `PostgreSQL`, a quarter of the queue is for
+/// calls without a hold, such as these.
 const QUEUED: usize = 4_096;
 pub(crate) const MODELS: [&str; 8] = [
     "openai/gpt-large",
@@ -31,7 +31,7 @@ const ENDPOINTS: [&str; 4] = [
     "/v1/embeddings",
 ];
 
-/// Appends the rows, the oldest first, and returns how long that took.
+/// Appends the rows, oldest first, and returns how long that took.
 pub(super) async fn append(store: &Store, accounts: &Accounts, size: Size) -> io::Result<Duration> {
     let mut random = Random::new(7);
     let began = Instant::now();
@@ -70,7 +70,7 @@ fn row(
     let age_ms = span_ms - span_ms * place / i64::try_from(size.rows.max(1)).unwrap_or(1);
     let key_number = random.skewed(accounts.keys.len());
     let key = accounts.keys.get(key_number);
-    // A key mostly calls two models, by one endpoint and one of two channels.
+    // A key mostly calls two models, through one endpoint and one of two channels.
     let model_number = match random.below(20) {
         0 => random.below(MODELS.len()),
         choice => (key_number + choice % 2) % (MODELS.len() - 1),

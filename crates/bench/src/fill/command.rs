@@ -14,7 +14,7 @@ use super::accounts::Accounts;
 use super::calls;
 use crate::process_stats;
 
-/// The number of a journal row is its time, shifted by this many bits.
+/// The id of a journal row is its time, shifted by this many bits.
 const TIME_SHIFT: u32 = 20;
 
 #[derive(clap::Args)]
@@ -26,13 +26,13 @@ pub(crate) struct Args {
     size: Size,
 }
 
-/// How much a store is filled with.
+/// The amount of data that a store is filled with.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Size {
     /// Rows of the journal.
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) rows: usize,
-    /// The time that they are spread over.
+    /// Days over which the rows of the journal are spread.
     #[arg(long, default_value_t = 90)]
     pub(crate) days: u32,
     #[arg(long, default_value_t = 1_000)]
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: Args) -> io::Result<()> {
     fill(&Place::read(&args.store), args.size).await.map(drop)
 }
 
-/// Fills a new store, and prints how fast that was.
+/// Fills a new store and prints how long that took.
 pub(crate) async fn fill(place: &Place, size: Size) -> io::Result<Accounts> {
     let mut output = io::stdout();
     let settings = place.settings();
@@ -130,7 +130,8 @@ pub(crate) async fn fill(place: &Place, size: Size) -> io::Result<Accounts> {
     Ok(accounts)
 }
 
-/// Creates the tables of earlier days, which a gateway running at that time would have created.
+/// Creates the journal partitions of earlier days, which a gateway running on those days would have
+/// created.
 async fn make_days(url: &str, days: u32) -> io::Result<()> {
     let today = calls::now().get() / DAY_MS;
     let statement = |day: i64| {
@@ -155,7 +156,7 @@ async fn run_sql(url: &str, sql: &str) -> io::Result<()> {
     driver.await?.map_err(io::Error::other)
 }
 
-/// The size of all files of the journal.
+/// The total size of the journal's files.
 fn journal_bytes(path: &Path) -> io::Result<u64> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let journal = format!("{name}-calls");

@@ -1,4 +1,4 @@
-//! Fills a store as a busy gateway would have after some months: wallets, keys, entries, tasks, audit and calls.
+//! Fills a store with the data of a busy gateway after some months: wallets, keys, entries, tasks, audit and calls.
 
 mod accounts;
 mod calls;

@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same in every run.
+//! Pseudo-random numbers that are the same in every run.
 
-/// A generator of numbers (`SplitMix64`).
+/// A random number generator (`SplitMix64`).
 pub(super) struct Random(u64);
 
 impl Random {
@@ -22,7 +22,8 @@ impl Random {
         usize::try_from(self.next() % bound).unwrap_or(0)
     }
 
-    /// A number below `bound`, where low ones are more frequent: a quarter of all is below a sixteenth of the bound.
+    /// A number below `bound`. Low numbers are more frequent: a quarter of all numbers are below a sixteenth of the
+    /// bound.
     pub(super) fn skewed(&mut self, bound: usize) -> usize {
         let bound = bound.max(1) as u64;
         let share = u128::from(self.next() >> 32);

@@ -10,10 +10,10 @@ use super::request::{Dialect, Request, Shape};
 use crate::answer::{CONTENT_CHUNKS, STREAM_END};
 use crate::wire::{Head, ReadBuffer};
 
-/// Up to this size, head and body are copied together and sent in one write.
+/// Requests up to this size are sent in one write, with head and body copied together.
 const ONE_WRITE_BYTES_MAX: usize = 16 * 1024;
 const ERROR_BYTES_MAX: usize = 300;
-/// The last bytes of every complete stream of Messages.
+/// The last bytes of every complete Messages stream.
 const MESSAGES_STREAM_END: &[u8; STREAM_END.len()] = b"ssage_stop\"}\n\n";
 
 pub(crate) struct Client {
@@ -33,7 +33,7 @@ impl Client {
         })
     }
 
-    /// Sends a request and reads the whole answer; `sink` gets the content.
+    /// Sends a request and reads the whole answer. `sink` receives the content.
     async fn call(
         &mut self,
         request: &Request,
@@ -118,7 +118,7 @@ impl Client {
         Ok(())
     }
 
-    /// Reads and discards until the server closes.
+    /// Reads and discards bytes until the server closes the connection.
     pub(crate) async fn read_on(&mut self) -> io::Result<()> {
         loop {
             let count = self.buffer.bytes().len();
@@ -137,7 +137,7 @@ impl Client {
         }
     }
 
-    /// Whether the status is 200, and the framing of the body.
+    /// Reads a response head. Returns whether the status is 200, and the framing of the body.
     async fn read_head(&mut self) -> io::Result<(bool, Head)> {
         loop {
             if let Some(head) = Head::read(self.buffer.bytes())? {

@@ -42,8 +42,8 @@ async fn measure(args: Args) -> io::Result<Measured> {
     let times = load.tally.measure(&args.window, connections, answers_min);
     let times = times.await?;
 
-    // Wait for the last answers, because aborted calls would be a different kind of work for the
-    // measured process.
+    // Wait for the last answers. If these calls were aborted, the measured process would have
+    // different work to do.
     if timeout(LAST_ANSWERS, tasks.join_all()).await.is_err() {
         let late = io::Error::other("the last answers did not come");
         load.tally.record_failure(&late);

@@ -1,8 +1,8 @@
-//! Sends the frames of all sessions, evenly spread over the duration of a frame.
+//! Sends the frames of all sessions, spread evenly over the duration of a frame.
 //!
-//! It is a separate thread because the timers of the runtime have a resolution of a millisecond, so
-//! 500 sessions would send in bursts of 25. If the machine delays the thread, it continues from
-//! there without catching up, because independent sessions would not all send at once either.
+//! This is a separate thread, because the timers of the runtime have a resolution of a millisecond,
+//! so 500 sessions would send in bursts of 25. If the machine delays the thread, the schedule
+//! shifts instead of catching up: independent sessions would not all send at once either.
 
 use std::io;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use super::tally::{LAST_ANSWERS, Tally};
 use crate::frame::{self, Kind, Sender};
 use crate::session_frames::{FRAME_TIME, Stamped, UNSTAMPED, is_answered, stamp};
 
-/// The code of a regular close.
+/// The WebSocket close code for a normal end.
 const NORMAL: [u8; 2] = 1000_u16.to_be_bytes();
-/// The pause between two attempts to write, or two checks for outstanding answers.
+/// The pause between two attempts to write, and between two checks for outstanding answers.
 const REST: Duration = Duration::from_millis(1);
-/// If the thread is later than this, the schedule moves back.
+/// If the thread is late by more than this, the whole schedule shifts.
 const LATE_MAX: Duration = Duration::from_micros(500);
 
 /// The writing side of a session.
@@ -33,7 +33,7 @@ pub(super) struct SessionWriter {
 pub(super) struct FrameSender {
     pub(super) writers: Vec<SessionWriter>,
     pub(super) audio: Stamped,
-    /// Stamps count from here.
+    /// Timestamps in frames count from here.
     pub(super) epoch: Instant,
     pub(super) tally: Arc<Tally>,
 }
@@ -89,7 +89,7 @@ impl FrameSender {
     }
 }
 
-/// Sends a frame. It is an error if the socket accepts nothing for too long.
+/// Sends a frame. It is an error if the socket accepts no bytes for too long.
 fn send(socket: &OwnedWriteHalf, mut bytes: &[u8]) -> io::Result<()> {
     let started = Instant::now();
     while !bytes.is_empty() {

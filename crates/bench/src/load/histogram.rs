@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Buckets per power of two.
+/// The number of buckets per power of two.
 const STEPS: u64 = 128;
 const STEPS_BITS: u32 = STEPS.trailing_zeros();
-/// Values above about a minute count as this.
+/// Larger values, above about a minute, count as this.
 const VALUE_MAX: u64 = (1 << 36) - 1;
 
 /// Counts values in nanoseconds. All connections share it.
@@ -38,7 +38,8 @@ impl Histogram {
         }
     }
 
-    /// The value that `permille` out of a thousand do not exceed; `None` if nothing was recorded.
+    /// The value that `permille` out of a thousand values do not exceed; `None` if nothing was
+    /// recorded.
     pub(crate) fn quantile(&self, permille: u64) -> Option<u64> {
         let rank = (self.count() * permille).div_ceil(1000).max(1);
         let mut seen = 0;

@@ -16,7 +16,7 @@ pub(crate) struct Args {
     ask: TargetArgs,
 }
 
-/// A forgotten process ends after this time, which is longer than any measurement.
+/// A process that nobody kills ends after this time, which is longer than any measurement.
 const HELD_MAX: Duration = Duration::from_secs(120);
 
 /// Printed when every stream or session has delivered its first content.

@@ -1,5 +1,5 @@
-//! The load generator: many keep-alive connections that send the next request as soon as the last
-//! one is answered, or many sessions that send audio at the speed of speech.
+//! The load generator: many keep-alive connections that each send the next request as soon as the
+//! last one is answered, or many sessions that send audio in real time.
 
 mod args;
 mod client;

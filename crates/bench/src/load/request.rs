@@ -82,7 +82,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// A request in which only the key changes.
+/// A request in which only the API key changes.
 pub(crate) struct Request {
     before_key: String,
     after_key: String,
@@ -121,7 +121,7 @@ const SYSTEM: &str = "You are the keeper of a toll gate. Answer in one sentence.
 const QUESTION: &str = "Who pays the toll at night, and who writes it down?";
 
 fn chat(shape: Shape, model: &str) -> String {
-    // Ask for usage, so that every target sends the same events.
+    // Requests usage, so that every target sends the same events.
     let stream = if shape.is_stream() {
         r#""stream":true,"stream_options":{"include_usage":true},"#
     } else {
@@ -148,8 +148,8 @@ fn messages(shape: Shape, model: &str) -> String {
     )
 }
 
-/// A long text with a realistic number of escapes, because a text without any would favour the
-/// parser.
+/// A long text with a realistic number of escapes. A text without escapes would make parsing look
+/// faster than it is.
 fn document() -> String {
     let line = r#"The clerk said \"one farthing\" and wrote it down; the cart rolled on towards the river.\n"#;
     line.repeat(LARGE_BODY_BYTES.div_ceil(line.len()))

@@ -17,7 +17,7 @@ use crate::wire::{Head, ReadBuffer};
 
 const ERROR_BYTES_MAX: usize = 300;
 
-/// Counts the frames sent that expect an answer, and the answers received.
+/// Counts the frames that expect an answer and the answers received.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) asked: AtomicU64,
@@ -39,8 +39,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Sends a handshake and returns when the first frame of the upstream has arrived. Also returns
-    /// the writing half.
+    /// Sends a handshake and waits for the first frame of the upstream. Returns the session and the
+    /// writing half.
     pub(super) async fn open(
         address: SocketAddr,
         head: String,
@@ -80,7 +80,7 @@ impl Session {
         Arc::clone(&self.counts)
     }
 
-    /// Reads the answers until the server closes. Stamps count from `epoch`.
+    /// Reads the answers until the server closes. Timestamps in frames count from `epoch`.
     pub(super) async fn listen(mut self, epoch: Instant, tally: Arc<Tally>) {
         if let Err(failure) = self.read_answers(epoch, &tally).await {
             tally.record_failure(&failure);

@@ -1,4 +1,4 @@
-//! Runs a number of sessions that all send audio, and measures the round trip of frames.
+//! Runs a number of sessions that all send audio, and measures the round-trip time of frames.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::session::Session;
 use super::tally::{ANSWERS_EACH_MIN, LAST_ANSWERS, Measured, Tally};
 use crate::session_frames::SessionKind;
 
-/// Concurrent handshakes.
+/// The maximum number of concurrent handshakes.
 const OPENING_MAX: usize = 16;
 
 /// Running sessions.
@@ -64,7 +64,7 @@ async fn open(ask: &TargetArgs, kind: SessionKind) -> io::Result<Vec<(Session, O
     }
 }
 
-/// The WebSocket key is constant, because nobody checks that it is new.
+/// Writes a handshake. The WebSocket key is constant, because no peer checks that it is new.
 fn handshake(ask: &TargetArgs, kind: SessionKind, key: &str) -> String {
     let TargetArgs {
         address,

@@ -12,25 +12,26 @@ use tokio::time::sleep;
 use super::histogram::Histogram;
 use crate::process_stats;
 
-/// After this many failures, the measurement stops.
+/// The number of failures after which the measurement stops.
 const FAILURES_MAX: u64 = 100;
 const MEASURE_TIMES_MAX: u32 = 4;
-/// How long it may take until all clients have been answered once.
+/// How long we wait until every client has been answered once.
 const ANSWERED_MAX: Duration = Duration::from_secs(5);
-/// Connections that are served together finish together. The measurement is prolonged until each has
-/// been answered a few times on average, so that it does not fall between two such waves.
+/// The minimum number of answers per connection, on average. Connections that are served together finish together, in
+/// waves; a measurement that is too short could fall between two waves. So it is prolonged until there are enough
+/// answers.
 pub(super) const ANSWERS_EACH_MIN: u64 = 4;
-/// How long the last requests may take after the measurement.
+/// How long we wait for the last answers after the measurement.
 pub(super) const LAST_ANSWERS: Duration = Duration::from_secs(20);
 const WAIT_STEP: Duration = Duration::from_millis(20);
-/// A p99 is taken for each slice of a measurement.
+/// The length of a slice. A p99 is computed for each slice of a measurement.
 const SLICE: Duration = Duration::from_millis(100);
 
 const WARM_UP: u8 = 0;
 const MEASURED: u8 = 1;
 const OVER: u8 = 2;
 
-/// When to measure, and which process.
+/// The times of a measurement, and the process to measure.
 #[derive(clap::Args)]
 pub(super) struct Window {
     /// Time before the measurement starts.
@@ -59,10 +60,10 @@ pub(crate) struct Measured {
     pub(crate) elapsed_us: u64,
     pub(crate) p50_ns: u64,
     pub(crate) p99_ns: u64,
-    /// The median of the p99s of all slices of 100 ms. A stall of the machine raises `p99_ns`, but it
-    /// spoils only one slice of this.
+    /// The median of the p99s of all 100 ms slices. A stall of the machine raises `p99_ns`, but affects only one of
+    /// these slices.
     pub(crate) slice_p99_ns: u64,
-    /// Of the measured process; 0 without one.
+    /// The CPU time of the measured process; 0 if there is none.
     pub(crate) cpu_us: u64,
     pub(crate) failures: u64,
     pub(crate) first_failure: Option<String>,
@@ -101,9 +102,9 @@ impl Tally {
         self.phase.load(Ordering::Relaxed) == OVER
     }
 
-    /// Waits until every client has been answered once, warms up, and measures until there are
-    /// `answers_min`. The cost of opening many sessions at once is thus excluded. Returns the
-    /// measured time and the CPU time in it.
+    /// Waits until every client has been answered once, which excludes the cost of opening many sessions at once. Then
+    /// warms up, and measures until there are at least `answers_min` answers. Returns the elapsed time and the CPU time
+    /// of the measurement.
     pub(super) async fn measure(
         &self,
         window: &Window,
@@ -148,7 +149,7 @@ impl Tally {
         self.slice.record(nanos);
     }
 
-    /// Counts a failure. Too many end the measurement.
+    /// Counts a failure. Too many failures end the measurement.
     pub(super) fn record_failure(&self, failure: &io::Error) {
         let _ = self.first_failure.set(failure.to_string());
         if self.failures.fetch_add(1, Ordering::Relaxed) >= FAILURES_MAX {
@@ -170,7 +171,7 @@ impl Tally {
     }
 }
 
-/// Waits at least `least`, then until `enough` returns true or `most` has passed since the start.
+/// Waits for `least`, and then until `enough` returns true or `most` has passed since the start.
 async fn wait(least: Duration, most: Duration, enough: impl Fn() -> bool) {
     let started = Instant::now();
     sleep(least).await;

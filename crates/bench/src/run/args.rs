@@ -70,7 +70,8 @@ impl Args {
     }
 
     pub(super) fn scenarios(&self) -> Vec<Scenario> {
-        // A named scenario is measured, whatever the extent.
+        // A scenario that is selected by name is measured even if the chosen extent does not
+        // include it.
         let extent = if self.only.is_empty() {
             self.extent()
         } else {

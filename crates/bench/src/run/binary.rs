@@ -1,4 +1,5 @@
-//! Finds the gateway's binary, and builds it if cargo is available. Also makes the folder of a run.
+//! Finds the gateway's binary, and builds it if cargo is available. Also creates the folder of a
+//! run.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use tokio::process::Command;
 const NAME: &str = "tollgate";
 const PACKAGE: &str = "tollgate-server";
 
-/// The measured program, and the folder of its files.
+/// The gateway binary to measure, and the folder for its files.
 #[derive(clap::Args)]
 pub(crate) struct Program {
     /// The gateway's binary; by default it is built and taken from beside this one.
@@ -22,7 +23,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The named binary, or the one beside this one, built now if cargo started us.
+    /// The given binary, or the one next to this program, which is built first if cargo started us.
     pub(crate) async fn binary(&self) -> io::Result<PathBuf> {
         if let Some(binary) = &self.gateway {
             return Ok(binary.clone());
@@ -43,7 +44,7 @@ impl Program {
         Err(io::Error::other(hint))
     }
 
-    /// A new folder for one run.
+    /// Creates a new folder for one run.
     pub(crate) fn folder(&self) -> io::Result<TempDir> {
         let parent = match &self.data {
             Some(folder) => folder.clone(),
@@ -53,7 +54,7 @@ impl Program {
     }
 }
 
-/// The folder of the program that runs.
+/// The folder of the running program.
 fn beside() -> io::Result<PathBuf> {
     let own = std::env::current_exe()?;
     Ok(own.parent().unwrap_or(Path::new(".")).to_owned())

@@ -1,4 +1,4 @@
-//! The benchmark command.
+//! The command that runs the benchmark.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ struct Findings {
     floors: Vec<Bound>,
 }
 
-/// Runs until done or interrupted. In both cases every process it started is killed.
+/// Runs until done or interrupted. In both cases every process that it started is killed.
 pub(crate) async fn run(args: Args) -> io::Result<()> {
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
@@ -138,7 +138,7 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
     })
 }
 
-/// Runs every scenario with all targets, and prints each as soon as it is done.
+/// Runs every scenario with all targets, and prints the result of each as soon as it is done.
 async fn take_turns(
     args: &Args,
     upstream: &ServerProcess,

@@ -1,7 +1,7 @@
-//! The results of the rounds, and the comparison of targets.
+//! Results of the rounds, and figures that compare targets.
 //!
-//! A ratio is the median of the ratios of each round. The measurements of one round are close
-//! together in time, so a disturbance affects all targets alike.
+//! A ratio is the median of the ratios of the individual rounds. The measurements of one round are
+//! close together in time, so a disturbance affects all targets equally.
 
 #![expect(clippy::float_arithmetic, reason = "figures for people; no money here")]
 #![expect(
@@ -23,7 +23,8 @@ pub(super) struct RoundResult {
     pub(super) peak_bytes: Option<u64>,
 }
 
-/// A number from a result; `None` if it has none: direct calls have no proxy.
+/// Reads a number from a result. `None` if the result has no such number; for example, direct calls
+/// have no proxy.
 pub(super) type Figure = fn(&RoundResult) -> Option<f64>;
 
 pub(super) fn requests_per_second(turn: &RoundResult) -> Option<f64> {
@@ -39,7 +40,7 @@ pub(super) fn p99_us(turn: &RoundResult) -> Option<f64> {
     (turn.measured.requests > 0).then(|| turn.measured.p99_ns as f64 / 1e3)
 }
 
-/// Of the median slice.
+/// The p99 of the median slice.
 pub(super) fn slice_p99_us(turn: &RoundResult) -> Option<f64> {
     (turn.measured.slice_p99_ns > 0).then(|| turn.measured.slice_p99_ns as f64 / 1e3)
 }
@@ -99,7 +100,7 @@ impl ScenarioResults {
         self.compare(target, base, figure, |value, base| value / base)
     }
 
-    /// By how much a target's figure exceeds that of `base`.
+    /// The difference between a target's figure and that of `base`.
     pub(super) fn excess(&self, target: Target, base: Target, figure: Figure) -> Option<f64> {
         self.compare(target, base, figure, |value, base| value - base)
     }

@@ -1,4 +1,4 @@
-//! The performance floors, and whether they were met.
+//! The performance floors and goals, and whether the results meet them.
 
 #![expect(clippy::float_arithmetic, reason = "figures for people; no money here")]
 
@@ -12,7 +12,7 @@ use super::figures::{
 use super::memory::Memory;
 use super::target::Target;
 
-/// A bound, what was measured, and the verdict.
+/// A floor and a goal, the measured value, and the verdict.
 #[derive(Debug, Serialize)]
 pub(super) struct Bound {
     what: String,
@@ -34,14 +34,14 @@ enum Better {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Verdict {
-    /// The goal is met, and the floor with it.
+    /// The goal is met, and therefore the floor too.
     Goal,
     /// Only the floor is met.
     Floor,
     Neither,
 }
 
-/// The CPU cost of calls by scenario: floor and goal.
+/// Floor and goal of the CPU cost of calls, by scenario.
 const CPU_BOUNDS: [(&str, &str, (f64, f64)); 5] = [
     (
         "non-stream, 64 connections: CPU",
@@ -70,7 +70,7 @@ const CPU_BOUNDS: [(&str, &str, (f64, f64)); 5] = [
     ),
 ];
 
-/// Compares the results with the floors. What was not measured is left out.
+/// Compares the results with the floors. Floors that were not measured are left out.
 pub(super) fn judge(
     results: &[ScenarioResults],
     memory: Option<&Memory>,

@@ -1,7 +1,8 @@
 //! Prepares and starts the gateway under measurement.
 //!
-//! It is set up as an operator would: a configuration file, `tollgate wallet create`, `tollgate key
-//! create`, `tollgate serve`. Only the other keys are copied in the database.
+//! It is set up as an operator would do it: a configuration file, `tollgate wallet create`,
+//! `tollgate key create`, `tollgate serve`. Only the remaining keys are created by copying rows in
+//! the database.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -32,14 +33,14 @@ const DATABASE: &str = "tollgate.db";
 const LOG: &str = "gateway.log";
 const CREDENTIAL: &str = "TOLLGATE_BENCH_CREDENTIAL";
 
-/// What all gateways of a run share.
+/// The parts that all gateways of a run share.
 pub(super) struct GatewayFactory {
     pub(super) binary: PathBuf,
     pub(super) upstream: SocketAddr,
     pub(super) workers: Option<usize>,
     /// A folder with a database that contains the wallets and all keys.
     seed: PathBuf,
-    /// The same on a `PostgreSQL` server.
+    /// The same wallets and keys in a schema of a `PostgreSQL` server.
     schema: Option<Schema>,
 }
 
@@ -57,7 +58,7 @@ pub(super) struct Population {
     active_keys: usize,
 }
 
-/// Files of keys for the load generator.
+/// Files with keys for the load generator.
 pub(super) struct KeyFiles {
     pub(super) active: PathBuf,
     pub(super) all: PathBuf,
@@ -149,7 +150,7 @@ impl GatewayFactory {
         Ok(serde_json::from_slice(&output)?)
     }
 
-    /// Starts a gateway on a database of its own and waits until it is ready.
+    /// Starts a gateway on its own database and waits until it is ready.
     pub(super) async fn start(&self, folder: &Path, target: Target) -> io::Result<Gateway> {
         fs::create_dir_all(folder)?;
         for entry in fs::read_dir(&self.seed)? {
@@ -167,7 +168,7 @@ impl GatewayFactory {
         })
     }
 
-    /// Writes a configuration with free ports and returns them as (public, admin).
+    /// Writes a configuration with free ports. Returns the public and the admin address.
     fn write_config(&self, folder: &Path, target: Target) -> io::Result<(SocketAddr, SocketAddr)> {
         fs::create_dir_all(folder)?;
         let addresses = free_addresses()?;
@@ -192,7 +193,7 @@ impl GatewayFactory {
         output_of(command.env(CREDENTIAL, "bench")).await.map(drop)
     }
 
-    /// Removes everything from the server.
+    /// Drops the schema from the `PostgreSQL` server.
     pub(super) async fn clear(self) -> io::Result<()> {
         match self.schema {
             Some(schema) => schema.drop().await,
@@ -201,9 +202,9 @@ impl GatewayFactory {
     }
 }
 
-/// Free addresses for the public and the admin listener.
+/// Finds free addresses for the public and the admin listener.
 pub(crate) fn free_addresses() -> io::Result<(SocketAddr, SocketAddr)> {
-    // Both are bound at the same time, so that they differ.
+    // Both ports are bound at the same time, so that they differ.
     let public = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let admin = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok((public.local_addr()?, admin.local_addr()?))

@@ -1,8 +1,8 @@
 //! Creates a hundred thousand keys in a second or two.
 //!
-//! The command line creates one key. The others are copies of its row with another id, digest and
-//! wallet, so a new column of the store needs no change here. The secrets are the same in every
-//! store, so that one load can use them all.
+//! The command line creates one key. The other keys are copies of its row with another id, digest
+//! and wallet, so a new column of the store needs no change here. The secrets are the same in every
+//! store, so that the same load works for all of them.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
-/// The secrets of all copies, in an order that is unrelated to rows and wallets.
+/// The secrets of all copies, in an order that does not depend on rows or wallets.
 pub(super) fn secrets(count: usize) -> Vec<String> {
     let mut secrets: Vec<String> = (1..=count).map(secret).collect();
     secrets.sort_by_cached_key(|secret| digest(secret));
@@ -21,7 +21,8 @@ fn secret(number: usize) -> String {
     format!("sk-tg-{number:043}")
 }
 
-/// Copies the one key of a new database file `count` times, spread over all wallets.
+/// Copies the only key of a new database file `count` times and spreads the copies over all
+/// wallets.
 pub(super) fn multiply(database: &Path, made: &str, count: usize) -> io::Result<()> {
     let mut connection = Connection::open(database).map_err(io::Error::other)?;
     copy_rows(&mut connection, made, count).map_err(io::Error::other)
@@ -48,7 +49,8 @@ fn copy_rows(connection: &mut Connection, made: &str, count: usize) -> rusqlite:
     all.commit()
 }
 
-/// All columns are copied, except the row number and the three that must differ.
+/// The statement that copies a key: all columns are kept, except the row number and the three that
+/// must differ.
 fn copy_statement(connection: &Connection) -> rusqlite::Result<String> {
     let mut columns =
         connection.prepare("SELECT name FROM pragma_table_info('keys') WHERE pk = 0")?;
@@ -84,7 +86,7 @@ fn digest(secret: &str) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// The tables of the store, so that a change of them is noticed here.
+    /// The tables of the store, so that this test notices when they change.
     const TABLES: &str = include_str!("../../../store/migrations/ledger/V1__ledger.sql");
 
     #[test]

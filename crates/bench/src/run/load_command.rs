@@ -1,4 +1,4 @@
-//! The command line of the load generator for a target.
+//! Builds the command line of the load generator for a target.
 
 use std::io;
 use std::path::Path;
@@ -16,13 +16,12 @@ pub(super) struct MeasuredTarget<'p> {
 }
 
 impl MeasuredTarget<'_> {
-    /// The process whose cost is measured. Direct calls have none, because the upstream is not a
-    /// proxy.
+    /// The process whose cost is measured. Direct calls have none, because no proxy is involved.
     pub(super) fn watched(&self) -> Option<u32> {
         (self.target != Target::Direct).then_some(self.process.pid)
     }
 
-    /// The command `load` or `hold` with the arguments for target and request.
+    /// The command `load` or `hold` with the arguments for this target and scenario.
     pub(super) fn command(
         &self,
         name: &str,

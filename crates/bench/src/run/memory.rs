@@ -1,4 +1,4 @@
-//! Resident memory: idle, for each open stream, and for each session.
+//! Measures resident memory: idle, per open stream, and per session.
 
 use std::io;
 use std::path::Path;
@@ -19,8 +19,8 @@ use crate::process_stats;
 /// The default number of open streams.
 pub(super) const STREAMS: u32 = 500;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// The pause before a measurement: streams have delivered a few events, and idle processes have
-/// settled.
+/// The pause before a measurement. It gives streams time to deliver a few events, and idle
+/// processes time to settle.
 const SETTLE: Duration = Duration::from_millis(1500);
 
 const FEW_CALLS: Scenario = Scenario {
@@ -34,18 +34,18 @@ const MANY_CALLS: Scenario = Scenario {
     connections: 64,
 };
 
-/// Memory of one freshly started process.
+/// The memory of one freshly started process.
 #[derive(Debug, Serialize)]
 #[expect(
     clippy::struct_field_names,
     reason = "a unit stands last in every name"
 )]
 pub(super) struct Memory {
-    /// After a few calls.
+    /// The memory after a few calls.
     pub(super) idle_bytes: u64,
     /// The memory that each open stream adds.
     pub(super) stream_bytes: u64,
-    /// After every key has been used once.
+    /// The memory after every key has been used once.
     pub(super) keys_used_bytes: Option<u64>,
 }
 
@@ -77,8 +77,8 @@ pub(super) async fn measure(
     })
 }
 
-/// The memory that each session adds while audio flows in both directions. The process must not
-/// have served anything yet, because sessions would reuse memory that calls left behind.
+/// The memory that each session adds while audio flows in both directions. The process must be
+/// fresh, because sessions would reuse memory that calls have left behind.
 pub(super) async fn of_each_session(
     target: &MeasuredTarget<'_>,
     keys: Option<&KeyFiles>,

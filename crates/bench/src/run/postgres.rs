@@ -32,7 +32,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// Copies the one key of a new ledger, as `keys::multiply` does for `SQLite`.
+    /// Copies the only key of a new ledger, as `keys::multiply` does for `SQLite`.
     pub(super) async fn multiply(&self, made: &str, count: usize) -> io::Result<()> {
         let columns = self
             .client
@@ -73,7 +73,7 @@ impl Schema {
         }
     }
 
-    /// Drops the schema with its contents.
+    /// Drops the schema and everything in it.
     pub(crate) async fn drop(self) -> io::Result<()> {
         self.run(&format!("DROP SCHEMA {} CASCADE", self.name))
             .await

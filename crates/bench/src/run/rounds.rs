@@ -14,7 +14,7 @@ use crate::process::output_of;
 use crate::process_stats;
 
 const WARM_UP_MS: u64 = 150;
-/// A pause, so that work left over from one measurement does not fall into the next.
+/// A pause between measurements, so that leftover work of one does not affect the next.
 const REST: Duration = Duration::from_millis(60);
 
 pub(super) struct Rounds {

@@ -1,4 +1,4 @@
-//! The scenarios: a kind of request, a delay of the upstream, a number of connections.
+//! The scenarios. Each is a kind of request, an upstream behaviour and a number of connections.
 
 use std::fmt;
 
@@ -17,13 +17,13 @@ pub(super) struct Scenario {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Upstream {
     Instant,
-    /// Answers after 50 ms.
+    /// The upstream answers after 50 ms.
     Delayed,
-    /// Streams one event a second, for open streams.
+    /// The upstream streams one event per second, for streams that stay open.
     Paced,
 }
 
-/// The gateway's name of the model for sessions.
+/// The model for sessions, as the gateway names it.
 pub(super) const SESSION_MODEL: &str = "bench/voice";
 /// The default number of concurrent sessions.
 pub(super) const SESSIONS: u32 = 500;
@@ -31,7 +31,7 @@ pub(super) const SESSIONS: u32 = 500;
 impl Upstream {
     pub(super) const ALL: [Self; 3] = [Self::Instant, Self::Delayed, Self::Paced];
 
-    /// The name of its channel and, after `bench/`, of its model.
+    /// The name of the channel and, after `bench/`, of the model.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Instant => "instant",
@@ -44,7 +44,7 @@ impl Upstream {
         format!("bench/{}", self.name())
     }
 
-    /// The path at the end of its base URL.
+    /// The path at the end of the base URL.
     pub(super) fn base_path(self) -> &'static str {
         match self {
             Self::Instant => "/v1",
@@ -62,7 +62,7 @@ impl Upstream {
 }
 
 impl Scenario {
-    /// The gateway's name of the requested model.
+    /// The requested model, as the gateway names it.
     pub(super) fn model(self) -> String {
         match self.shape.kind() {
             Some(_) => SESSION_MODEL.to_owned(),
@@ -83,7 +83,7 @@ impl fmt::Display for Scenario {
     }
 }
 
-/// How much is measured.
+/// The extent of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Extent {
@@ -109,7 +109,8 @@ impl Extent {
         }
     }
 
-    /// Large bodies come last, because the memory they leave resident would count for the others.
+    /// The scenarios of this extent. Large bodies come last, because they leave memory resident
+    /// that would count for later scenarios.
     pub(super) fn scenarios(self) -> Vec<Scenario> {
         use Upstream::{Delayed, Instant};
         let rows: &[(Shape, Upstream, &[u32])] = match self {

@@ -99,7 +99,7 @@ pub(super) fn times(value: f64) -> String {
     format!("{value:.2}x")
 }
 
-/// Microseconds, with the unit that reads best.
+/// Formats a time in microseconds with a suitable unit.
 pub(super) fn time(micros: f64) -> String {
     match micros.abs() {
         size if size < 100.0 => format!("{micros:.1} us"),

@@ -1,25 +1,25 @@
-//! The targets: the upstream itself, or a proxy in front of it.
+//! The targets of measurements: the upstream itself, or a proxy in front of it.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// The measured targets, in the order of the tables.
+/// A target. The order is that of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Target {
     Direct,
     Bare,
-    /// The gateway; answers wait until their holds are durable.
+    /// The gateway, where answers wait until their holds are durable.
     BeforeAnswer,
-    /// The gateway; answers do not wait for the disk.
+    /// The gateway, where answers do not wait for the disk.
     Behind,
-    /// The gateway on `PostgreSQL`; answers wait until their holds are durable.
+    /// The gateway on `PostgreSQL`, where answers wait until their holds are durable.
     Postgres,
 }
 
 impl Target {
-    /// The gateway on `SQLite`, in its two modes.
+    /// The gateways on `SQLite`, in both commit modes.
     pub(super) const GATEWAYS: [Self; 2] = [Self::BeforeAnswer, Self::Behind];
 
     /// The value of `ledger.commit`.
@@ -30,7 +30,7 @@ impl Target {
         }
     }
 
-    /// The folder of its files.
+    /// The folder for the target's files.
     pub(super) fn folder(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
